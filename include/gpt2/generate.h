@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpt2/sampler.h"
+#include "gpt2/session.h"
+#include "gpt2/tokenizer.h"
+
+namespace gpt2 {
+
+/// Why a generation ended.
+enum class FinishReason {
+  end_of_text,     ///< the model said so
+  stop_string,     ///< one of GenerationOptions::stop was written
+  max_new_tokens,  ///< as many tokens as were asked for
+  length,          ///< the context (n_positions, or the session's room) is full
+  cancelled,       ///< the sink returned false
+};
+
+[[nodiscard]] std::string_view name_of(FinishReason reason) noexcept;
+
+struct GenerationOptions {
+  std::size_t max_new_tokens = 256;
+  SamplingOptions sampling;
+  std::vector<TokenId> stop_tokens;  ///< each ends the text and is not part of it
+  std::vector<std::string> stop;     ///< each ends the text; neither it nor what follows is written
+};
+
+struct GenerationResult {
+  FinishReason finish_reason;
+  std::vector<TokenId> tokens;  ///< the new ones, without a stop token
+  std::size_t prompt_tokens = 0;
+  double prompt_seconds = 0.0;
+  double generation_seconds = 0.0;
+};
+
+/// Appends the prompt to the session, then token after token until something of FinishReason
+/// happens. `sink` receives the text as it becomes certain: whole UTF-8 characters, never part of a
+/// stop string; it returns false to end the generation.
+///
+/// An empty prompt is an Error(invalid_argument): begin with the end-of-text token instead. So is a
+/// prompt that does not fit the session. Throws what the sink throws.
+GenerationResult generate(Session& session, const Tokenizer& tokenizer,
+                          std::span<const TokenId> prompt, const GenerationOptions& options,
+                          const std::function<bool(std::string_view)>& sink);
+
+}  // namespace gpt2

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpt2/config.h"
+
+namespace gpt2 {
+
+/// HuggingFace's words and rules: logits / temperature, then top_k, then top_p.
+struct SamplingOptions {
+  float temperature = 1.0f;  ///< > 0; or 0: the most probable token (greedy)
+  std::size_t top_k = 0;     ///< keep the k largest logits, and what ties with the last; 0: all
+  float top_p = 1.0f;        ///< keep the smallest set of tokens whose probabilities reach p
+  std::uint64_t seed = 0;
+  std::uint64_t sequence = 0;  ///< tells apart the sequences that share a seed
+};
+
+/// Draws tokens. The token drawn depends on the options, the position and the logits alone: noise
+/// comes from a counter-based generator (Philox 4x32-10, Salmon et al. 2011) keyed by (seed,
+/// sequence) with counter (position, token id), and the token is the argmax of logit + Gumbel noise
+/// over those kept, which has exactly the softmax distribution. Belongs to one thread.
+class Sampler {
+ public:
+  /// Throws Error(invalid_argument) for a temperature that is negative or not finite, or a top_p
+  /// outside [0, 1].
+  Sampler(const SamplingOptions& options, std::size_t vocab_size);
+
+  /// The token for `position`, the number of tokens before it. Ties go to the lower id.
+  /// Throws Error(invalid_argument) where no logit is a number, or one is NaN or +infinity.
+  [[nodiscard]] TokenId sample(std::span<const float> logits, std::size_t position);
+
+ private:
+  SamplingOptions options_;
+  std::vector<float> scores_;     // (vocab_size)
+  std::vector<TokenId> order_;    // (vocab_size)
+};
+
+}  // namespace gpt2

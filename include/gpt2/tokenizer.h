@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpt2/config.h"
+
+namespace gpt2 {
+
+struct EncodeOptions {
+  /// Whether text that reads like a special token ("<|endoftext|>") becomes that token. Off, it is
+  /// encoded as the plain characters it is made of: right for text by strangers.
+  bool parse_special = true;
+};
+
+/// GPT-2's byte-level BPE: text to token ids and back.
+///
+/// Equal to HuggingFace's GPT2TokenizerFast on valid UTF-8; every other byte is encoded as itself,
+/// so decode(encode(bytes)) == bytes for any input (where the vocabulary holds the 256 bytes).
+/// Immutable: any number of threads may share one.
+class Tokenizer {
+ public:
+  /// Reads `directory`'s tokenizer.json, or vocab.json and merges.txt with what added_tokens.json,
+  /// special_tokens_map.json and tokenizer_config.json add. Throws Error.
+  [[nodiscard]] static Tokenizer load(const std::filesystem::path& directory);
+
+  /// Time is O(n log n) in the worst case, for any input.
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
+                                            const EncodeOptions& options = {}) const;
+
+  /// The bytes of one token; not necessarily whole characters. Empty for an id without a token (a
+  /// model may have more embeddings than its tokenizer has tokens). The view lives as long as the
+  /// tokenizer.
+  [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
+
+  /// The bytes of all of them, one after another.
+  [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
+
+  /// Whether `id` is a token that marks structure and is no part of the text.
+  [[nodiscard]] bool is_special(TokenId id) const noexcept;
+
+  /// The id of the token with exactly this content.
+  [[nodiscard]] std::optional<TokenId> find(std::string_view content) const;
+
+  /// eos_token of the tokenizer's files, or "<|endoftext|>" where the vocabulary has it.
+  [[nodiscard]] std::optional<TokenId> end_of_text() const noexcept;
+
+  /// One more than the largest id.
+  [[nodiscard]] std::size_t size() const noexcept;
+
+  /// The files it was read from and its kind, for people: "byte-level BPE, 50257 tokens, ...".
+  [[nodiscard]] const std::string& description() const noexcept;
+
+  struct Impl;
+  explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Lets through what decodes to whole characters: holds back an incomplete UTF-8 sequence (at most 3
+/// bytes) until the bytes that complete it arrive. Bytes that can never become a character come out
+/// as U+FFFD, one per maximal invalid part, as Python's errors="replace" has it.
+class Utf8Stream {
+ public:
+  /// The text that became whole with these bytes. The view lives until the next call.
+  [[nodiscard]] std::string_view write(std::string_view bytes);
+
+  /// What is held back, as U+FFFD.
+  [[nodiscard]] std::string_view flush();
+
+ private:
+  std::string held_;
+  std::string out_;
+};
+
+}  // namespace gpt2

@@ -1,0 +1,110 @@
+#include "base/parallel.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace gpt2 {
+namespace {
+
+struct Region {
+  void (*body)(void* context, Team& team);
+  void* context;
+  Team::Shared shared;
+  std::atomic<int> started{0};
+  std::atomic<int> ended{0};
+};
+
+// The atomics repeat what OpenMP's fork and join guarantee, in words that ThreadSanitizer (which
+// does not see into the OpenMP runtime) understands.
+void run_member(Region& region, int rank, int size) {
+  region.started.load(std::memory_order_acquire);
+  Team team(region.shared, rank, size);
+  region.body(region.context, team);
+  region.ended.fetch_add(1, std::memory_order_release);
+}
+
+// Not instrumented: the hand-over of `region` to the new threads happens inside the OpenMP runtime.
+__attribute__((no_sanitize("thread"))) void fork_and_join(Region& region, int threads) {
+  Region* const handed_over = &region;
+#pragma omp parallel num_threads(threads) firstprivate(handed_over)
+  run_member(*handed_over, omp_get_thread_num(), omp_get_num_threads());
+}
+
+// A quota of CPU time that the control group sets, in cores; 0 where there is none.
+double cgroup_quota() {
+  double quota = 0.0;
+  double period = 0.0;
+  std::string word;
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");
+  if (v2 >> word >> period && word != "max" && period > 0.0) return std::strtod(word.c_str(), nullptr) / period;
+  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (v1_quota >> quota && v1_period >> period && quota > 0.0 && period > 0.0) return quota / period;
+  return 0.0;
+}
+
+int affinity_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  std::set<std::pair<int, int>> cores;  // (package, core): hyperthread siblings share one
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    int package = 0;
+    int core = cpu;
+    std::ifstream(topology + "physical_package_id") >> package;
+    if (!(std::ifstream(topology + "core_id") >> core)) core = cpu;
+    cores.emplace(package, core);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+}  // namespace
+
+void Team::barrier() noexcept {
+  if (size_ == 1) return;
+  const unsigned phase = shared_.phase.load(std::memory_order_relaxed);
+  if (shared_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+    shared_.arrived.store(0, std::memory_order_relaxed);
+    shared_.phase.store(phase + 1, std::memory_order_release);
+    return;
+  }
+  // Threads are at most as many as cores, so the wait is short; where they are not (a busy or
+  // oversubscribed machine), the core is given away.
+  constexpr int kSpins = 4000;
+  for (int spin = 0; shared_.phase.load(std::memory_order_acquire) == phase; ++spin) {
+    if (spin < kSpins) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void run_team(int threads, void (*body)(void* context, Team& team), void* context) {
+  Region region{.body = body, .context = context};
+  region.started.store(1, std::memory_order_release);
+  fork_and_join(region, std::max(1, threads));
+  region.ended.load(std::memory_order_acquire);
+}
+
+int usable_cores() {
+  const int cores = affinity_cores();
+  const double quota = cgroup_quota();
+  return quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+}
+
+}  // namespace gpt2

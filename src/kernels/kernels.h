@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What the machine does fast: a table of functions, one table per instruction set, chosen once.
+//
+// One answer: every function gives the same bits in every table. The rules that make it so:
+//   - f32 arithmetic; every multiply-accumulate is one fused multiply-add;
+//   - sixteen logical lanes: a reduction is 16 partial results by index mod 16, then one fixed tree,
+//     ((i) + (i + 8)), then 4, 2, 1;
+//   - a matrix product accumulates k ascending in chunks of kChunk: each chunk starts at zero, and
+//     chunk sums are added in order. One fma chain per chunk for weights that lie as [k, n]; 16 lane
+//     chains per chunk for weights that lie as [n, k], chunk sums added lane by lane, one tree at the
+//     end. So a result depends on k alone, never on the rows beside it, the tile or the thread.
+//
+// All functions are noexcept, allocate nothing and keep no state. Pointers need no alignment beyond
+// their type's (weights: none at all). Elements outside the stated ranges are neither read nor
+// written. Axes: m rows, k input features, n output features.
+
+namespace gpt2 {
+
+inline constexpr std::size_t kLanes = 16;
+inline constexpr std::size_t kChunk = 256;   ///< k is summed in chunks of this many
+inline constexpr std::size_t kPanel = 32;    ///< columns of a packed panel, and keys of a key panel
+inline constexpr std::size_t kBlock = 32;    ///< consecutive k that share one quantisation scale
+inline constexpr std::size_t kMaxRows = 512; ///< the most rows one matmul call takes
+/// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
+inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
+
+using ActivationKernel = void (*)(float* y, std::size_t n) noexcept;
+
+/// A matrix product and what is done to its result before it is stored:
+///
+///   y = activation(x w + bias)        or, with accumulate,      y = y + activation(x w + bias)
+///
+///   y (m, n), rows y_stride apart      x (m, k), rows x_stride apart      bias (n) or nullptr
+struct Matmul {
+  float* y;
+  std::size_t y_stride;
+  const float* x;
+  std::size_t x_stride;
+  const void* w;
+  std::size_t m, k, n;
+  const float* bias;
+  ActivationKernel activation;  ///< nullptr: none
+  bool accumulate;
+};
+
+/// Rows of activations quantised in symmetric blocks of kBlock along k (the last one filled with
+/// zeros): x[i, j] ~ scale[i, j / kBlock] * value[i, j], value in [-127, 127].
+struct QuantizedRows {
+  std::int8_t* value;    ///< (m, blocks * kBlock)
+  float* scale;          ///< (m, blocks)
+  std::int32_t* offset;  ///< (m, blocks): -128 times the sum of a block's values
+  std::size_t blocks;    ///< ceil(k / kBlock)
+};
+
+/// Quantised weights lie in panels of kPanel output columns, blocks ascending within a panel (the
+/// last panel and the last block are filled with zero weights and zero scales). A block is
+///   f16 scale[kPanel], then
+///   int8: u8 code[kBlock / 4][kPanel][4]: weight = scale * (code - 128), the 4 being consecutive k;
+///   int4: u8 code[kBlock / 8][kPanel][4]: the low nibble of byte i of group g is the code of
+///         k = 8 g + i, the high one of k = 8 g + 4 + i; weight = scale * kInt4Codebook[nibble].
+inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kBlock * kPanel;
+inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kBlock * kPanel / 2;
+
+/// Causal attention of one head for `rows` consecutive queries. Query r sees the keys
+/// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
+///
+/// Scores follow the [k, n] rule over head_dim, softmax is max-subtracted with a 16-lane sum over all
+/// keys, and the values are mixed by the [k, n] rule over the keys.
+struct Attention {
+  float* y;              ///< (rows, head_dim)
+  std::size_t y_stride;
+  const float* q;        ///< (rows, head_dim)
+  std::size_t q_stride;
+  const float* keys;     ///< panels [ceil(keys / kPanel)][head_dim][kPanel]
+  const float* values;   ///< (keys, head_dim)
+  std::size_t rows, first, head_dim;
+  float scale;
+};
+
+/// Bytes of a thread's scratch that attention over up to `keys` keys needs.
+constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
+  return 16 * sizeof(float) * ((keys + 2 * kPanel) / kPanel * kPanel);
+}
+
+struct Kernels {
+  const char* name;  ///< "scalar", "avx2", "avx512", "neon"
+
+  /// y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i], var divided by n, in a
+  /// second pass over the deviations. y may be x. weight and bias may be nullptr. n >= 1.
+  void (*layer_norm)(float* y, const float* x, const float* weight, const float* bias,
+                     std::size_t n, float epsilon) noexcept;
+
+  /// In place, element by element (torch's formulas; FORMATS: HuggingFace's ACT2FN).
+  ActivationKernel gelu_new, gelu_fast, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish,
+      tanh, sigmoid, laplace;
+
+  /// y[i] += x[i]
+  void (*add)(float* y, const float* x, std::size_t n) noexcept;
+
+  /// y[i] = x[i], exact. x needs no alignment.
+  void (*widen_f32)(float* y, const void* x, std::size_t n) noexcept;
+  void (*widen_f16)(float* y, const void* x, std::size_t n) noexcept;
+  void (*widen_bf16)(float* y, const void* x, std::size_t n) noexcept;
+
+  /// Columns [n_begin, n_end) of a product whose weights lie as [k, n] (HuggingFace's Conv1D).
+  /// n_begin is a multiple of kPanel; so is n_end, or it is n. m <= kMaxRows. scratch:
+  /// kMatmulScratchBytes. y must not overlap x.
+  using MatmulKernel = void (*)(const Matmul& product, std::size_t n_begin, std::size_t n_end,
+                                float* scratch) noexcept;
+  MatmulKernel matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
+
+  /// The same for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
+  MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
+
+  /// One row (k) into one row of QuantizedRows (row 0 of `y`).
+  void (*quantize_row)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;
+
+  /// The same product from quantised rows and packed panels (`product.x` is not read). Within a
+  /// block the sum is an exact integer; block results are added in order, one fma each:
+  ///   y = fma(float(sum), scale_x * scale_w, y)
+  using QuantizedMatmulKernel = void (*)(const Matmul& product, const QuantizedRows& x,
+                                         std::size_t n_begin, std::size_t n_end,
+                                         float* scratch) noexcept;
+  QuantizedMatmulKernel matmul_int8, matmul_int4;
+
+  /// scratch: attention_scratch_bytes(first + rows).
+  void (*attention)(const Attention& attention, float* scratch) noexcept;
+
+  /// The largest of x[0 ... n), and the first index that holds it; NaN counts as minus infinity.
+  /// n >= 1.
+  std::size_t (*argmax)(const float* x, std::size_t n) noexcept;
+
+  /// y[i] = exp(x[i] - max); returns the 16-lane sum of y. y may be x.
+  float (*exp_sum)(float* y, const float* x, float max, std::size_t n) noexcept;
+
+  /// Gumbel noise: y[i] = -log(-log(u[i])), u[i] = (bits[i] / 2^9 + 0.5) * 2^-23, in (0, 1).
+  void (*gumbel)(float* y, const std::uint32_t* bits, std::size_t n) noexcept;
+
+  /// Elementwise natural logarithm of positive finite x.
+  void (*log)(float* y, const float* x, std::size_t n) noexcept;
+};
+
+/// The 16 values of an int4 code, ascending, in [-127, 127].
+extern const std::int8_t kInt4Codebook[16];
+
+/// The tables of this build; nullptr where the build has none. `scalar` always exists.
+extern const Kernels* const kScalarKernels;
+extern const Kernels* const kAvx2Kernels;
+extern const Kernels* const kAvx512Kernels;
+extern const Kernels* const kNeonKernels;
+
+/// The table in use (see runtime.h). Throws Error(unsupported) only where GPT2_ISA names an
+/// unavailable one.
+const Kernels& kernels();
+
+}  // namespace gpt2

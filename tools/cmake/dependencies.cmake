@@ -1,0 +1,47 @@
+# Every dependency is looked for on the system first; what is missing is fetched from its own
+# project, which needs an internet connection.
+include(FetchContent)
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+find_package(nlohmann_json 3.10 QUIET)
+if(NOT nlohmann_json_FOUND)
+  FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git
+                       GIT_TAG v3.11.3 GIT_SHALLOW TRUE)
+  FetchContent_MakeAvailable(nlohmann_json)
+endif()
+
+# utf8proc's package brings no CMake file on Debian 12: a target is made from its two files.
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h)
+find_library(UTF8PROC_LIBRARY utf8proc)
+if(UTF8PROC_INCLUDE_DIR AND UTF8PROC_LIBRARY)
+  add_library(utf8proc UNKNOWN IMPORTED)
+  set_target_properties(utf8proc PROPERTIES IMPORTED_LOCATION ${UTF8PROC_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${UTF8PROC_INCLUDE_DIR})
+else()
+  FetchContent_Declare(utf8proc GIT_REPOSITORY https://github.com/JuliaStrings/utf8proc.git
+                       GIT_TAG v2.9.0 GIT_SHALLOW TRUE)
+  FetchContent_MakeAvailable(utf8proc)
+endif()
+
+if(GPT2_BUILD_CLI)
+  find_package(CLI11 2 QUIET)
+  if(NOT CLI11_FOUND)
+    FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
+                         GIT_TAG v2.4.2 GIT_SHALLOW TRUE)
+    FetchContent_MakeAvailable(CLI11)
+  endif()
+endif()
+
+# Catch2 3 is preferred; 2.13 (Debian 12) serves too. tests/support/catch.h hides the difference.
+if(GPT2_BUILD_TESTS)
+  find_package(Catch2 3 QUIET)
+  if(NOT Catch2_FOUND)
+    find_package(Catch2 2.13 QUIET)
+  endif()
+  if(NOT Catch2_FOUND)
+    FetchContent_Declare(Catch2 GIT_REPOSITORY https://github.com/catchorg/Catch2.git
+                         GIT_TAG v3.7.1 GIT_SHALLOW TRUE)
+    FetchContent_MakeAvailable(Catch2)
+  endif()
+endif()
