@@ -33,9 +33,16 @@ class Sampler {
   [[nodiscard]] TokenId sample(std::span<const float> logits, std::size_t position);
 
  private:
+  void keep_top_k();
+  void keep_top_p();
+  void add_noise(std::size_t position);
+
   SamplingOptions options_;
-  std::vector<float> scores_;     // (vocab_size)
-  std::vector<TokenId> order_;    // (vocab_size)
+  std::vector<float> scores_;        // (vocab_size): -infinity where removed
+  std::vector<float> noise_;         // (vocab_size)
+  std::vector<std::uint32_t> bits_;  // (vocab_size rounded up to 4)
+  std::vector<TokenId> order_;
+  std::vector<float> heap_;
 };
 
 }  // namespace gpt2
