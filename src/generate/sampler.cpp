@@ -14,21 +14,6 @@ namespace {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 
-void check(std::span<const float> logits) {
-  bool bad = false;
-  bool any = false;
-  for (const float logit : logits) {
-    bad |= !(logit <= std::numeric_limits<float>::max());  // NaN, +infinity
-    any |= logit > kRemoved;
-  }
-  if (bad || !any) {
-    throw Error(ErrorCode::invalid_argument,
-                std::string("the model's logits ") +
-                    (bad ? "contain NaN or infinity" : "are all minus infinity") +
-                    ": its weights are damaged, or overflow");
-  }
-}
-
 // The k-th largest value: a heap of the k best seen so far, its least one on top. Almost every value
 // of a long row fails the first comparison.
 float kth_largest(std::span<const float> values, std::size_t k, std::vector<float>& heap) {
@@ -60,21 +45,42 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
   }
 }
 
+std::span<const float> Sampler::process(std::span<const float> logits) {
+  check(logits);
+  for (std::size_t i = 0; i < logits.size(); ++i) scores_[i] = logits[i] / options_.temperature;
+  keep_top_k();
+  keep_top_p();
+  return scores_;
+}
+
 TokenId Sampler::sample(std::span<const float> logits, std::size_t position) {
+  if (options_.temperature == 0.0f) {
+    check(logits);
+    return static_cast<TokenId>(kernels().argmax(logits.data(), logits.size()));
+  }
+  static_cast<void>(process(logits));
+  add_noise(position);
+  return static_cast<TokenId>(kernels().argmax(scores_.data(), scores_.size()));
+}
+
+void Sampler::check(std::span<const float> logits) const {
   if (logits.size() != scores_.size()) {
     throw Error(ErrorCode::invalid_argument,
                 "this sampler takes " + std::to_string(scores_.size()) + " logits, got " +
                     std::to_string(logits.size()));
   }
-  check(logits);
-  if (options_.temperature == 0.0f) {
-    return static_cast<TokenId>(kernels().argmax(logits.data(), logits.size()));
+  bool bad = false;
+  bool any = false;
+  for (const float logit : logits) {
+    bad |= !(logit <= std::numeric_limits<float>::max());  // NaN, +infinity
+    any |= logit > kRemoved;
   }
-  for (std::size_t i = 0; i < logits.size(); ++i) scores_[i] = logits[i] / options_.temperature;
-  keep_top_k();
-  keep_top_p();
-  add_noise(position);
-  return static_cast<TokenId>(kernels().argmax(scores_.data(), scores_.size()));
+  if (bad || !any) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string("the model's logits ") +
+                    (bad ? "contain NaN or infinity" : "are all minus infinity") +
+                    ": its weights are damaged, or overflow");
+  }
 }
 
 void Sampler::keep_top_k() {
