@@ -7,7 +7,7 @@ namespace gpt2 {
 
 /// scores[i, j] = q[i] . key[j] * scale for the keys of whole panels.
 template <class Vec, std::size_t kRows>
-void attention_scores(const Attention& a, std::size_t row, std::size_t keys, float* scores,
+void attention_scores(const HeadAttention& a, std::size_t row, std::size_t keys, float* scores,
                       std::size_t stride) {
   constexpr std::size_t kStep = Vec::kTileVecs * kLanes;
   for (std::size_t key = 0; key < keys; key += kStep) {
@@ -33,7 +33,7 @@ float attention_weights(float* score, std::size_t keys, float scale) {
 
 /// y[row] = sum over keys of weight * value / total, for one step of columns.
 template <class Vec, class Lanes>
-void mix_values(const Attention& a, std::size_t row, std::size_t keys, const float* weight,
+void mix_values(const HeadAttention& a, std::size_t row, std::size_t keys, const float* weight,
                 float total, std::size_t column, Lanes lanes) {
   Vec sum = Vec::broadcast(0.0f);
   for (std::size_t begin = 0; begin < keys; begin += kChunk) {
@@ -49,7 +49,7 @@ void mix_values(const Attention& a, std::size_t row, std::size_t keys, const flo
 }
 
 template <class Vec>
-void attention(const Attention& a, float* scratch) noexcept {
+void attention(const HeadAttention& a, float* scratch) noexcept {
   constexpr std::size_t kMost = Vec::kTileRows;
   for (std::size_t row = 0; row < a.rows; row += kMost) {
     with_rows<Vec::kTileRows>(a.rows - row, [&](auto rows) {
