@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -29,19 +30,22 @@ struct GenerationOptions {
   SamplingOptions sampling;
   std::vector<TokenId> stop_tokens;  ///< each ends the text and is not part of it
   std::vector<std::string> stop;     ///< each ends the text; neither it nor what follows is written
+  bool hash_logits = false;          ///< fill GenerationResult::logits_hash
 };
 
 struct GenerationResult {
   FinishReason finish_reason;
   std::vector<TokenId> tokens;  ///< the new ones, without a stop token
   std::size_t prompt_tokens = 0;
+  std::uint64_t logits_hash = 0;  ///< of the bits of all logits a token was drawn from
   double prompt_seconds = 0.0;
   double generation_seconds = 0.0;
 };
 
 /// Appends the prompt to the session, then token after token until something of FinishReason
 /// happens. `sink` receives the text as it becomes certain: whole UTF-8 characters, never part of a
-/// stop string; it returns false to end the generation.
+/// stop string. It is called after every token, with no text where none became certain, and returns
+/// false to end the generation.
 ///
 /// An empty prompt is an Error(invalid_argument): begin with the end-of-text token instead. So is a
 /// prompt that does not fit the session. Throws what the sink throws.

@@ -19,7 +19,7 @@ namespace gpt2 {
 void force_isa(std::string_view name);
 
 /// Threads a new Session uses unless told otherwise: the physical cores this process may use, by
-/// affinity and by cgroup quota.
+/// affinity (hyperthread siblings count once) and by cgroup quota. At least 1.
 [[nodiscard]] int thread_count();
 
 }  // namespace gpt2

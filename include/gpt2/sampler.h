@@ -28,14 +28,27 @@ class Sampler {
   /// outside [0, 1].
   Sampler(const SamplingOptions& options, std::size_t vocab_size);
 
+  /// The logits after temperature, top_k and top_p: -infinity where a token was removed. The span lives
+  /// until the next call. Throws Error(invalid_argument) where no logit is a number, or one is NaN or
+  /// +infinity.
+  [[nodiscard]] std::span<const float> process(std::span<const float> logits);
+
   /// The token for `position`, the number of tokens before it. Ties go to the lower id.
-  /// Throws Error(invalid_argument) where no logit is a number, or one is NaN or +infinity.
+  /// Throws as process does.
   [[nodiscard]] TokenId sample(std::span<const float> logits, std::size_t position);
 
  private:
+  void check(std::span<const float> logits) const;
+  void keep_top_k();
+  void keep_top_p();
+  void add_noise(std::size_t position);
+
   SamplingOptions options_;
-  std::vector<float> scores_;     // (vocab_size)
-  std::vector<TokenId> order_;    // (vocab_size)
+  std::vector<float> scores_;        // (vocab_size): -infinity where removed
+  std::vector<float> noise_;         // (vocab_size)
+  std::vector<std::uint32_t> bits_;  // (vocab_size rounded up to 4)
+  std::vector<TokenId> order_;
+  std::vector<float> heap_;
 };
 
 }  // namespace gpt2

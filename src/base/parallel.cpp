@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "gpt2/runtime.h"
 
 namespace gpt2 {
 namespace {
@@ -101,10 +104,13 @@ void run_team(int threads, void (*body)(void* context, Team& team), void* contex
   region.ended.load(std::memory_order_acquire);
 }
 
-int usable_cores() {
-  const int cores = affinity_cores();
-  const double quota = cgroup_quota();
-  return quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+int thread_count() {
+  static const int count = [] {
+    const int cores = affinity_cores();
+    const double quota = cgroup_quota();
+    return quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+  }();
+  return count;
 }
 
 }  // namespace gpt2

@@ -72,8 +72,4 @@ void parallel(int threads, F&& body) {
       &body);
 }
 
-/// Physical cores this process may use: by affinity, without hyperthread siblings, and no more than
-/// its cgroup's CPU quota. At least 1.
-int usable_cores();
-
 }  // namespace gpt2

@@ -70,7 +70,7 @@ inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kBlock * kPanel / 2;
 ///
 /// Scores follow the [k, n] rule over head_dim, softmax is max-subtracted with a 16-lane sum over all
 /// keys, and the values are mixed by the [k, n] rule over the keys.
-struct Attention {
+struct HeadAttention {
   float* y;              ///< (rows, head_dim)
   std::size_t y_stride;
   const float* q;        ///< (rows, head_dim)
@@ -128,7 +128,7 @@ struct Kernels {
   QuantizedMatmulKernel matmul_int8, matmul_int4;
 
   /// scratch: attention_scratch_bytes(first + rows).
-  void (*attention)(const Attention& attention, float* scratch) noexcept;
+  void (*attention)(const HeadAttention& attention, float* scratch) noexcept;
 
   /// The largest of x[0 ... n), and the first index that holds it; NaN counts as minus infinity.
   /// n >= 1.

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+namespace gpt2 {
+
+/// `count` zeroed elements on a 64-byte boundary, owned; move-only.
+///
+/// The zeros are the operating system's where the buffer is large: a page that is never touched
+/// takes no memory. Throws std::bad_alloc.
+template <class T>
+class AlignedBuffer {
+  static_assert(std::is_trivial_v<T>);
+
+ public:
+  AlignedBuffer() = default;
+
+  explicit AlignedBuffer(std::size_t count) : size_(count) {
+    constexpr std::size_t kAlignment = 64;
+    if (count > (SIZE_MAX - kAlignment) / sizeof(T)) throw std::bad_array_new_length();
+    std::size_t space = count * sizeof(T) + kAlignment;
+    storage_.reset(std::calloc(space, 1));
+    if (!storage_) throw std::bad_alloc();
+    void* aligned = storage_.get();
+    data_ = static_cast<T*>(std::align(kAlignment, count * sizeof(T), aligned, space));
+  }
+
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  struct Free {
+    void operator()(void* storage) const noexcept { std::free(storage); }
+  };
+  std::unique_ptr<void, Free> storage_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace gpt2

@@ -1,0 +1,47 @@
+#include "generate/stop_filter.h"
+
+#include <algorithm>
+
+namespace gpt2 {
+namespace {
+
+// The length of the longest proper beginning of `stop` that `text` ends in.
+std::size_t overlap(std::string_view text, std::string_view stop) {
+  for (std::size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
+    if (text.ends_with(stop.substr(0, length))) return length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {
+  std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
+}
+
+std::string_view StopFilter::write(std::string_view bytes) {
+  held_ += bytes;
+  std::size_t certain = held_.size();
+  for (const std::string& stop : stops_) {
+    if (const std::size_t at = held_.find(stop); at != std::string::npos) {
+      stopped_ = true;
+      certain = std::min(certain, at);
+    }
+  }
+  if (!stopped_) {
+    for (const std::string& stop : stops_) {
+      certain = std::min(certain, held_.size() - overlap(held_, stop));
+    }
+  }
+  out_ = held_.substr(0, certain);
+  held_.erase(0, stopped_ ? held_.size() : certain);
+  return out_;
+}
+
+std::string_view StopFilter::flush() {
+  out_ = std::move(held_);
+  held_.clear();
+  return out_;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "base/parallel.h"
+#include "model/batch.h"
+#include "model/linear.h"
+#include "model/workspace.h"
+
+namespace gpt2 {
+
+/// Masked multi-head self-attention with a KV cache.
+struct Attention {
+  Linear c_attn;  ///< n_embd -> queries, keys and values, side by side
+  Linear c_proj;  ///< n_embd -> n_embd
+  std::size_t n_head;
+  std::size_t layer;
+  float scale;  ///< of the scores: 1 / sqrt(head_dim) and what the config adds
+
+  /// x += attn(normed), and the batch's keys and values are appended to its caches. All of the team
+  /// calls it; x, normed: (rows, n_embd). Uses ws.qkv and ws.attended.
+  void forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch,
+               Workspace& ws) const noexcept;
+};
+
+}  // namespace gpt2

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/parallel.h"
+#include "gpt2/layer_norm.h"
+#include "model/attention.h"
+#include "model/batch.h"
+#include "model/feed_forward.h"
+#include "model/workspace.h"
+
+namespace gpt2 {
+
+/// One pre-norm transformer block.
+struct Block {
+  LayerNorm ln_1;
+  Attention attn;
+  LayerNorm ln_2;
+  FeedForward mlp;
+
+  /// Advances the residual stream x (rows, n_embd) in place and appends the batch's keys and values
+  /// to its caches. All of the team calls it; it ends with a barrier.
+  void forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept;
+};
+
+/// y = norm(x), the rows shared out among the team.
+void normalize(Team& team, Matrix y, ConstMatrix x, const LayerNorm& norm) noexcept;
+
+}  // namespace gpt2

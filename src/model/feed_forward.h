@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/parallel.h"
+#include "model/linear.h"
+#include "model/workspace.h"
+
+namespace gpt2 {
+
+/// The position-wise feed-forward layer.
+struct FeedForward {
+  Linear c_fc;    ///< n_embd -> inner_dim
+  Linear c_proj;  ///< inner_dim -> n_embd
+  ActivationKernel activation;
+
+  /// x += c_proj(activation(c_fc(normed))). All of the team calls it. Uses ws.hidden.
+  void forward(Team& team, Matrix x, ConstMatrix normed, Workspace& ws) const noexcept {
+    const Matrix hidden = ws.hidden.top(normed.rows);
+    c_fc.forward(team, hidden, normed, ws, Linear::Output::store, activation);
+    c_proj.forward(team, x, hidden, ws, Linear::Output::accumulate);
+  }
+};
+
+}  // namespace gpt2

@@ -1,0 +1,68 @@
+#include "gpt2/layer_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gpt2/error.h"
+#include "kernels/kernels.h"
+
+namespace gpt2 {
+namespace {
+
+void require_shape(const char* name, const Tensor& parameter, const Shape& expected) {
+  if (parameter.size() == 0 || parameter.shape() == expected) return;
+  throw Error(ErrorCode::invalid_argument,
+              std::string("LayerNorm: ") + name + " has shape " + parameter.shape().to_string() +
+                  ", expected normalized_shape " + expected.to_string());
+}
+
+}  // namespace
+
+LayerNorm::LayerNorm(Shape normalized_shape, float eps, bool elementwise_affine)
+    : normalized_shape_(std::move(normalized_shape)),
+      eps_(eps),
+      elementwise_affine_(elementwise_affine) {
+  if (normalized_shape_.rank() == 0 || normalized_shape_.element_count() == 0) {
+    throw Error(ErrorCode::invalid_argument, "LayerNorm: normalized_shape " +
+                                                 normalized_shape_.to_string() +
+                                                 " has no elements to normalise");
+  }
+  if (!(eps >= 0.0f) || !std::isfinite(eps)) {
+    throw Error(ErrorCode::invalid_argument,
+                "LayerNorm: eps must be finite and not negative, got " + std::to_string(eps));
+  }
+  if (elementwise_affine_) {
+    weight = Tensor(normalized_shape_, 1.0f);
+    bias = Tensor(normalized_shape_, 0.0f);
+  }
+}
+
+Tensor LayerNorm::operator()(const Tensor& x) const {
+  require_shape("weight", weight, normalized_shape_);
+  require_shape("bias", bias, normalized_shape_);
+  const auto wanted = normalized_shape_.sizes();
+  const auto given = x.shape().sizes();
+  if (given.size() < wanted.size() ||
+      !std::equal(wanted.begin(), wanted.end(), given.end() - static_cast<long>(wanted.size()))) {
+    throw Error(ErrorCode::invalid_argument,
+                "LayerNorm: the input's shape " + x.shape().to_string() +
+                    " does not end in normalized_shape " + normalized_shape_.to_string());
+  }
+  Tensor y(x.shape());
+  forward(y.data(), x.data(), x.size() / normalized_shape_.element_count());
+  return y;
+}
+
+void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexcept {
+  std::size_t n = 1;
+  for (const std::size_t size : normalized_shape_.sizes()) n *= size;
+  const float* scale = weight.size() ? weight.data() : nullptr;
+  const float* shift = bias.size() ? bias.data() : nullptr;
+  const auto layer_norm = kernels().layer_norm;
+  for (std::size_t row = 0; row < rows; ++row) {
+    layer_norm(y + row * n, x + row * n, scale, shift, n, eps_);
+  }
+}
+
+}  // namespace gpt2

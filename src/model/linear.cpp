@@ -1,0 +1,122 @@
+#include "model/linear.h"
+
+#include <algorithm>
+
+namespace gpt2 {
+namespace {
+
+constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+Kernels::MatmulKernel float_kernel(const Weight& weight) {
+  const Kernels& k = kernels();
+  const bool kn = weight.layout == Weight::Layout::kn;
+  switch (weight.format) {
+    case WeightFormat::f16: return kn ? k.matmul_kn_f16 : k.matmul_nk_f16;
+    case WeightFormat::bf16: return kn ? k.matmul_kn_bf16 : k.matmul_nk_bf16;
+    default: return kn ? k.matmul_kn_f32 : k.matmul_nk_f32;
+  }
+}
+
+bool is_packed(const Weight& weight) {
+  return weight.format == WeightFormat::int8 || weight.format == WeightFormat::int4;
+}
+
+QuantizedRows rows_from(const QuantizedRows& all, std::size_t row) {
+  return {all.value + row * all.blocks * kBlock, all.scale + row * all.blocks,
+          all.offset + row * all.blocks, all.blocks};
+}
+
+// Quantised products read the rows of x in blocks of 8 bits; this makes them.
+QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
+  QuantizedRows rows = ws.quantized;
+  rows.blocks = ceil_div(weight.k, kBlock);
+  const auto quantize_row = kernels().quantize_row;
+  team.for_each(x.rows, [&](std::size_t i) { quantize_row(rows_from(rows, i), x.row(i), weight.k); });
+  return rows;
+}
+
+void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& quantized,
+              std::size_t begin, std::size_t end, float* scratch) {
+  if (is_packed(weight)) {
+    const Kernels& k = kernels();
+    const auto kernel = weight.format == WeightFormat::int8 ? k.matmul_int8 : k.matmul_int4;
+    kernel(product, quantized, begin, end, scratch);
+  } else {
+    float_kernel(weight)(product, begin, end, scratch);
+  }
+}
+
+// Few rows stream the weights: long runs of columns, one a thread. Many rows compute on panels:
+// shorter runs, so that a thread that is held up elsewhere is helped out.
+std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
+  const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= 16 ? 1 : 4);
+  const std::size_t share = ceil_div(ceil_div(n, tasks), kPanel) * kPanel;
+  return rows <= 16 ? share : std::clamp<std::size_t>(share, kPanel, 4 * kPanel);
+}
+
+}  // namespace
+
+std::size_t Weight::bytes() const noexcept {
+  const std::size_t blocks = ceil_div(n, kPanel) * ceil_div(k, kBlock);
+  switch (format) {
+    case WeightFormat::int8: return blocks * kInt8BlockBytes;
+    case WeightFormat::int4: return blocks * kInt4BlockBytes;
+    case WeightFormat::f32: return k * n * 4;
+    default: return k * n * 2;
+  }
+}
+
+Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
+  Weight part = *this;
+  part.n = begin;  // what lies before them
+  const std::size_t skipped = part.bytes();
+  part.data = data + skipped;
+  part.n = end - begin;
+  return part;
+}
+
+void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output,
+                     ActivationKernel activation) const noexcept {
+  const QuantizedRows quantized = is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
+  const Matmul product{.y = y.data,
+                       .y_stride = y.stride,
+                       .x = x.data,
+                       .x_stride = x.stride,
+                       .w = weight.data,
+                       .m = x.rows,
+                       .k = weight.k,
+                       .n = weight.n,
+                       .bias = bias.empty() ? nullptr : bias.data(),
+                       .activation = activation,
+                       .accumulate = output == Output::accumulate};
+  team.for_ranges(weight.n, columns_per_task(weight.n, x.rows, team.size()),
+                  [&](std::size_t begin, std::size_t end) {
+                    multiply(product, weight, quantized, begin, end, ws.scratch(team.rank()));
+                  });
+}
+
+void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
+                  Workspace& ws) noexcept {
+  const QuantizedRows quantized = is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
+  team.for_ranges(weight.n, Workspace::kTileColumns, [&](std::size_t begin, std::size_t end) {
+    const Weight part = weight.columns(begin, end);
+    float* const tile = ws.tile(team.rank());
+    const Matmul product{.y = tile,
+                         .y_stride = Workspace::kTileColumns,
+                         .x = x.data,
+                         .x_stride = x.stride,
+                         .w = part.data,
+                         .m = x.rows,
+                         .k = part.k,
+                         .n = part.n,
+                         .bias = nullptr,
+                         .activation = nullptr,
+                         .accumulate = false};
+    multiply(product, part, quantized, 0, part.n, ws.scratch(team.rank()));
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      std::copy_n(tile + i * Workspace::kTileColumns, end - begin, rows[i] + begin);
+    }
+  });
+}
+
+}  // namespace gpt2

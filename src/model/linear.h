@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/kernels.h"
+#include "model/workspace.h"
+#include "tensor/matrix.h"
+
+namespace gpt2 {
+
+/// How a matrix's elements are stored; see kernels.h for the packed forms.
+enum class WeightFormat : std::uint8_t { f32, f16, bf16, int8, int4 };
+
+/// A linear map's matrix, borrowed from the checkpoint or packed at load.
+struct Weight {
+  /// kn: element (k, n) at k * n_features + n (HuggingFace's Conv1D). nk: at n * k_features + k
+  /// (torch.nn.Linear). Packed formats have a layout of their own.
+  enum class Layout : std::uint8_t { kn, nk };
+
+  const std::byte* data = nullptr;
+  WeightFormat format = WeightFormat::f32;
+  Layout layout = Layout::kn;
+  std::size_t k = 0;  ///< input features
+  std::size_t n = 0;  ///< output features
+
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+  /// Columns begin ... end of an nk or packed weight as a weight of its own; begin is a multiple of
+  /// kPanel.
+  [[nodiscard]] Weight columns(std::size_t begin, std::size_t end) const noexcept;
+};
+
+/// y = x w + b, on all threads of a team. Every call of a team ends with a barrier.
+struct Linear {
+  Weight weight;
+  std::vector<float> bias;  ///< (n), or empty: none
+
+  enum class Output : std::uint8_t { store, accumulate };
+
+  /// y = activation(x w + b), or y += activation(x w + b). y: (x.rows, n), must not overlap x.
+  void forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output = Output::store,
+               ActivationKernel activation = nullptr) const noexcept;
+};
+
+/// rows[i] = x[i] w for every row of x; the rows lie anywhere. weight: nk or packed.
+void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
+                  Workspace& ws) noexcept;
+
+}  // namespace gpt2

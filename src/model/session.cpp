@@ -1,0 +1,146 @@
+#include "gpt2/session.h"
+
+#include <algorithm>
+#include <string>
+
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+#include "model/session_impl.h"
+
+namespace gpt2 {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, message);
+}
+
+void check_slice(const Slice& slice, const Transformer& transformer) {
+  const Session::Impl& session = slice.session->impl();
+  const std::size_t vocab_size = transformer.config.vocab_size;
+  if (session.transformer.get() != &transformer) {
+    refuse("the sessions of one forward pass must be of one model");
+  }
+  if (slice.tokens.empty()) refuse("a forward pass needs at least one token");
+  const std::size_t room = session.cache.capacity() - session.position;
+  if (slice.tokens.size() > room) {
+    refuse("the context has room for " + std::to_string(session.cache.capacity()) + " tokens and holds " +
+           std::to_string(session.position) + "; " + std::to_string(slice.tokens.size()) +
+           " more do not fit: shorten the prompt");
+  }
+  for (const TokenId token : slice.tokens) {
+    if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
+      refuse("token id " + std::to_string(token) + " is outside the model's vocabulary of " +
+             std::to_string(vocab_size));
+    }
+  }
+  if (slice.logits.size() % vocab_size != 0 ||
+      slice.logits.size() / vocab_size > slice.tokens.size()) {
+    refuse("the logits of " + std::to_string(slice.tokens.size()) + " tokens take a multiple of " +
+           std::to_string(vocab_size) + " floats, at most one for each token, got room for " +
+           std::to_string(slice.logits.size()));
+  }
+}
+
+void check(std::span<const Slice> slices) {
+  const Transformer& transformer = *slices.front().session->impl().transformer;
+  for (const Slice& slice : slices) check_slice(slice, transformer);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (slices[i].session == slices[j].session) refuse("a session appears twice in a forward pass");
+    }
+  }
+}
+
+// Adds tokens [begin, end) of the slice to the batch.
+void append(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end) {
+  Session::Impl& session = slice.session->impl();
+  const std::size_t vocab_size = session.transformer->config.vocab_size;
+  const std::size_t unwanted = slice.tokens.size() - slice.logits.size() / vocab_size;
+  batch.slices.push_back({&session.cache, batch.tokens.size(), end - begin, session.position});
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i >= unwanted) {
+      batch.wanted.push_back(batch.tokens.size());
+      batch.logits.push_back(slice.logits.data() + (i - unwanted) * vocab_size);
+    }
+    batch.tokens.push_back(slice.tokens[i]);
+    batch.position.push_back(session.position++);
+  }
+}
+
+}  // namespace
+
+Session::Impl::Impl(const Model& m, const SessionOptions& options)
+    : model(m),
+      transformer(m.transformer()),
+      threads(options.threads > 0 ? options.threads : thread_count()),
+      cache(m.config(), options.max_tokens > 0 ? options.max_tokens : m.config().n_positions),
+      workspace(m.config(), cache.capacity(), threads),
+      batch(kMaxRows),
+      logits(m.config().vocab_size) {}
+
+void Session::Impl::run() {
+  parallel(threads, [this](Team& team) {
+    transformer->forward(team, batch, workspace, observer);
+  });
+  batch.clear();
+}
+
+Session::Session(const Model& model, const SessionOptions& options) {
+  const std::size_t n_positions = model.config().n_positions;
+  if (options.max_tokens > n_positions) {
+    refuse("a session of " + std::to_string(options.max_tokens) +
+           " tokens is longer than the model's " + std::to_string(n_positions) + " positions");
+  }
+  impl_ = std::make_unique<Impl>(model, options);
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+std::span<const float> Session::forward(std::span<const TokenId> tokens) {
+  const std::span<float> logits(impl_->logits.data(), impl_->logits.size());
+  const Slice slice{this, tokens, logits};
+  gpt2::forward(std::span(&slice, 1));
+  return logits;
+}
+
+void Session::rewind(std::size_t position) {
+  if (position > impl_->position) {
+    refuse("cannot rewind to position " + std::to_string(position) + ": the session has come to " +
+           std::to_string(impl_->position));
+  }
+  impl_->position = position;
+}
+
+Session Session::fork() const {
+  auto copy = std::make_unique<Impl>(
+      impl_->model, SessionOptions{.max_tokens = capacity(), .threads = impl_->threads});
+  copy->cache.copy_from(impl_->cache, impl_->position);
+  copy->position = impl_->position;
+  return Session(std::move(copy));
+}
+
+std::size_t Session::position() const noexcept { return impl_->position; }
+std::size_t Session::capacity() const noexcept { return impl_->cache.capacity(); }
+const Model& Session::model() const noexcept { return impl_->model; }
+
+void forward(std::span<const Slice> slices) {
+  if (slices.empty()) return;
+  check(slices);
+  // The first session's workspace serves all; passes of kMaxRows rows follow one another.
+  Session::Impl& lead = slices.front().session->impl();
+  for (const Slice& slice : slices) {
+    for (std::size_t begin = 0; begin < slice.tokens.size();) {
+      if (lead.batch.tokens.size() == kMaxRows) lead.run();
+      const std::size_t room = kMaxRows - lead.batch.tokens.size();
+      const std::size_t end = std::min(slice.tokens.size(), begin + room);
+      append(lead.batch, slice, begin, end);
+      begin = end;
+    }
+  }
+  lead.run();
+}
+
+}  // namespace gpt2

@@ -1,0 +1,95 @@
+#include "model/tensor_names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gpt2/error.h"
+
+namespace gpt2 {
+namespace {
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  if (const std::size_t at = text.find(from); at != std::string::npos) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// GPT2LMHeadModel prefixes all but its head; the LayerNorms of converted TensorFlow models say gamma
+// and beta.
+std::string present_name(std::string name) {
+  constexpr std::string_view kPrefix = "transformer.";
+  if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+  replace(name, "gamma", "weight");
+  replace(name, "beta", "bias");
+  return name;
+}
+
+// Causal masks that older versions stored, and the heads of the classes for other tasks.
+bool is_passed_over(std::string_view name) {
+  if (name.starts_with("score.") || name.starts_with("classifier.") ||
+      name.starts_with("multiple_choice_head.")) {
+    return true;
+  }
+  return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+// At most this many problems are listed: a wrong config makes all of a model's tensors wrong.
+constexpr std::size_t kListed = 8;
+
+}  // namespace
+
+TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_(std::move(where)) {
+  for (const auto& [name, view] : tensors) {
+    std::string present = present_name(name);
+    if (is_passed_over(present)) continue;
+    const auto [entry, added] = tensors_.try_emplace(present, Entry{name, &view});
+    if (!added) {
+      throw Error(ErrorCode::invalid_file, where_ + ": tensors " + entry->second.stored_name + " and " +
+                                               name + " are both " + present);
+    }
+  }
+}
+
+const TensorView* TensorNames::take(const std::string& name, const Shape& shape) {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) {
+    problems_.push_back(name + " " + shape.to_string() + " is missing");
+    return nullptr;
+  }
+  Entry& entry = found->second;
+  entry.taken = true;
+  const TensorView& view = *entry.view;
+  if (view.shape != shape) {
+    problems_.push_back(entry.stored_name + " has shape " + view.shape.to_string() +
+                        ", the config asks for " + shape.to_string());
+    return nullptr;
+  }
+  if (view.dtype != DType::f32 && view.dtype != DType::f16 && view.dtype != DType::bf16) {
+    problems_.push_back(entry.stored_name + " is " + std::string(name_of(view.dtype)) +
+                        ", weights must be F32, F16 or BF16");
+    return nullptr;
+  }
+  return &view;
+}
+
+void TensorNames::ignore(std::string_view name) {
+  if (const auto found = tensors_.find(name); found != tensors_.end()) found->second.taken = true;
+}
+
+void TensorNames::finish() const {
+  std::vector<std::string> problems = problems_;
+  for (const auto& [name, entry] : tensors_) {
+    if (!entry.taken) problems.push_back(entry.stored_name + " is not part of a GPT-2 of this config");
+  }
+  if (problems.empty()) return;
+  std::string message = where_ + ": ";
+  for (std::size_t i = 0; i < std::min(problems.size(), kListed); ++i) {
+    message += (i ? "; " : "") + problems[i];
+  }
+  if (problems.size() > kListed) {
+    message += "; and " + std::to_string(problems.size() - kListed) + " more";
+  }
+  throw Error(ErrorCode::invalid_file, message + ": do config.json and the weights belong together?");
+}
+
+}  // namespace gpt2

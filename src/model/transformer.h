@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "gpt2/config.h"
+#include "gpt2/layer_norm.h"
+#include "model/batch.h"
+#include "model/block.h"
+#include "model/embedding.h"
+#include "model/linear.h"
+#include "model/workspace.h"
+
+namespace gpt2 {
+
+/// Sees the forward pass from inside. Called by one thread while the others wait.
+class ForwardObserver {
+ public:
+  virtual ~ForwardObserver() = default;
+
+  /// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows whose
+  /// logits are wanted.
+  virtual void hidden_states(std::size_t stage, ConstMatrix x) noexcept = 0;
+};
+
+/// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
+class Transformer {
+ public:
+  Config config;
+  Embedding embedding;
+  std::vector<Block> blocks;
+  LayerNorm ln_f;
+  Weight lm_head;              ///< (n_embd, vocab_size); wte where they are tied
+  std::size_t parameters = 0;  ///< counted once where they are shared
+
+  /// Keeps what the weights point into: the mapped files, packed matrices.
+  std::vector<std::shared_ptr<const void>> storage;
+
+  /// Computes the logits that the batch wants and appends its tokens to their caches. Every thread of
+  /// the team calls it. Allocates, locks and throws nothing.
+  void forward(Team& team, const Batch& batch, Workspace& ws,
+               ForwardObserver* observer) const noexcept;
+};
+
+}  // namespace gpt2

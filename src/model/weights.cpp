@@ -1,0 +1,177 @@
+#include "model/weights.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "gpt2/runtime.h"
+#include "kernels/kernels.h"
+#include "model/convert.h"
+#include "model/tensor_names.h"
+
+namespace gpt2 {
+namespace {
+
+ActivationKernel kernel_of(ActivationFunction function) {
+  const Kernels& k = kernels();
+  switch (function) {
+    case ActivationFunction::gelu_new: return k.gelu_new;
+    case ActivationFunction::gelu_fast: return k.gelu_fast;
+    case ActivationFunction::gelu: return k.gelu;
+    case ActivationFunction::gelu_10: return k.gelu_10;
+    case ActivationFunction::quick_gelu: return k.quick_gelu;
+    case ActivationFunction::relu: return k.relu;
+    case ActivationFunction::relu2: return k.relu2;
+    case ActivationFunction::relu6: return k.relu6;
+    case ActivationFunction::silu: return k.silu;
+    case ActivationFunction::mish: return k.mish;
+    case ActivationFunction::tanh: return k.tanh;
+    case ActivationFunction::sigmoid: return k.sigmoid;
+    case ActivationFunction::laplace: return k.laplace;
+    case ActivationFunction::linear: return nullptr;
+  }
+  return nullptr;
+}
+
+WeightFormat format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return WeightFormat::f16;
+    case DType::bf16: return WeightFormat::bf16;
+    default: return WeightFormat::f32;
+  }
+}
+
+class Binder {
+ public:
+  Binder(const Config& config, const TensorSource& source)
+      : config_(config),
+        names_(source.tensors, source.where),
+        linear_layout_(source.linear_layout) {}
+
+  // Parts are bound in the order of the forward pass; a part with a problem stays empty, and
+  // finish() reports all of them.
+  void bind(Transformer& transformer) {
+    transformer.embedding.wte = table("wte.weight", config_.vocab_size);
+    transformer.embedding.wpe = table("wpe.weight", config_.n_positions);
+    for (std::size_t layer = 0; layer < config_.n_layer && !names_.hopeless(); ++layer) {
+      transformer.blocks.push_back(block(layer));
+    }
+    transformer.ln_f = layer_norm("ln_f");
+    if (config_.tie_word_embeddings) {
+      transformer.lm_head = transformer.embedding.wte;
+      names_.ignore("lm_head.weight");
+    } else {
+      transformer.lm_head = table("lm_head.weight", config_.vocab_size);
+    }
+    transformer.parameters = parameters_;
+    names_.finish();
+  }
+
+ private:
+  const TensorView* take(const std::string& name, const Shape& shape) {
+    const TensorView* view = names_.take(name, shape);
+    if (view != nullptr) parameters_ += shape.element_count();
+    return view;
+  }
+
+  std::vector<float> floats(const std::string& name, std::size_t n) {
+    const TensorView* view = take(name, Shape{n});
+    if (view == nullptr) return {};
+    std::vector<float> values(n);
+    switch (view->dtype) {
+      case DType::f16: kernels().widen_f16(values.data(), view->data, n); break;
+      case DType::bf16: kernels().widen_bf16(values.data(), view->data, n); break;
+      default: kernels().widen_f32(values.data(), view->data, n);
+    }
+    return values;
+  }
+
+  // Models trained without biases leave them out of every layer.
+  bool has_biases() const { return !linear_layout_ || names_.contains("ln_f.bias"); }
+
+  LayerNorm layer_norm(const std::string& name) {
+    const std::size_t n = config_.n_embd;
+    LayerNorm norm(Shape{n}, config_.layer_norm_epsilon, false);
+    if (auto values = floats(name + ".weight", n); !values.empty()) {
+      norm.weight = Tensor(Shape{n}, std::move(values));
+    }
+    if (!has_biases()) return norm;
+    if (auto values = floats(name + ".bias", n); !values.empty()) {
+      norm.bias = Tensor(Shape{n}, std::move(values));
+    }
+    return norm;
+  }
+
+  // A matrix whose rows are the n output features.
+  Weight table(const std::string& name, std::size_t n) {
+    const TensorView* view = take(name, Shape{n, config_.n_embd});
+    if (view == nullptr) return {};
+    return {view->data, format_of(view->dtype), Weight::Layout::nk, config_.n_embd, n};
+  }
+
+  Linear linear(const std::string& name, std::size_t k, std::size_t n) {
+    Linear linear;
+    const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
+    const TensorView* view = take(name + ".weight", linear_layout_ ? Shape{n, k} : Shape{k, n});
+    if (view != nullptr) linear.weight = {view->data, format_of(view->dtype), layout, k, n};
+    if (has_biases()) linear.bias = floats(name + ".bias", n);
+    return linear;
+  }
+
+  Block block(std::size_t layer) {
+    const std::string h = "h." + std::to_string(layer) + ".";
+    const std::size_t n_embd = config_.n_embd;
+    const std::size_t inner = config_.inner_dim();
+    float scale = 1.0f;
+    if (config_.scale_attn_weights) scale /= std::sqrt(static_cast<float>(config_.head_dim()));
+    if (config_.scale_attn_by_inverse_layer_idx) scale /= static_cast<float>(layer + 1);
+    LayerNorm ln_1 = layer_norm(h + "ln_1");
+    Attention attn{.c_attn = linear(h + "attn.c_attn", n_embd, 3 * n_embd),
+                   .c_proj = linear(h + "attn.c_proj", n_embd, n_embd),
+                   .n_head = config_.n_head,
+                   .layer = layer,
+                   .scale = scale};
+    LayerNorm ln_2 = layer_norm(h + "ln_2");
+    FeedForward mlp{.c_fc = linear(h + "mlp.c_fc", n_embd, inner),
+                    .c_proj = linear(h + "mlp.c_proj", inner, n_embd),
+                    .activation = kernel_of(config_.activation_function)};
+    return {std::move(ln_1), std::move(attn), std::move(ln_2), std::move(mlp)};
+  }
+
+  const Config& config_;
+  TensorNames names_;
+  bool linear_layout_;
+  std::size_t parameters_ = 0;
+};
+
+void convert_all(Transformer& transformer, WeightType type) {
+  const auto change = [&](Weight& weight) {
+    weight = convert(weight, type, thread_count(), transformer.storage);
+  };
+  const bool tied = transformer.lm_head.data == transformer.embedding.wte.data;
+  change(transformer.embedding.wte);
+  if (tied) {
+    transformer.lm_head = transformer.embedding.wte;
+  } else {
+    change(transformer.lm_head);
+  }
+  for (Block& block : transformer.blocks) {
+    for (Linear* linear : {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
+      change(linear->weight);
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Transformer> bind_weights(const Config& config, const TensorSource& source,
+                                                const LoadOptions& options) {
+  auto transformer = std::make_shared<Transformer>();
+  transformer->config = config;
+  Binder(config, source).bind(*transformer);
+  transformer->storage.push_back(source.owner);
+  if (options.dtype != WeightType::stored) convert_all(*transformer, options.dtype);
+  return transformer;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,30 @@
+#include "model/workspace.h"
+
+#include <algorithm>
+
+namespace gpt2 {
+
+Workspace::Workspace(const Config& config, std::size_t keys, int threads)
+    : scratch_floats_(std::max(kMatmulScratchBytes, attention_scratch_bytes(keys)) /
+                      sizeof(float)) {
+  const std::size_t n_embd = config.n_embd;
+  const std::size_t inner = config.inner_dim();
+  activations_ = AlignedBuffer<float>(kMaxRows * (6 * n_embd + inner));
+  float* next = activations_.data();
+  for (auto [matrix, cols] : {std::pair{&x, n_embd}, {&normed, n_embd}, {&qkv, 3 * n_embd},
+                              {&attended, n_embd}, {&hidden, inner}}) {
+    *matrix = {next, kMaxRows, cols, cols};
+    next += kMaxRows * cols;
+  }
+
+  const std::size_t blocks = (std::max(n_embd, inner) + kBlock - 1) / kBlock;
+  values_ = AlignedBuffer<std::int8_t>(kMaxRows * blocks * kBlock);
+  scales_ = AlignedBuffer<float>(kMaxRows * blocks);
+  offsets_ = AlignedBuffer<std::int32_t>(kMaxRows * blocks);
+  quantized = {values_.data(), scales_.data(), offsets_.data(), blocks};
+
+  scratch_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * scratch_floats_);
+  tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * kMaxRows * kTileColumns);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "gpt2/config.h"
+#include "kernels/kernels.h"
+#include "tensor/matrix.h"
+
+namespace gpt2 {
+
+/// The activations of one forward pass of up to kMaxRows tokens. Pages that a pass does not reach
+/// take no memory.
+class Workspace {
+ public:
+  /// `keys`: the longest sequence attention will see.
+  Workspace(const Config& config, std::size_t keys, int threads);
+
+  Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
+  Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it
+  Matrix qkv;       ///< (kMaxRows, 3 n_embd)    queries, keys, values
+  Matrix attended;  ///< (kMaxRows, n_embd)      the heads' outputs, side by side
+  Matrix hidden;    ///< (kMaxRows, inner_dim)   the feed-forward layer's inside
+  QuantizedRows quantized;  ///< the input of a product with int8 or int4 weights
+
+  /// A thread's own, for kernels.
+  [[nodiscard]] float* scratch(int rank) const noexcept {
+    return scratch_.data() + static_cast<std::size_t>(rank) * scratch_floats_;
+  }
+
+  /// A thread's own tile of results (kMaxRows, kTileColumns).
+  static constexpr std::size_t kTileColumns = 128;
+  [[nodiscard]] float* tile(int rank) const noexcept {
+    return tiles_.data() + static_cast<std::size_t>(rank) * kMaxRows * kTileColumns;
+  }
+
+ private:
+  std::size_t scratch_floats_;
+  AlignedBuffer<float> activations_, scratch_, tiles_, scales_;
+  AlignedBuffer<std::int8_t> values_;
+  AlignedBuffer<std::int32_t> offsets_;
+};
+
+}  // namespace gpt2

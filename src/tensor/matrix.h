@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+
+namespace gpt2 {
+
+/// Borrowed rows of floats, `stride` apart; cols <= stride. T is float or const float.
+template <class T>
+struct BasicMatrix {
+  T* data = nullptr;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t stride = 0;
+
+  [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
+
+  /// The first `count` rows.
+  [[nodiscard]] BasicMatrix top(std::size_t count) const noexcept {
+    return {data, count, cols, stride};
+  }
+
+  operator BasicMatrix<const T>() const noexcept { return {data, rows, cols, stride}; }
+};
+
+using Matrix = BasicMatrix<float>;
+using ConstMatrix = BasicMatrix<const float>;
+
+}  // namespace gpt2

@@ -1,0 +1,261 @@
+// LayerNorm against hand-computed values, torch's outputs and its own promises.
+#include "gpt2/layer_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "gpt2/error.h"
+#include "support/catch.h"
+#include "support/golden.h"
+
+using gpt2::Error;
+using gpt2::LayerNorm;
+using gpt2::Shape;
+using gpt2::Tensor;
+
+namespace {
+
+double mean_of(const float* x, std::size_t n) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]);
+  return sum / static_cast<double>(n);
+}
+
+double biased_variance_of(const float* x, std::size_t n) {
+  const double mean = mean_of(x, n);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < n; ++i) sum += (x[i] - mean) * (x[i] - mean);
+  return sum / static_cast<double>(n);
+}
+
+Tensor random_tensor(const Shape& shape, unsigned seed, float mean = 0.0f, float deviation = 1.0f) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal(mean, deviation);
+  Tensor tensor(shape);
+  for (float& value : tensor.values()) value = normal(engine);
+  return tensor;
+}
+
+void require_close(const Tensor& actual, const std::vector<double>& expected, double tolerance) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO("element " << i);
+    REQUIRE(std::abs(static_cast<double>(actual.values()[i]) - expected[i]) <= tolerance);
+  }
+}
+
+bool same_bits(const float* a, const float* b, std::size_t n) {
+  return std::memcmp(a, b, n * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("[4, 6, 8, 2] has mean 5 and variance 5") {
+  const Tensor x(Shape{4}, {4.0f, 6.0f, 8.0f, 2.0f});
+  LayerNorm ln({4}, 1e-8f);
+  const std::vector<double> expected = {-0.4472136, 0.4472136, 1.34164079, -1.34164079};
+  require_close(ln(x), expected, 2e-7);
+
+  SECTION("weight 2 and bias 1 scale and shift it") {
+    ln.weight = Tensor(Shape{4}, 2.0f);
+    ln.bias = Tensor(Shape{4}, 1.0f);
+    require_close(ln(x), {0.10557281, 1.89442719, 3.68328157, -1.68328157}, 4e-7);
+  }
+}
+
+TEST_CASE("two rows of six features come out with mean 0 and biased variance 1") {
+  const Tensor x(Shape{2, 6}, {0.2260f, 0.3470f, 0.0f, 0.2216f, 0.0f, 0.0f,  //
+                               0.2133f, 0.2394f, 0.0f, 0.5198f, 0.3297f, 0.0f});
+  const Tensor y = LayerNorm({6})(x);
+  for (std::size_t row = 0; row < 2; ++row) {
+    CHECK(std::abs(mean_of(y.data() + row * 6, 6)) < 1e-6);
+    CHECK(std::abs(biased_variance_of(y.data() + row * 6, 6) - 1.0) < 1e-3);
+  }
+  // The same rows divided by the unbiased deviation, to four digits: ours times sqrt(5/6). epsilon
+  // (1e-5 beside variances of 0.02 and 0.03) shrinks ours by at most 3e-4 of a value below 1.6.
+  const double unbiased[12] = {0.6159, 1.4126, -0.8719, 0.5872, -0.8719, -0.8719,
+                               -0.0189, 0.1121, -1.0876, 1.5173, 0.5647, -1.0876};
+  for (std::size_t i = 0; i < 12; ++i) {
+    CHECK(std::abs(y.values()[i] * std::sqrt(5.0 / 6.0) - unbiased[i]) < 5e-4 + 1e-4);
+  }
+}
+
+TEST_CASE("emb_dim 5 on a batch of two") {
+  const Tensor x = random_tensor({2, 5}, 123);
+  const Tensor y = LayerNorm({5})(x);
+  for (std::size_t row = 0; row < 2; ++row) {
+    CHECK(std::abs(mean_of(y.data() + row * 5, 5)) < 1e-6);
+    CHECK(std::abs(biased_variance_of(y.data() + row * 5, 5) - 1.0) < 1e-3);
+  }
+
+  SECTION("the same through [batch, tokens, n_embd]") {
+    const Tensor z = LayerNorm({5})(Tensor(Shape{1, 2, 5}, {x.values().begin(), x.values().end()}));
+    CHECK(z.shape() == Shape{1, 2, 5});
+    CHECK(same_bits(y.data(), z.data(), y.size()));
+  }
+}
+
+TEST_CASE("[2, 3, 2, 4] is normalised over its last two dimensions") {
+  const Tensor x = random_tensor({2, 3, 2, 4}, 7);
+  LayerNorm ln({2, 4});
+  ln.weight = random_tensor({2, 4}, 8);
+  ln.bias = random_tensor({2, 4}, 9);
+  const Tensor y = ln(x);
+  CHECK(y.shape() == x.shape());
+  for (std::size_t row = 0; row < 6; ++row) {
+    const float* in = x.data() + row * 8;
+    const double mean = mean_of(in, 8);
+    const double deviation = std::sqrt(biased_variance_of(in, 8) + 1e-5);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const double expected =
+          (in[i] - mean) / deviation * ln.weight.values()[i] + ln.bias.values()[i];
+      CHECK(std::abs(y.values()[row * 8 + i] - expected) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("without elementwise_affine there is no weight and no bias") {
+  const LayerNorm ln({4}, 1e-5f, false);
+  CHECK_FALSE(ln.elementwise_affine());
+  CHECK(ln.weight.size() == 0);
+  CHECK(ln.bias.size() == 0);
+  const Tensor x = random_tensor({3, 4}, 1);
+  const Tensor plain = LayerNorm({4})(x);  // weight 1, bias 0
+  CHECK(same_bits(ln(x).data(), plain.data(), plain.size()));
+}
+
+TEST_CASE("a shape that does not match is an error that names both") {
+  const LayerNorm ln({2, 4});
+  try {
+    static_cast<void>(ln(Tensor(Shape{3, 4, 2})));
+    FAIL("accepted");
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find("[3, 4, 2]") != std::string::npos);
+    CHECK(message.find("[2, 4]") != std::string::npos);
+    CHECK(error.code() == gpt2::ErrorCode::invalid_argument);
+  }
+  CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+  CHECK_THROWS_AS(ln(Tensor(Shape{})), Error);
+}
+
+TEST_CASE("a weight or bias of another shape is an error") {
+  LayerNorm ln({4});
+  ln.weight = Tensor(Shape{5}, 1.0f);
+  CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+  ln.weight = Tensor(Shape{4}, 1.0f);
+  ln.bias = Tensor(Shape{2, 2});
+  CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+}
+
+TEST_CASE("shapes and epsilons that make no sense are refused") {
+  CHECK_THROWS_AS(LayerNorm(Shape{}), Error);
+  CHECK_THROWS_AS(LayerNorm(Shape{3, 0}), Error);
+  CHECK_THROWS_AS(LayerNorm(Shape{3}, -1e-5f), Error);
+  CHECK_THROWS_AS(LayerNorm(Shape{3}, std::nanf("")), Error);
+  CHECK_NOTHROW(LayerNorm(Shape{3}, 0.0f));
+}
+
+TEST_CASE("an input without rows gives an output without rows") {
+  const Tensor y = LayerNorm({4})(Tensor(Shape{0, 4}));
+  CHECK(y.shape() == Shape{0, 4});
+}
+
+TEST_CASE("a row's result does not depend on the rows beside it") {
+  for (const std::size_t n : {1, 5, 16, 17, 80, 768}) {
+    const Tensor batch = random_tensor({100, n}, static_cast<unsigned>(n), 0.3f);
+    const LayerNorm ln({n});
+    const Tensor together = ln(batch);
+    for (std::size_t row = 0; row < 100; ++row) {
+      const float* in = batch.data() + row * n;
+      const Tensor alone = ln(Tensor(Shape{1, n}, std::vector<float>(in, in + n)));
+      REQUIRE(same_bits(alone.data(), together.data() + row * n, n));
+    }
+  }
+}
+
+TEST_CASE("an offset of 10,000 does not cancel the variance away") {
+  // In f32, neighbours of 10,000 are 0.00098 apart: noise of 0.1 survives rounding, and its square
+  // beside 10^8 would not. The mean itself is rounded, by up to half of that: (0.0005 / 0.1)^2.
+  const Tensor x = random_tensor({4, 768}, 5, 10000.0f, 0.1f);
+  const Tensor y = LayerNorm({768})(x);
+  for (std::size_t row = 0; row < 4; ++row) {
+    CHECK(std::abs(biased_variance_of(y.data() + row * 768, 768) - 1.0) < 2e-3);
+  }
+}
+
+TEST_CASE("a constant row gives the bias") {
+  LayerNorm ln({16});
+  ln.weight = random_tensor({16}, 2);
+  ln.bias = random_tensor({16}, 3);
+  const Tensor y = ln(Tensor(Shape{2, 16}, 3.5f));
+  CHECK(same_bits(y.data(), ln.bias.data(), 16));
+  CHECK(same_bits(y.data() + 16, ln.bias.data(), 16));
+}
+
+TEST_CASE("a single feature gives the bias") {
+  LayerNorm ln({1});
+  ln.bias = Tensor(Shape{1}, 0.25f);
+  const Tensor y = ln(random_tensor({5, 1}, 4));
+  for (const float value : y.values()) CHECK(value == 0.25f);
+}
+
+// The error of a two-pass LayerNorm in f32 (u = 2^-24, k rounding steps of a lane sum of n terms,
+// k <= n/16 + 4 + 2):
+//   the mean is off by at most k u max|x|, which moves every deviation by as much: k u max|x| / s in
+//   the normalised value, s = sqrt(var + eps); the variance adds a relative (k + 4) u, halved by the
+//   square root; the last steps round a few times more. Scaled by weight, plus the bias's rounding.
+TEST_CASE("equal to torch's layer_norm in double precision") {
+  const gpt2::test::Golden golden(std::filesystem::path(GPT2_TEST_DATA) /
+                                  "oracle/layer_norm_cases/golden.json");
+  std::size_t compared = 0;
+  for (const auto& entry : golden.json.at("cases")) {
+    const std::string name = entry.at("name");
+    INFO(name);
+    if (golden.json.at("tensors").at(entry.at("x").get<std::string>()).at("dtype") != "f32") continue;
+    const std::vector<float> x = golden.floats(entry.at("x"));
+    const auto sizes = entry.at("normalized_shape").get<std::vector<std::size_t>>();
+    const std::vector<double> expected = golden.tensor(entry.at("y_f64"));
+    const float eps = entry.at("eps");
+    const bool has_weight = entry.contains("weight") && !entry["weight"].is_null();
+    const bool has_bias = entry.contains("bias") && !entry["bias"].is_null();
+    LayerNorm ln(Shape(sizes), eps, has_weight || has_bias);
+    if (has_weight) ln.weight = Tensor(Shape(sizes), golden.floats(entry["weight"]));
+    if (has_bias) ln.bias = Tensor(Shape(sizes), golden.floats(entry["bias"]));
+    const Tensor y = ln(Tensor(Shape(golden.shape(entry.at("x"))), x));
+
+    const std::size_t n = ln.normalized_shape().element_count();
+    const double u = std::ldexp(1.0, -24);
+    const double k = static_cast<double>(n) / 16.0 + 6.0;
+    for (std::size_t row = 0; row < x.size() / n; ++row) {
+      const float* in = x.data() + row * n;
+      const double deviation = std::sqrt(biased_variance_of(in, n) + static_cast<double>(eps));
+      double most = 0.0;
+      for (std::size_t i = 0; i < n; ++i) most = std::max(most, std::abs(static_cast<double>(in[i])));
+      const double shifted = k * u * most / deviation;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double truth = expected[row * n + i];
+        const double actual = static_cast<double>(y.values()[row * n + i]);
+        if (!std::isfinite(truth)) {
+          CHECK(std::isfinite(actual) == false);
+          continue;
+        }
+        const double weight = has_weight ? std::abs(static_cast<double>(ln.weight.values()[i])) : 1.0;
+        const double bias = has_bias ? std::abs(static_cast<double>(ln.bias.values()[i])) : 0.0;
+        const double normalised = std::abs((static_cast<double>(in[i]) - mean_of(in, n)) / deviation);
+        // The shifted mean also enters the variance, as its square.
+        const double tolerance =
+            weight * (shifted + normalised * ((k + 8.0) * u + shifted * shifted)) + 2.0 * u * bias +
+            u * std::abs(truth);
+        INFO("row " << row << " element " << i << ": " << actual << " for " << truth);
+        REQUIRE(std::abs(actual - truth) <= tolerance);
+      }
+    }
+    ++compared;
+  }
+  WARN("compared " << compared << " LayerNorm cases with torch");
+  CHECK(compared >= 70);
+}

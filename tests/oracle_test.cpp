@@ -1,0 +1,243 @@
+// The whole model against HuggingFace's own outputs, for every folder found (see golden.h).
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gpt2/error.h"
+#include "gpt2/session.h"
+#include "model/session_impl.h"
+#include "support/catch.h"
+#include "support/golden.h"
+
+using namespace gpt2;
+using gpt2::test::Golden;
+
+namespace {
+
+// Two f32 computations of one logit differ by their rounding errors. A logit is a sum of K products
+// in some order, so each is off by up to about sqrt(K) u times the terms' size (u = 2^-24, signs at
+// random), for every layer on the way; the terms' size is that of the logits. For these models (K <=
+// 320, up to 5 layers of 4 products) that is some 20 * 18 * 6e-8 = 2e-5 of the range of the logits,
+// and HuggingFace's own f32 is off its f64 by a third of it.
+constexpr double kLogitTolerance = 2e-5;
+
+double worst_difference(std::span<const float> actual, const std::vector<double>& expected) {
+  REQUIRE(actual.size() == expected.size());
+  double worst = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(actual[i]) - expected[i]);
+    REQUIRE(std::isfinite(difference));
+    worst = std::max(worst, difference);
+  }
+  return worst;
+}
+
+class HiddenStates : public ForwardObserver {
+ public:
+  void hidden_states(std::size_t stage, ConstMatrix x) noexcept override {
+    if (stages.size() <= stage) stages.resize(stage + 1);
+    for (std::size_t row = 0; row < x.rows; ++row) {
+      stages[stage].insert(stages[stage].end(), x.row(row), x.row(row) + x.cols);
+    }
+  }
+  std::vector<std::vector<float>> stages;
+};
+
+std::vector<float> all_logits(Session& session, const std::vector<TokenId>& ids) {
+  std::vector<float> logits(ids.size() * session.model().config().vocab_size);
+  const Slice slice{&session, ids, logits};
+  forward(std::span(&slice, 1));
+  return logits;
+}
+
+TokenId greedy(std::span<const float> logits) {
+  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+void check_hidden(const Golden& golden, const nlohmann::json& prompt, const HiddenStates& seen) {
+  const std::vector<double> last = golden.tensor(prompt.at("hidden_final"));
+  CHECK(worst_difference(seen.stages.back(), last) <= kLogitTolerance * test::range_of(last));
+  if (!prompt.contains("hidden_all")) return;
+  const std::vector<double> all = golden.tensor(prompt["hidden_all"]);
+  const std::size_t stage_size = last.size();
+  // HuggingFace's last hidden state is after ln_f; the one before it, the last block's, is not kept.
+  const std::size_t stages = all.size() / stage_size;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    INFO("hidden state " << stage);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(stage * stage_size);
+    const std::vector<double> expected(begin, begin + static_cast<std::ptrdiff_t>(stage_size));
+    const std::vector<float>& actual = stage + 1 == stages ? seen.stages.back() : seen.stages[stage];
+    CHECK(worst_difference(actual, expected) <= kLogitTolerance * test::range_of(expected));
+  }
+}
+
+// log p of every id after the first, from the logits before it, in double.
+void check_log_probabilities(const Golden& golden, const nlohmann::json& prompt,
+                             const std::vector<float>& logits, double tolerance) {
+  if (!prompt.contains("logprobs")) return;
+  const std::vector<double> expected = golden.tensor(prompt["logprobs_f64"]);
+  const std::vector<TokenId> ids = test::ids_of(prompt.at("input_ids"));
+  const std::size_t vocab_size = logits.size() / ids.size();
+  for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+    const float* row = logits.data() + i * vocab_size;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < vocab_size; ++j) sum += std::exp(static_cast<double>(row[j]));
+    const double actual = row[ids[i + 1]] - std::log(sum);
+    REQUIRE(std::abs(actual - expected[i]) <= 2.0 * tolerance);
+  }
+}
+
+double check_prompts(const Model& model, const Golden& golden) {
+  double worst = 0.0;
+  for (const auto& prompt : golden.json.at("prompts")) {
+    INFO("prompt " << prompt.at("name").get<std::string>());
+    Session session(model);
+    HiddenStates hidden;
+    session.impl().observer = &hidden;
+    const std::vector<float> logits = all_logits(session, test::ids_of(prompt.at("input_ids")));
+    const std::vector<double> expected = golden.tensor(prompt.at("logits"));
+    const double range = test::range_of(expected);
+    const double difference = worst_difference(logits, expected);
+    CHECK(difference <= kLogitTolerance * range);
+    worst = std::max(worst, difference / range);
+    check_hidden(golden, prompt, hidden);
+    check_log_probabilities(golden, prompt, logits, kLogitTolerance * range);
+  }
+  return worst;
+}
+
+bool is_plain(const nlohmann::json& entry) {
+  for (const char* key : {"repetition_penalty", "no_repeat_ngram_size", "bad_words_ids", "min_length",
+                          "min_new_tokens"}) {
+    if (entry.contains(key)) return false;
+  }
+  return true;
+}
+
+std::size_t check_greedy(const Model& model, const Golden& golden) {
+  std::size_t compared = 0;
+  for (const auto& entry : golden.json.at("greedy")) {
+    if (!is_plain(entry)) continue;
+    INFO(entry.dump());
+    Session session(model);
+    std::vector<TokenId> ids;
+    std::span<const float> logits = session.forward(test::ids_of(entry.at("input_ids")));
+    const std::size_t count = entry.at("max_new_tokens");
+    while (true) {
+      ids.push_back(greedy(logits));
+      const auto& eos = entry.at("eos_token_id");
+      if (ids.size() == count || (eos.is_number() && ids.back() == eos.get<TokenId>())) break;
+      logits = session.forward(std::span(&ids.back(), 1));
+    }
+    CHECK(ids == test::ids_of(entry.at("new_ids")));
+    ++compared;
+  }
+  return compared;
+}
+
+// HuggingFace pads a batch on the left; here its rows are the slices of one ragged pass.
+void check_ragged_batch(const Model& model, const Golden& golden) {
+  if (!golden.json.contains("left_padded_batch")) return;
+  const auto& batch = golden.json["left_padded_batch"];
+  const std::vector<double> all = golden.tensor(batch.at("logits"));
+  const std::size_t vocab_size = model.config().vocab_size;
+  std::vector<std::vector<TokenId>> prompts;
+  std::vector<Session> sessions;
+  std::vector<std::vector<float>> logits;
+  std::vector<std::size_t> padding;
+  for (std::size_t i = 0; i < batch.at("input_ids").size(); ++i) {
+    const std::vector<TokenId> ids = test::ids_of(batch["input_ids"][i]);
+    const std::vector<TokenId> mask = test::ids_of(batch.at("attention_mask")[i]);
+    padding.push_back(static_cast<std::size_t>(std::count(mask.begin(), mask.end(), 0)));
+    prompts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(padding.back()), ids.end());
+    sessions.emplace_back(model);
+    logits.emplace_back(prompts.back().size() * vocab_size);
+  }
+  const std::size_t width = batch["input_ids"][0].size();
+  std::vector<Slice> slices;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    slices.push_back({&sessions[i], prompts[i], logits[i]});
+  }
+  forward(slices);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>((i * width + padding[i]) * vocab_size);
+    const std::vector<double> expected(begin, begin + static_cast<std::ptrdiff_t>(logits[i].size()));
+    CHECK(worst_difference(logits[i], expected) <= kLogitTolerance * test::range_of(expected));
+  }
+
+  // Then all of them go on together, a token each.
+  const std::size_t steps = batch.at("greedy_new_ids")[0].size();
+  std::vector<std::vector<TokenId>> ids(prompts.size());
+  for (std::size_t step = 0; step < steps; ++step) {
+    slices.clear();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      ids[i].push_back(greedy(std::span(logits[i]).last(vocab_size)));
+      slices.push_back({&sessions[i], std::span(ids[i]).last(1), std::span(logits[i]).last(vocab_size)});
+    }
+    if (step + 1 < steps) forward(slices);
+  }
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    CHECK(ids[i] == test::ids_of(batch["greedy_new_ids"][i]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("logits, hidden states, log-probabilities and greedy ids equal HuggingFace's") {
+  std::size_t greedy_runs = 0;
+  std::size_t cases = 0;
+  double worst = 0.0;
+  for (const std::filesystem::path& directory : test::oracle_cases()) {
+    INFO(directory.filename().string());
+    const Golden golden(directory / "golden.json");
+    if (!golden.json.contains("prompts")) continue;
+    const Model model = Model::load(directory);
+    worst = std::max(worst, check_prompts(model, golden));
+    greedy_runs += check_greedy(model, golden);
+    check_ragged_batch(model, golden);
+    ++cases;
+  }
+  WARN("compared " << cases << " cases and " << greedy_runs << " greedy runs with HuggingFace; worst "
+                   << "logit difference " << worst << " of the logits' range");
+  CHECK(cases >= 40);
+}
+
+TEST_CASE("tiny-random-gpt2 gives what onnxruntime's tests expect of it") {
+  const std::filesystem::path directory =
+      std::filesystem::path(GPT2_SHARED_DIR) / "models/tiny-random-gpt2-hf";
+  if (!std::filesystem::exists(directory / "expected.json")) {
+    WARN("skipped: " << directory.string() << " is not here");
+    return;
+  }
+  std::ifstream in(directory / "expected.json");
+  const nlohmann::json expected = nlohmann::json::parse(in);
+  const Model model = Model::load(directory);
+  for (const auto& run : expected.at("greedy_max_length_10")) {
+    std::vector<TokenId> ids = test::ids_of(run.at("prompt"));
+    Session session(model);
+    std::span<const float> logits = session.forward(ids);
+    while (ids.size() < 10) {
+      ids.push_back(greedy(logits));
+      logits = session.forward(std::span(&ids.back(), 1));
+    }
+    CHECK(ids == test::ids_of(run.at("out")));
+  }
+
+  // Every 200th logit of [2, 4, 1000] for the same two prompts; the file states the tolerance 1e-3,
+  // its values have 8 digits.
+  const auto sampled =
+      expected.at("prompt_logits_every_200th_of_[2,4,1000]").get<std::vector<double>>();
+  std::vector<float> logits;
+  for (const auto& run : expected.at("greedy_max_length_10")) {
+    Session session(model);
+    const std::vector<float> part = all_logits(session, test::ids_of(run.at("prompt")));
+    logits.insert(logits.end(), part.begin(), part.end());
+  }
+  REQUIRE(logits.size() == 200 * sampled.size());
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    CHECK(std::abs(static_cast<double>(logits[200 * i]) - sampled[i]) < 1e-6);
+  }
+}

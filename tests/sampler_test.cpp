@@ -1,0 +1,203 @@
+#include "gpt2/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "generate/philox.h"
+#include "gpt2/error.h"
+#include "support/catch.h"
+#include "support/golden.h"
+
+using namespace gpt2;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+const test::Golden& processors() {
+  static const test::Golden golden(std::filesystem::path(GPT2_TEST_DATA) /
+                                   "oracle/cases/logits_processors/golden_439.json");
+  return golden;
+}
+
+std::vector<float> row(const char* tensor, std::size_t index) {
+  const std::vector<float> all = processors().floats(tensor);
+  const std::size_t width = processors().shape(tensor)[1];
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(index * width);
+  return {begin, begin + static_cast<std::ptrdiff_t>(width)};
+}
+
+SamplingOptions options_of(const nlohmann::json& params) {
+  SamplingOptions options;
+  options.temperature = params.value("temperature", 1.0f);
+  options.top_k = params.value("top_k", std::size_t{0});
+  options.top_p = params.value("top_p", 1.0f);
+  return options;
+}
+
+std::set<std::size_t> kept(std::span<const float> scores) {
+  std::set<std::size_t> ids;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] > -kInfinity) ids.insert(i);
+  }
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("Philox gives the known answers of its authors' test vectors") {
+  using Words = std::array<std::uint32_t, 4>;
+  CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) ==
+        Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  constexpr std::uint32_t kOnes = 0xffffffff;
+  CHECK(philox4x32({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}) ==
+        Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+        Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("temperature, top_k and top_p keep and scale what HuggingFace's processors do") {
+  std::size_t compared = 0;
+  const std::size_t rows = processors().shape("rows")[0];
+  const std::vector<std::size_t> tied = processors().json.at("tie_rows");
+  for (const auto& entry : processors().json.at("processors")) {
+    const std::string name = entry.at("name");
+    if (name != "temperature" && name != "top_k" && name != "top_p") continue;
+    if (entry.at("params").value("min_tokens_to_keep", 1) != 1) continue;
+    INFO(entry.dump());
+    for (std::size_t i = 0; i < rows; ++i) {
+      INFO("row " << i);
+      const std::vector<float> logits = row("rows", i);
+      Sampler sampler(options_of(entry.at("params")), logits.size());
+      const std::span<const float> actual = sampler.process(logits);
+      const std::string out = entry.at("out");
+      const std::vector<float> all = processors().floats(out);
+      const std::span<const float> expected = std::span(all).subspan(i * logits.size(), logits.size());
+      const std::size_t count = entry.at("kept")[i];
+      CHECK(kept(actual).size() == count);
+      // Which of several equal logits top_p keeps is a matter of sort order.
+      if (name == "top_p" && std::find(tied.begin(), tied.end(), i) != tied.end()) continue;
+      CHECK(std::equal(actual.begin(), actual.end(), expected.begin()));
+      ++compared;
+    }
+  }
+  WARN("compared " << compared << " rows with HuggingFace's logits processors");
+  CHECK(compared >= 80);
+}
+
+TEST_CASE("their chain keeps what HuggingFace's keeps") {
+  std::size_t compared = 0;
+  const auto& chains = processors().json.at("chains");
+  for (const auto& chain : chains) {
+    nlohmann::json config = chain.at("generation_config");
+    const std::set<std::string> ours = {"temperature", "top_k", "top_p"};
+    bool only_ours = true;
+    for (const auto& item : config.items()) only_ours = only_ours && ours.contains(item.key());
+    if (!only_ours) continue;
+    if (!config.contains("top_k")) config["top_k"] = 50;  // HuggingFace's default
+    INFO(chain.dump());
+    const std::vector<std::size_t> counts = chain.at("kept");
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const std::vector<float> logits = row("rows", i);
+      Sampler sampler(options_of(config), logits.size());
+      CHECK(kept(sampler.process(logits)).size() == counts[i]);
+      ++compared;
+    }
+  }
+  CHECK(compared >= 12);
+}
+
+TEST_CASE("the kept sets over GPT-2's vocabulary are HuggingFace's") {
+  const auto& big = processors().json.at("big");
+  for (const auto& entry : big.at("kept")) {
+    const std::string name = entry.at("name");
+    if (name != "top_k" && name != "top_p") continue;
+    for (std::size_t i = 0; i < entry.at("ids").size(); ++i) {
+      INFO(entry.at("params").dump() << " row " << i);
+      const std::vector<float> logits = row("big.rows", i);
+      Sampler sampler(options_of(entry.at("params")), logits.size());
+      const std::set<std::size_t> actual = kept(sampler.process(logits));
+      std::set<std::size_t> expected;
+      for (const double id : processors().tensor(entry.at("ids")[i])) {
+        expected.insert(static_cast<std::size_t>(id));
+      }
+      // HuggingFace sums 50,257 probabilities in f32 one after another: tokens whose cumulative
+      // probability lies within about 1e-6 of the cut may differ.
+      std::vector<std::size_t> different;
+      std::set_symmetric_difference(actual.begin(), actual.end(), expected.begin(), expected.end(),
+                                    std::back_inserter(different));
+      double sum = 0.0;
+      const float max = *std::max_element(logits.begin(), logits.end());
+      for (const float logit : logits) sum += std::exp(static_cast<double>(logit - max));
+      double mass = 0.0;
+      for (const std::size_t id : different) mass += std::exp(static_cast<double>(logits[id] - max)) / sum;
+      CHECK(mass < 4e-6);
+    }
+  }
+}
+
+TEST_CASE("greedy takes the largest logit, the first of equals") {
+  Sampler sampler({.temperature = 0.0f}, 5);
+  CHECK(sampler.sample(std::vector<float>{1, 3, 2, 3, 0}, 0) == 1);
+  CHECK(sampler.sample(std::vector<float>{-kInfinity, -1, -kInfinity, -2, -3}, 0) == 1);
+}
+
+TEST_CASE("tokens are drawn with their softmax probabilities") {
+  const std::vector<float> logits = {0.0f, 1.0f, -1.0f, 2.0f, 0.5f, -3.0f, 0.0f};
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+  constexpr std::size_t kDraws = 20000;
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+    Sampler sampler({.seed = seed}, logits.size());
+    std::vector<double> counts(logits.size());
+    for (std::size_t position = 0; position < kDraws; ++position) {
+      ++counts[static_cast<std::size_t>(sampler.sample(logits, position))];
+    }
+    double chi_square = 0.0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const double expected = kDraws * std::exp(static_cast<double>(logits[i])) / sum;
+      chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    CHECK(chi_square < 22.46);  // 6 degrees of freedom, probability 0.001
+  }
+}
+
+TEST_CASE("a draw depends on seed, sequence, position and logits alone") {
+  std::vector<float> logits(1000);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i % 7) * 0.1f;
+  const auto draws = [&](const SamplingOptions& options, bool backwards) {
+    Sampler sampler(options, logits.size());
+    std::vector<TokenId> ids(50);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::size_t position = backwards ? ids.size() - 1 - i : i;
+      ids[position] = sampler.sample(logits, position);
+    }
+    return ids;
+  };
+  const std::vector<TokenId> base = draws({.seed = 5}, false);
+  CHECK(draws({.seed = 5}, false) == base);
+  CHECK(draws({.seed = 5}, true) == base);
+  CHECK(draws({.seed = 6}, false) != base);
+  CHECK(draws({.seed = 5, .sequence = 1}, false) != base);
+  CHECK(std::set<TokenId>(base.begin(), base.end()).size() > 40);
+}
+
+TEST_CASE("options and logits that make no sense are refused") {
+  CHECK_THROWS_AS(Sampler({.temperature = -1.0f}, 3), Error);
+  CHECK_THROWS_AS(Sampler({.temperature = kInfinity}, 3), Error);
+  CHECK_THROWS_AS(Sampler({.temperature = std::nanf("")}, 3), Error);
+  CHECK_THROWS_AS(Sampler({.top_p = 1.5f}, 3), Error);
+  CHECK_THROWS_AS(Sampler({.top_p = std::nanf("")}, 3), Error);
+  for (const float temperature : {0.0f, 1.0f}) {
+    Sampler sampler({.temperature = temperature, .top_k = 2, .top_p = 0.5f}, 3);
+    CHECK_THROWS_AS(sampler.sample(std::vector<float>{1, std::nanf(""), 2}, 0), Error);
+    CHECK_THROWS_AS(sampler.sample(std::vector<float>{1, kInfinity, 2}, 0), Error);
+    CHECK_THROWS_AS(sampler.sample(std::vector<float>(3, -kInfinity), 0), Error);
+    CHECK_THROWS_AS(sampler.sample(std::vector<float>(4), 0), Error);
+    CHECK(sampler.sample(std::vector<float>{-kInfinity, 1, -kInfinity}, 0) == 1);
+  }
+}

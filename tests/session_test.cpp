@@ -1,0 +1,196 @@
+// One answer: a token's logits depend on the tokens up to it and on nothing else, bit for bit.
+#include "gpt2/session.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+#include "support/catch.h"
+
+using namespace gpt2;
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<std::size_t> allocations{0};
+
+void* counted_allocation(std::size_t size) {
+  if (counting) ++allocations;
+  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted_allocation(size); }
+void* operator new[](std::size_t size) { return counted_allocation(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+Model load(const char* name) {
+  return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases" / name);
+}
+
+std::vector<TokenId> tokens(const Model& model, std::size_t count, unsigned seed = 1) {
+  std::vector<TokenId> ids(count);
+  for (TokenId& id : ids) {
+    seed = seed * 1664525 + 1013904223;
+    id = static_cast<TokenId>(seed / 65536 % model.config().vocab_size);
+  }
+  return ids;
+}
+
+// The logits of all positions, the prompt given in pieces.
+std::vector<float> run(const Model& model, const std::vector<TokenId>& ids, int threads,
+                       std::size_t piece) {
+  Session session(model, {.threads = threads});
+  const std::size_t vocab_size = model.config().vocab_size;
+  std::vector<float> logits(ids.size() * vocab_size);
+  for (std::size_t begin = 0; begin < ids.size(); begin += piece) {
+    const std::size_t count = std::min(piece, ids.size() - begin);
+    const Slice slice{&session, std::span(ids).subspan(begin, count),
+                      std::span(logits).subspan(begin * vocab_size, count * vocab_size)};
+    forward(std::span(&slice, 1));
+  }
+  return logits;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+const char* const kModels[] = {"tiny_default", "odd_sizes", "head_dim_7", "one_head_80", "layers5",
+                               "weights_f16",  "weights_bf16", "mixed_dtypes", "untied"};
+
+}  // namespace
+
+TEST_CASE("the same bits for any number of threads and any division of the prompt") {
+  for (const char* name : kModels) {
+    const Model model = load(name);
+    const std::vector<TokenId> ids = tokens(model, model.config().n_positions);
+    const std::vector<float> expected = run(model, ids, 1, ids.size());
+    for (const int threads : {1, 2, 3, 8}) {
+      for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
+        INFO(name << ", " << threads << " threads, pieces of " << piece);
+        REQUIRE(same_bits(run(model, ids, threads, piece), expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("the same bits alone and in a ragged batch of nine") {
+  for (const char* name : kModels) {
+    const Model model = load(name);
+    const std::size_t vocab_size = model.config().vocab_size;
+    std::vector<std::vector<TokenId>> prompts;
+    std::vector<std::vector<float>> logits;
+    std::vector<Session> sessions;
+    for (unsigned i = 0; i < 9; ++i) {
+      prompts.push_back(tokens(model, 1 + 2 * i % 13, i));
+      sessions.emplace_back(model, SessionOptions{.threads = 2});
+      logits.emplace_back(prompts.back().size() * vocab_size);
+    }
+    std::vector<Slice> slices;
+    for (std::size_t i = 0; i < 9; ++i) slices.push_back({&sessions[i], prompts[i], logits[i]});
+    forward(slices);
+    for (std::size_t i = 0; i < 9; ++i) {
+      INFO(name << ", sequence " << i);
+      CHECK(same_bits(logits[i], run(model, prompts[i], 1, 100)));
+    }
+
+    // A second pass: each goes on by some tokens of its own, some want no logits.
+    slices.clear();
+    for (std::size_t i = 0; i < 9; ++i) {
+      const std::size_t more = 1 + i % 4;
+      for (std::size_t j = 0; j < more; ++j) prompts[i].push_back(static_cast<TokenId>(i + j));
+      logits[i].resize(i % 3 == 0 ? 0 : vocab_size);
+      slices.push_back({&sessions[i], std::span(prompts[i]).last(more), logits[i]});
+    }
+    forward(slices);
+    for (std::size_t i = 0; i < 9; ++i) {
+      if (logits[i].empty()) continue;
+      const std::vector<float> alone = run(model, prompts[i], 1, 100);
+      CHECK(same_bits(logits[i], std::span(alone).last(vocab_size)));
+    }
+  }
+}
+
+TEST_CASE("the same bits after a rewind and in a fork") {
+  const Model model = load("layers5");
+  const std::vector<TokenId> ids = tokens(model, 40);
+  const std::vector<TokenId> detour = tokens(model, 15, 99);
+  const std::vector<float> expected = run(model, ids, 1, 100);
+  const std::size_t vocab_size = model.config().vocab_size;
+
+  Session session(model);
+  session.forward(std::span(ids).first(21));
+  session.forward(detour);
+  CHECK(session.position() == 36);
+  session.rewind(21);
+  CHECK(session.position() == 21);
+
+  Session fork = session.fork();
+  fork.forward(detour);
+  fork.rewind(21);
+  CHECK(same_bits(fork.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
+  CHECK(same_bits(session.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
+  CHECK_THROWS_AS(session.rewind(41), Error);
+}
+
+TEST_CASE("a forward pass allocates nothing") {
+  const Model model = load("tiny_default");
+  const std::vector<TokenId> ids = tokens(model, 64);
+  Session session(model, {.threads = 2});
+  session.forward(std::span(ids).first(20));  // the OpenMP runtime starts its threads
+  counting = true;
+  session.forward(std::span(ids).subspan(20, 10));
+  for (std::size_t i = 30; i < 64; ++i) session.forward(std::span(ids).subspan(i, 1));
+  counting = false;
+  CHECK(allocations == 0);
+}
+
+TEST_CASE("what cannot be run is refused and changes nothing") {
+  const Model model = load("tiny_default");
+  const auto limit = static_cast<TokenId>(model.config().vocab_size);
+  Session session(model, {.max_tokens = 8});
+  const std::vector<TokenId> two = {1, 2};
+  session.forward(two);
+  const auto refused = [&](const std::vector<TokenId>& ids, const char* word) {
+    try {
+      session.forward(ids);
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::invalid_argument);
+      CHECK(std::string(error.what()).find(word) != std::string::npos);
+    }
+    CHECK(session.position() == 2);
+  };
+  refused({}, "at least one");
+  refused({1, limit}, std::to_string(limit).c_str());
+  refused({-1}, "-1");
+  refused({1, 1, 1, 1, 1, 1, 1}, "room for 8");
+  CHECK_THROWS_AS(Session(model, {.max_tokens = model.config().n_positions + 1}), Error);
+
+  std::vector<float> logits(model.config().vocab_size * 3);
+  const Slice too_many_logits{&session, two, logits};
+  CHECK_THROWS_AS(forward(std::span(&too_many_logits, 1)), Error);
+  const Slice half_a_row{&session, two, std::span(logits).first(5)};
+  CHECK_THROWS_AS(forward(std::span(&half_a_row, 1)), Error);
+  const Slice twice[2] = {{&session, two, {}}, {&session, two, {}}};
+  CHECK_THROWS_AS(forward(twice), Error);
+  Session stranger(load("untied"));
+  const Slice strangers[2] = {{&session, two, {}}, {&stranger, two, {}}};
+  CHECK_THROWS_AS(forward(strangers), Error);
+  CHECK(session.position() == 2);
+}

@@ -1,0 +1,66 @@
+#include "generate/stop_filter.h"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+
+using gpt2::StopFilter;
+
+namespace {
+
+// What comes out for these pieces, and after which of them it stopped (0: never).
+struct Outcome {
+  std::string text;
+  std::size_t stopped_after = 0;
+};
+
+Outcome run(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
+  StopFilter filter(stops);
+  Outcome outcome;
+  for (const std::string& piece : pieces) {
+    outcome.text += filter.write(piece);
+    if (filter.stopped()) {
+      outcome.stopped_after = static_cast<std::size_t>(&piece - pieces.data()) + 1;
+      return outcome;
+    }
+  }
+  outcome.text += filter.flush();
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("text before a stop string is written, the rest is not") {
+  const Outcome outcome = run({"END"}, {"one ", "twoEND three", "four"});
+  CHECK(outcome.text == "one two");
+  CHECK(outcome.stopped_after == 2);
+}
+
+TEST_CASE("a stop string across pieces is found") {
+  const Outcome outcome = run({"\n\n"}, {"a\n", "b\n", "\nc"});
+  CHECK(outcome.text == "a\nb");
+  CHECK(outcome.stopped_after == 3);
+  CHECK(run({"abcd"}, {"xa", "b", "c", "d"}).text == "x");
+}
+
+TEST_CASE("what only begins like a stop string is written in the end") {
+  CHECK(run({"abcd"}, {"xabc"}).text == "xabc");
+  CHECK(run({"abab!"}, {"ab", "ab", "ab", "?"}).text == "ababab?");
+}
+
+TEST_CASE("nothing is held back longer than need be") {
+  StopFilter filter({"stop"});
+  CHECK(filter.write("a st") == "a ");
+  CHECK(filter.write("ar") == "star");
+}
+
+TEST_CASE("the first of several stop strings ends the text") {
+  CHECK(run({"c", "b"}, {"abc"}).text == "a");
+  CHECK(run({"bcd", "c"}, {"ab", "c"}).text == "ab");
+}
+
+TEST_CASE("without stop strings, or with an empty one, all is written") {
+  CHECK(run({}, {"a", "b"}).text == "ab");
+  CHECK(run({""}, {"a", "b"}).text == "ab");
+}

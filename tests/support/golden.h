@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gpt2/config.h"
+
+namespace gpt2::test {
+
+/// golden.json and the tensors in the file beside it (tests/data/oracle/README.md).
+class Golden {
+ public:
+  explicit Golden(const std::filesystem::path& json_file);
+
+  nlohmann::json json;
+
+  [[nodiscard]] std::vector<std::size_t> shape(const std::string& name) const;
+  [[nodiscard]] std::vector<double> tensor(const std::string& name) const;
+  [[nodiscard]] std::vector<float> floats(const std::string& name) const;
+
+ private:
+  std::string bytes_;
+};
+
+/// The folders with a golden.json under tests/data/oracle/cases and, where it is set, under
+/// $GPT2_ORACLE_DIR; only those with a model in them. In name order.
+[[nodiscard]] std::vector<std::filesystem::path> oracle_cases();
+
+[[nodiscard]] std::vector<TokenId> ids_of(const nlohmann::json& array);
+
+/// max - min.
+[[nodiscard]] double range_of(const std::vector<double>& values);
+
+}  // namespace gpt2::test
