@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace gpt2 {
@@ -20,6 +21,9 @@ enum class DType : std::uint8_t {
 
 /// The name safetensors gives it: "F32", "BF16", "BOOL" ...
 [[nodiscard]] std::string_view name_of(DType dtype) noexcept;
+
+/// The dtype of such a name, if there is one.
+[[nodiscard]] std::optional<DType> dtype_named(std::string_view name) noexcept;
 
 /// How a model's matrices are held in memory.
 enum class WeightType : std::uint8_t {

@@ -44,7 +44,8 @@ struct GenerationResult {
 
 /// Appends the prompt to the session, then token after token until something of FinishReason
 /// happens. `sink` receives the text as it becomes certain: whole UTF-8 characters, never part of a
-/// stop string; it returns false to end the generation.
+/// stop string. It is called after every token, with no text where none became certain, and returns
+/// false to end the generation.
 ///
 /// An empty prompt is an Error(invalid_argument): begin with the end-of-text token instead. So is a
 /// prompt that does not fit the session. Throws what the sink throws.

@@ -1,0 +1,155 @@
+#include "base/json.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "base/quote.h"
+#include "gpt2/error.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+// Stands between the library's parser, which keeps no call stack, and a handler: counts, and turns
+// what the library has to say into an Error.
+class Guard final : public nlohmann::json_sax<json> {
+ public:
+  Guard(std::string_view text, std::string_view where, JsonHandler& handler, JsonLimits limits)
+      : text_(text), where_(where), handler_(handler), limits_(limits) {}
+
+  bool null() override { return scalar(nullptr); }
+  bool boolean(bool value) override { return scalar(value); }
+  bool number_integer(number_integer_t value) override { return scalar(value); }
+  bool number_unsigned(number_unsigned_t value) override { return scalar(value); }
+  bool number_float(number_float_t value, const string_t&) override { return scalar(value); }
+  bool string(string_t& value) override { return scalar(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+
+  bool start_object(std::size_t) override { return begin(json::value_t::object); }
+  bool start_array(std::size_t) override { return begin(json::value_t::array); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool key(string_t& name) override {
+    handler_.key(name);
+    return true;
+  }
+
+  // `read` counts the bytes up to and including the offending one.
+  bool parse_error(std::size_t read, const std::string&, const json::exception& error) override {
+    const std::string_view before = text_.substr(0, read == 0 ? 0 : read - 1);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
+    fail("invalid JSON at line " + std::to_string(line) + ", column " + std::to_string(column) +
+         reason_in(error.what()));
+  }
+
+ private:
+  template <class T>
+  bool scalar(T&& value) {
+    count_value();
+    handler_.scalar(json(std::forward<T>(value)));
+    return true;
+  }
+
+  bool begin(json::value_t kind) {
+    count_value();
+    if (++depth_ > limits_.max_depth) {
+      fail("JSON nested deeper than " + std::to_string(limits_.max_depth) + " levels");
+    }
+    handler_.begin(kind);
+    return true;
+  }
+
+  bool end() {
+    --depth_;
+    handler_.end();
+    return true;
+  }
+
+  void count_value() {
+    if (++values_ > limits_.max_values) {
+      fail("JSON of more than " + std::to_string(limits_.max_values) + " values");
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(ErrorCode::invalid_file, std::string(where_) + ": " + message);
+  }
+
+  // The library's own words, after its "[json.exception...] ... column 3: "; they quote the file.
+  static std::string reason_in(std::string_view what) {
+    constexpr std::size_t kLongest = 160;
+    const std::size_t colon = what.substr(0, kLongest).find(": ");
+    if (colon == std::string_view::npos) return "";
+    const std::string reason = quote(what.substr(colon + 2), kLongest);
+    return ": " + reason.substr(1, reason.size() - 2);
+  }
+
+  std::string_view text_;
+  std::string_view where_;
+  JsonHandler& handler_;
+  JsonLimits limits_;
+  std::size_t depth_ = 0;
+  std::size_t values_ = 0;
+};
+
+class TreeBuilder final : public JsonHandler {
+ public:
+  explicit TreeBuilder(std::string_view where) : where_(where) {}
+
+  void begin(json::value_t kind) override { open_.push_back(&add(json(kind))); }
+  void end() override { open_.pop_back(); }
+  void scalar(json value) override { add(std::move(value)); }
+  void key(std::string& name) override {
+    auto& object = open_.back()->get_ref<json::object_t&>();
+    const auto [place, is_new] = object.try_emplace(std::move(name), nullptr);
+    if (!is_new) {
+      throw Error(ErrorCode::invalid_file, std::string(where_) + ": key " + quote(place->first) +
+                                               " appears twice in one object");
+    }
+    member_ = &place->second;
+  }
+
+  json root;
+
+ private:
+  // Only the innermost open container grows, so the addresses in open_ hold.
+  json& add(json value) {
+    if (open_.empty()) return root = std::move(value);
+    if (open_.back()->is_object()) return *member_ = std::move(value);
+    return open_.back()->emplace_back(std::move(value));
+  }
+
+  std::string_view where_;
+  std::vector<json*> open_;
+  json* member_ = nullptr;
+};
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  const MappedFile file(path);
+  if (file.bytes().size() > max_bytes) {
+    throw Error(ErrorCode::invalid_file,
+                path.string() + ": " + std::to_string(file.bytes().size()) +
+                    " bytes; expected at most " + std::to_string(max_bytes));
+  }
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void read_json(std::string_view text, std::string_view where, JsonHandler& handler,
+               JsonLimits limits) {
+  Guard guard(text, where, handler, limits);
+  json::sax_parse(text.begin(), text.end(), &guard);
+}
+
+json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
+  TreeBuilder builder(where);
+  read_json(text, where, builder, limits);
+  return std::move(builder.root);
+}
+
+}  // namespace gpt2

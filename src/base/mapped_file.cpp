@@ -1,0 +1,74 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "gpt2/error.h"
+
+namespace gpt2 {
+namespace {
+
+[[noreturn]] void fail(const char* what, const std::filesystem::path& path, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  throw Error(
+      missing ? ErrorCode::not_found : ErrorCode::invalid_file,
+      std::string(what) + " " + path.string() + ": " + std::generic_category().message(error));
+}
+
+class Descriptor {
+ public:
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  explicit Descriptor(const std::filesystem::path& path)
+      : value(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  ~Descriptor() {
+    if (value >= 0) close(value);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  const int value;
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const Descriptor file(path);
+  struct stat status {};
+  if (file.value < 0) fail("cannot open", path, errno);
+  if (fstat(file.value, &status) != 0) fail("cannot examine", path, errno);
+  if (S_ISDIR(status.st_mode)) {
+    throw Error(ErrorCode::invalid_file, path.string() + " is a directory: expected a file");
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorCode::invalid_file, path.string() + " is not a regular file");
+  }
+  if (status.st_size == 0) return;
+  if (static_cast<std::uintmax_t>(status.st_size) > std::numeric_limits<std::size_t>::max()) {
+    fail("cannot map", path, EFBIG);
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
+  if (address == MAP_FAILED) fail("cannot map", path, errno);
+  bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+}  // namespace gpt2

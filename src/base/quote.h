@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace gpt2 {
+
+/// Text from a file as a message can show it: in single quotes, everything but printable ASCII as
+/// \xNN, cut after `max_bytes`. No terminal control sequence and no second line comes through.
+[[nodiscard]] std::string quote(std::string_view text, std::size_t max_bytes = 80);
+
+}  // namespace gpt2

@@ -1,0 +1,116 @@
+#include "formats/safetensors.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "base/quote.h"
+#include "base/utf8.h"
+#include "formats/safetensors_header.h"
+#include "gpt2/error.h"
+
+namespace gpt2 {
+namespace {
+
+constexpr std::size_t kPrefix = 8;                 // bytes of the header's length
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; decimal, as the reference reader has it
+
+[[noreturn]] void fail(std::string_view where, const std::string& message) {
+  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
+}
+
+std::string_view header_of(std::span<const std::byte> file, std::string_view where) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (text.starts_with("version https://git-lfs")) {
+    fail(where, "a git-lfs pointer in place of the weights; fetch them with 'git lfs pull'");
+  }
+  if (file.size() < kPrefix) {
+    fail(where, std::to_string(file.size()) + " bytes; a safetensors file has at least 8");
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < kPrefix; ++i) {
+    length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
+  }
+  if (length > kMaxHeader) {
+    fail(where, "not a safetensors file: its header would have " + std::to_string(length) +
+                    " bytes; expected at most " + std::to_string(kMaxHeader));
+  }
+  if (length > file.size() - kPrefix) {
+    fail(where, "the header has " + std::to_string(length) + " bytes, but the file ends after " +
+                    std::to_string(file.size() - kPrefix) + " of them; download it again");
+  }
+  const std::string_view header = text.substr(kPrefix, length);
+  if (const std::size_t valid = valid_utf8_prefix(header); valid != header.size()) {
+    fail(where, "the header is not UTF-8 at byte " + std::to_string(kPrefix + valid));
+  }
+  if (header.starts_with("\xef\xbb\xbf")) fail(where, "the header begins with a byte order mark");
+  return header;
+}
+
+// That the tensor's offsets enclose the bytes that its shape and dtype take.
+void check_size(const SafetensorsEntry& entry, std::string_view where) {
+  const std::string what = "tensor " + quote(entry.name) + ": " +
+                           std::string(name_of(entry.dtype)) + " of shape " +
+                           entry.shape.to_string();
+  const auto elements = checked_product(entry.shape.sizes());
+  const auto bits = elements ? checked_multiply(*elements, bits_of(entry.dtype)) : std::nullopt;
+  if (!bits) fail(where, what + " takes more bytes than can be counted");
+  if (*bits % 8 != 0) fail(where, what + " does not end at a whole byte");
+  if (*bits / 8 != entry.end - entry.begin) {
+    fail(where, what + " takes " + std::to_string(*bits / 8) + " bytes, but data_offsets enclose " +
+                    std::to_string(entry.end - entry.begin));
+  }
+}
+
+// That the entries, in the order of their offsets, cover `data_size` bytes exactly.
+void check_coverage(const std::vector<SafetensorsEntry>& entries, std::size_t data_size,
+                    std::string_view where) {
+  std::size_t covered = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.begin != covered || entry.end < entry.begin) {
+      fail(where, "tensor " + quote(entry.name) + ": data_offsets are [" +
+                      std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
+                      "]; expected them to begin at " + std::to_string(covered) +
+                      ", where the data before ends");
+    }
+    check_size(entry, where);
+    covered = entry.end;
+  }
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.end > data_size) {
+      fail(where, "the file ends inside tensor " + quote(entry.name) + ", after " +
+                      std::to_string(data_size) + " bytes of data; expected " +
+                      std::to_string(covered) + "; download it again");
+    }
+  }
+  if (covered < data_size) {
+    fail(where, std::to_string(data_size - covered) + " bytes follow the last tensor");
+  }
+}
+
+}  // namespace
+
+// The checks come in the reference reader's order, so that both say the same of a file that is
+// wrong in several ways.
+TensorTable parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+  const std::string_view header = header_of(file, where);
+  std::vector<SafetensorsEntry> entries = read_safetensors_header(header, where);
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  const std::span<const std::byte> data = file.subspan(kPrefix + header.size());
+  check_coverage(entries, data.size(), where);
+
+  TensorTable tensors;
+  for (SafetensorsEntry& entry : entries) {
+    tensors.emplace(std::move(entry.name),
+                    TensorView{entry.dtype, std::move(entry.shape), data.data() + entry.begin,
+                               entry.end - entry.begin});
+  }
+  return tensors;
+}
+
+}  // namespace gpt2

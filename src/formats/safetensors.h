@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "formats/tensor_table.h"
+
+namespace gpt2 {
+
+/// The tensors of a safetensors file (https://github.com/huggingface/safetensors):
+///
+///   8 bytes    N, little-endian
+///   N bytes    JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+///   the rest   the data, which the tensors cover without a hole or an overlap
+///
+/// The views point into `file`; nothing is copied. `where` (the path) begins every message.
+///
+/// Refuses, with Error(invalid_file), all that the reference reader refuses, for the same reason
+/// where there are several; and besides: a tensor's name twice, a tensor that is not an object,
+/// more than kMaxTensors tensors, a name longer than kMaxTensorName, a rank above kMaxRank.
+[[nodiscard]] TensorTable parse_safetensors(std::span<const std::byte> file,
+                                            std::string_view where);
+
+}  // namespace gpt2

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "tensor/view.h"
+
+namespace gpt2 {
+
+/// What a file of weights comes down to: tensors by name, in name order.
+using TensorTable = std::map<std::string, TensorView, std::less<>>;
+
+// What no checkpoint of a GPT-2 comes near, and no hostile file gets past.
+inline constexpr std::size_t kMaxTensors = 100'000;   ///< in one file
+inline constexpr std::size_t kMaxTensorName = 1'024;  ///< bytes
+inline constexpr std::size_t kMaxRank = 8;            ///< dimensions of one tensor
+
+}  // namespace gpt2

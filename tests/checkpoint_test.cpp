@@ -1,0 +1,169 @@
+#include "formats/checkpoint.h"
+
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "support/bytes.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using gpt2::Checkpoint;
+using gpt2::Shape;
+using gpt2::test::little_endian;
+using gpt2::test::refusal_of;
+using gpt2::test::TemporaryDirectory;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
+
+// A safetensors file of one tensor, a single byte.
+std::string file_with(const std::string& name, char value = 'x') {
+  const std::string header = "{\"" + name + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+  return little_endian<std::uint64_t>(header.size()) + header + value;
+}
+
+std::string refusal(const fs::path& path) {
+  return refusal_of([&] { (void)Checkpoint::open(path); });
+}
+
+char only_byte(const gpt2::TensorView* view) {
+  REQUIRE(view != nullptr);
+  REQUIRE(view->bytes == 1);
+  return static_cast<char>(*view->data);
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint finds tensors by name and lists them in name order") {
+  const Checkpoint checkpoint = Checkpoint::open(kCases / "tiny_default" / "model.safetensors");
+  REQUIRE(checkpoint.find("transformer.wte.weight") != nullptr);
+  CHECK(checkpoint.find("transformer.wte.weight")->shape == Shape{211, 32});
+  CHECK(checkpoint.find("transformer.wte") == nullptr);
+  CHECK(checkpoint.tensors().size() == 28);
+  CHECK(checkpoint.tensors().begin()->first == "transformer.h.0.attn.c_attn.bias");
+  CHECK(checkpoint.files() == std::vector<fs::path>{kCases / "tiny_default" / "model.safetensors"});
+  CHECK(checkpoint.format() == "safetensors");
+  CHECK_FALSE(checkpoint.linear_layout());
+  CHECK(checkpoint.model_args().empty());
+}
+
+TEST_CASE("a copy of a checkpoint keeps the files mapped") {
+  const TemporaryDirectory directory;
+  std::optional<Checkpoint> first =
+      Checkpoint::open(directory.write("model.safetensors", file_with("a", '7')));
+  const gpt2::TensorView* const view = first->find("a");
+  const Checkpoint second = *first;
+  first.reset();
+  CHECK(only_byte(view) == '7');
+}
+
+TEST_CASE("the shards of an index are one checkpoint, with the tensors of the whole") {
+  const Checkpoint sharded = Checkpoint::open(kCases / "sharded_safetensors");
+  CHECK(sharded.format() == "safetensors, 3 shards");
+  CHECK(sharded.files().size() == 4);
+  CHECK(sharded.files().front().filename() == "model.safetensors.index.json");
+  CHECK(sharded.tensors().size() == 40);
+  CHECK(sharded.find("transformer.wte.weight")->shape == Shape{211, 32});
+}
+
+TEST_CASE("in a directory, files are preferred in HuggingFace's order") {
+  const TemporaryDirectory directory;
+  const auto open = [&] { return Checkpoint::open(directory.path()); };
+  directory.write("shard", file_with("b"));
+  directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
+  CHECK(open().find("b") != nullptr);
+  directory.write("model.safetensors", file_with("a"));
+  CHECK(open().find("a") != nullptr);
+  CHECK(open().find("b") == nullptr);
+}
+
+TEST_CASE("refused: a path or a directory without weights") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path().string();
+  CHECK(refusal(directory.path()) ==
+        path +
+            ": no weights; expected model.safetensors, pytorch_model.bin, an index of either's "
+            "shards (... .index.json) or ckpt.pt");
+  CHECK(refusal(directory.path() / "none") ==
+        "cannot open " + path + "/none: No such file or directory");
+}
+
+TEST_CASE("refused: an index that is not one") {
+  const TemporaryDirectory directory;
+  const auto index = [&](std::string_view json) {
+    const std::string message = refusal(directory.write("model.safetensors.index.json", json));
+    const std::string where = directory.path().string() + "/model.safetensors.index.json: ";
+    CHECK(message.find(where) == 0);
+    return message.substr(std::min(where.size(), message.size()));
+  };
+  CHECK(index("{").find("invalid JSON") == 0);
+  CHECK(index("[]") == "no \"weight_map\" from tensors to shards");
+  CHECK(index("{}") == "no \"weight_map\" from tensors to shards");
+  CHECK(index(R"({"weight_map":[]})") == "no \"weight_map\" from tensors to shards");
+  CHECK(index(R"({"weight_map":{}})") == "\"weight_map\" names no shard");
+  CHECK(index(R"({"weight_map":{"a":1}})") == "the shard of 'a' is not a string");
+  CHECK(index(R"({"weight_map":{"a":"x","a":"y"}})") == "key 'a' appears twice in one object");
+  std::string many = R"({"weight_map":{)";
+  for (int i = 0; i <= 1000; ++i) {
+    const std::string n = std::to_string(i);
+    many += (i ? ",\"" : "\"") + n + "\":\"" + n + "\"";
+  }
+  CHECK(index(many + "}}") == "1001 shards; expected at most 1000");
+}
+
+TEST_CASE("refused: a shard whose name could lead out of the directory") {
+  const TemporaryDirectory directory;
+  for (const char* name : {"../x", "/etc/x", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "x\\n"}) {
+    CAPTURE(name);
+    const std::string json = R"({"weight_map":{"a":")" + std::string(name) + "\"}}";
+    CHECK(refusal(directory.write("model.safetensors.index.json", json))
+              .find("is not the plain name of a file beside the index") != std::string::npos);
+  }
+}
+
+TEST_CASE("refused: shards and an index that contradict each other") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path().string();
+  const fs::path index = directory.write("model.safetensors.index.json",
+                                         R"({"weight_map":{"a":"shard1","b":"shard2"}})");
+  directory.write("shard1", file_with("a"));
+  CHECK(refusal(index) ==
+        index.string() + ": shard 'shard2' is missing; download it to the same directory");
+  directory.write("shard2", file_with("c"));
+  CHECK(refusal(index) == path + "/shard2: no tensor 'b', which the index says is here");
+  directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","c":"shard2"}})");
+  directory.write("shard1", file_with("c"));
+  CHECK(refusal(index) == path + "/shard1: no tensor 'a', which the index says is here");
+  directory.write("model.safetensors.index.json", R"({"weight_map":{"c":"shard1"}})");
+  CHECK(refusal(index) == "(accepted)");
+  directory.write("shard3", little_endian<std::uint64_t>(2) + "{}");
+  directory.write("model.safetensors.index.json", R"({"weight_map":{"c":"shard1","d":"shard3"}})");
+  CHECK(refusal(index) == path + "/shard3: no tensor 'd', which the index says is here");
+}
+
+TEST_CASE("refused: a tensor that two shards hold") {
+  const TemporaryDirectory directory;
+  const std::string two = R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+                          R"("b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})";
+  directory.write("shard1", little_endian<std::uint64_t>(two.size()) + two);
+  directory.write("shard2", file_with("a"));
+  const fs::path index = directory.write("model.safetensors.index.json",
+                                         R"({"weight_map":{"b":"shard1","a":"shard2"}})");
+  CHECK(refusal(index) ==
+        directory.path().string() + "/shard2: tensor 'a' is in another shard too");
+}
+
+TEST_CASE("a message of a shard names the shard") {
+  const TemporaryDirectory directory;
+  directory.write("shard", "short");
+  const fs::path index =
+      directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
+  CHECK(refusal(index) ==
+        directory.path().string() + "/shard: 5 bytes; a safetensors file has at least 8");
+}

@@ -1,0 +1,90 @@
+#include "base/mapped_file.h"
+
+#include <sys/stat.h>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/json.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using gpt2::MappedFile;
+using gpt2::test::refusal_of;
+
+namespace {
+std::string text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+}  // namespace
+
+TEST_CASE("a mapped file is the bytes of the file") {
+  const gpt2::test::TemporaryDirectory directory;
+  const MappedFile file(directory.write("file", std::string("ab\0c", 4)));
+  CHECK(text_of(file) == std::string("ab\0c", 4));
+}
+
+TEST_CASE("an empty file maps to no bytes") {
+  const gpt2::test::TemporaryDirectory directory;
+  CHECK(MappedFile(directory.write("empty", "")).bytes().empty());
+}
+
+TEST_CASE("moving a mapped file keeps the addresses and unmaps once") {
+  static_assert(!std::is_copy_constructible_v<MappedFile>);
+  const gpt2::test::TemporaryDirectory directory;
+  MappedFile first(directory.write("file", "content"));
+  const std::byte* const address = first.bytes().data();
+  MappedFile second(std::move(first));
+  CHECK(second.bytes().data() == address);
+  MappedFile third(directory.write("other", "x"));
+  third = std::move(second);
+  CHECK(third.bytes().data() == address);
+  CHECK(text_of(third) == "content");
+}
+
+TEST_CASE("a file that is missing, a directory or a pipe is an Error that says so") {
+  const gpt2::test::TemporaryDirectory directory;
+  const auto refusal = [](const std::filesystem::path& path) {
+    return refusal_of([&] { const MappedFile file(path); });
+  };
+  const std::filesystem::path missing = directory.path() / "missing";
+  CHECK(refusal(missing) == "cannot open " + missing.string() + ": No such file or directory");
+  CHECK(refusal(directory.path()) ==
+        directory.path().string() + " is a directory: expected a file");
+  const std::filesystem::path pipe = directory.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(refusal(pipe) == pipe.string() + " is not a regular file");
+
+  try {
+    const MappedFile file(missing);
+    FAIL("opened a missing file");
+  } catch (const gpt2::Error& error) {
+    CHECK(error.code() == gpt2::ErrorCode::not_found);
+  }
+}
+
+TEST_CASE("read_file refuses a file that is too long before reading it") {
+  const gpt2::test::TemporaryDirectory directory;
+  const std::filesystem::path file = directory.write("file", "12345");
+  CHECK(gpt2::read_file(file, 5) == "12345");
+  CHECK(refusal_of([&] { (void)gpt2::read_file(file, 4); }) ==
+        file.string() + ": 5 bytes; expected at most 4");
+}
+
+TEST_CASE("checked arithmetic has a result exactly where it fits") {
+  constexpr std::size_t kMost = ~std::size_t{0};
+  CHECK(gpt2::checked_add(kMost - 1, std::size_t{1}) == kMost);
+  CHECK_FALSE(gpt2::checked_add(kMost, std::size_t{1}));
+  CHECK(gpt2::checked_multiply(kMost / 2, std::size_t{2}) == kMost - 1);
+  CHECK_FALSE(gpt2::checked_multiply(kMost / 2 + 1, std::size_t{2}));
+  const auto product = [](std::vector<std::size_t> factors) {
+    return gpt2::checked_product(std::span<const std::size_t>(factors));
+  };
+  CHECK(product({}) == 1u);
+  CHECK(product({2, 3, 4}) == 24u);
+  CHECK(product({0, kMost, kMost}) == 0u);
+  CHECK_FALSE(product({kMost, kMost, 0}));
+}
