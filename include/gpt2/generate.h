@@ -28,9 +28,9 @@ enum class FinishReason {
 struct GenerationOptions {
   std::size_t max_new_tokens = 256;
   SamplingOptions sampling;
-  std::vector<TokenId> stop_tokens;  ///< each ends the text and is not part of it
-  std::vector<std::string> stop;     ///< each ends the text; neither it nor what follows is written
-  bool hash_logits = false;          ///< fill GenerationResult::logits_hash
+  std::vector<TokenId> stop_tokens = {};  ///< each ends the text and is not part of it
+  std::vector<std::string> stop = {};     ///< each ends the text before its first character
+  bool hash_logits = false;               ///< fill GenerationResult::logits_hash
 };
 
 struct GenerationResult {
@@ -44,7 +44,8 @@ struct GenerationResult {
 
 /// Appends the prompt to the session, then token after token until something of FinishReason
 /// happens. `sink` receives the text as it becomes certain: whole UTF-8 characters, never part of a
-/// stop string; it returns false to end the generation.
+/// stop string. It is called after every token, with no text where none became certain, and returns
+/// false to end the generation.
 ///
 /// An empty prompt is an Error(invalid_argument): begin with the end-of-text token instead. So is a
 /// prompt that does not fit the session. Throws what the sink throws.

@@ -22,23 +22,22 @@ class TextStream {
       : tokenizer_(tokenizer), filter_(stop), sink_(sink) {}
 
   void write(TokenId token) {
-    if (tokenizer_.is_special(token)) return;
-    send(characters_.write(filter_.write(tokenizer_.bytes(token))));
+    const std::string_view bytes = tokenizer_.is_special(token) ? "" : tokenizer_.bytes(token);
+    cancelled_ = !sink_(characters_.write(filter_.write(bytes)));
   }
 
+  // What was held back, of which nothing can follow any more.
   void finish() {
-    send(characters_.write(filter_.flush()));
-    send(characters_.flush());
+    if (cancelled_) return;
+    std::string text(characters_.write(filter_.flush()));
+    text += characters_.flush();
+    if (!text.empty()) sink_(text);
   }
 
   [[nodiscard]] bool stopped() const { return filter_.stopped(); }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
 
  private:
-  void send(std::string_view text) {
-    if (!text.empty() && !cancelled_ && !sink_(text)) cancelled_ = true;
-  }
-
   const Tokenizer& tokenizer_;
   StopFilter filter_;
   Utf8Stream characters_;

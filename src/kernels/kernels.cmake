@@ -1,3 +1,30 @@
 # One object library per instruction set: the only files compiled for more than the baseline. They
 # include nothing but their vector header, so no shared inline function can be compiled for a newer
 # CPU and win at link time; tests/isa_symbols_test.cmake inspects the objects.
+set(gpt2_isa_flags_scalar "")
+set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)
+set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c
+                          -mprefer-vector-width=512)
+set(gpt2_isa_flags_neon "")
+
+set(gpt2_isas scalar)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND gpt2_isas avx2 avx512)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  list(APPEND gpt2_isas neon)
+endif()
+
+foreach(isa IN LISTS gpt2_isas)
+  add_library(gpt2_kernels_${isa} OBJECT src/kernels/kernels_${isa}.cpp)
+  set_target_properties(gpt2_kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(gpt2_kernels_${isa} PRIVATE src)
+  # The tiles live in registers only where everything is inlined and unrolled: -O3 in every build
+  # that optimises at all.
+  target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
+                         $<$<NOT:$<CONFIG:Debug>>:-O3>
+                         # GCC 12 warns about its own _mm512_undefined functions.
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized>)
+  target_link_libraries(gpt2_kernels_${isa} PRIVATE gpt2_options)
+  target_sources(gpt2 PRIVATE $<TARGET_OBJECTS:gpt2_kernels_${isa}>)
+endforeach()
+target_sources(gpt2 PRIVATE src/kernels/dispatch.cpp src/kernels/pack.cpp)

@@ -1,5 +1,6 @@
 #include "gpt2/model.h"
 
+#include <memory>
 #include <utility>
 
 #include "formats/checkpoint.h"
@@ -11,7 +12,13 @@ namespace gpt2 {
 Model Model::load(const std::filesystem::path& path, const LoadOptions& options) {
   const bool is_directory = std::filesystem::is_directory(path);
   const Config config = Config::load((is_directory ? path : path.parent_path()) / "config.json");
-  return Model(bind_weights(config, Checkpoint::open(path), options));
+  const Checkpoint checkpoint = Checkpoint::open(path);
+  return Model(bind_weights(config,
+                            {.tensors = checkpoint.tensors(),
+                             .where = checkpoint.files().front().string(),
+                             .linear_layout = checkpoint.linear_layout(),
+                             .owner = std::make_shared<const Checkpoint>(checkpoint)},
+                            options));
 }
 
 Model::Model(std::shared_ptr<const Transformer> transformer)

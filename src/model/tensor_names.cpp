@@ -1,6 +1,7 @@
 #include "model/tensor_names.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gpt2/error.h"
 
@@ -37,9 +38,8 @@ constexpr std::size_t kListed = 8;
 
 }  // namespace
 
-TensorNames::TensorNames(const Checkpoint& checkpoint)
-    : where_(checkpoint.files().front().string()) {
-  for (const auto& [name, view] : checkpoint.tensors()) {
+TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_(std::move(where)) {
+  for (const auto& [name, view] : tensors) {
     std::string present = present_name(name);
     if (is_passed_over(present)) continue;
     const auto [entry, added] = tensors_.try_emplace(present, Entry{name, &view});

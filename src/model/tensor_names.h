@@ -5,22 +5,24 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/checkpoint.h"
-#include "tensor/view.h"
+#include "formats/tensor_table.h"
 
 namespace gpt2 {
 
-/// A checkpoint's tensors under HuggingFace's present names, to be taken one by one. What goes wrong
-/// is collected, so that one message can list all of it.
+/// Tensors under HuggingFace's present names, to be taken one by one. What goes wrong is collected, so
+/// that one message can list all of it.
 class TensorNames {
  public:
   /// Throws Error(invalid_file) where two tensors have the same present name.
-  explicit TensorNames(const Checkpoint& checkpoint);
+  TensorNames(const TensorTable& tensors, std::string where);
 
   /// The tensor, if it is there and has this shape and a type weights can have; else nullptr, noted.
   const TensorView* take(const std::string& name, const Shape& shape);
 
   [[nodiscard]] bool contains(std::string_view name) const { return tensors_.contains(name); }
+
+  /// Whether so much is wrong that there is no point in going on.
+  [[nodiscard]] bool hopeless() const noexcept { return problems_.size() > 1000; }
 
   /// Passes over a tensor that may be there and is not needed.
   void ignore(std::string_view name);

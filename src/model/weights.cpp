@@ -4,7 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "gpt2/runtime.h"
 #include "kernels/kernels.h"
+#include "model/convert.h"
 #include "model/tensor_names.h"
 
 namespace gpt2 {
@@ -41,26 +43,34 @@ WeightFormat format_of(DType dtype) {
 
 class Binder {
  public:
-  Binder(const Config& config, const Checkpoint& checkpoint)
-      : config_(config), names_(checkpoint), linear_layout_(checkpoint.linear_layout()) {}
+  Binder(const Config& config, const TensorSource& source)
+      : config_(config),
+        names_(source.tensors, source.where),
+        linear_layout_(source.linear_layout) {}
 
-  // Parts are bound in the order of the forward pass; a part with a problem stays empty, and
-  // finish() reports all of them.
-  void bind(Transformer& transformer) {
-    transformer.embedding.wte = table("wte.weight", config_.vocab_size);
-    transformer.embedding.wpe = table("wpe.weight", config_.n_positions);
-    for (std::size_t layer = 0; layer < config_.n_layer; ++layer) {
-      transformer.blocks.push_back(block(layer));
-    }
-    transformer.ln_f = layer_norm("ln_f");
+  // A part with a problem stays empty, and finish() reports all of them.
+  Transformer bind() {
+    const Embedding embedding{table("wte.weight", config_.vocab_size),
+                              table("wpe.weight", config_.n_positions)};
+    Weight lm_head = embedding.wte;
     if (config_.tie_word_embeddings) {
-      transformer.lm_head = transformer.embedding.wte;
       names_.ignore("lm_head.weight");
     } else {
-      transformer.lm_head = table("lm_head.weight", config_.vocab_size);
+      lm_head = table("lm_head.weight", config_.vocab_size);
     }
-    transformer.parameters = parameters_;
+    std::vector<Block> blocks;
+    for (std::size_t layer = 0; layer < config_.n_layer && !names_.hopeless(); ++layer) {
+      blocks.push_back(block(layer));
+    }
+    LayerNorm ln_f = layer_norm("ln_f");
     names_.finish();
+    return {.config = config_,
+            .embedding = embedding,
+            .blocks = std::move(blocks),
+            .ln_f = std::move(ln_f),
+            .lm_head = lm_head,
+            .parameters = parameters_,
+            .storage = {}};
   }
 
  private:
@@ -140,16 +150,31 @@ class Binder {
   std::size_t parameters_ = 0;
 };
 
+void convert_all(Transformer& transformer, WeightType type) {
+  const auto change = [&](Weight& weight) {
+    weight = convert(weight, type, thread_count(), transformer.storage);
+  };
+  const bool tied = transformer.lm_head.data == transformer.embedding.wte.data;
+  change(transformer.embedding.wte);
+  if (tied) {
+    transformer.lm_head = transformer.embedding.wte;
+  } else {
+    change(transformer.lm_head);
+  }
+  for (Block& block : transformer.blocks) {
+    for (Linear* linear : {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
+      change(linear->weight);
+    }
+  }
+}
+
 }  // namespace
 
-std::shared_ptr<const Transformer> bind_weights(const Config& config, Checkpoint checkpoint,
+std::shared_ptr<const Transformer> bind_weights(const Config& config, const TensorSource& source,
                                                 const LoadOptions& options) {
-  static_cast<void>(options);
-  auto transformer = std::make_shared<Transformer>();
-  transformer->config = config;
-  const auto kept = std::make_shared<const Checkpoint>(std::move(checkpoint));
-  Binder(config, *kept).bind(*transformer);
-  transformer->storage.push_back(kept);
+  const auto transformer = std::make_shared<Transformer>(Binder(config, source).bind());
+  transformer->storage.push_back(source.owner);
+  if (options.dtype != WeightType::stored) convert_all(*transformer, options.dtype);
   return transformer;
 }
 

@@ -1,22 +1,31 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
-#include "formats/checkpoint.h"
+#include "formats/tensor_table.h"
 #include "gpt2/config.h"
 #include "gpt2/model.h"
 #include "model/transformer.h"
 
 namespace gpt2 {
 
-/// Binds a checkpoint's tensors, by HuggingFace's names and shapes, to the parts of a transformer,
-/// which keeps the checkpoint's files mapped and uses matrices where they lie.
+/// Named tensors, wherever they come from.
+struct TensorSource {
+  const TensorTable& tensors;
+  std::string where;                  ///< begins messages: the file
+  bool linear_layout;                 ///< matrices lie as [out, in]
+  std::shared_ptr<const void> owner;  ///< keeps the tensors' bytes; the transformer holds on to it
+};
+
+/// Binds tensors, by HuggingFace's names and shapes, to the parts of a transformer, which uses them
+/// where they lie or, with options.dtype, makes matrices of another type of them.
 ///
 /// Accepted: names with and without "transformer."; beta and gamma for bias and weight; buffers of
 /// old versions and heads of other model classes, which are passed over. Throws Error, listing them,
 /// for tensors that are missing, left over, or of another shape or an unusable type.
 [[nodiscard]] std::shared_ptr<const Transformer> bind_weights(const Config& config,
-                                                              Checkpoint checkpoint,
+                                                              const TensorSource& source,
                                                               const LoadOptions& options);
 
 }  // namespace gpt2

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace gpt2 {
+
+// Scalar conversions between f32 and the 16-bit formats. To 16 bits: to nearest, ties to even, NaN
+// stays NaN, what is too large becomes infinity.
+
+inline float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+inline std::uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (value != value) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+inline float from_f16(std::uint16_t bits) {
+  const std::uint32_t sign = std::uint32_t{bits} << 16 & 0x80000000;
+  const std::uint32_t magnitude = bits & 0x7fff;
+  // 0x1p-112 is the ratio of the exponents' biases: multiplying makes subnormals right as well.
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  const auto result = std::bit_cast<std::uint32_t>(scaled);
+  const std::uint32_t special = magnitude >= 0x7c00 ? 0x7f800000 : 0;  // infinity and NaN
+  return std::bit_cast<float>(result | special | sign);
+}
+
+inline std::uint16_t to_f16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
+  const std::uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds beyond 65504
+  if (magnitude < 0x38800000) {
+    // Subnormal: adding 0.5 puts the wanted bits at the end of the sum, rounded by the addition.
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000));
+  }
+  const std::uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+  return static_cast<std::uint16_t>(sign | (rounded - 0x38000000) >> 13);
+}
+
+}  // namespace gpt2

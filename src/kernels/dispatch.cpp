@@ -1,0 +1,129 @@
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+#include "kernels/kernels.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace gpt2 {
+
+#if !defined(__x86_64__)
+const Kernels* const kAvx2Kernels = nullptr;
+const Kernels* const kAvx512Kernels = nullptr;
+#endif
+#if !defined(__aarch64__)
+const Kernels* const kNeonKernels = nullptr;
+#endif
+
+namespace {
+
+#if defined(__x86_64__)
+
+constexpr bool has_all(unsigned reg, unsigned bits) {
+  return (reg & bits) == bits;
+}
+
+// The register sets that the operating system saves and restores (XCR0): without that, code for
+// them fails even where the CPU knows it.
+unsigned saved_registers() {
+  unsigned eax = 0, edx = 0;
+  __asm__("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+  return eax;
+}
+
+struct Cpu {
+  bool avx2 = false;
+  bool avx512 = false;
+};
+
+// Bits: Intel SDM volume 2, CPUID leaves 1 and 7; volume 1, section 13.3 for XCR0.
+Cpu detect() {
+  Cpu cpu;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned kOsxsave = 1u << 27, kAvx = 1u << 28, kFma = 1u << 12, kF16c = 1u << 29;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return cpu;
+  if (!has_all(ecx, kOsxsave | kAvx | kFma | kF16c)) return cpu;
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return cpu;
+  constexpr unsigned kSse = 1u << 1, kYmm = 1u << 2, kMaskAndZmm = 7u << 5;
+  constexpr unsigned kAvx2 = 1u << 5;
+  constexpr unsigned kF = 1u << 16, kDq = 1u << 17, kBw = 1u << 30, kVl = 1u << 31;
+  constexpr unsigned kVnni = 1u << 11;
+  const unsigned saved = saved_registers();
+  cpu.avx2 = has_all(saved, kSse | kYmm) && has_all(ebx, kAvx2);
+  cpu.avx512 = cpu.avx2 && has_all(saved, kMaskAndZmm) && has_all(ebx, kF | kDq | kBw | kVl) &&
+               has_all(ecx, kVnni);
+  return cpu;
+}
+
+#else
+
+struct Cpu {
+  bool avx2 = false;
+  bool avx512 = false;
+};
+Cpu detect() {
+  return {};
+}
+
+#endif
+
+std::vector<const Kernels*> available() {
+  const Cpu cpu = detect();
+  std::vector<const Kernels*> tables;
+  if (kAvx512Kernels && cpu.avx512) tables.push_back(kAvx512Kernels);
+  if (kAvx2Kernels && cpu.avx2) tables.push_back(kAvx2Kernels);
+  if (kNeonKernels) tables.push_back(kNeonKernels);
+  tables.push_back(kScalarKernels);
+  return tables;
+}
+
+const Kernels& find(std::string_view name, std::string_view source) {
+  std::string names;
+  for (const Kernels* const table : available()) {
+    if (table->name == name) return *table;
+    names += (names.empty() ? "" : ", ") + std::string(table->name);
+  }
+  throw Error(ErrorCode::unsupported, std::string(source) + ": instruction set \"" +
+                                          std::string(name) +
+                                          "\" is not available here; use one of " + names);
+}
+
+const Kernels& preferred() {
+  const char* const name = std::getenv("GPT2_ISA");
+  return name && *name ? find(name, "GPT2_ISA") : *available().front();
+}
+
+// The one global of the library: nullptr until somebody asks.
+std::atomic<const Kernels*> active{nullptr};
+
+}  // namespace
+
+const Kernels& kernels() {
+  const Kernels* table = active.load(std::memory_order_acquire);
+  if (!table) {
+    table = &preferred();
+    active.store(table, std::memory_order_release);
+  }
+  return *table;
+}
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+  for (const Kernels* const table : available()) names.emplace_back(table->name);
+  return names;
+}
+
+std::string_view isa_name() {
+  return kernels().name;
+}
+
+void force_isa(std::string_view name) {
+  active.store(&find(name, "force_isa"), std::memory_order_release);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "kernels/vec_math.h"
+
+namespace gpt2 {
+
+template <class Vec>
+void add(float* y, const float* x, std::size_t n) noexcept {
+  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+    store(y + i, load<Vec>(y + i, lanes) + load<Vec>(x + i, lanes), lanes);
+  });
+}
+
+template <class Vec, class Stored>
+void widen(float* y, const void* x, std::size_t n) noexcept {
+  const Stored* const stored = static_cast<const Stored*>(x);
+  for_each_vec<Vec>(
+      n, [&](std::size_t i, auto lanes) { store(y + i, load<Vec>(stored + i, lanes), lanes); });
+}
+
+template <class Vec>
+void log_all(float* y, const float* x, std::size_t n) noexcept {
+  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+    store(y + i, log(load<Vec>(x + i, lanes, 1.0f)), lanes);
+  });
+}
+
+template <class Vec>
+void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
+  using Int = typename Vec::Integer;
+  const Vec zero = Vec::broadcast(0.0f);
+  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+    // 23 bits as the mantissa of a number in [1, 2); every step to u is exact.
+    const Int mantissa = shift_right<9>(load<Int>(bits + i, lanes)) & Int::broadcast(0x7fffff);
+    const Vec one_to_two = from_bits(mantissa | Int::broadcast(0x3f800000));
+    const Vec u = (one_to_two - Vec::broadcast(1.0f)) + Vec::broadcast(0x1p-24f);
+    store(y + i, zero - log(zero - log(u)), lanes);
+  });
+}
+
+/// NaN is not greater than anything, so it never becomes the largest.
+template <class Vec>
+float max_of(const float* x, std::size_t n) {
+  Vec largest = Vec::broadcast(-__builtin_inff());
+  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+    largest = max(load<Vec>(x + i, lanes, -__builtin_inff()), largest);
+  });
+  return reduce_max(largest);
+}
+
+template <class Vec>
+std::size_t argmax(const float* x, std::size_t n) noexcept {
+  // The first block that holds a new maximum is remembered; only that one is searched.
+  constexpr std::size_t kSearched = 512;
+  float largest = -__builtin_inff();
+  std::size_t index = 0;
+  for (std::size_t begin = 0; begin < n; begin += kSearched) {
+    const std::size_t count = n - begin < kSearched ? n - begin : kSearched;
+    const float block_max = max_of<Vec>(x + begin, count);
+    if (block_max > largest) {
+      largest = block_max;
+      index = begin;
+    }
+  }
+  if (largest > -__builtin_inff()) {
+    while (x[index] != largest) ++index;
+  }
+  return index;
+}
+
+template <class Vec>
+float exp_sum(float* y, const float* x, float max, std::size_t n) noexcept {
+  Vec sum = Vec::broadcast(0.0f);
+  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+    const Vec e = exp(load<Vec>(x + i, lanes, -__builtin_inff()) - Vec::broadcast(max));
+    store(y + i, e, lanes);
+    sum = sum + e;
+  });
+  return reduce_add(sum);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "kernels/lanes.h"
+
+// What the matrix products share: the register tile and the way sums become results.
+
+namespace gpt2 {
+
+template <std::size_t kValue>
+struct Rows {
+  static constexpr std::size_t value = kValue;
+};
+
+/// Calls f(Rows<r>{}) with the number of rows as a compile-time constant, 1 <= rows <= kMost.
+template <std::size_t kMost, class F>
+[[gnu::always_inline]] inline void with_rows(std::size_t rows, const F& f) {
+  if constexpr (kMost > 1) {
+    if (rows < kMost) return with_rows<kMost - 1>(rows, f);
+  }
+  f(Rows<kMost>{});
+}
+
+/// A tile of sums that stays in registers: kRows rows of x by kVecs vectors of columns.
+template <class Vec, std::size_t kRows, std::size_t kVecs>
+struct Tile {
+  Vec sum[kRows][kVecs];
+
+  /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element.
+  template <class Stored>
+  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const Stored* w,
+                                       std::size_t w_stride, std::size_t depth) {
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Vec::broadcast(0.0f);
+    }
+    for (std::size_t k = 0; k < depth; ++k) {
+      Vec column[kVecs];
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + k * w_stride + j * kLanes);
+#pragma GCC unroll 16
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const Vec factor = Vec::broadcast(x[i * x_stride + k]);
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
+      }
+    }
+  }
+
+  /// y = sum, or with `add` y += sum.
+  [[gnu::always_inline]] void store(float* y, std::size_t y_stride, bool add) const {
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kVecs; ++j) {
+        float* const at = y + i * y_stride + j * kLanes;
+        (add ? Vec::load(at) + sum[i][j] : sum[i][j]).store(at);
+      }
+    }
+  }
+};
+
+/// Turns the sums of columns [n_begin, n_begin + columns) into results: bias, activation, store or
+/// accumulate. `sums` (m, columns rounded up to kLanes) is used up.
+template <class Vec>
+void finish(const Matmul& product, float* sums, std::size_t stride, std::size_t n_begin,
+            std::size_t columns) {
+  for (std::size_t row = 0; row < product.m; ++row) {
+    float* const sum = sums + row * stride;
+    if (product.bias) {
+      for_each_vec<Vec>(columns, [&](std::size_t i, auto lanes) {
+        (Vec::load(sum + i) + load<Vec>(product.bias + n_begin + i, lanes)).store(sum + i);
+      });
+    }
+    if (product.activation) product.activation(sum, columns);
+    float* const y = product.y + row * product.y_stride + n_begin;
+    for_each_vec<Vec>(columns, [&](std::size_t i, auto lanes) {
+      const Vec result = Vec::load(sum + i);
+      store(y + i, product.accumulate ? load<Vec>(y + i, lanes) + result : result, lanes);
+    });
+  }
+}
+
+}  // namespace gpt2

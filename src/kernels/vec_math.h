@@ -1,0 +1,114 @@
+#pragma once
+
+#include "kernels/lanes.h"
+
+// exp, log, tanh and the normal distribution, from IEEE-exact operations in one fixed order: the
+// same bits wherever they are compiled. Polynomials are minimax fits (Remez), their coefficients
+// rounded to f32 one after the other, each refit to the rest. tests/vec_math_test.cpp checks every
+// bound against double precision.
+
+namespace gpt2 {
+
+/// c[0] + x c[1] + x^2 c[2] + ...
+template <class Vec, std::size_t kTerms>
+[[gnu::always_inline]] inline Vec polynomial(Vec x, const float (&c)[kTerms]) {
+  Vec sum = Vec::broadcast(c[kTerms - 1]);
+#pragma GCC unroll 16
+  for (std::size_t i = kTerms - 1; i > 0; --i) sum = fma(sum, x, Vec::broadcast(c[i - 1]));
+  return sum;
+}
+
+template <class Vec>
+[[gnu::always_inline]] inline Vec abs(Vec x) {
+  return from_bits(bits_of(x) & Vec::Integer::broadcast(0x7fffffff));
+}
+
+/// |x| with the sign of `sign`, for x >= 0.
+template <class Vec>
+[[gnu::always_inline]] inline Vec with_sign_of(Vec x, Vec sign) {
+  return from_bits(bits_of(x) | (bits_of(sign) & Vec::Integer::broadcast(INT32_MIN)));
+}
+
+/// e^x within 1.1 ulp where the result is a normal number; 0 below -126.5 ln 2 (-87.68), +infinity
+/// from 127.5 ln 2 (88.37) on; NaN stays NaN.
+template <class Vec>
+[[gnu::always_inline]] inline Vec exp(Vec x) {
+  // x = n ln 2 + r. Adding 1.5 * 2^23 rounds to an integer, and leaves it in the low bits; 127 more
+  // makes those bits the exponent field of 2^n. The limits let n reach -127 and 128, whose fields
+  // mean 0 and infinity.
+  constexpr float kRound = 0x1.8p23f + 127.0f;
+  constexpr float kLn2High = 0x1.62e4p-1f;  // 15 bits: n * kLn2High is exact
+  constexpr float kLn2Low = 0x1.7f7d1cp-20f;
+  x = min(Vec::broadcast(88.7f), max(Vec::broadcast(-88.0f), x));
+  const Vec shifted = fma(x, Vec::broadcast(0x1.715476p0f), Vec::broadcast(kRound));
+  const Vec n = shifted - Vec::broadcast(kRound);
+  const Vec r = fma(n, Vec::broadcast(-kLn2Low), fma(n, Vec::broadcast(-kLn2High), x));
+  const Vec e_r = polynomial(r, {1.0f, 1.0f, 4.999999404e-01f, 1.666652262e-01f, 4.166829214e-02f,
+                                 8.368532173e-03f, 1.381829847e-03f});
+  return e_r * from_bits(shift_left<23>(bits_of(shifted)));
+}
+
+/// ln x of a positive finite x within 1.5 ulp.
+template <class Vec>
+[[gnu::always_inline]] inline Vec log(Vec x) {
+  using Int = typename Vec::Integer;
+  // A subnormal is made normal first. Then x = 2^n m with m in [sqrt(1/2), sqrt(2)).
+  const Vec smallest_normal = Vec::broadcast(0x1p-126f);
+  const Vec lift = select_less(x, smallest_normal, Vec::broadcast(23.0f), Vec::broadcast(0.0f));
+  x = select_less(x, smallest_normal, x * Vec::broadcast(0x1p23f), x);
+  const Int sqrt_half = Int::broadcast(0x3f3504f3);
+  const Int n = shift_right<23>(bits_of(x) - sqrt_half);
+  const Vec f = from_bits(bits_of(x) - shift_left<23>(n)) - Vec::broadcast(1.0f);
+  const Vec exponent = to_float(n) - lift;
+
+  // log(1 + f) = f - f^2 / 2 + f^3 q(f)
+  const Vec q = polynomial(f, {3.333331347e-01f, -2.500000894e-01f, 2.000207156e-01f,
+                               -1.666798890e-01f, 1.422035843e-01f, -1.240623370e-01f,
+                               1.188354865e-01f, -1.167009845e-01f, 6.749269366e-02f});
+  const Vec square = f * f;
+  Vec low = fma(exponent, Vec::broadcast(0x1.7f7d1cp-20f), square * f * q);
+  low = fma(square, Vec::broadcast(-0.5f), low);
+  return fma(exponent, Vec::broadcast(0x1.62e4p-1f), f + low);
+}
+
+/// 1 / (1 + e^-x) within 2.5 ulp where the result is a normal number.
+template <class Vec>
+[[gnu::always_inline]] inline Vec sigmoid(Vec x) {
+  const Vec one = Vec::broadcast(1.0f);
+  return one / (one + exp(Vec::broadcast(0.0f) - x));
+}
+
+/// tanh x within 2 ulp.
+template <class Vec>
+[[gnu::always_inline]] inline Vec tanh(Vec x) {
+  // 1 - 2 / (e^2x + 1) loses digits near 0, where x + x^3 q(x^2) takes its place.
+  const Vec one = Vec::broadcast(1.0f);
+  const Vec two = Vec::broadcast(2.0f);
+  const Vec magnitude = abs(x);
+  const Vec square = x * x;
+  const Vec q = polynomial(square, {-3.333328068e-01f, 1.333140582e-01f, -5.373651534e-02f,
+                                    2.062816732e-02f, -5.692296661e-03f});
+  const Vec near = fma(magnitude * square, q, magnitude);
+  const Vec far = one - two / (exp(two * magnitude) + one);
+  return with_sign_of(select_less(magnitude, Vec::broadcast(0.625f), near, far), x);
+}
+
+/// (1 + erf x) / 2 within 1.2e-7.
+template <class Vec>
+[[gnu::always_inline]] inline Vec half_one_plus_erf(Vec x) {
+  // Near 0 erf(x) / 2 = x p(x^2). Far from it erfc(|x|) = e^-(x^2 + h(|x|)), with h slow and
+  // smooth; at 9.3 this has become 0.
+  const Vec half = Vec::broadcast(0.5f);
+  const Vec one = Vec::broadcast(1.0f);
+  const Vec p = polynomial(x * x, {5.641895533e-01f, -1.880612373e-01f, 5.639788136e-02f,
+                                   -1.334754191e-02f, 2.449821914e-03f, -2.780926297e-04f});
+  const Vec magnitude = min(Vec::broadcast(9.3f), abs(x));
+  const Vec h = polynomial(magnitude, {1.502333325e-03f, 1.123011589e+00f, -3.563345373e-01f,
+                                       9.964653105e-02f, -2.103437670e-02f, 3.090881044e-03f,
+                                       -2.921153791e-04f, 1.576372051e-05f, -3.664401902e-07f});
+  const Vec tail = half * exp(Vec::broadcast(0.0f) - fma(magnitude, magnitude, h));
+  const Vec far = select_less(x, Vec::broadcast(0.0f), tail, one - tail);
+  return select_less(abs(x), one, fma(x, p, half), far);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,72 @@
+#include "model/convert.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/aligned_buffer.h"
+#include "base/float16.h"
+#include "base/parallel.h"
+#include "kernels/kernels.h"
+
+namespace gpt2 {
+namespace {
+
+WeightFormat format_of(WeightType type, WeightFormat stored) {
+  switch (type) {
+    case WeightType::stored: return stored;
+    case WeightType::f32: return WeightFormat::f32;
+    case WeightType::f16: return WeightFormat::f16;
+    case WeightType::bf16: return WeightFormat::bf16;
+    case WeightType::int8: return WeightFormat::int8;
+    case WeightType::int4: return WeightFormat::int4;
+  }
+  return stored;
+}
+
+void widen(float* y, const std::byte* x, std::size_t n, WeightFormat format) {
+  const Kernels& k = kernels();
+  (format == WeightFormat::f16    ? k.widen_f16
+   : format == WeightFormat::bf16 ? k.widen_bf16
+                                  : k.widen_f32)(y, x, n);
+}
+
+// y[i] = x[i] in another float format; one row of the matrix.
+void narrow(std::byte* y, const float* x, std::size_t n, WeightFormat format) {
+  if (format == WeightFormat::f32) {
+    std::memcpy(y, x, n * sizeof(float));
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint16_t bits = format == WeightFormat::f16 ? to_f16(x[i]) : to_bf16(x[i]);
+    std::memcpy(y + i * sizeof bits, &bits, sizeof bits);
+  }
+}
+
+std::size_t element_bytes(WeightFormat format) { return format == WeightFormat::f32 ? 4 : 2; }
+
+void convert_floats(std::byte* to, WeightFormat to_format, const Weight& from, int threads) {
+  constexpr std::size_t kRun = 4096;  // elements widened at a time
+  parallel(threads, [&](Team& team) {
+    team.for_ranges(from.k * from.n, kRun, [&](std::size_t begin, std::size_t end) {
+      float values[kRun];
+      widen(values, from.data + begin * element_bytes(from.format), end - begin, from.format);
+      narrow(to + begin * element_bytes(to_format), values, end - begin, to_format);
+    });
+  });
+}
+
+}  // namespace
+
+Weight convert(const Weight& weight, WeightType type, int threads,
+               std::vector<std::shared_ptr<const void>>& storage) {
+  Weight converted = weight;
+  converted.format = format_of(type, weight.format);
+  if (converted.format == weight.format) return weight;
+  const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(converted.bytes());
+  convert_floats(buffer->data(), converted.format, weight, threads);
+  converted.data = buffer->data();
+  storage.push_back(buffer);
+  return converted;
+}
+
+}  // namespace gpt2

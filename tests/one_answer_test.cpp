@@ -1,0 +1,130 @@
+// One answer, bit for bit: {instruction sets} x {threads} x {division of the prompt} x {company} x
+// {weight types}, on a model of random weights whose sizes divide by nothing. The hashes are the same
+// on every machine; tools/test.sh --aarch64 compares them on Arm.
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "gpt2/runtime.h"
+#include "gpt2/session.h"
+#include "model/random_model.h"
+#include "support/catch.h"
+
+using namespace gpt2;
+
+namespace {
+
+struct Type {
+  WeightType dtype;
+  const char* name;
+  std::uint64_t hash;
+};
+
+// Of the logits of all positions of the prompt below, in one piece, on one thread.
+constexpr Type kTypes[] = {
+    {WeightType::f32, "f32", 0},
+    {WeightType::f16, "f16", 0},
+    {WeightType::bf16, "bf16", 0},
+    {WeightType::int8, "int8", 0},
+    {WeightType::int4, "int4", 0},
+};
+
+Model model_of(WeightType dtype) {
+  Config config;
+  config.vocab_size = 1003;
+  config.n_positions = 100;
+  config.n_embd = 330;
+  config.n_head = 5;
+  config.n_layer = 2;
+  config.n_inner = 1037;
+  return random_model(config, {.dtype = dtype});
+}
+
+std::vector<TokenId> prompt_of(std::size_t length, unsigned seed) {
+  std::vector<TokenId> ids(length);
+  for (std::size_t i = 0; i < length; ++i) {
+    ids[i] = static_cast<TokenId>((i * 7919 + 13 + seed * 101) % 1003);
+  }
+  return ids;
+}
+
+std::vector<float> run(const Model& model, std::span<const TokenId> ids, int threads,
+                       std::size_t piece) {
+  Session session(model, {.threads = threads});
+  const std::size_t vocab_size = model.config().vocab_size;
+  std::vector<float> logits(ids.size() * vocab_size);
+  for (std::size_t begin = 0; begin < ids.size(); begin += piece) {
+    const std::size_t count = std::min(piece, ids.size() - begin);
+    const Slice slice{&session, ids.subspan(begin, count),
+                      std::span(logits).subspan(begin * vocab_size, count * vocab_size)};
+    forward(std::span(&slice, 1));
+  }
+  return logits;
+}
+
+// The prompt in the company of eight others; each sequence in two passes.
+std::vector<float> run_in_batch(const Model& model, const std::vector<TokenId>& ids, int threads) {
+  const std::size_t vocab_size = model.config().vocab_size;
+  std::vector<Session> sessions;
+  std::vector<std::vector<TokenId>> prompts;
+  std::vector<std::vector<float>> logits;
+  for (unsigned i = 0; i < 9; ++i) {
+    sessions.emplace_back(model, SessionOptions{.threads = threads});
+    prompts.push_back(i == 4 ? ids : prompt_of(5 + 3 * i, i));
+    logits.emplace_back(prompts.back().size() * vocab_size);
+  }
+  for (const bool second : {false, true}) {
+    std::vector<Slice> slices;
+    for (std::size_t i = 0; i < 9; ++i) {
+      const std::size_t cut = prompts[i].size() / 3;
+      const std::span<const TokenId> tokens(prompts[i]);
+      const std::span<float> all(logits[i]);
+      slices.push_back({&sessions[i], second ? tokens.subspan(cut) : tokens.first(cut),
+                        second ? all.subspan(cut * vocab_size) : all.first(cut * vocab_size)});
+    }
+    forward(slices);
+  }
+  return logits[4];
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("one answer, whatever computes it") {
+  const std::string before(isa_name());
+  const std::vector<TokenId> ids = prompt_of(100, 0);
+  std::size_t runs = 0;
+  for (const Type& type : kTypes) {
+    std::vector<float> expected;
+    for (const std::string& isa : available_isas()) {
+      force_isa(isa);
+      const Model model = model_of(type.dtype);
+      INFO(type.name << " on " << isa);
+      if (expected.empty()) {
+        expected = run(model, ids, 1, ids.size());
+        CHECK(hash_floats(expected, 0) == type.hash);
+      }
+      // Plain C++ emulates the fused multiply-add: a few of its runs stand for all.
+      const bool slow = isa == "scalar";
+      for (const int threads : {1, 2, 3, 8}) {
+        for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
+          if (slow && (threads != 2 || piece == 1)) continue;
+          INFO(threads << " threads, pieces of " << piece);
+          REQUIRE(same_bits(run(model, ids, threads, piece), expected));
+          ++runs;
+        }
+        if (slow && threads != 2) continue;
+        INFO(threads << " threads, in a batch of nine");
+        REQUIRE(same_bits(run_in_batch(model, ids, threads), expected));
+        ++runs;
+      }
+    }
+  }
+  force_isa(before);
+  WARN("compared " << runs << " runs on " << available_isas().size() << " instruction sets");
+}
