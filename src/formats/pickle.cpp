@@ -15,9 +15,9 @@ using Ref = Pickle::Ref;
 using Value = Pickle::Value;
 using Refs = std::vector<Ref>;
 
-// The stack machine that a pickle is a program for. A step makes at most one value and copies, beyond
-// what it takes off the stack, no more than a few references: the limit on steps bounds time and
-// memory.
+// The stack machine that a pickle is a program for. A step makes at most one value and copies,
+// beyond what it takes off the stack, no more than a few references: the limit on steps bounds time
+// and memory.
 class Machine {
  public:
   Machine(PickleReader& reader, std::deque<Value>& values) : reader_(reader), values_(values) {}
@@ -128,8 +128,7 @@ class Machine {
         push_items(Kind::dict, {});
         if (!arguments.empty()) extend_with_pairs(expect(arguments[0], Kind::list).items);
         return;
-      case PickleFunction::rebuild_tensor:
-        return push_call(Kind::tensor, arguments, 4, 7);
+      case PickleFunction::rebuild_tensor: return push_call(Kind::tensor, arguments, 4, 7);
       case PickleFunction::size:
       case PickleFunction::rebuild_parameter:
         if (arguments.empty()) reader_.fail(std::string(callee.name) + " without an argument");
@@ -158,7 +157,10 @@ class Machine {
       case kBinInt1: push_integer(reader_.number<std::uint8_t>()); break;
       case kBinInt2: push_integer(reader_.number<std::uint16_t>()); break;
       case kLong1: push_integer(reader_.long1()); break;
-      case kBinFloat: push({.kind = Kind::real, .real = reader_.binfloat()}); break;
+      case kBinFloat:
+        static_cast<void>(reader_.number<std::uint64_t>());  // nobody asks for its value
+        push({.kind = Kind::real});
+        break;
       case kBinUnicode: push_text(reader_.text(reader_.number<std::uint32_t>())); break;
       case kShortBinString: push_text(reader_.text(reader_.number<std::uint8_t>())); break;
       case kGlobal: push_name(); break;

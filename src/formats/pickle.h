@@ -19,21 +19,30 @@ class Pickle {
   using Ref = std::uint32_t;  ///< a value of this pickle
 
   enum class Kind : std::uint8_t {
-    none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
+    none,
+    boolean,
+    integer,
+    real,
+    text,
+    tuple,
+    list,
+    dict,
+    tensor,
+    storage,
+    name,
   };
 
   struct Value {
     Kind kind = Kind::none;
     const PickleName* name = nullptr;  ///< name
     std::int64_t integer = 0;          ///< boolean, integer
-    double real = 0.0;
-    std::string_view text;             ///< text: valid UTF-8, in the pickle's bytes
+    std::string_view text = {};        ///< text: valid UTF-8, in the pickle's bytes
     /// tuple, list. dict: key, value, key, value ... tensor: the arguments of _rebuild_tensor_v2.
     /// storage: ('storage', type, key, location, element count, ...).
-    std::vector<Ref> items;
+    std::vector<Ref> items = {};
   };
 
-  static constexpr std::size_t kMaxSteps = 4'000'000;  ///< opcodes; bounds the number of values too
+  static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes; bounds the number of values too
   static constexpr std::size_t kMaxStack = 100'000;
   static constexpr std::size_t kMaxMemo = 1'000'000;
   static constexpr std::size_t kMaxText = 1 << 20;  ///< bytes of one string

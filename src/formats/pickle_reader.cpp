@@ -1,7 +1,5 @@
 #include "formats/pickle_reader.h"
 
-#include <bit>
-
 #include "base/utf8.h"
 #include "formats/pickle.h"
 #include "gpt2/error.h"
@@ -18,12 +16,6 @@ std::int64_t PickleReader::long1() {
     value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
   }
   return static_cast<std::int64_t>(value);
-}
-
-double PickleReader::binfloat() {
-  std::uint64_t bits = 0;
-  for (const std::byte byte : take(8)) bits = bits << 8 | std::to_integer<std::uint64_t>(byte);
-  return std::bit_cast<double>(bits);
 }
 
 std::string_view PickleReader::text(std::size_t size) {
@@ -54,7 +46,8 @@ void PickleReader::fail(const std::string& message) const {
 
 void PickleReader::refuse(const std::string& message) const {
   throw Error(ErrorCode::unsupported,
-              std::string(where_) + ": pickle, byte " + std::to_string(opcode_at_) + ": " + message +
+              std::string(where_) + ": pickle, byte " + std::to_string(opcode_at_) + ": " +
+                  message +
                   "; refused, nothing in a pickle is ever run: save the model's state_dict()");
 }
 

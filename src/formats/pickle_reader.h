@@ -30,7 +30,6 @@ class PickleReader {
     return load_little_endian<T>(take(sizeof(T)).data());
   }
   std::int64_t long1();                     ///< a length in one byte, then two's complement
-  double binfloat();                        ///< big-endian, alone among the numbers
   std::string_view text(std::size_t size);  ///< checked UTF-8, at most Pickle::kMaxText bytes
   std::string line();                       ///< up to and without '\n', at most 256 bytes
 

@@ -33,8 +33,9 @@ std::string_view header_of(std::span<const std::byte> file, std::string_view whe
   }
   const auto length = load_little_endian<std::uint64_t>(file.data());
   if (length > kMaxHeader) {
-    fail(where, "not a safetensors file: its header would have " + std::to_string(length) +
-                    " bytes; expected at most " + std::to_string(kMaxHeader));
+    fail(where, "written neither by torch.save nor as safetensors: the header would have " +
+                    std::to_string(length) + " bytes; expected at most " +
+                    std::to_string(kMaxHeader));
   }
   if (length > file.size() - kPrefix) {
     fail(where, "the header has " + std::to_string(length) + " bytes, but the file ends after " +
