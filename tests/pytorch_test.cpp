@@ -247,7 +247,8 @@ TEST_CASE("refused: a storage described wrongly, missing or of another size") {
         "f: storage '0': the size is -1; expected a whole number");
   CHECK(stored("(" + py_text("storage") + py_global("torch", "FloatStorage") + py_text("0") +
                    py_text("cpu") + "K\1)tQ",
-               {}) == "f: storage '0' is a view of another one; save the file again");
+               {}) ==
+        "f: storage '0': a view of another one; save the file again with a newer PyTorch");
   CHECK(stored(py_storage("FloatStorage", "0", 1), {}) ==
         "f: file 'archive/data/0' of the archive is missing");
   CHECK(stored(py_storage("FloatStorage", "0", 1), {{"0", "12345"}}) ==

@@ -1,6 +1,6 @@
 #include "formats/state_dict.h"
 
-#include <utility>
+#include <optional>
 
 #include "base/checked_math.h"
 #include "base/quote.h"
@@ -17,25 +17,43 @@ using Value = Pickle::Value;
   throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
 }
 
-std::size_t size_of(const Value& value, std::string_view where, const std::string& what) {
-  if (value.kind != Kind::integer || value.integer < 0) {
-    fail(where, what + " is " +
-                    (value.kind == Kind::integer ? std::to_string(value.integer)
-                                                 : std::string(name_of(value.kind))) +
-                    "; expected a whole number");
-  }
-  return static_cast<std::size_t>(value.integer);
-}
+// Reads one tensor or storage; messages name it.
+class Reader {
+ public:
+  Reader(const Pickle& pickle, std::string_view where, std::string_view kind, std::string_view name)
+      : pickle_(pickle), where_(where), kind_(kind), name_(name) {}
 
-std::vector<std::size_t> sizes_of(const Pickle& pickle, const Value& tuple, std::string_view where,
-                                  const std::string& what) {
-  if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
-    fail(where, what + " is no tuple of at most " + std::to_string(kMaxRank) + " numbers");
+  [[noreturn]] void fail(const std::string& message) const {
+    gpt2::fail(where_, std::string(kind_) + " " + quote(name_) + ": " + message);
   }
-  std::vector<std::size_t> sizes;
-  for (const Pickle::Ref item : tuple.items) sizes.push_back(size_of(pickle[item], where, what));
-  return sizes;
-}
+
+  [[nodiscard]] std::size_t size(Pickle::Ref ref, const char* what) const {
+    const Value& value = pickle_[ref];
+    if (value.kind == Kind::integer && value.integer >= 0) {
+      return static_cast<std::size_t>(value.integer);
+    }
+    const std::string found = value.kind == Kind::integer ? std::to_string(value.integer)
+                                                          : std::string(name_of(value.kind));
+    fail("the " + std::string(what) + " is " + found + "; expected a whole number");
+  }
+
+  [[nodiscard]] std::vector<std::size_t> sizes(Pickle::Ref ref, const char* what) const {
+    const Value& tuple = pickle_[ref];
+    if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
+      fail("the " + std::string(what) + " is no tuple of at most " + std::to_string(kMaxRank) +
+           " numbers");
+    }
+    std::vector<std::size_t> sizes;
+    for (const Pickle::Ref item : tuple.items) sizes.push_back(size(item, what));
+    return sizes;
+  }
+
+ private:
+  const Pickle& pickle_;
+  std::string_view where_;
+  std::string_view kind_;
+  std::string_view name_;
+};
 
 // One more than the highest element of the storage that the tensor touches.
 std::optional<std::size_t> end_in_storage(const StoredTensor& tensor) {
@@ -49,28 +67,28 @@ std::optional<std::size_t> end_in_storage(const StoredTensor& tensor) {
 }
 
 // value: the arguments of _rebuild_tensor_v2 (storage, offset, size, stride, ...).
-StoredTensor read_tensor(const Pickle& pickle, std::string name, const Value& value,
+StoredTensor read_tensor(const Pickle& pickle, std::string_view name, const Value& value,
                          std::string_view where) {
-  const std::string what = "tensor " + quote(name) + ": ";
+  const Reader reader(pickle, where, "tensor", name);
+  if (name.size() > kMaxTensorName) reader.fail("the name is too long");
   const Value& storage = pickle[value.items[0]];
   if (storage.kind != Kind::storage) {
-    fail(where, what + "its storage is " + std::string(name_of(storage.kind)));
+    reader.fail("its storage is " + std::string(name_of(storage.kind)));
   }
-  StoredTensor tensor{
-      .name = std::move(name),
-      .storage = storage_info(pickle, storage, where),
-      .offset = size_of(pickle[value.items[1]], where, what + "the offset"),
-      .shape = Shape(sizes_of(pickle, pickle[value.items[2]], where, what + "the size")),
-      .strides = sizes_of(pickle, pickle[value.items[3]], where, what + "the stride")};
+  StoredTensor tensor{.name = std::string(name),
+                      .storage = storage_info(pickle, storage, where),
+                      .offset = reader.size(value.items[1], "offset"),
+                      .shape = Shape(reader.sizes(value.items[2], "size")),
+                      .strides = reader.sizes(value.items[3], "stride")};
   if (tensor.strides.size() != tensor.shape.rank()) {
-    fail(where, what + std::to_string(tensor.strides.size()) + " strides for shape " +
-                    tensor.shape.to_string());
+    reader.fail(std::to_string(tensor.strides.size()) + " strides for shape " +
+                tensor.shape.to_string());
   }
   const auto end = end_in_storage(tensor);
   if (!end || *end > tensor.storage.elements) {
-    fail(where, what + "shape " + tensor.shape.to_string() + " at offset " +
-                    std::to_string(tensor.offset) + " reaches outside its storage of " +
-                    std::to_string(tensor.storage.elements) + " elements");
+    reader.fail("shape " + tensor.shape.to_string() + " at offset " +
+                std::to_string(tensor.offset) + " reaches outside its storage of " +
+                std::to_string(tensor.storage.elements) + " elements");
   }
   return tensor;
 }
@@ -111,15 +129,14 @@ StorageInfo storage_info(const Pickle& pickle, const Value& storage, std::string
       key.kind != Kind::text) {
     fail(where, "a storage is not described as ('storage', type, key, location, size)");
   }
-  const std::string what = "storage " + quote(key.text);
+  const Reader reader(pickle, where, "storage", key.text);
   // Written by PyTorch before 0.4 for storages that are parts of others.
   if (storage.items.size() > 5 && pickle[storage.items[5]].kind != Kind::none) {
-    throw Error(ErrorCode::unsupported, std::string(where) + ": " + what +
-                                            " is a view of another one; save the file again");
+    reader.fail("a view of another one; save the file again with a newer PyTorch");
   }
-  const std::size_t elements = size_of(pickle[storage.items[4]], where, what + ": the size");
+  const std::size_t elements = reader.size(storage.items[4], "size");
   const auto bytes = checked_multiply(elements, bits_of(*type.name->storage) / 8);
-  if (!bytes) fail(where, what + ": the size " + std::to_string(elements) + " is too large");
+  if (!bytes) reader.fail("the size " + std::to_string(elements) + " is too large");
   return {key.text, *type.name->storage, elements, *bytes};
 }
 
@@ -148,9 +165,7 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
     if (key.kind != Kind::text || value.kind != Kind::tensor) continue;
     std::string_view name = key.text;
     if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
-    if (name.size() > kMaxTensorName)
-      fail(where, "tensor " + quote(name) + ": the name is too long");
-    state.tensors.push_back(read_tensor(pickle, std::string(name), value, where));
+    state.tensors.push_back(read_tensor(pickle, name, value, where));
   }
   if (state.tensors.empty()) {
     fail(where, "holds a dict without tensors; its keys: " + keys_of(pickle, *dict));

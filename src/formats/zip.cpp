@@ -80,11 +80,11 @@ void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
   }
 }
 
-constexpr std::array<std::uint32_t, 16> kCrcOfNibble = [] {
-  std::array<std::uint32_t, 16> table{};
-  for (std::uint32_t i = 0; i < 16; ++i) {
+constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t crc = i;
-    for (int bit = 0; bit < 4; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0u);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0u);
     table[i] = crc;
   }
   return table;
@@ -93,9 +93,7 @@ constexpr std::array<std::uint32_t, 16> kCrcOfNibble = [] {
 std::uint32_t crc32_of(Bytes bytes) {
   std::uint32_t crc = 0xffffffff;
   for (const std::byte byte : bytes) {
-    crc ^= std::to_integer<std::uint32_t>(byte);
-    crc = crc >> 4 ^ kCrcOfNibble[crc & 15];
-    crc = crc >> 4 ^ kCrcOfNibble[crc & 15];
+    crc = crc >> 8 ^ kCrcOfByte[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
   }
   return ~crc;
 }
