@@ -98,7 +98,7 @@ void Team::barrier() noexcept {
 }
 
 void run_team(int threads, void (*body)(void* context, Team& team), void* context) {
-  Region region{.body = body, .context = context};
+  Region region{.body = body, .context = context, .shared = {}};
   region.started.store(1, std::memory_order_release);
   fork_and_join(region, std::max(1, threads));
   region.ended.load(std::memory_order_acquire);

@@ -6,6 +6,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/matmul_kn.h"
 #include "kernels/matmul_nk.h"
+#include "kernels/quantized.h"
 
 namespace gpt2 {
 
@@ -38,9 +39,9 @@ constexpr Kernels table(const char* name) {
       .matmul_nk_f32 = matmul_nk<Vec, F32>,
       .matmul_nk_f16 = matmul_nk<Vec, F16>,
       .matmul_nk_bf16 = matmul_nk<Vec, BF16>,
-      .quantize_row = nullptr,
-      .matmul_int8 = nullptr,
-      .matmul_int4 = nullptr,
+      .quantize_row = quantize_row<Vec>,
+      .matmul_int8 = quantized_matmul<Vec, Int8Codes>,
+      .matmul_int4 = quantized_matmul<Vec, Int4Codes>,
       .attention = attention<Vec>,
       .argmax = argmax<Vec>,
       .exp_sum = exp_sum<Vec>,
