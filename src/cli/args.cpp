@@ -47,8 +47,8 @@ bool parse(CLI::App& app, Arguments arguments) {
     throw UsageError(error.what() + hint);
   }
   for (const std::string& extra : app.remaining()) {
-    if (extra.size() > 1 && extra[0] == '-')
-      throw UsageError("unknown option '" + extra + "'" + hint);
+    if (extra == "--") continue;  // what follows it is text
+    if (extra.starts_with('-')) throw UsageError("unknown option '" + extra + "'" + hint);
     throw UsageError("unexpected argument '" + extra + "': put the text in quotes" + hint);
   }
   return true;

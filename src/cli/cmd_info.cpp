@@ -24,9 +24,13 @@ std::string row(const std::string& name, const std::string& value) {
   return padded + value + '\n';
 }
 
-std::string megabytes(std::size_t bytes) {
+std::string size(std::size_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) * 1e-6);
+  if (bytes < 1'000'000) {
+    std::snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) * 1e-3);
+  } else {
+    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) * 1e-6);
+  }
   return text;
 }
 
@@ -51,7 +55,7 @@ std::string describe(const Checkpoint& checkpoint) {
     bytes += tensor.bytes;
   }
   std::string text = checkpoint.files().front().string() + ", " + checkpoint.format() + ", " +
-                     megabytes(bytes) + ", tensors:";
+                     size(bytes) + ", tensors:";
   for (const auto& [type, count] : types) {
     text += ' ' + std::to_string(count) + ' ' + std::string(type);
   }
@@ -80,9 +84,8 @@ std::string describe_isa() {
 std::string describe_memory(const Model& model) {
   const Config& config = model.config();
   const std::size_t cache = 2 * config.n_layer * config.n_embd * config.n_positions * sizeof(float);
-  return megabytes(model.bytes_per_token()) + " of weights read for each token, " +
-         megabytes(cache) + " of keys and values for " + std::to_string(config.n_positions) +
-         " tokens";
+  return size(model.bytes_per_token()) + " of weights read for each token, " + size(cache) +
+         " of keys and values for " + std::to_string(config.n_positions) + " tokens";
 }
 
 }  // namespace
