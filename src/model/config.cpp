@@ -46,14 +46,10 @@ constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
 
 std::string shown(const json& value) {
   switch (value.type()) {
-    case json::value_t::object:
-      return "an object";
-    case json::value_t::array:
-      return "an array";
-    case json::value_t::string:
-      return quote(value.get_ref<const std::string&>());
-    default:
-      return value.dump();
+    case json::value_t::object: return "an object";
+    case json::value_t::array: return "an array";
+    case json::value_t::string: return quote(value.get_ref<const std::string&>());
+    default: return value.dump();
   }
 }
 
