@@ -85,7 +85,7 @@ void Team::barrier() noexcept {
   }
   // Threads are at most as many as cores, so the wait is short; where they are not (a busy or
   // oversubscribed machine), the core is given away.
-  constexpr int kSpins = 4000;
+  constexpr int kSpins = 300;
   for (int spin = 0; shared_.phase.load(std::memory_order_acquire) == phase; ++spin) {
     if (spin < kSpins) {
 #if defined(__x86_64__)

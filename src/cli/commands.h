@@ -9,5 +9,6 @@ namespace gpt2::cli {
 int generate(Arguments arguments);
 int tokenize(Arguments arguments);
 int info(Arguments arguments);
+int bench(Arguments arguments);
 
 }  // namespace gpt2::cli
