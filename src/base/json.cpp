@@ -78,12 +78,13 @@ class Guard final : public nlohmann::json_sax<json> {
     throw Error(ErrorCode::invalid_file, std::string(where_) + ": " + message);
   }
 
-  // The library's own words, after its "[json.exception...] ... column 3: "; they quote the file.
+  // The library's own words, which quote the file, without "[json.exception.x] ... column 3: ".
   static std::string reason_in(std::string_view what) {
     constexpr std::size_t kLongest = 160;
-    const std::size_t colon = what.substr(0, kLongest).find(": ");
-    if (colon == std::string_view::npos) return "";
-    const std::string reason = quote(what.substr(colon + 2), kLongest);
+    const std::string_view begin = what.substr(0, kLongest);
+    const std::size_t end = begin.find(": ") != begin.npos ? begin.find(": ") : begin.find("] ");
+    if (end != begin.npos) what.remove_prefix(end + 2);
+    const std::string reason = quote(what, kLongest);
     return ": " + reason.substr(1, reason.size() - 2);
   }
 

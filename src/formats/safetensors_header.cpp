@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr JsonLimits kLimits{.max_depth = 127,  // where the reference's JSON reader stops
-                             .max_values = kMaxTensors * (kMaxRank + 6)};
+                             .max_values = kMaxTensors * (kMaxRank + 8)};
 
 // What the next value is part of.
 enum class State { outside, header, metadata, tensor, list, ignored };
@@ -83,17 +83,13 @@ class HeaderReader final : public JsonHandler {
   }
   [[noreturn]] void refuse(const std::string& found) const {
     switch (state()) {
-      case State::outside:
-        fail("the header is " + found + "; expected an object");
-      case State::metadata:
-        fail("__metadata__ holds " + found + "; expected only strings");
+      case State::outside: fail("the header is " + found + "; expected an object");
+      case State::metadata: fail("__metadata__ holds " + found + "; expected only strings");
       case State::tensor:
         fail_in_tensor(field_ + " is " + found + "; expected " +
                        (field_ == "dtype" ? "a string" : "an array of whole numbers"));
-      case State::list:
-        fail_in_tensor(field_ + " holds " + found + "; expected whole numbers");
-      default:
-        fail(quote(name_) + " is " + found + "; expected an object");
+      case State::list: fail_in_tensor(field_ + " holds " + found + "; expected whole numbers");
+      default: fail(quote(name_) + " is " + found + "; expected an object");
     }
   }
 

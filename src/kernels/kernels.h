@@ -89,10 +89,12 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 struct Kernels {
   const char* name;  ///< "scalar", "avx2", "avx512", "neon"
 
-  /// y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i], var divided by n, in a
-  /// second pass over the deviations. y may be x. weight and bias may be nullptr. n >= 1.
+  /// Rows of n, one after the other, each on its own:
+  ///   y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i]
+  /// var is divided by n, in a second pass over the deviations. y may be x. weight and bias may be
+  /// nullptr. n >= 1.
   void (*layer_norm)(float* y, const float* x, const float* weight, const float* bias,
-                     std::size_t n, float epsilon) noexcept;
+                     std::size_t rows, std::size_t n, float epsilon) noexcept;
 
   /// In place, element by element (torch's formulas; FORMATS: HuggingFace's ACT2FN).
   ActivationKernel gelu_new, gelu_fast, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish,
@@ -142,7 +144,16 @@ struct Kernels {
 
   /// Elementwise natural logarithm of positive finite x.
   void (*log)(float* y, const float* x, std::size_t n) noexcept;
+
+  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it; rounds of
+  /// kLimitChains * kLanes fused multiply-adds; rounds of as many 4-byte dot products. The values
+  /// returned mean nothing.
+  float (*read_limit)(const float* x, std::size_t n) noexcept;
+  float (*fma_limit)(std::size_t rounds) noexcept;
+  float (*dot_limit)(std::size_t rounds) noexcept;
 };
+
+inline constexpr std::size_t kLimitChains = 12;
 
 /// The 16 values of an int4 code, ascending, in [-127, 127].
 extern const std::int8_t kInt4Codebook[16];

@@ -60,4 +60,18 @@ template <class Vec, class Body>
   if (i < n) body(i, Partial{n - i});
 }
 
+template <std::size_t kValue>
+struct Rows {
+  static constexpr std::size_t value = kValue;
+};
+
+/// Calls f(Rows<r>{}) with the number of rows as a compile-time constant, 1 <= rows <= kMost.
+template <std::size_t kMost, class F>
+[[gnu::always_inline]] inline void with_rows(std::size_t rows, const F& f) {
+  if constexpr (kMost > 1) {
+    if (rows < kMost) return with_rows<kMost - 1>(rows, f);
+  }
+  f(Rows<kMost>{});
+}
+
 }  // namespace gpt2

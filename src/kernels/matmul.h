@@ -6,20 +6,6 @@
 
 namespace gpt2 {
 
-template <std::size_t kValue>
-struct Rows {
-  static constexpr std::size_t value = kValue;
-};
-
-/// Calls f(Rows<r>{}) with the number of rows as a compile-time constant, 1 <= rows <= kMost.
-template <std::size_t kMost, class F>
-[[gnu::always_inline]] inline void with_rows(std::size_t rows, const F& f) {
-  if constexpr (kMost > 1) {
-    if (rows < kMost) return with_rows<kMost - 1>(rows, f);
-  }
-  f(Rows<kMost>{});
-}
-
 /// A tile of sums that stays in registers: kRows rows of x by kVecs vectors of columns.
 template <class Vec, std::size_t kRows, std::size_t kVecs>
 struct Tile {

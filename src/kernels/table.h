@@ -4,8 +4,10 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/layer_norm.h"
+#include "kernels/limits.h"
 #include "kernels/matmul_kn.h"
 #include "kernels/matmul_nk.h"
+#include "kernels/quantized.h"
 
 namespace gpt2 {
 
@@ -38,14 +40,17 @@ constexpr Kernels table(const char* name) {
       .matmul_nk_f32 = matmul_nk<Vec, F32>,
       .matmul_nk_f16 = matmul_nk<Vec, F16>,
       .matmul_nk_bf16 = matmul_nk<Vec, BF16>,
-      .quantize_row = nullptr,
-      .matmul_int8 = nullptr,
-      .matmul_int4 = nullptr,
+      .quantize_row = quantize_row<Vec>,
+      .matmul_int8 = quantized_matmul<Vec, Int8Codes>,
+      .matmul_int4 = quantized_matmul<Vec, Int4Codes>,
       .attention = attention<Vec>,
       .argmax = argmax<Vec>,
       .exp_sum = exp_sum<Vec>,
       .gumbel = gumbel<Vec>,
       .log = log_all<Vec>,
+      .read_limit = read_limit<Vec>,
+      .fma_limit = fma_limit<Vec>,
+      .dot_limit = dot_limit<Vec>,
   };
 }
 

@@ -12,21 +12,19 @@ struct Int {
   __m512i v;
 
   static Int broadcast(std::int32_t value) { return {_mm512_set1_epi32(value)}; }
-  static Int load(const std::uint32_t* p) { return {_mm512_loadu_si512(p)}; }
+  static Int load(const void* p) { return {_mm512_loadu_si512(p)}; }
+  static Int broadcast_bytes(const std::int8_t* p) {
+    std::int32_t four;
+    __builtin_memcpy(&four, p, 4);
+    return broadcast(four);
+  }
+  static Int sum_from(std::int32_t offset) { return broadcast(offset); }
 };
 
-inline Int operator+(Int a, Int b) {
-  return {_mm512_add_epi32(a.v, b.v)};
-}
-inline Int operator-(Int a, Int b) {
-  return {_mm512_sub_epi32(a.v, b.v)};
-}
-inline Int operator&(Int a, Int b) {
-  return {_mm512_and_si512(a.v, b.v)};
-}
-inline Int operator|(Int a, Int b) {
-  return {_mm512_or_si512(a.v, b.v)};
-}
+inline Int operator+(Int a, Int b) { return {_mm512_add_epi32(a.v, b.v)}; }
+inline Int operator-(Int a, Int b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+inline Int operator&(Int a, Int b) { return {_mm512_and_si512(a.v, b.v)}; }
+inline Int operator|(Int a, Int b) { return {_mm512_or_si512(a.v, b.v)}; }
 template <int kBits>
 inline Int shift_left(Int a) {
   return {_mm512_slli_epi32(a.v, kBits)};
@@ -43,6 +41,8 @@ struct Vec {
   static constexpr std::size_t kTileVecs = 2;
   static constexpr std::size_t kDotRows = 4;
   static constexpr std::size_t kDotColumns = 4;
+  static constexpr std::size_t kQuantizedRows = 6;
+  static constexpr std::size_t kQuantizedVecs = 2;
 
   __m512 v;
 
@@ -61,50 +61,34 @@ struct Vec {
   }
 };
 
-inline Vec operator+(Vec a, Vec b) {
-  return {_mm512_add_ps(a.v, b.v)};
-}
-inline Vec operator-(Vec a, Vec b) {
-  return {_mm512_sub_ps(a.v, b.v)};
-}
-inline Vec operator*(Vec a, Vec b) {
-  return {_mm512_mul_ps(a.v, b.v)};
-}
-inline Vec operator/(Vec a, Vec b) {
-  return {_mm512_div_ps(a.v, b.v)};
-}
-inline Vec max(Vec a, Vec b) {
-  return {_mm512_max_ps(a.v, b.v)};
-}
-inline Vec min(Vec a, Vec b) {
-  return {_mm512_min_ps(a.v, b.v)};
-}
-inline Vec fma(Vec a, Vec b, Vec c) {
-  return {_mm512_fmadd_ps(a.v, b.v, c.v)};
-}
-inline Vec sqrt(Vec a) {
-  return {_mm512_sqrt_ps(a.v)};
-}
+inline Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
+inline Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
+inline Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
+inline Vec operator/(Vec a, Vec b) { return {_mm512_div_ps(a.v, b.v)}; }
+inline Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
+inline Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
+inline Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+inline Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.v)}; }
 inline Vec select_less(Vec a, Vec b, Vec x, Vec y) {
   return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), y.v, x.v)};
 }
 
-inline Int bits_of(Vec a) {
-  return {_mm512_castps_si512(a.v)};
+inline Int dot(Int sum, Int codes, Int x) { return {_mm512_dpbusd_epi32(sum.v, codes.v, x.v)}; }
+inline Int codebook_lookup(Int nibbles) {
+  const __m128i codebook = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kInt4Codebook));
+  const __m512i codes = _mm512_broadcast_i32x4(_mm_xor_si128(codebook, _mm_set1_epi8(-128)));
+  return {_mm512_shuffle_epi8(codes, nibbles.v)};
 }
-inline Vec from_bits(Int a) {
-  return {_mm512_castsi512_ps(a.v)};
-}
-inline Vec to_float(Int a) {
-  return {_mm512_cvtepi32_ps(a.v)};
+inline void store_low_bytes(std::int8_t* p, Int a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
 }
 
-inline __m256 upper_half(Vec a) {
-  return _mm512_extractf32x8_ps(a.v, 1);
-}
-inline __m256 lower_half(Vec a) {
-  return _mm512_castps512_ps256(a.v);
-}
+inline Int bits_of(Vec a) { return {_mm512_castps_si512(a.v)}; }
+inline Vec from_bits(Int a) { return {_mm512_castsi512_ps(a.v)}; }
+inline Vec to_float(Int a) { return {_mm512_cvtepi32_ps(a.v)}; }
+
+inline __m256 upper_half(Vec a) { return _mm512_extractf32x8_ps(a.v, 1); }
+inline __m256 lower_half(Vec a) { return _mm512_castps512_ps256(a.v); }
 
 inline float reduce_add(Vec a) {
   const __m256 by8 = _mm256_add_ps(lower_half(a), upper_half(a));

@@ -15,11 +15,18 @@ struct Int {
     for (auto& lane : r.lane) lane = value;
     return r;
   }
-  static Int load(const std::uint32_t* p) {
+  static Int load(const void* p) {
     Int r;
     __builtin_memcpy(r.lane, p, sizeof r.lane);
     return r;
   }
+  /// Every lane holds the same 4 bytes.
+  static Int broadcast_bytes(const std::int8_t* p) {
+    std::int32_t four;
+    __builtin_memcpy(&four, p, 4);
+    return broadcast(four);
+  }
+  static Int sum_from(std::int32_t offset) { return broadcast(offset); }
 };
 
 template <class F>
@@ -76,6 +83,8 @@ struct Vec {
   static constexpr std::size_t kTileVecs = 1;
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
+  static constexpr std::size_t kQuantizedRows = 2;
+  static constexpr std::size_t kQuantizedVecs = 1;
 
   float lane[kLanes];
 
@@ -148,12 +157,34 @@ inline Vec select_less(Vec a, Vec b, Vec x, Vec y) {
   return x;
 }
 
-inline Int bits_of(Vec a) {
-  return __builtin_bit_cast(Int, a);
+/// sum + the dot product of each lane's 4 unsigned bytes in `codes` with its 4 signed ones in `x`.
+inline Int dot(Int sum, Int codes, Int x) {
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    for (int byte = 0; byte < 32; byte += 8) {
+      const int code = static_cast<unsigned>(codes.lane[i]) >> byte & 255;
+      sum.lane[i] += code * static_cast<std::int8_t>(x.lane[i] >> byte);
+    }
+  }
+  return sum;
 }
-inline Vec from_bits(Int a) {
-  return __builtin_bit_cast(Vec, a);
+/// Each byte, 0 ... 15, becomes kInt4Codebook[byte] + 128.
+inline Int codebook_lookup(Int nibbles) {
+  for (auto& lane : nibbles.lane) {
+    unsigned codes = 0;
+    for (int byte = 0; byte < 32; byte += 8) {
+      codes |= static_cast<unsigned>(kInt4Codebook[lane >> byte & 15] + 128) << byte;
+    }
+    lane = static_cast<std::int32_t>(codes);
+  }
+  return nibbles;
 }
+/// p[i] = the low 8 bits of lane i.
+inline void store_low_bytes(std::int8_t* p, Int a) {
+  for (std::size_t i = 0; i < kLanes; ++i) p[i] = static_cast<std::int8_t>(a.lane[i]);
+}
+
+inline Int bits_of(Vec a) { return __builtin_bit_cast(Int, a); }
+inline Vec from_bits(Int a) { return __builtin_bit_cast(Vec, a); }
 inline Vec to_float(Int a) {
   Vec r;
   for (std::size_t i = 0; i < kLanes; ++i) r.lane[i] = static_cast<float>(a.lane[i]);

@@ -59,10 +59,7 @@ void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexce
   for (const std::size_t size : normalized_shape_.sizes()) n *= size;
   const float* scale = weight.size() ? weight.data() : nullptr;
   const float* shift = bias.size() ? bias.data() : nullptr;
-  const auto layer_norm = kernels().layer_norm;
-  for (std::size_t row = 0; row < rows; ++row) {
-    layer_norm(y + row * n, x + row * n, scale, shift, n, eps_);
-  }
+  kernels().layer_norm(y, x, scale, shift, rows, n, eps_);
 }
 
 }  // namespace gpt2

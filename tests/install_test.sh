@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# The program in README.md, built and run against the library in each way that README.md names:
+#
+#   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX
+#
+# BUILD_DIR, which must be built, is installed into an empty prefix, which is then moved.
+set -euo pipefail
+
+source="$1" build="$2" model="$3" cxx="$4"
+
+if [[ ! -d "$model" ]]; then
+  printf 'skipped: there is no model %s\n' "$model" >&2
+  exit 4
+fi
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+quietly() { "$@" >log 2>&1 || { cat log >&2; exit 1; }; }
+
+# runs PROGRAM: it must write something, and to standard output only.
+runs() {
+  local text
+  text="$("$1" "$model" 2>errors)"
+  [[ -n "$text" && ! -s errors ]] || { printf '%s wrote "%s"\n' "$1" "$text" >&2; cat errors >&2; exit 1; }
+}
+
+quietly cmake --install "$build" --prefix "$scratch/first"
+mv first prefix
+prefix="$scratch/prefix"
+
+mkdir app
+awk '/^```/ { inside = /cpp/; next } inside' "$source/README.md" >app/app.cpp
+[[ -s app/app.cpp ]]
+
+# -- find_package ---------------------------------------------------------------------------------
+cat >app/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES CXX)
+find_package(gpt2 REQUIRED)
+add_executable(app app.cpp)
+target_link_libraries(app gpt2::gpt2)
+END
+quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
+quietly cmake --build found
+runs found/app
+
+# -- pkg-config -----------------------------------------------------------------------------------
+pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
+read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
+quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
+runs ./packaged
+
+# -- add_subdirectory -----------------------------------------------------------------------------
+cat >app/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES CXX)
+add_subdirectory("$source" gpt2)
+if(TARGET gpt2_cli OR TARGET layer_norm_test)
+  message(FATAL_ERROR "more than the library would be built")
+endif()
+add_executable(app app.cpp)
+target_link_libraries(app gpt2::gpt2)
+END
+launcher="$(sed -n 's/^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=//p' "$build/CMakeCache.txt")"
+quietly cmake -S app -B nested -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
+quietly cmake --build nested --parallel "$(nproc)"
+runs nested/app
+
+# -- the command ----------------------------------------------------------------------------------
+[[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]
+"$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 'x' >text 2>errors
+[[ -s text && ! -s errors ]]

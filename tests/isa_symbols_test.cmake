@@ -1,0 +1,24 @@
+# Every global symbol that a kernel object defines must name its instruction set. One that does not
+# (an inline function of the standard library, say) could be the copy that the linker keeps for the
+# whole program, and then fail on an older CPU.
+#
+#   cmake -D NM=... -D ISA=avx2 -D OBJECTS=... -P isa_symbols_test.cmake
+foreach(object IN LISTS OBJECTS)
+  execute_process(COMMAND ${NM} --extern-only --defined-only ${object}
+                  OUTPUT_VARIABLE output RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${NM} cannot read ${object}")
+  endif()
+  string(REGEX MATCHALL "[^\n]+" symbols "${output}")
+  list(LENGTH symbols count)
+  if(count EQUAL 0)
+    message(FATAL_ERROR "${object} defines nothing")
+  endif()
+  foreach(symbol IN LISTS symbols)
+    string(TOLOWER "${symbol}" lower)
+    if(NOT lower MATCHES "${ISA}")
+      message(FATAL_ERROR "${object} defines a symbol that does not name ${ISA}: ${symbol}")
+    endif()
+  endforeach()
+  message(STATUS "${object}: ${count} global symbols, all of ${ISA}")
+endforeach()

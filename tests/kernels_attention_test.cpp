@@ -1,0 +1,172 @@
+// Causal attention: against double precision, and bit for bit against the rules of kernels.h.
+#include "support/catch.h"
+#include "support/kernel_test.h"
+
+using namespace gpt2;
+using namespace kernel_test;
+
+namespace {
+
+struct Head {
+  Head(std::size_t head_dim_, std::size_t keys_, unsigned seed)
+      : head_dim(head_dim_), keys(keys_), panels((keys_ + kPanel - 1) / kPanel) {
+    Random random(seed);
+    q = random.normal(keys * head_dim);
+    k = random.normal(panels * kPanel * head_dim);
+    v = random.normal(keys * head_dim);
+    for (std::size_t i = keys; i < panels * kPanel; ++i) {
+      for (std::size_t d = 0; d < head_dim; ++d) k[index(i, d)] = NAN;  // must not be used
+    }
+  }
+
+  std::size_t head_dim, keys, panels;
+  std::vector<float> q, k, v;
+  float scale = 0.3f;
+
+  std::size_t index(std::size_t key, std::size_t d) const {
+    return (key / kPanel * head_dim + d) * kPanel + key % kPanel;
+  }
+
+  /// Query `row` by the rules. exp is the table's, which vec_math_test knows.
+  std::vector<float> expected(std::size_t row) const {
+    const std::size_t seen = row + 1;
+    std::vector<float> weight(seen);
+    for (std::size_t i = 0; i < seen; ++i) {
+      const auto key = [&](std::size_t d) { return k[index(i, d)]; };
+      weight[i] = dot_kn(q.data() + row * head_dim, head_dim, key) * scale;
+    }
+    const float largest = *std::max_element(weight.begin(), weight.end());
+    const float sum = kScalarKernels->exp_sum(weight.data(), weight.data(), largest, seen);
+    std::vector<float> y(head_dim);
+    for (std::size_t d = 0; d < head_dim; ++d) {
+      const auto value = [&](std::size_t i) { return v[i * head_dim + d]; };
+      y[d] = dot_kn(weight.data(), seen, value) / sum;
+    }
+    return y;
+  }
+
+  std::vector<double> exact(std::size_t row) const {
+    std::vector<double> weight(row + 1), y(head_dim);
+    for (std::size_t i = 0; i <= row; ++i) {
+      for (std::size_t d = 0; d < head_dim; ++d) {
+        weight[i] +=
+            static_cast<double>(q[row * head_dim + d]) * static_cast<double>(k[index(i, d)]);
+      }
+      weight[i] *= static_cast<double>(scale);
+    }
+    const double largest = *std::max_element(weight.begin(), weight.end());
+    double sum = 0.0;
+    for (double& w : weight) sum += w = std::exp(w - largest);
+    for (std::size_t d = 0; d < head_dim; ++d) {
+      for (std::size_t i = 0; i <= row; ++i) {
+        y[d] += weight[i] * static_cast<double>(v[i * head_dim + d]) / sum;
+      }
+    }
+    return y;
+  }
+
+  /// Queries first ... first + rows, from buffers that end where they must, into rows with gaps.
+  std::vector<float> actual(const Kernels& table, std::size_t first, std::size_t rows) const {
+    const std::size_t stride = head_dim + 3;
+    const std::size_t seen = first + rows;
+    const auto at = [&](std::size_t i) { return q.begin() + static_cast<long>(i * head_dim); };
+    Guarded<float> guarded_q(std::vector<float>(at(first), at(seen)));
+    const std::size_t key_floats = (seen + kPanel - 1) / kPanel * kPanel * head_dim;
+    Guarded<float> guarded_k(
+        std::vector<float>(k.begin(), k.begin() + static_cast<long>(key_floats)));
+    Guarded<float> guarded_v(
+        std::vector<float>(v.begin(), v.begin() + static_cast<long>(seen * head_dim)));
+    Guarded<float> y(std::vector<float>(rows * stride - 3, 7.0f));
+    Guarded<float> scratch(attention_scratch_bytes(seen) / sizeof(float));
+    table.attention({.y = y.data(),
+                     .y_stride = stride,
+                     .q = guarded_q.data(),
+                     .q_stride = head_dim,
+                     .keys = guarded_k.data(),
+                     .values = guarded_v.data(),
+                     .rows = rows,
+                     .first = first,
+                     .head_dim = head_dim,
+                     .scale = scale},
+                    scratch.data());
+    std::vector<float> result;
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t d = 0; d < head_dim; ++d) result.push_back(y.data()[r * stride + d]);
+      for (std::size_t gap = head_dim; gap < stride && r + 1 < rows; ++gap) {
+        if (y.data()[r * stride + gap] != 7.0f) result.clear();  // the gap was written
+      }
+    }
+    return result;
+  }
+};
+
+void check(const Head& head, std::size_t first, std::size_t rows) {
+  std::vector<float> expected;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto row = head.expected(first + r);
+    expected.insert(expected.end(), row.begin(), row.end());
+  }
+  for (const Kernels* const table : tables()) {
+    INFO(table->name << ", head_dim " << head.head_dim << ", first " << first << ", rows " << rows);
+    const std::vector<float> actual = head.actual(*table, first, rows);
+    REQUIRE(actual.size() == expected.size());
+    CHECK(same_bits(actual.data(), expected.data(), expected.size()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention follows the rules bit for bit, however the queries are cut") {
+  for (const std::size_t head_dim : {1u, 5u, 16u, 17u, 31u, 32u, 33u, 64u, 80u, 257u}) {
+    const Head head(head_dim, 70, static_cast<unsigned>(head_dim));
+    for (const std::size_t first : {0u, 1u, 30u, 31u, 32u, 57u}) {
+      for (const std::size_t rows : {1u, 2u, 12u, 13u}) check(head, first, rows);
+    }
+  }
+}
+
+TEST_CASE("attention over more than a chunk of keys follows the rules") {
+  const Head head(64, 530, 7);
+  for (const std::size_t first : {250u, 254u, 255u, 256u, 500u}) {
+    for (const std::size_t rows : {1u, 3u, 29u}) check(head, first, rows);
+  }
+  check(Head(16, 40, 8), 0, 40);
+}
+
+TEST_CASE("attention is close to softmax in double precision") {
+  for (const std::size_t head_dim : {8u, 64u}) {
+    const Head head(head_dim, 300, 3);
+    for (const Kernels* const table : tables()) {
+      INFO(table->name << ", head_dim " << head_dim);
+      const std::vector<float> actual = head.actual(*table, 0, 300);
+      double worst = 0.0;
+      for (std::size_t row = 0; row < 300; ++row) {
+        const std::vector<double> exact = head.exact(row);
+        for (std::size_t d = 0; d < head_dim; ++d) {
+          worst =
+              std::max(worst, std::abs(static_cast<double>(actual[row * head_dim + d]) - exact[d]));
+        }
+      }
+      // A score's magnitude is below 40 here: head_dim + 2 roundings of it change a weight by the
+      // factor 1 +- 40 (head_dim + 2) u at the very most; |v| < 5.
+      CHECK(worst <= 5.0 * 2.0 * 40.0 * static_cast<double>(head_dim + 2) * kUnitRoundoff);
+    }
+  }
+}
+
+TEST_CASE("later keys and values cannot reach an earlier query, whatever they hold") {
+  Head head(64, 60, 9);
+  const Head clean = head;
+  for (std::size_t i = 41; i < 60; ++i) {
+    for (std::size_t d = 0; d < 64; ++d) {
+      head.k[head.index(i, d)] = NAN;
+      head.v[i * 64 + d] = i % 2 ? INFINITY : NAN;
+    }
+  }
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    const std::vector<float> actual = head.actual(*table, 30, 30);
+    const std::vector<float> expected = clean.actual(*table, 30, 30);
+    CHECK(same_bits(actual.data(), expected.data(), 11 * 64));
+  }
+}

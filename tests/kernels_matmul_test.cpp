@@ -1,0 +1,211 @@
+// Matrix products with f32, f16 and bf16 weights: against double precision, and bit for bit against
+// the rules of kernels.h on every instruction set.
+#include "support/catch.h"
+#include "support/kernel_test.h"
+
+using namespace gpt2;
+using namespace kernel_test;
+
+namespace {
+
+enum class Stored { f32, f16, bf16 };
+
+struct Case {
+  std::size_t m, k, n;
+  Stored stored;
+  bool kn;
+  bool bias, activation, accumulate;
+};
+
+std::string describe(const Case& c) {
+  const char* const names[] = {"f32", "f16", "bf16"};
+  return std::to_string(c.m) + " x " + std::to_string(c.k) + " x " + std::to_string(c.n) + ' ' +
+         names[static_cast<int>(c.stored)] + (c.kn ? " kn" : " nk") + (c.bias ? " bias" : "") +
+         (c.activation ? " activation" : "") + (c.accumulate ? " accumulate" : "");
+}
+
+/// Weights as bytes, and the f32 values that they stand for.
+struct Weights {
+  std::vector<unsigned char> bytes;
+  std::vector<float> values;
+};
+
+Weights make_weights(const std::vector<float>& values, Stored stored) {
+  Weights weights;
+  for (const float value : values) {
+    unsigned char bytes[4];
+    float kept = value;
+    if (stored == Stored::f32) {
+      std::memcpy(bytes, &value, 4);
+    } else {
+      const std::uint16_t bits = stored == Stored::f16 ? to_f16(value) : to_bf16(value);
+      kept = stored == Stored::f16 ? from_f16(bits) : from_bf16(bits);
+      std::memcpy(bytes, &bits, 2);
+    }
+    weights.bytes.insert(weights.bytes.end(), bytes, bytes + (stored == Stored::f32 ? 4 : 2));
+    weights.values.push_back(kept);
+  }
+  return weights;
+}
+
+Kernels::MatmulKernel kernel_of(const Kernels& t, const Case& c) {
+  switch (c.stored) {
+    case Stored::f32:
+      return c.kn ? t.matmul_kn_f32 : t.matmul_nk_f32;
+    case Stored::f16:
+      return c.kn ? t.matmul_kn_f16 : t.matmul_nk_f16;
+    default:
+      return c.kn ? t.matmul_kn_bf16 : t.matmul_nk_bf16;
+  }
+}
+
+/// A product's operands, with gaps between rows and ends that must not be passed.
+struct Operands {
+  Operands(const Case& shape, unsigned seed)
+      : c(shape), x_stride(c.k + seed % 3), y_stride(c.n + seed % 5) {
+    Random random(seed);
+    x = random.normal(c.m * x_stride);
+    w = make_weights(random.normal(c.k * c.n), c.stored);
+    bias = random.normal(c.n);
+    y = random.normal(c.m * y_stride);
+  }
+
+  Case c;
+  std::size_t x_stride, y_stride;
+  std::vector<float> x, bias, y;
+  Weights w;
+
+  float weight(std::size_t k, std::size_t n) const {
+    return w.values[c.kn ? k * c.n + n : n * c.k + k];
+  }
+
+  /// By the rules; elements between the rows stay as they are.
+  std::vector<float> expected(ActivationKernel activation) const {
+    std::vector<float> result = y;
+    for (std::size_t i = 0; i < c.m; ++i) {
+      for (std::size_t n = 0; n < c.n; ++n) {
+        const float* const row = x.data() + i * x_stride;
+        float sum = c.kn ? dot_kn(row, c.k, [&](std::size_t k) { return weight(k, n); })
+                         : dot_nk(row, c.k, w.values.data() + n * c.k);
+        if (c.bias) sum = sum + bias[n];
+        if (activation) activation(&sum, 1);
+        float& out = result[i * y_stride + n];
+        out = c.accumulate ? out + sum : sum;
+      }
+    }
+    return result;
+  }
+
+  /// By a kernel, in `parts` ranges of columns.
+  std::vector<float> actual(const Kernels& table, std::size_t parts) const {
+    Guarded<float> guarded_x(
+        c.m ? std::vector<float>(x.begin(), x.end() - static_cast<long>(x_stride - c.k)) : x);
+    Guarded<unsigned char> guarded_w(w.bytes, parts % 2);  // odd addresses in every other case
+    Guarded<float> guarded_bias(bias);
+    Guarded<float> guarded_y(y);
+    AlignedBuffer<float> scratch(kMatmulScratchBytes / sizeof(float));
+    const Matmul product{.y = guarded_y.data(),
+                         .y_stride = y_stride,
+                         .x = guarded_x.data(),
+                         .x_stride = x_stride,
+                         .w = guarded_w.address(),
+                         .m = c.m,
+                         .k = c.k,
+                         .n = c.n,
+                         .bias = c.bias ? guarded_bias.data() : nullptr,
+                         .activation = c.activation ? table.relu : nullptr,
+                         .accumulate = c.accumulate};
+    const std::size_t step = std::max<std::size_t>(1, (c.n / parts + kPanel) / kPanel) * kPanel;
+    for (std::size_t n = 0; n < c.n; n += step) {
+      kernel_of(table, c)(product, n, std::min(c.n, n + step), scratch.data());
+    }
+    return {guarded_y.data(), guarded_y.data() + y.size()};
+  }
+};
+
+void check(const Case& c, unsigned seed) {
+  const Operands operands(c, seed);
+  INFO(describe(c) << ", seed " << seed);
+  std::vector<float> expected;
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    if (expected.empty()) expected = operands.expected(c.activation ? table->relu : nullptr);
+    const std::vector<float> actual = operands.actual(*table, 1 + seed % 4);
+    CHECK(same_bits(actual.data(), expected.data(), actual.size()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("matrix products follow the rules bit for bit on every instruction set") {
+  // Around the lanes, the panels, the chunks and the register tiles of every table.
+  const std::size_t ks[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 255, 256, 257, 300, 513, 768};
+  const std::size_t ns[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 63, 65, 96, 127, 128, 129, 160};
+  const std::size_t ms[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 23, 25, 40};
+  unsigned seed = 0;
+  for (const bool kn : {true, false}) {
+    for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
+      for (const std::size_t k : ks) {
+        for (std::size_t i = 0; i < 4; ++i) {
+          ++seed;
+          const std::size_t n = ns[(seed * 7 + i) % std::size(ns)];
+          const std::size_t m = ms[(seed * 5 + i) % std::size(ms)];
+          check({m, k, n, stored, kn, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2}, seed);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matrix products of every number of rows follow the rules") {
+  for (std::size_t m = 1; m <= 40; ++m) {
+    check({m, 300, 70, Stored::f32, true, true, false, false}, static_cast<unsigned>(m));
+    check({m, 40, 37, Stored::bf16, false, true, false, false}, static_cast<unsigned>(m));
+  }
+  check({kMaxRows, 33, 40, Stored::f32, true, true, true, true}, 1);
+  check({kMaxRows, 33, 40, Stored::f16, false, true, true, true}, 2);
+}
+
+TEST_CASE("matrix products of GPT-2's depths follow the rules") {
+  unsigned seed = 100;
+  for (const std::size_t k : {768u, 3072u}) {
+    for (const std::size_t m : {1u, 9u}) {
+      check({m, k, 96, Stored::f32, true, true, false, true}, ++seed);
+      check({m, k, 33, Stored::f32, false, true, false, false}, ++seed);
+    }
+  }
+}
+
+TEST_CASE("matrix products are as exact as their order of summation allows") {
+  for (const bool kn : {true, false}) {
+    for (const std::size_t k : {5u, 256u, 768u, 3072u}) {
+      const Case c{3, k, 17, Stored::f32, kn, true, false, false};
+      const Operands operands(c, static_cast<unsigned>(k));
+      for (const Kernels* const table : tables()) {
+        const std::vector<float> y = operands.actual(*table, 1);
+        double worst = 0.0;  // error over its bound
+        for (std::size_t i = 0; i < c.m; ++i) {
+          for (std::size_t n = 0; n < c.n; ++n) {
+            double sum = operands.bias[n];
+            double magnitude = std::abs(sum);
+            for (std::size_t j = 0; j < k; ++j) {
+              const double term = static_cast<double>(operands.x[i * operands.x_stride + j]) *
+                                  static_cast<double>(operands.weight(j, n));
+              sum += term;
+              magnitude += std::abs(term);
+            }
+            // Higham, Accuracy and Stability, section 3.1: a term passes through at most this many
+            // roundings, each of relative size u.
+            const auto depth =
+                static_cast<double>(std::min<std::size_t>(k, kChunk) + k / kChunk + 6);
+            const double bound = depth * kUnitRoundoff * magnitude;
+            const double error = std::abs(static_cast<double>(y[i * operands.y_stride + n]) - sum);
+            worst = std::max(worst, error / bound);
+          }
+        }
+        INFO(table->name << ", k " << k << (kn ? " kn" : " nk"));
+        CHECK(worst <= 1.0);
+      }
+    }
+  }
+}

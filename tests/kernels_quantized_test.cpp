@@ -1,0 +1,277 @@
+// int8 and int4: packing, quantising rows, and their products.
+#include "kernels/pack.h"
+#include "support/catch.h"
+#include "support/kernel_test.h"
+
+using namespace gpt2;
+using namespace kernel_test;
+
+namespace {
+
+struct Format {
+  const char* name;
+  std::size_t block_bytes;
+  decltype(&pack_int8) pack;
+  decltype(&unpack_int8) unpack;
+  Kernels::QuantizedMatmulKernel Kernels::*matmul;
+};
+
+const Format kInt8 = {"int8", kInt8BlockBytes, pack_int8, unpack_int8, &Kernels::matmul_int8};
+const Format kInt4 = {"int4", kInt4BlockBytes, pack_int4, unpack_int4, &Kernels::matmul_int4};
+
+StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, bool k_major) {
+  return {reinterpret_cast<const std::byte*>(w.data()),
+          sizeof(float),
+          kScalarKernels->widen_f32,
+          k,
+          n,
+          k_major};
+}
+
+std::vector<std::byte> packed(const Format& format, const StoredMatrix& w) {
+  const std::size_t panels = panel_count(w.n);
+  std::vector<std::byte> bytes(panels * block_count(w.k) * format.block_bytes, std::byte{0xee});
+  for (std::size_t panel = 0; panel < panels; panel += 2) {
+    format.pack(bytes.data(), w, panel, std::min(panels, panel + 2));
+  }
+  return bytes;
+}
+
+/// One weight as the layout in kernels.h has it.
+struct PackedWeight {
+  float scale;
+  int value;  ///< code - 128, or the codebook's entry
+};
+
+PackedWeight weight_at(const Format& format, const std::vector<std::byte>& bytes,
+                       std::size_t blocks, std::size_t k, std::size_t n) {
+  const std::byte* const block =
+      bytes.data() + (n / kPanel * blocks + k / kBlock) * format.block_bytes;
+  std::uint16_t scale;
+  std::memcpy(&scale, block + n % kPanel * 2, 2);
+  const std::byte* const codes = block + 2 * kPanel;
+  const std::size_t i = k % kBlock;
+  if (format.block_bytes == kInt8BlockBytes) {
+    const auto code = static_cast<int>(codes[(i / 4 * kPanel + n % kPanel) * 4 + i % 4]);
+    return {from_f16(scale), code - 128};
+  }
+  const auto byte = static_cast<unsigned>(codes[(i / 8 * kPanel + n % kPanel) * 4 + i % 4]);
+  return {from_f16(scale), kInt4Codebook[i % 8 < 4 ? byte & 15 : byte >> 4]};
+}
+
+struct Quantized {
+  Quantized(std::size_t m, std::size_t k)
+      : blocks(block_count(k)), value(m * blocks * kBlock), scale(m * blocks), offset(m * blocks) {}
+  std::size_t blocks;
+  Guarded<std::int8_t> value;
+  Guarded<float> scale;
+  Guarded<std::int32_t> offset;
+
+  QuantizedRows row(std::size_t i) {
+    return {value.data() + i * blocks * kBlock, scale.data() + i * blocks,
+            offset.data() + i * blocks, blocks};
+  }
+};
+
+struct Case {
+  std::size_t m, k, n;
+  bool bias, activation, accumulate;
+};
+
+void check_product(const Format& format, const Case& c, unsigned seed) {
+  Random random(seed);
+  const std::vector<float> x = random.normal(c.m * c.k);
+  const std::vector<float> w = random.normal(c.k * c.n);
+  const std::vector<float> bias = random.normal(c.n);
+  const std::vector<float> before = random.normal(c.m * (c.n + 1));
+  const std::vector<std::byte> bytes = packed(format, stored(w, c.k, c.n, seed % 2 == 0));
+  const std::size_t blocks = block_count(c.k);
+  for (const Kernels* const table : tables()) {
+    INFO(format.name << ' ' << table->name << ' ' << c.m << " x " << c.k << " x " << c.n);
+    Quantized q(c.m, c.k);
+    for (std::size_t i = 0; i < c.m; ++i) table->quantize_row(q.row(i), x.data() + i * c.k, c.k);
+
+    std::vector<float> expected = before;
+    for (std::size_t i = 0; i < c.m; ++i) {
+      const QuantizedRows row = q.row(i);
+      for (std::size_t n = 0; n < c.n; ++n) {
+        float sum = 0.0f;
+        for (std::size_t b = 0; b < blocks; ++b) {
+          int dot = 0;
+          for (std::size_t j = b * kBlock; j < (b + 1) * kBlock; ++j) {
+            dot += row.value[j] * weight_at(format, bytes, blocks, j, n).value;
+          }
+          const float w_scale = weight_at(format, bytes, blocks, b * kBlock, n).scale;
+          sum = std::fma(static_cast<float>(dot), row.scale[b] * w_scale, sum);
+        }
+        if (c.bias) sum = sum + bias[n];
+        if (c.activation) sum = std::max(0.0f, sum);
+        float& out = expected[i * (c.n + 1) + n];
+        out = c.accumulate ? out + sum : sum;
+      }
+    }
+
+    Guarded<std::byte> guarded_w(bytes, seed % 3);
+    Guarded<float> guarded_bias(bias);
+    Guarded<float> y(before);
+    AlignedBuffer<float> scratch(kMatmulScratchBytes / sizeof(float));
+    const Matmul product{.y = y.data(),
+                         .y_stride = c.n + 1,
+                         .x = nullptr,
+                         .x_stride = 0,
+                         .w = guarded_w.address(),
+                         .m = c.m,
+                         .k = c.k,
+                         .n = c.n,
+                         .bias = c.bias ? guarded_bias.data() : nullptr,
+                         .activation = c.activation ? table->relu : nullptr,
+                         .accumulate = c.accumulate};
+    const std::size_t step = seed % 2 ? kPanel : 3 * kPanel;
+    for (std::size_t n = 0; n < c.n; n += step) {
+      (table->*format.matmul)(product, q.row(0), n, std::min(c.n, n + step), scratch.data());
+    }
+    CHECK(same_bits(y.data(), expected.data(), expected.size()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("quantised products follow the rules bit for bit on every instruction set") {
+  const std::size_t ks[] = {1, 4, 5, 31, 32, 33, 63, 64, 96, 100, 256, 300};
+  const std::size_t ns[] = {1, 15, 16, 17, 31, 32, 33, 64, 95, 100};
+  unsigned seed = 0;
+  for (const Format& format : {kInt8, kInt4}) {
+    for (const std::size_t k : ks) {
+      for (const std::size_t n : ns) {
+        ++seed;
+        check_product(format, {seed % 11 + 1, k, n, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2},
+                      seed);
+      }
+    }
+    for (std::size_t m = 1; m <= 40; m += 3)
+      check_product(format, {m, 70, 40, true, false, false}, 7);
+    check_product(format, {2, 768, 64, true, false, true}, 8);
+    check_product(format, {kMaxRows, 40, 33, true, true, false}, 9);
+  }
+}
+
+TEST_CASE("quantize_row rounds to the nearest of 255 steps of its block") {
+  for (const std::size_t k : {1u, 2u, 31u, 32u, 33u, 64u, 100u, 768u}) {
+    Guarded<float> x(Random(static_cast<unsigned>(k)).normal(k, 0.1f, 3.0f));
+    if (k > 40) std::fill_n(x.data() + 32, k == 100 ? 32 : 5, 0.0f);  // a block of zeros
+    std::vector<std::int8_t> first;
+    for (const Kernels* const table : tables()) {
+      INFO(table->name << ", k " << k);
+      Quantized q(1, k);
+      const QuantizedRows row = q.row(0);
+      table->quantize_row(row, x.data(), k);
+      std::size_t wrong = 0;
+      for (std::size_t b = 0; b < row.blocks; ++b) {
+        float largest = 0.0f;
+        int sum = 0;
+        for (std::size_t i = b * kBlock; i < (b + 1) * kBlock; ++i) {
+          if (i < k) largest = std::max(largest, std::abs(x.data()[i]));
+          sum += row.value[i];
+        }
+        wrong += row.scale[b] != largest / 127.0f;
+        wrong += row.offset[b] != -128 * sum;
+        for (std::size_t i = b * kBlock; i < (b + 1) * kBlock; ++i) {
+          const float exact = i < k && largest > 0.0f ? x.data()[i] * (127.0f / largest) : 0.0f;
+          wrong += std::abs(static_cast<float>(row.value[i]) - exact) > 0.50001f;
+        }
+      }
+      CHECK(wrong == 0);
+      const std::vector<std::int8_t> values(row.value, row.value + row.blocks * kBlock);
+      if (first.empty()) first = values;
+      CHECK(values == first);
+    }
+  }
+}
+
+TEST_CASE("a block too small to divide by counts as zero, and ties go to even") {
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    std::vector<float> x(kBlock, 1e-40f);
+    Quantized q(1, kBlock);
+    table->quantize_row(q.row(0), x.data(), kBlock);
+    CHECK(std::all_of(q.value.data(), q.value.data() + kBlock, [](int v) { return v == 0; }));
+    x.assign(kBlock, 0.0f);
+    x[0] = 127.0f, x[1] = 0.5f, x[2] = 1.5f, x[3] = -0.5f, x[4] = -1.5f, x[5] = -127.0f;
+    table->quantize_row(q.row(0), x.data(), kBlock);
+    const std::vector<int> expected = {127, 0, 2, 0, -2, -127};
+    CHECK(std::vector<int>(q.value.data(), q.value.data() + 6) == expected);
+    CHECK(q.offset.data()[0] == 0);
+  }
+}
+
+TEST_CASE("packed weights are where kernels.h says, and near what they were") {
+  for (const Format& format : {kInt8, kInt4}) {
+    for (const bool k_major : {true, false}) {
+      const std::size_t k = 70, n = 45;
+      const std::vector<float> w = Random(5).normal(k * n);
+      const std::vector<std::byte> bytes = packed(format, stored(w, k, n, k_major));
+      INFO(format.name << (k_major ? " [k, n]" : " [n, k]"));
+      std::size_t wrong = 0;
+      for (std::size_t column = 0; column < n; ++column) {
+        std::vector<float> y(k);
+        format.unpack(y.data(), bytes.data(), k, column);
+        for (std::size_t i = 0; i < k; ++i) {
+          const PackedWeight p = weight_at(format, bytes, block_count(k), i, column);
+          const float original = w[k_major ? i * n + column : column * k + i];
+          wrong += y[i] != p.scale * static_cast<float>(p.value);
+          // Half a step of int8; half of the widest gap of the codebook, and what lies past its
+          // end.
+          const float step = format.block_bytes == kInt8BlockBytes ? 0.51f : 20.0f;
+          wrong += std::abs(y[i] - original) > step * std::abs(p.scale);
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("int4 codes are the nearest ones, and beat 16 equal steps by a quarter") {
+  const std::size_t k = 32 * 40, n = 32;
+  const std::vector<float> w = Random(6).normal(k * n);
+  const std::vector<std::byte> bytes = packed(kInt4, stored(w, k, n, false));
+  double error = 0.0, uniform_error = 0.0;
+  std::size_t wrong = 0;
+  for (std::size_t column = 0; column < n; ++column) {
+    for (std::size_t b = 0; b < k / kBlock; ++b) {
+      const float* const block = w.data() + column * k + b * kBlock;
+      float extreme = 0.0f;
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        if (std::abs(block[i]) > std::abs(extreme)) extreme = block[i];
+      }
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        const PackedWeight p = weight_at(kInt4, bytes, k / kBlock, b * kBlock + i, column);
+        const double value = static_cast<double>(block[i]);
+        const double distance = std::abs(value - static_cast<double>(p.scale) * p.value);
+        for (const int other : kInt4Codebook) {
+          wrong += std::abs(value - static_cast<double>(p.scale) * other) < distance * (1 - 1e-5);
+        }
+        error += distance * distance;
+        const double step = static_cast<double>(extreme) / -8;
+        uniform_error +=
+            std::pow(value - step * std::clamp(std::nearbyint(value / step), -8.0, 7.0), 2);
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(error < 0.75 * uniform_error);
+}
+
+TEST_CASE("packing survives zeros, tiny, huge and undefined weights") {
+  for (const Format& format : {kInt8, kInt4}) {
+    INFO(format.name);
+    std::vector<float> w(4 * kBlock, 0.0f);
+    w[kBlock] = 1e-30f;
+    w[2 * kBlock] = 3e38f, w[2 * kBlock + 1] = -INFINITY;
+    w[3 * kBlock] = NAN, w[3 * kBlock + 1] = 1.0f;
+    const std::vector<std::byte> bytes = packed(format, stored(w, 4 * kBlock, 1, false));
+    std::vector<float> y(w.size());
+    format.unpack(y.data(), bytes.data(), w.size(), 0);
+    CHECK(std::all_of(y.begin(), y.begin() + 2 * kBlock, [](float v) { return v == 0.0f; }));
+    CHECK(std::all_of(y.begin(), y.end(), [](float v) { return std::isfinite(v); }));
+  }
+}

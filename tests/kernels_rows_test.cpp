@@ -1,0 +1,307 @@
+// Kernels on rows: layer_norm, activations, add, widen, argmax, exp_sum, gumbel, log.
+#include <limits>
+
+#include "support/catch.h"
+#include "support/kernel_test.h"
+
+using namespace gpt2;
+using namespace kernel_test;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// Every length up to two vectors and one, and GPT-2's own.
+std::vector<std::size_t> lengths(std::size_t from) {
+  std::vector<std::size_t> all;
+  for (std::size_t n = from; n <= 2 * kLanes + 1; ++n) all.push_back(n);
+  all.insert(all.end(), {64, 100, 768, 1600, 3072});
+  return all;
+}
+
+/// The rules for one row, literally.
+std::vector<float> layer_norm_row(const float* x, const float* weight, const float* bias,
+                                  std::size_t n, float epsilon) {
+  float lane[kLanes] = {};
+  for (std::size_t i = 0; i < n; ++i) lane[i % kLanes] += x[i];
+  const float mean = tree_sum(lane) / static_cast<float>(n);
+  float square[kLanes] = {};
+  for (std::size_t i = 0; i < n; ++i) {
+    const float deviation = x[i] - mean;
+    square[i % kLanes] = std::fma(deviation, deviation, square[i % kLanes]);
+  }
+  const float variance = tree_sum(square) / static_cast<float>(n);
+  const float rstd = 1.0f / std::sqrt(variance + epsilon);
+  std::vector<float> y(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    y[i] = std::fma((x[i] - mean) * rstd, weight ? weight[i] : 1.0f, bias ? bias[i] : 0.0f);
+  }
+  return y;
+}
+
+/// The largest error of a normalised row over its bound.
+double layer_norm_error(const float* y, const float* x, const float* weight, const float* bias,
+                        std::size_t n, double epsilon) {
+  const auto count = static_cast<double>(n);
+  double mean = 0.0, magnitude = 0.0, variance = 0.0, worst = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    mean += static_cast<double>(x[i]) / count;
+    magnitude += std::abs(static_cast<double>(x[i])) / count;
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    variance += std::pow(static_cast<double>(x[i]) - mean, 2) / count;
+  const double deviation = std::sqrt(variance + epsilon);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double normalised = (static_cast<double>(x[i]) - mean) / deviation;
+    const double exact = normalised * static_cast<double>(weight[i]) + static_cast<double>(bias[i]);
+    // A sum of n terms takes n / 16 + 5 roundings. Those of the mean shift every deviation; those
+    // of the variance, halved by the root, and 8 more of the steps after scale the result.
+    const double roundings = count / 16 + 5;
+    const double bound =
+        kUnitRoundoff *
+            ((roundings * magnitude / deviation * 2 + (roundings + 8) * std::abs(normalised)) *
+                 std::abs(static_cast<double>(weight[i])) +
+             std::abs(exact)) +
+        1e-30;
+    worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact) / bound);
+  }
+  return worst;
+}
+
+struct Activation {
+  const char* name;
+  ActivationKernel Kernels::*kernel;
+  double (*exact)(double);
+  double (*erf_factor)(double) = [](double) { return 0.0; };  ///< what multiplies (1 + erf) / 2
+};
+
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+/// x (1 + tanh u) / 2, without the cancellation.
+double gelu_tanh(double x) {
+  return x * sigmoid(2.0 * std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x));
+}
+
+const Activation kActivations[] = {
+    {"gelu_new", &Kernels::gelu_new, gelu_tanh},
+    {"gelu_fast", &Kernels::gelu_fast, gelu_tanh},
+    {"gelu", &Kernels::gelu, [](double x) { return x * normal_cdf(x); },
+     [](double x) { return std::abs(x); }},
+    {"gelu_10", &Kernels::gelu_10,
+     [](double x) { return std::min(10.0, std::max(-10.0, x * normal_cdf(x))); },
+     [](double x) { return std::abs(x); }},
+    {"quick_gelu", &Kernels::quick_gelu, [](double x) { return x * sigmoid(1.702 * x); }},
+    {"relu", &Kernels::relu, [](double x) { return std::max(0.0, x); }},
+    {"relu2", &Kernels::relu2, [](double x) { return x > 0 ? x * x : 0.0; }},
+    {"relu6", &Kernels::relu6, [](double x) { return std::min(6.0, std::max(0.0, x)); }},
+    {"silu", &Kernels::silu, [](double x) { return x * sigmoid(x); }},
+    {"mish", &Kernels::mish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+    {"tanh", &Kernels::tanh, [](double x) { return std::tanh(x); }},
+    {"sigmoid", &Kernels::sigmoid, sigmoid},
+    {"laplace", &Kernels::laplace, [](double x) { return normal_cdf((x - 0.707107) / 0.282095); },
+     [](double) { return 1.0; }},
+};
+
+}  // namespace
+
+TEST_CASE("layer_norm follows the rules bit for bit, in place and with any number of rows") {
+  for (const Kernels* const table : tables()) {
+    for (const std::size_t n : lengths(1)) {
+      const std::size_t rows = 1 + n % 9;
+      INFO(table->name << ", n " << n << ", rows " << rows);
+      Random random(static_cast<unsigned>(n));
+      Guarded<float> x(random.normal(rows * n, 3.0f, 2.0f));
+      Guarded<float> weight(random.normal(n));
+      Guarded<float> bias(random.normal(n));
+      Guarded<float> y(rows * n);
+      const float* const w = n % 3 == 1 ? nullptr : weight.data();
+      const float* const b = n % 4 == 1 ? nullptr : bias.data();
+      table->layer_norm(y.data(), x.data(), w, b, rows, n, 1e-5f);
+      bool equal = true;
+      for (std::size_t row = 0; row < rows; ++row) {
+        const auto expected = layer_norm_row(x.data() + row * n, w, b, n, 1e-5f);
+        equal = equal && same_bits(y.data() + row * n, expected.data(), n);
+      }
+      CHECK(equal);
+      table->layer_norm(x.data(), x.data(), w, b, rows, n, 1e-5f);
+      CHECK(same_bits(x.data(), y.data(), rows * n));
+    }
+  }
+}
+
+TEST_CASE("layer_norm is as exact as its order of summation allows") {
+  for (const Kernels* const table : tables()) {
+    for (const std::size_t n : lengths(2)) {
+      for (const float mean : {0.0f, -50.0f, 10000.0f}) {
+        INFO(table->name << ", n " << n << ", mean " << mean);
+        Random random(static_cast<unsigned>(n));
+        const auto x = random.normal(n, mean), weight = random.normal(n), bias = random.normal(n);
+        std::vector<float> y(n);
+        table->layer_norm(y.data(), x.data(), weight.data(), bias.data(), 1, n, 1e-5f);
+        const double epsilon = static_cast<double>(1e-5f);
+        CHECK(layer_norm_error(y.data(), x.data(), weight.data(), bias.data(), n, epsilon) <= 1.0);
+      }
+    }
+  }
+}
+
+TEST_CASE("activations are close to their formulas, and the same bits on every instruction set") {
+  // x = -30 ... 30 in steps that are no multiple of anything, and the ends of f32.
+  std::vector<float> x;
+  for (float value = -30.0f; value < 30.0f; value += 0.00137f) x.push_back(value);
+  for (const float value : {0.0f, -0.0f, 1e-38f, -1e-42f, 88.0f, -88.0f, 1e4f, -1e4f})
+    x.push_back(value);
+  for (const Activation& activation : kActivations) {
+    std::vector<float> first;
+    for (const Kernels* const table : tables()) {
+      INFO(activation.name << ' ' << table->name);
+      std::vector<float> y = x;
+      (table->*activation.kernel)(y.data(), y.size());
+      if (first.empty()) first = y;
+      CHECK(same_bits(y.data(), first.data(), y.size()));
+    }
+    double worst = 0.0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto at = static_cast<double>(x[i]);
+      const double exact = activation.exact(at);
+      // A handful of roundings; and where the result is about x e^v, v's own roundings count |v|
+      // times. The error function's own error is absolute.
+      const double v = std::abs(std::log(std::abs(exact / at) + 1e-45));
+      const double bound = kUnitRoundoff * std::abs(exact) * (6.0 + (at < 0 ? 4.0 * v : 0.0)) +
+                           1.3e-7 * activation.erf_factor(at) + 1e-37 * std::abs(at) + 1e-45;
+      worst = std::max(worst, std::abs(static_cast<double>(first[i]) - exact) / bound);
+    }
+    INFO(activation.name << ", error over its bound " << worst);
+    CHECK(worst <= 1.0);
+  }
+}
+
+TEST_CASE("activations keep NaN, and are exact where they are flat") {
+  for (const Kernels* const table : tables()) {
+    for (const Activation& activation : kActivations) {
+      INFO(table->name << ' ' << activation.name);
+      float y = kNaN;
+      (table->*activation.kernel)(&y, 1);
+      CHECK(std::isnan(y));
+      y = 200.0f;
+      (table->*activation.kernel)(&y, 1);
+      CHECK(y == static_cast<float>(activation.exact(200.0)));
+    }
+  }
+}
+
+TEST_CASE("row kernels stay inside their rows at every length and alignment") {
+  for (const Kernels* const table : tables()) {
+    for (const std::size_t n : lengths(0)) {
+      INFO(table->name << ", n " << n);
+      Random random(static_cast<unsigned>(n));
+      const auto a = random.normal(n), b = random.normal(n);
+      Guarded<float> x(a), y(b);
+      table->add(y.data(), x.data(), n);
+      bool sums = true;
+      for (std::size_t i = 0; i < n; ++i) sums = sums && y.data()[i] == a[i] + b[i];
+      CHECK(sums);
+      for (const Activation& activation : kActivations) (table->*activation.kernel)(x.data(), n);
+      Guarded<float> positive(std::vector<float>(n, 2.0f));
+      table->log(positive.data(), positive.data(), n);
+      Guarded<std::uint32_t> bits(std::vector<std::uint32_t>(n, 7u));
+      table->gumbel(y.data(), bits.data(), n);
+
+      Guarded<float> odd(a, 1);
+      table->widen_f32(y.data(), odd.address(), n);
+      CHECK(same_bits(y.data(), a.data(), n));
+    }
+  }
+}
+
+TEST_CASE("widen gives every one of the 65,536 halves its value") {
+  std::vector<std::uint16_t> all(65536);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
+  for (const Kernels* const table : tables()) {
+    for (const std::size_t skew : {0u, 1u}) {
+      INFO(table->name << ", skew " << skew);
+      Guarded<std::uint16_t> stored(all, skew);
+      std::vector<float> f16(all.size()), bf16(all.size());
+      table->widen_f16(f16.data(), stored.address(), all.size());
+      table->widen_bf16(bf16.data(), stored.address(), all.size());
+      const auto equal = [](float a, float b) {
+        return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) ||
+               (std::isnan(a) && std::isnan(b));
+      };
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        wrong += !equal(f16[i], from_f16(all[i])) || !equal(bf16[i], from_bf16(all[i]));
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("argmax finds the first of the largest") {
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    for (const std::size_t n : {1u, 2u, 15u, 16u, 17u, 33u, 511u, 512u, 513u, 1025u, 5000u}) {
+      Guarded<float> x(Random(static_cast<unsigned>(n)).normal(n));
+      const auto expected = std::max_element(x.data(), x.data() + n) - x.data();
+      CHECK(table->argmax(x.data(), n) == static_cast<std::size_t>(expected));
+      for (std::size_t i = n / 3; i < n; i += 5) x.data()[i] = 9.0f;
+      CHECK(table->argmax(x.data(), n) == n / 3);
+    }
+    const std::vector<float> with_nan = {kNaN, -2.0f, kNaN, 3.0f, 3.0f, kNaN};
+    CHECK(table->argmax(with_nan.data(), with_nan.size()) == 3);
+    const std::vector<float> none = {kNaN, -kInfinity, kNaN};
+    CHECK(table->argmax(none.data(), none.size()) == 0);
+    const std::vector<float> infinite = {1.0f, kInfinity, kInfinity};
+    CHECK(table->argmax(infinite.data(), infinite.size()) == 1);
+  }
+}
+
+TEST_CASE("exp_sum shifts, sums by the tree and works in place") {
+  for (const std::size_t n : lengths(0)) {
+    const std::vector<float> x = Random(static_cast<unsigned>(n)).normal(n, 0.0f, 10.0f);
+    const float largest = n ? *std::max_element(x.begin(), x.end()) : 0.0f;
+    std::vector<float> first;
+    for (const Kernels* const table : tables()) {
+      INFO(table->name << ", n " << n);
+      Guarded<float> in(x), out(n);
+      const float sum = table->exp_sum(out.data(), in.data(), largest, n);
+      float lane[kLanes] = {};
+      double worst = 0.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        lane[i % kLanes] += out.data()[i];
+        const double exact = std::exp(static_cast<double>(x[i] - largest));
+        worst = std::max(worst, ulps(out.data()[i], exact));
+      }
+      CHECK(worst <= 1.0);
+      CHECK(sum == tree_sum(lane));
+      CHECK(table->exp_sum(in.data(), in.data(), largest, n) == sum);
+      CHECK(same_bits(in.data(), out.data(), n));
+      if (first.empty()) first.assign(out.data(), out.data() + n);
+      CHECK(same_bits(out.data(), first.data(), n));
+    }
+  }
+}
+
+TEST_CASE("gumbel noise is the stated function of the bits") {
+  Random random(1);
+  std::vector<std::uint32_t> bits = {0, 511, 512, 0x7fffffff, 0x80000000, 0xfffffe00, 0xffffffff};
+  while (bits.size() < 20000) bits.push_back(random.bits());
+  std::vector<float> first;
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    std::vector<float> y(bits.size());
+    table->gumbel(y.data(), bits.data(), bits.size());
+    if (first.empty()) first = y;
+    CHECK(same_bits(y.data(), first.data(), y.size()));
+    double worst = 0.0;
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      const double u = (static_cast<double>(bits[i] / 512) + 0.5) * 0x1p-23;
+      const double exact = -std::log(-std::log(u));
+      // The inner logarithm's ulp are an absolute error of the outer one, which adds its own.
+      const double bound = 2.0 * 0x1p-23 * (1.0 + std::abs(exact));
+      worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact) / bound);
+    }
+    CHECK(worst <= 1.0);
+  }
+}

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/float16.h"
+#include "gpt2/runtime.h"
+#include "kernels/kernels.h"
+
+// What the kernels' tests share: every table of this machine, buffers that end at forbidden memory,
+// random numbers, and the rules of kernels.h written out one element at a time. The last are the
+// definition of "one answer": every table must match them bit for bit.
+
+namespace kernel_test {
+
+inline std::vector<const gpt2::Kernels*> tables() {
+  const std::string before(gpt2::isa_name());
+  std::vector<const gpt2::Kernels*> tables;
+  for (const std::string& isa : gpt2::available_isas()) {
+    gpt2::force_isa(isa);
+    tables.push_back(&gpt2::kernels());
+  }
+  gpt2::force_isa(before);
+  return tables;
+}
+
+/// `size` elements whose end touches a page that must not be touched; `skew` bytes before it, so
+/// that the elements are not aligned.
+template <class T>
+class Guarded {
+ public:
+  explicit Guarded(std::size_t size, std::size_t skew = 0) : size_(size) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    mapped_ = (size * sizeof(T) + skew + page - 1) / page * page + page;
+    base_ = static_cast<char*>(
+        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base_ + mapped_ - page, page, PROT_NONE);
+    data_ = base_ + mapped_ - page - skew - size * sizeof(T);
+  }
+  explicit Guarded(const std::vector<T>& values, std::size_t skew = 0)
+      : Guarded(values.size(), skew) {
+    if (size_) std::memcpy(data_, values.data(), size_ * sizeof(T));
+  }
+  ~Guarded() { munmap(base_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  /// Not aligned for T where skew says so: for kernels that take any address.
+  void* address() { return data_; }
+  T* data() { return reinterpret_cast<T*>(data_); }
+
+ private:
+  std::size_t size_;
+  std::size_t mapped_;
+  char* base_;
+  char* data_;
+};
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+
+  std::vector<float> normal(std::size_t n, float mean = 0.0f, float deviation = 1.0f) {
+    std::normal_distribution<float> distribution(mean, deviation);
+    std::vector<float> values(n);
+    for (float& value : values) value = distribution(engine_);
+    return values;
+  }
+  std::uint32_t bits() { return static_cast<std::uint32_t>(engine_()); }
+
+ private:
+  std::mt19937 engine_;
+};
+
+inline bool same_bits(const float* a, const float* b, std::size_t n) {
+  return n == 0 || std::memcmp(a, b, n * sizeof(float)) == 0;
+}
+
+/// A distance in units of the last place of the exact value.
+inline double ulps(float actual, double exact) {
+  const int exponent = std::max(std::ilogb(exact), -126);
+  return std::abs(static_cast<double>(actual) - exact) / std::ldexp(1.0, exponent - 23);
+}
+
+inline constexpr double kUnitRoundoff = 0x1p-24;
+
+// -- The rules, literally
+// --------------------------------------------------------------------------
+
+inline float tree_sum(const float (&lane)[gpt2::kLanes]) {
+  float sum[gpt2::kLanes];
+  std::copy(std::begin(lane), std::end(lane), sum);
+  for (std::size_t half = 8; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) sum[i] = sum[i] + sum[i + half];
+  }
+  return sum[0];
+}
+
+/// sum over k of x[k] w[k] by the rule for [k, n]. get(k) is w[k].
+template <class Get>
+float dot_kn(const float* x, std::size_t k, const Get& get) {
+  float total = 0.0f;
+  for (std::size_t begin = 0; begin < k; begin += gpt2::kChunk) {
+    float sum = 0.0f;
+    for (std::size_t i = begin; i < std::min(k, begin + gpt2::kChunk); ++i) {
+      sum = std::fma(x[i], get(i), sum);
+    }
+    total = begin == 0 ? sum : total + sum;
+  }
+  return total;
+}
+
+/// The same by the rule for [n, k].
+inline float dot_nk(const float* x, std::size_t k, const float* w) {
+  float total[gpt2::kLanes] = {};
+  for (std::size_t begin = 0; begin < k; begin += gpt2::kChunk) {
+    float sum[gpt2::kLanes] = {};
+    for (std::size_t i = begin; i < std::min(k, begin + gpt2::kChunk); ++i) {
+      sum[i % gpt2::kLanes] = std::fma(x[i], w[i], sum[i % gpt2::kLanes]);
+    }
+    for (std::size_t lane = 0; lane < gpt2::kLanes; ++lane) {
+      total[lane] = begin == 0 ? sum[lane] : total[lane] + sum[lane];
+    }
+  }
+  return tree_sum(total);
+}
+
+}  // namespace kernel_test
