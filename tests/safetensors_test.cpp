@@ -278,7 +278,9 @@ TEST_CASE("the same verdicts as the reference reader, for the same reasons") {
   const auto verdicts =
       gpt2::parse_json(gpt2::read_file(folder / "verdicts.json", 1 << 20), "verdicts.json");
   std::size_t compared = 0;
-  for (const auto& [name, verdict] : verdicts.at("files").items()) {
+  for (const auto& item : verdicts.at("files").items()) {
+    const std::string name = item.key();
+    const auto& verdict = item.value();
     CAPTURE(name);
     const gpt2::MappedFile file(folder / name);
     const std::string message =

@@ -32,6 +32,7 @@ struct Config {
   bool scale_attn_by_inverse_layer_idx = false;
   bool reorder_and_upcast_attn = false;  ///< changes nothing in an engine that computes in f32
   bool tie_word_embeddings = true;
+  /// Ids outside the vocabulary, which can never occur, are left out when a file is read.
   std::optional<TokenId> bos_token_id = 50256;
   std::vector<TokenId> eos_token_id = {50256};  ///< any of these ends a text; may be empty
 
@@ -40,14 +41,15 @@ struct Config {
 
   /// Reads a config.json. Unknown keys are ignored, aliases (hidden_size, n_ctx, ...) are honoured;
   /// a key that changes the maths and has a value that is not implemented is refused by name.
-  /// Throws Error.
+  /// Throws Error: unsupported for those and for another model_type, invalid_file for a value of the
+  /// wrong type and for what validate() refuses.
   [[nodiscard]] static Config load(const std::filesystem::path& file);
 
   /// The same from the file's text; `where` names it in messages.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
   /// Throws Error(invalid_argument) where the numbers make no model: a zero, n_embd that n_head does
-  /// not divide, a product that overflows.
+  /// not divide, a size or a product past all memory.
   void validate(std::string_view where) const;
 };
 

@@ -10,7 +10,7 @@
 
 namespace gpt2 {
 
-class Transformer;
+struct Transformer;
 
 struct LoadOptions {
   /// `stored` uses the matrices where they lie in the mapped file. Another type converts them once,

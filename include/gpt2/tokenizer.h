@@ -17,6 +17,10 @@ struct EncodeOptions {
   /// Whether text that reads like a special token ("<|endoftext|>") becomes that token. Off, it is
   /// encoded as the plain characters it is made of: right for text by strangers.
   bool parse_special = true;
+
+  /// Whether to put before and after the text what the tokenizer's files say belongs there (the
+  /// post-processor of tokenizer.json, add_bos_token): for GPT-2 itself, nothing.
+  bool add_special_tokens = true;
 };
 
 /// GPT-2's byte-level BPE: text to token ids and back.
@@ -30,7 +34,7 @@ class Tokenizer {
   /// special_tokens_map.json and tokenizer_config.json add. Throws Error.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& directory);
 
-  /// Time is O(n log n) in the worst case, for any input.
+  /// Time is O(n log n) in the worst case, for any input. Throws Error for a text of 2 GiB.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const;
 
@@ -64,9 +68,9 @@ class Tokenizer {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Lets through what decodes to whole characters: holds back an incomplete UTF-8 sequence (at most 3
-/// bytes) until the bytes that complete it arrive. Bytes that can never become a character come out
-/// as U+FFFD, one per maximal invalid part, as Python's errors="replace" has it.
+/// Lets through what decodes to whole characters: holds back an incomplete UTF-8 sequence (at most
+/// 3 bytes) until the bytes that complete it arrive. Bytes that can never become a character come
+/// out as U+FFFD, one per maximal invalid part, as Python's errors="replace" has it.
 class Utf8Stream {
  public:
   /// The text that became whole with these bytes. The view lives until the next call.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/mapped_file.h"
 #include "base/quote.h"
@@ -79,12 +78,13 @@ class Guard final : public nlohmann::json_sax<json> {
     throw Error(ErrorCode::invalid_file, std::string(where_) + ": " + message);
   }
 
-  // The library's own words, after its "[json.exception...] ... column 3: "; they quote the file.
+  // The library's own words, which quote the file, without "[json.exception.x] ... column 3: ".
   static std::string reason_in(std::string_view what) {
     constexpr std::size_t kLongest = 160;
-    const std::size_t colon = what.substr(0, kLongest).find(": ");
-    if (colon == std::string_view::npos) return "";
-    const std::string reason = quote(what.substr(colon + 2), kLongest);
+    const std::string_view begin = what.substr(0, kLongest);
+    const std::size_t end = begin.find(": ") != begin.npos ? begin.find(": ") : begin.find("] ");
+    if (end != begin.npos) what.remove_prefix(end + 2);
+    const std::string reason = quote(what, kLongest);
     return ": " + reason.substr(1, reason.size() - 2);
   }
 
@@ -96,39 +96,36 @@ class Guard final : public nlohmann::json_sax<json> {
   std::size_t values_ = 0;
 };
 
-class TreeBuilder final : public JsonHandler {
- public:
-  explicit TreeBuilder(std::string_view where) : where_(where) {}
-
-  void begin(json::value_t kind) override { open_.push_back(&add(json(kind))); }
-  void end() override { open_.pop_back(); }
-  void scalar(json value) override { add(std::move(value)); }
-  void key(std::string& name) override {
-    auto& object = open_.back()->get_ref<json::object_t&>();
-    const auto [place, is_new] = object.try_emplace(std::move(name), nullptr);
-    if (!is_new) {
-      throw Error(ErrorCode::invalid_file, std::string(where_) + ": key " + quote(place->first) +
-                                               " appears twice in one object");
-    }
-    member_ = &place->second;
-  }
-
-  json root;
-
- private:
-  // Only the innermost open container grows, so the addresses in open_ hold.
-  json& add(json value) {
-    if (open_.empty()) return root = std::move(value);
-    if (open_.back()->is_object()) return *member_ = std::move(value);
-    return open_.back()->emplace_back(std::move(value));
-  }
-
-  std::string_view where_;
-  std::vector<json*> open_;
-  json* member_ = nullptr;
-};
-
 }  // namespace
+
+void JsonTree::begin(json::value_t kind) {
+  open_.push_back(&add(json(kind)));
+}
+
+void JsonTree::end() {
+  open_.pop_back();
+}
+
+void JsonTree::scalar(json value) {
+  add(std::move(value));
+}
+
+void JsonTree::key(std::string& name) {
+  auto& object = open_.back()->get_ref<json::object_t&>();
+  const auto [place, is_new] = object.try_emplace(std::move(name), nullptr);
+  if (!is_new) {
+    throw Error(ErrorCode::invalid_file, std::string(where_) + ": key " + quote(place->first) +
+                                             " appears twice in one object");
+  }
+  member_ = &place->second;
+}
+
+// Only the innermost open container grows, so the addresses in open_ hold.
+json& JsonTree::add(json value) {
+  if (open_.empty()) return root = std::move(value);
+  if (open_.back()->is_object()) return *member_ = std::move(value);
+  return open_.back()->emplace_back(std::move(value));
+}
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   const MappedFile file(path);
@@ -147,9 +144,9 @@ void read_json(std::string_view text, std::string_view where, JsonHandler& handl
 }
 
 json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
-  TreeBuilder builder(where);
-  read_json(text, where, builder, limits);
-  return std::move(builder.root);
+  JsonTree tree(where);
+  read_json(text, where, tree, limits);
+  return std::move(tree.root);
 }
 
 }  // namespace gpt2

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gpt2 {
 
@@ -31,6 +32,28 @@ class JsonHandler {
   virtual void key(std::string& name) = 0;  ///< may be moved from; repeats are not noticed
   virtual void scalar(nlohmann::json value) = 0;
   virtual void end() = 0;
+};
+
+/// Builds the tree of what it receives. A handler that takes the bulk of a text itself can leave
+/// the rest to one of these.
+class JsonTree final : public JsonHandler {
+ public:
+  /// `where` must outlive it.
+  explicit JsonTree(std::string_view where) : where_(where) {}
+
+  void begin(nlohmann::json::value_t kind) override;
+  void key(std::string& name) override;  ///< throws Error(invalid_file) for a repeated one
+  void scalar(nlohmann::json value) override;
+  void end() override;
+
+  nlohmann::json root;
+
+ private:
+  nlohmann::json& add(nlohmann::json value);
+
+  std::string_view where_;
+  std::vector<nlohmann::json*> open_;  // outermost first
+  nlohmann::json* member_ = nullptr;   // whose key came last
 };
 
 /// parse_json for those who need no tree.

@@ -85,7 +85,7 @@ void Team::barrier() noexcept {
   }
   // Threads are at most as many as cores, so the wait is short; where they are not (a busy or
   // oversubscribed machine), the core is given away.
-  constexpr int kSpins = 4000;
+  constexpr int kSpins = 300;
   for (int spin = 0; shared_.phase.load(std::memory_order_acquire) == phase; ++spin) {
     if (spin < kSpins) {
 #if defined(__x86_64__)
@@ -98,7 +98,7 @@ void Team::barrier() noexcept {
 }
 
 void run_team(int threads, void (*body)(void* context, Team& team), void* context) {
-  Region region{.body = body, .context = context};
+  Region region{.body = body, .context = context, .shared = {}};
   region.started.store(1, std::memory_order_release);
   fork_and_join(region, std::max(1, threads));
   region.ended.load(std::memory_order_acquire);

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr JsonLimits kLimits{.max_depth = 127,  // where the reference's JSON reader stops
-                             .max_values = kMaxTensors * (kMaxRank + 6)};
+                             .max_values = kMaxTensors * (kMaxRank + 8)};
 
 // What the next value is part of.
 enum class State { outside, header, metadata, tensor, list, ignored };

@@ -8,40 +8,70 @@ namespace gpt2 {
 /// of several rows fill each other's waiting times.
 inline constexpr std::size_t kNormRows = 4;
 
+/// A row times `scaling`: its mean and its variance.
+struct Moments {
+  float scaling, mean, variance;
+};
+
 // The variance takes a second pass over rows that are still in L1: E[x^2] - mean^2 would cancel
 // where |mean| is large against the deviation, and it can come out negative.
 template <class Vec, std::size_t kRows>
-void layer_norm_rows(float* y, const float* x, const float* weight, const float* bias,
-                     std::size_t n, float epsilon) {
+void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scaling) {
   const float count = static_cast<float>(n);
   Vec sum[kRows] = {};
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-#pragma GCC unroll 4
-    for (std::size_t r = 0; r < kRows; ++r) sum[r] = sum[r] + load<Vec>(x + r * n + i, lanes);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r) {
+      sum[r] = fma(load<Vec>(x + r * n + i, lanes), Vec::broadcast(scaling), sum[r]);
+    }
   });
-  float mean[kRows];
-  for (std::size_t r = 0; r < kRows; ++r) mean[r] = reduce_add(sum[r]) / count;
+  for (std::size_t r = 0; r < kRows; ++r) rows[r] = {scaling, reduce_add(sum[r]) / count, 0.0f};
 
   Vec squares[kRows] = {};
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r) {
-      const Vec deviation = load<Vec>(x + r * n + i, lanes, mean[r]) - Vec::broadcast(mean[r]);
+      const float mean = rows[r].mean;
+      const Vec value = load<Vec>(x + r * n + i, lanes, mean / scaling);
+      const Vec deviation = fma(value, Vec::broadcast(scaling), Vec::broadcast(-mean));
       squares[r] = fma(deviation, deviation, squares[r]);
     }
   });
+  for (std::size_t r = 0; r < kRows; ++r) rows[r].variance = reduce_add(squares[r]) / count;
+}
+
+/// 1 / sqrt(variance + epsilon). Squares of deviations beyond 1e19 overflow f32, those below 1e-19
+/// vanish in it: such a row is measured again at another size.
+template <class Vec>
+Vec reciprocal_deviation(Moments& row, const float* x, std::size_t n, float epsilon) {
+  if (!(row.variance <= 0x1p127f) || row.variance + epsilon < 0x1p-100f) {
+    const float scaling = row.variance < 1.0f ? 0x1p80f : 0x1p-80f;
+    Moments again[1];
+    measure<Vec>(again, x, n, scaling);
+    row = again[0];
+    // A row of equal values stays one: epsilon does not vanish.
+    const float scaled_epsilon = epsilon * scaling * scaling;
+    epsilon = epsilon > 0.0f && scaled_epsilon < 0x1p-126f ? 0x1p-126f : scaled_epsilon;
+  }
+  return Vec::broadcast(1.0f) / sqrt(Vec::broadcast(row.variance + epsilon));
+}
+
+template <class Vec, std::size_t kRows>
+void layer_norm_rows(float* y, const float* x, const float* weight, const float* bias,
+                     std::size_t n, float epsilon) {
+  Moments rows[kRows];
+  measure<Vec>(rows, x, n, 1.0f);
   Vec rstd[kRows];
   for (std::size_t r = 0; r < kRows; ++r) {
-    const float variance = reduce_add(squares[r]) / count;
-    rstd[r] = Vec::broadcast(1.0f) / sqrt(Vec::broadcast(variance + epsilon));
+    rstd[r] = reciprocal_deviation<Vec>(rows[r], x + r * n, n, epsilon);
   }
-
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
     const Vec scale = weight ? load<Vec>(weight + i, lanes) : Vec::broadcast(1.0f);
     const Vec shift = bias ? load<Vec>(bias + i, lanes) : Vec::broadcast(0.0f);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r) {
-      const Vec deviation = load<Vec>(x + r * n + i, lanes) - Vec::broadcast(mean[r]);
+      const Vec deviation = fma(load<Vec>(x + r * n + i, lanes), Vec::broadcast(rows[r].scaling),
+                                Vec::broadcast(-rows[r].mean));
       store(y + r * n + i, fma(deviation * rstd[r], scale, shift), lanes);
     }
   });

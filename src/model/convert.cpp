@@ -7,6 +7,7 @@
 #include "base/float16.h"
 #include "base/parallel.h"
 #include "kernels/kernels.h"
+#include "kernels/pack.h"
 
 namespace gpt2 {
 namespace {
@@ -23,11 +24,13 @@ WeightFormat format_of(WeightType type, WeightFormat stored) {
   return stored;
 }
 
-void widen(float* y, const std::byte* x, std::size_t n, WeightFormat format) {
+auto widen_kernel(WeightFormat format) {
   const Kernels& k = kernels();
-  (format == WeightFormat::f16    ? k.widen_f16
-   : format == WeightFormat::bf16 ? k.widen_bf16
-                                  : k.widen_f32)(y, x, n);
+  switch (format) {
+    case WeightFormat::f16: return k.widen_f16;
+    case WeightFormat::bf16: return k.widen_bf16;
+    default: return k.widen_f32;
+  }
 }
 
 // y[i] = x[i] in another float format; one row of the matrix.
@@ -46,12 +49,26 @@ std::size_t element_bytes(WeightFormat format) { return format == WeightFormat::
 
 void convert_floats(std::byte* to, WeightFormat to_format, const Weight& from, int threads) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
+  const auto widen = widen_kernel(from.format);
   parallel(threads, [&](Team& team) {
     team.for_ranges(from.k * from.n, kRun, [&](std::size_t begin, std::size_t end) {
       float values[kRun];
-      widen(values, from.data + begin * element_bytes(from.format), end - begin, from.format);
+      widen(values, from.data + begin * element_bytes(from.format), end - begin);
       narrow(to + begin * element_bytes(to_format), values, end - begin, to_format);
     });
+  });
+}
+
+void pack(std::byte* to, WeightFormat to_format, const Weight& from, int threads) {
+  const StoredMatrix matrix{.data = from.data,
+                            .element_size = element_bytes(from.format),
+                            .widen = widen_kernel(from.format),
+                            .k = from.k,
+                            .n = from.n,
+                            .k_major = from.layout == Weight::Layout::kn};
+  const auto pack_panels = to_format == WeightFormat::int8 ? pack_int8 : pack_int4;
+  parallel(threads, [&](Team& team) {
+    team.for_each(panel_count(from.n), [&](std::size_t i) { pack_panels(to, matrix, i, i + 1); });
   });
 }
 
@@ -63,7 +80,8 @@ Weight convert(const Weight& weight, WeightType type, int threads,
   converted.format = format_of(type, weight.format);
   if (converted.format == weight.format) return weight;
   const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(converted.bytes());
-  convert_floats(buffer->data(), converted.format, weight, threads);
+  const bool packed = type == WeightType::int8 || type == WeightType::int4;
+  (packed ? pack : convert_floats)(buffer->data(), converted.format, weight, threads);
   converted.data = buffer->data();
   storage.push_back(buffer);
   return converted;

@@ -26,8 +26,7 @@ class ForwardObserver {
 };
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
-class Transformer {
- public:
+struct Transformer {
   Config config;
   Embedding embedding;
   std::vector<Block> blocks;

@@ -48,23 +48,29 @@ class Binder {
         names_(source.tensors, source.where),
         linear_layout_(source.linear_layout) {}
 
-  // Parts are bound in the order of the forward pass; a part with a problem stays empty, and
-  // finish() reports all of them.
-  void bind(Transformer& transformer) {
-    transformer.embedding.wte = table("wte.weight", config_.vocab_size);
-    transformer.embedding.wpe = table("wpe.weight", config_.n_positions);
-    for (std::size_t layer = 0; layer < config_.n_layer && !names_.hopeless(); ++layer) {
-      transformer.blocks.push_back(block(layer));
-    }
-    transformer.ln_f = layer_norm("ln_f");
+  // A part with a problem stays empty, and finish() reports all of them.
+  Transformer bind() {
+    const Embedding embedding{table("wte.weight", config_.vocab_size),
+                              table("wpe.weight", config_.n_positions)};
+    Weight lm_head = embedding.wte;
     if (config_.tie_word_embeddings) {
-      transformer.lm_head = transformer.embedding.wte;
       names_.ignore("lm_head.weight");
     } else {
-      transformer.lm_head = table("lm_head.weight", config_.vocab_size);
+      lm_head = table("lm_head.weight", config_.vocab_size);
     }
-    transformer.parameters = parameters_;
+    std::vector<Block> blocks;
+    for (std::size_t layer = 0; layer < config_.n_layer && !names_.hopeless(); ++layer) {
+      blocks.push_back(block(layer));
+    }
+    LayerNorm ln_f = layer_norm("ln_f");
     names_.finish();
+    return {.config = config_,
+            .embedding = embedding,
+            .blocks = std::move(blocks),
+            .ln_f = std::move(ln_f),
+            .lm_head = lm_head,
+            .parameters = parameters_,
+            .storage = {}};
   }
 
  private:
@@ -166,9 +172,7 @@ void convert_all(Transformer& transformer, WeightType type) {
 
 std::shared_ptr<const Transformer> bind_weights(const Config& config, const TensorSource& source,
                                                 const LoadOptions& options) {
-  auto transformer = std::make_shared<Transformer>();
-  transformer->config = config;
-  Binder(config, source).bind(*transformer);
+  const auto transformer = std::make_shared<Transformer>(Binder(config, source).bind());
   transformer->storage.push_back(source.owner);
   if (options.dtype != WeightType::stored) convert_all(*transformer, options.dtype);
   return transformer;

@@ -1,0 +1,50 @@
+# cmake --install: the library and its headers, for find_package(gpt2) and for pkg-config; the
+# command; the bundled model. All of it can be moved to another prefix.
+
+set(gpt2_bundled_model gpt2-stories)
+file(RELATIVE_PATH gpt2_bin_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
+file(RELATIVE_PATH gpt2_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH gpt2_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+
+if(GPT2_BUILD_CLI)
+  target_compile_definitions(gpt2_cli PRIVATE GPT2_VERSION="${PROJECT_VERSION}"
+                             GPT2_DATA_DIR="${gpt2_bin_to_data}"
+                             GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
+  set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${gpt2_bin_to_lib}")
+endif()
+
+if(NOT GPT2_INSTALL)
+  return()
+endif()
+
+# -- The library ---------------------------------------------------------------------------------
+
+set(gpt2_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gpt2)
+get_target_property(gpt2_library_type gpt2 TYPE)
+if(gpt2_library_type STREQUAL STATIC_LIBRARY)
+  set(gpt2_pc_libs "-lutf8proc ${OpenMP_CXX_FLAGS}")
+endif()
+
+include(CMakePackageConfigHelpers)
+configure_package_config_file(
+  tools/cmake/gpt2Config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
+  INSTALL_DESTINATION ${gpt2_cmake_dir} PATH_VARS CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+configure_file(tools/cmake/gpt2.pc.in gpt2.pc @ONLY)
+
+install(TARGETS gpt2 EXPORT gpt2Targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT gpt2Targets NAMESPACE gpt2:: DESTINATION ${gpt2_cmake_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake DESTINATION ${gpt2_cmake_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY include/gpt2 DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# -- The command and its model -------------------------------------------------------------------
+
+if(GPT2_BUILD_CLI)
+  install(TARGETS gpt2_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY models/${gpt2_bundled_model} DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models
+          OPTIONAL)
+endif()

@@ -1,0 +1,100 @@
+#include "cli/args.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "cli/console.h"
+
+namespace gpt2::cli {
+namespace {
+
+template <class Number>
+std::string to_string(Number value) {
+  char buffer[32];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+WeightType parse_dtype(const std::string& text) {
+  constexpr std::pair<const char*, WeightType> kNames[] = {
+      {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
+      {"int8", WeightType::int8}, {"int4", WeightType::int4},
+  };
+  for (const auto& [name, dtype] : kNames) {
+    if (text == name) return dtype;
+  }
+  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
+}
+
+}  // namespace
+
+bool parse(CLI::App& app, Arguments arguments) {
+  app.get_formatter()->column_width(28);
+  app.allow_extras();
+  const std::string hint = "; see '" + app.get_name() + " --help'";
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    write_stdout(app.help());
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what() + hint);
+  } catch (const UsageError& error) {
+    throw UsageError(error.what() + hint);
+  }
+  for (const std::string& extra : app.remaining()) {
+    if (extra.size() > 1 && extra[0] == '-')
+      throw UsageError("unknown option '" + extra + "'" + hint);
+    throw UsageError("unexpected argument '" + extra + "': put the text in quotes" + hint);
+  }
+  return true;
+}
+
+template <class Number>
+Number parse_number(std::string_view name, std::string_view text, Number low, Number high) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && stopped_at == end && value >= low && value <= high) return value;
+  throw UsageError(std::string(name) + ": expected a " +
+                   (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
+                   to_string(low) + " to " + to_string(high) + ", found '" + std::string(text) +
+                   "'");
+}
+
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
+                        Number high, const std::string& help) {
+  const auto assign = [=, &value](const std::string& text) {
+    value = parse_number(name, text, low, high);
+  };
+  return app.add_option_function<std::string>(name, assign, help + " (" + to_string(value) + ")")
+      ->type_name("N");
+}
+
+template std::uint64_t parse_number(std::string_view, std::string_view, std::uint64_t,
+                                    std::uint64_t);
+template int parse_number(std::string_view, std::string_view, int, int);
+template float parse_number(std::string_view, std::string_view, float, float);
+template CLI::Option* add_number(CLI::App&, const std::string&, std::uint64_t&, std::uint64_t,
+                                 std::uint64_t, const std::string&);
+template CLI::Option* add_number(CLI::App&, const std::string&, int&, int, int, const std::string&);
+template CLI::Option* add_number(CLI::App&, const std::string&, float&, float, float,
+                                 const std::string&);
+
+void add_model_option(CLI::App& app, std::string& model) {
+  app.add_option("-m,--model", model, "A directory, a file in it, or a name (the bundled model)")
+      ->type_name("MODEL");
+}
+
+void add_dtype_option(CLI::App& app, WeightType& dtype) {
+  app.add_option_function<std::string>(
+         "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
+         "How to hold the weights: f32, f16, bf16, int8 or int4\n(as they are stored)")
+      ->type_name("TYPE");
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpt2/dtype.h"
+
+namespace gpt2::cli {
+
+using Arguments = std::vector<std::string>;
+
+/// The arguments make no sense: exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads the arguments into the options of `app`. Returns false where they ask for help, which is
+/// then printed. Throws UsageError, which says where the help is.
+[[nodiscard]] bool parse(CLI::App& app, Arguments arguments);
+
+/// The whole of `text` as a number from `low` to `high`, in decimal, whatever the locale. Throws
+/// UsageError, beginning with `name`. For std::size_t, std::uint64_t, int and float.
+template <class Number>
+[[nodiscard]] Number parse_number(std::string_view name, std::string_view text, Number low,
+                                  Number high);
+
+/// An option that takes such a number. Its help ends in the value it has now, the default.
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
+                        Number high, const std::string& help);
+
+/// -m, --model
+void add_model_option(CLI::App& app, std::string& model);
+
+/// --dtype
+void add_dtype_option(CLI::App& app, WeightType& dtype);
+
+}  // namespace gpt2::cli

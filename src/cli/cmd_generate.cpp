@@ -1,0 +1,190 @@
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/find_model.h"
+#include "gpt2/error.h"
+#include "gpt2/generate.h"
+#include "gpt2/runtime.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr int kInterruptedStatus = 130;  // 128 + SIGINT, as shells have it
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+// The first Ctrl-C ends the text after the token in hand; the second one ends the program.
+void end_on_interrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+struct Settings {
+  std::string model = GPT2_BUNDLED_MODEL;
+  WeightType dtype = WeightType::stored;
+  std::optional<std::string> prompt;
+  int threads = thread_count();
+  bool no_echo = false;
+  bool stats = false;
+  GenerationOptions generation = {
+      .max_new_tokens = 256,
+      .sampling = {.temperature = 0.8f, .top_k = 40, .top_p = 1.0f, .seed = 0},
+  };
+};
+
+constexpr const char* kExamples =
+    R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
+one asks for a text from nothing. The prompt and what continues it go to standard output.
+
+The same arguments write the same text, on every machine: another --seed writes another one.
+
+Examples:
+  gpt2 "Once upon a time"
+  gpt2 --seed 2 --temperature 1 --max-new-tokens 50 "The cat"
+  gpt2 --stop . --stop $'\n' --no-echo "The moon is"
+  gpt2 -m gpt2-medium --greedy --stats < question.txt)";
+
+bool read_settings(Settings& settings, Arguments arguments) {
+  constexpr std::uint64_t kMaxSize = 1'000'000'000;
+  SamplingOptions& sampling = settings.generation.sampling;
+  CLI::App app("Continues a text", "gpt2 generate");
+  app.footer(kExamples);
+  app.add_option("PROMPT", settings.prompt, "The text to continue");
+  add_model_option(app, settings.model);
+  add_dtype_option(app, settings.dtype);
+  CLI::Option* const temperature =
+      add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
+                 "Lower is safer, higher is wilder, 0 is --greedy");
+  add_number(app, "--top-k", sampling.top_k, std::size_t{0}, kMaxSize,
+             "Draw from the N likeliest tokens, 0: from all");
+  add_number(app, "--top-p", sampling.top_p, 0.0f, 1.0f,
+             "Draw from the likeliest tokens that together have\nthis probability");
+  add_number(app, "--seed", sampling.seed, std::uint64_t{0}, UINT64_MAX, "Which of all texts");
+  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, std::size_t{0}, kMaxSize,
+             "The longest continuation");
+  add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
+  app.add_flag_callback(
+         "--greedy", [&] { sampling.temperature = 0.0f; }, "Always the likeliest token")
+      ->excludes(temperature);
+  app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  app.add_flag("--no-echo", settings.no_echo, "Write the continuation without the prompt");
+  app.add_flag("--stats", settings.stats, "Tell speed and a hash of all logits, on standard error");
+  return parse(app, std::move(arguments));
+}
+
+std::string read_prompt(const std::optional<std::string>& argument) {
+  if (argument && *argument != "-") return *argument;
+  if (!argument && stdin_is_terminal()) return "";
+  std::string text = read_stdin();
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// In training, the end-of-text token stood between documents: alone, it asks for a new one.
+std::vector<TokenId> prompt_tokens(const std::string& text, const Tokenizer& tokenizer,
+                                   const Config& config) {
+  std::vector<TokenId> tokens = tokenizer.encode(text);
+  if (!tokens.empty()) return tokens;
+  if (const std::optional<TokenId> end = tokenizer.end_of_text()) return {*end};
+  if (!config.eos_token_id.empty()) return {config.eos_token_id.front()};
+  throw Error(ErrorCode::invalid_argument,
+              "the prompt is empty, and the model has no end-of-text token to begin with");
+}
+
+// Standard output. The prompt is written with the first of the text: one that the model refuses
+// leaves nothing behind.
+class Page {
+ public:
+  explicit Page(std::string prompt) : pending_(std::move(prompt)) {}
+
+  void write(std::string_view text) {
+    pending_ += text;
+    if (pending_.empty()) return;
+    write_stdout(pending_);
+    last_ = pending_.back();
+    pending_.clear();
+  }
+
+  void end() {
+    write("");
+    if (stdout_is_terminal() && last_ != '\n') write_stdout("\n");
+  }
+
+ private:
+  std::string pending_;
+  char last_ = '\n';
+};
+
+void print_stats(const GenerationResult& result, const Session& session) {
+  const auto rate = [](double amount, double seconds) {
+    return seconds > 0.0 ? amount / seconds : 0.0;
+  };
+  const auto prompt = static_cast<double>(result.prompt_tokens);
+  const auto written = static_cast<double>(result.tokens.size());
+  const double decoded = static_cast<double>(session.position()) - prompt;
+  const double bytes = static_cast<double>(session.model().bytes_per_token()) * decoded;
+  std::fprintf(stderr,
+               "prompt      %zu tokens, %.3f s, %.1f tokens/s\n"
+               "generation  %zu tokens, %.3f s, %.1f tokens/s, %.2f GB/s\n"
+               "finish      %s\n"
+               "logits      %016llx\n",
+               result.prompt_tokens, result.prompt_seconds, rate(prompt, result.prompt_seconds),
+               result.tokens.size(), result.generation_seconds,
+               rate(written, result.generation_seconds),
+               rate(bytes, result.generation_seconds) * 1e-9,
+               std::string(name_of(result.finish_reason)).c_str(),
+               static_cast<unsigned long long>(result.logits_hash));
+}
+
+int run(Settings settings) {
+  const std::filesystem::path directory = find_model(settings.model);
+  Progress loading("loading " + directory.string());
+  const Model model = Model::load(directory, {.dtype = settings.dtype});
+  const Tokenizer tokenizer = Tokenizer::load(directory);
+  loading.done();
+
+  const std::string text = read_prompt(settings.prompt);
+  const std::vector<TokenId> prompt = prompt_tokens(text, tokenizer, model.config());
+  GenerationOptions& options = settings.generation;
+  options.hash_logits = settings.stats;
+  options.stop_tokens = model.config().eos_token_id;
+  if (const auto end = tokenizer.end_of_text()) options.stop_tokens.push_back(*end);
+
+  const std::size_t room = prompt.size() + options.max_new_tokens;
+  Session session(model, {.max_tokens = std::min(room, model.config().n_positions),
+                          .threads = settings.threads});
+  Page page(settings.no_echo ? "" : text);
+  Progress reading("reading the prompt");
+  end_on_interrupt();
+  const GenerationResult result =
+      gpt2::generate(session, tokenizer, prompt, options, [&](std::string_view continuation) {
+        reading.done();
+        page.write(continuation);
+        return !interrupted;
+      });
+  reading.done();
+  page.end();
+  if (settings.stats) print_stats(result, session);
+  return interrupted ? kInterruptedStatus : 0;
+}
+
+}  // namespace
+
+int generate(Arguments arguments) {
+  Settings settings;
+  return read_settings(settings, std::move(arguments)) ? run(std::move(settings)) : 0;
+}
+
+}  // namespace gpt2::cli

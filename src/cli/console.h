@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace gpt2::cli {
+
+/// Writes all of it to standard output, now. Throws Error where nobody can read it any more
+/// (SIGPIPE must be ignored) or the disk is full.
+void write_stdout(std::string_view text);
+
+/// Standard input to its end. Throws Error where it cannot be read or is larger than 256 MiB.
+[[nodiscard]] std::string read_stdin();
+
+[[nodiscard]] bool stdin_is_terminal();
+[[nodiscard]] bool stdout_is_terminal();
+
+/// "gpt2: message" as one line on standard error; control characters become spaces, for a message
+/// may quote a file.
+void print_error(std::string_view message);
+
+/// Says on a terminal what takes longer than a second, and wipes it away once it is done.
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  void done();
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace gpt2::cli

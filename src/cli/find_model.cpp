@@ -1,0 +1,143 @@
+#include "cli/find_model.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "gpt2/error.h"
+
+namespace gpt2::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool directory_exists(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+bool file_exists(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+bool is_model_directory(const fs::path& path) {
+  return file_exists(path / "config.json");
+}
+
+// The value of an environment variable; empty where it is not set.
+fs::path environment(const char* name) {
+  const char* const value = std::getenv(name);
+  const std::string text = value == nullptr ? "" : value;
+  if (!text.starts_with("~/")) return text;
+  const char* const home = std::getenv("HOME");
+  return fs::path(home == nullptr ? "" : home) / text.substr(2);
+}
+
+// The directories that hold models, each under its name.
+std::vector<fs::path> model_directories() {
+  std::vector<fs::path> places = {"models"};
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (!error) {
+    places.push_back(program / GPT2_DATA_DIR / "models");  // installed
+    places.push_back(program / "../models");               // built in build/
+    places.push_back(program / "../../models");            // built in build/PRESET/
+  }
+  for (fs::path& place : places) place = place.lexically_normal();
+  if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
+  return places;
+}
+
+fs::path huggingface_cache() {
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const fs::path cache = environment(name); !cache.empty()) return cache;
+  }
+  if (const fs::path home = environment("HF_HOME"); !home.empty()) return home / "hub";
+  if (const fs::path cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache / "huggingface" / "hub";
+  }
+  return environment("HOME") / ".cache" / "huggingface" / "hub";
+}
+
+// Whether `text` can be part of a path in the cache without leading out of it.
+bool is_plain(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-/").find(c) != std::string_view::npos;
+  };
+  return !text.empty() && text.front() != '/' && text.find("..") == std::string_view::npos &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
+// The names under which the hub has had a model: it gave owners to the first ones later on.
+std::vector<std::string> aliases(const std::string& name) {
+  std::vector<std::string> names = {name};
+  for (const std::string owner : {"openai-community/", "distilbert/"}) {
+    if (name.find('/') == std::string::npos) names.push_back(owner + name);
+    if (name.starts_with(owner)) names.push_back(name.substr(owner.size()));
+  }
+  return names;
+}
+
+// A repository of the cache is models--OWNER--NAME: refs/REVISION holds the name of a directory in
+// snapshots/. Empty where the revision is not there.
+fs::path find_snapshot(const fs::path& cache, std::string name, const std::string& revision) {
+  if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
+    name.replace(slash, 1, "--");
+  }
+  const fs::path repository = cache / ("models--" + name);
+  std::string commit;
+  std::ifstream ref(repository / "refs" / revision);
+  if (!(ref >> std::setw(128) >> commit)) commit = revision;
+  if (!is_plain(commit)) return {};
+  const fs::path snapshot = repository / "snapshots" / commit;
+  return directory_exists(snapshot) ? snapshot : fs::path();
+}
+
+fs::path find_in_cache(const fs::path& cache, const std::string& model) {
+  const std::size_t at = std::min(model.find('@'), model.size());
+  const std::string name = model.substr(0, at);
+  const std::string revision = at < model.size() ? model.substr(at + 1) : "main";
+  if (!is_plain(name) || !is_plain(revision)) return {};
+  for (const std::string& alias : aliases(name)) {
+    if (fs::path found = find_snapshot(cache, alias, revision); !found.empty()) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+fs::path find_model(const std::string& model) {
+  if (model.empty()) throw Error(ErrorCode::invalid_argument, "the model's name is empty");
+  const fs::path path = model;
+  // A file without an extension is no model's: in the build directory, "gpt2" is the command.
+  if (file_exists(path) && (path.has_parent_path() || path.has_extension())) {
+    return path.has_parent_path() ? path.parent_path() : ".";
+  }
+
+  std::vector<fs::path> directories = {path};
+  std::string looked;
+  for (const fs::path& place : model_directories()) {
+    directories.push_back(place / path);
+    looked += place.string() + ", ";
+  }
+  for (const fs::path& directory : directories) {
+    if (is_model_directory(directory)) return directory;
+  }
+  const fs::path cache = huggingface_cache();
+  if (fs::path found = find_in_cache(cache, model); !found.empty()) return found;
+  // A directory without a config.json: whoever loads it says what is missing.
+  const auto existing = std::find_if(directories.begin(), directories.end(), directory_exists);
+  if (existing != directories.end()) return *existing;
+  throw Error(ErrorCode::not_found, "no model '" + model +
+                                        "': neither a directory nor a file, nor in " + looked +
+                                        "nor in the HuggingFace cache " + cache.string() +
+                                        "; give a directory that holds config.json and weights");
+}
+
+}  // namespace gpt2::cli

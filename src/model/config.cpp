@@ -1,0 +1,281 @@
+#include "gpt2/config.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/json.h"
+#include "base/quote.h"
+#include "gpt2/error.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxFileBytes = 16 << 20;
+constexpr std::size_t kMaxSize = 1 << 24;    // of a dimension
+constexpr std::size_t kMaxLayers = 1 << 16;  // blocks are allocated before their weights are seen
+constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
+
+// HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
+constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
+    {"gelu_new", ActivationFunction::gelu_new},
+    {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
+    {"gelu_accurate", ActivationFunction::gelu_new},
+    {"gelu_fast", ActivationFunction::gelu_fast},
+    {"gelu", ActivationFunction::gelu},
+    {"gelu_python", ActivationFunction::gelu},
+    {"gelu_10", ActivationFunction::gelu_10},
+    {"quick_gelu", ActivationFunction::quick_gelu},
+    {"relu", ActivationFunction::relu},
+    {"relu2", ActivationFunction::relu2},
+    {"relu6", ActivationFunction::relu6},
+    {"silu", ActivationFunction::silu},
+    {"swish", ActivationFunction::silu},
+    {"mish", ActivationFunction::mish},
+    {"tanh", ActivationFunction::tanh},
+    {"sigmoid", ActivationFunction::sigmoid},
+    {"linear", ActivationFunction::linear},
+    {"laplace", ActivationFunction::laplace},
+};
+
+std::string shown(const json& value) {
+  switch (value.type()) {
+    case json::value_t::object:
+      return "an object";
+    case json::value_t::array:
+      return "an array";
+    case json::value_t::string:
+      return quote(value.get_ref<const std::string&>());
+    default:
+      return value.dump();
+  }
+}
+
+// The keys of a config.json, with messages that name key, found and expected.
+class Fields {
+ public:
+  Fields(const json& object, std::string_view where) : object_(object), where_(where) {}
+
+  [[noreturn]] void fail(ErrorCode code, const std::string& message) const {
+    throw Error(code, std::string(where_) + ": " + message);
+  }
+
+  // nullptr where the key is absent or null.
+  const json* find(const char* key) const {
+    const auto found = object_.find(key);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void read_size(const char* key, std::size_t& size) const {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return;
+    if (!found->is_number_unsigned()) expected(key, *found, "a whole number");
+    size = found->get<std::size_t>();
+  }
+
+  // A size that goes by two names, which must not contradict each other.
+  void read_size(const char* key, const char* alias, std::size_t& size) const {
+    read_size(alias, size);
+    const std::size_t aliased = size;
+    read_size(key, size);
+    if (object_.contains(alias) && size != aliased) {
+      fail(ErrorCode::invalid_file, std::string(key) + " is " + std::to_string(size) + ", but " +
+                                        alias + ", another name for it, is " +
+                                        std::to_string(aliased));
+    }
+  }
+
+  void read_bool(const char* key, bool& value) const {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return;
+    if (!found->is_boolean()) expected(key, *found, "true or false");
+    value = found->get<bool>();
+  }
+
+  TokenId token_id(const char* key, const json& value) const {
+    if (!value.is_number_integer()) expected(key, value, "a token id");
+    const bool fits = value.is_number_unsigned()
+                          ? value.get<std::uint64_t>() <= kMaxVocab
+                          : value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
+    if (!fits) expected(key, value, "a token id");
+    return value.get<TokenId>();
+  }
+
+  [[noreturn]] void expected(const char* key, const json& found, const char* what) const {
+    fail(ErrorCode::invalid_file, std::string(key) + " is " + shown(found) + "; expected " + what);
+  }
+
+ private:
+  const json& object_;
+  std::string_view where_;
+};
+
+// The first configs had no model_type; their architectures tell.
+bool is_gpt2(const Fields& fields) {
+  const json* const type = fields.find("model_type");
+  if (type != nullptr) return *type == "gpt2";
+  const json* const classes = fields.find("architectures");
+  if (classes == nullptr || !classes->is_array() || classes->empty()) return true;
+  return std::any_of(classes->begin(), classes->end(), [](const json& name) {
+    return name.is_string() && name.get_ref<const std::string&>().starts_with("GPT2");
+  });
+}
+
+void refuse_other_models(const Fields& fields) {
+  const auto fail = [&](const std::string& message) {
+    fields.fail(ErrorCode::unsupported, message);
+  };
+  if (!is_gpt2(fields)) {
+    const json* const type = fields.find("model_type");
+    fail(type != nullptr ? "model_type is " + shown(*type) + "; only 'gpt2' is implemented"
+                         : "architectures is " + quote(fields.find("architectures")->dump()) +
+                               "; only GPT2 models are implemented");
+  }
+  for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
+    bool value = false;
+    fields.read_bool(key, value);
+    if (value) fail(std::string(key) + " is true; only plain decoders are implemented");
+  }
+  if (const json* heads = fields.find("pruned_heads"); heads != nullptr && !heads->empty()) {
+    fail("pruned_heads is not empty; models with heads cut out are not implemented");
+  }
+  if (const json* config = fields.find("quantization_config")) {
+    const auto method = config->is_object() ? config->find("quant_method") : config->end();
+    fail("quantization_config (quant_method " +
+         (method == config->end() ? "not given" : shown(*method)) +
+         ") is not implemented; use the checkpoint that was quantised");
+  }
+}
+
+void read_activation(const Fields& fields, ActivationFunction& function) {
+  const json* const name = fields.find("activation_function");
+  if (name == nullptr) return;
+  std::string known;
+  for (const auto& [known_name, known_function] : kActivations) {
+    if (name->is_string() && name->get_ref<const std::string&>() == known_name) {
+      function = known_function;
+      return;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(known_name);
+  }
+  fields.fail(ErrorCode::unsupported,
+              "activation_function is " + shown(*name) + "; implemented are " + known);
+}
+
+void read_epsilon(const Fields& fields, float& epsilon) {
+  const json* const value = fields.find("layer_norm_epsilon");
+  if (value == nullptr) return;
+  const double number = value->is_number() ? value->get<double>() : -1.0;
+  if (!(number >= 0.0 && number <= std::numeric_limits<float>::max())) {
+    fields.expected("layer_norm_epsilon", *value, "a number, zero or more");
+  }
+  epsilon = static_cast<float>(number);
+}
+
+void read_special_tokens(const Fields& fields, const json& object, Config& config) {
+  if (const auto bos = object.find("bos_token_id"); bos != object.end()) {
+    config.bos_token_id.reset();
+    if (!bos->is_null()) config.bos_token_id = fields.token_id("bos_token_id", *bos);
+  }
+  if (const auto eos = object.find("eos_token_id"); eos != object.end()) {
+    config.eos_token_id.clear();
+    if (eos->is_array()) {
+      for (const json& id : *eos) {
+        config.eos_token_id.push_back(fields.token_id("eos_token_id", id));
+      }
+    } else if (!eos->is_null()) {
+      config.eos_token_id.push_back(fields.token_id("eos_token_id", *eos));
+    }
+  }
+  const auto is_outside = [&](TokenId id) {
+    return id < 0 || static_cast<std::size_t>(id) >= config.vocab_size;
+  };
+  if (config.bos_token_id && is_outside(*config.bos_token_id)) config.bos_token_id.reset();
+  std::erase_if(config.eos_token_id, is_outside);
+}
+
+// What keeps the numbers from making a model; empty where nothing does.
+std::string problem_of(const Config& config) {
+  const std::tuple<const char*, std::size_t, std::size_t> sizes[] = {
+      {"vocab_size", config.vocab_size, kMaxVocab}, {"n_positions", config.n_positions, kMaxSize},
+      {"n_embd", config.n_embd, kMaxSize},          {"n_layer", config.n_layer, kMaxLayers},
+      {"n_head", config.n_head, kMaxSize},          {"n_inner", config.inner_dim(), 4 * kMaxSize},
+  };
+  for (const auto& [name, size, most] : sizes) {
+    if (size == 0 || size > most) {
+      return std::string(name) + " is " + std::to_string(size) + "; expected 1 to " +
+             std::to_string(most);
+    }
+  }
+  if (config.n_embd % config.n_head != 0) {
+    return "n_embd " + std::to_string(config.n_embd) + " is not a multiple of n_head " +
+           std::to_string(config.n_head);
+  }
+  // The largest array of all: the keys and values of a full context, in f32.
+  const std::array cache = {config.n_layer, config.n_positions, config.n_embd, 2 * sizeof(float)};
+  if (!checked_product(std::span<const std::size_t>(cache))) {
+    return "n_layer " + std::to_string(config.n_layer) + " with n_positions " +
+           std::to_string(config.n_positions) + " and n_embd " + std::to_string(config.n_embd) +
+           " takes more memory than can be addressed";
+  }
+  return "";
+}
+
+}  // namespace
+
+Config Config::load(const std::filesystem::path& file) {
+  return parse(read_file(file, kMaxFileBytes), file.string());
+}
+
+Config Config::parse(std::string_view text, std::string_view where) {
+  const json object = parse_json(text, where);
+  const Fields fields(object, where);
+  if (!object.is_object()) fields.fail(ErrorCode::invalid_file, "not a JSON object");
+  refuse_other_models(fields);
+
+  Config config;
+  fields.read_size("vocab_size", config.vocab_size);
+  fields.read_size("n_ctx",
+                   config.n_positions);  // the older name, and no contradiction of the newer
+  fields.read_size("n_positions", "max_position_embeddings", config.n_positions);
+  fields.read_size("n_embd", "hidden_size", config.n_embd);
+  fields.read_size("n_layer", "num_hidden_layers", config.n_layer);
+  fields.read_size("n_head", "num_attention_heads", config.n_head);
+  if (fields.find("n_inner") != nullptr) {
+    fields.read_size("n_inner", config.n_inner);
+    if (config.n_inner == 0)
+      fields.fail(ErrorCode::invalid_file, "n_inner is 0; expected more, or null");
+  }
+  read_activation(fields, config.activation_function);
+  read_epsilon(fields, config.layer_norm_epsilon);
+  fields.read_bool("scale_attn_weights", config.scale_attn_weights);
+  fields.read_bool("scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx);
+  fields.read_bool("reorder_and_upcast_attn", config.reorder_and_upcast_attn);
+  fields.read_bool("tie_word_embeddings", config.tie_word_embeddings);
+  read_special_tokens(fields, object, config);
+
+  if (const std::string problem = problem_of(config); !problem.empty()) {
+    fields.fail(ErrorCode::invalid_file, problem);
+  }
+  return config;
+}
+
+void Config::validate(std::string_view where) const {
+  if (const std::string problem = problem_of(*this); !problem.empty()) {
+    throw Error(ErrorCode::invalid_argument, std::string(where) + ": " + problem);
+  }
+}
+
+std::string_view name_of(ActivationFunction function) noexcept {
+  return std::find_if(std::begin(kActivations), std::end(kActivations),
+                      [&](const auto& known) { return known.second == function; })
+      ->first;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,133 @@
+#include "text/bpe.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <utility>
+
+namespace gpt2 {
+namespace {
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+constexpr std::uint64_t kEmpty = std::numeric_limits<std::uint64_t>::max();
+constexpr int kRankBits = 20;
+
+constexpr std::uint64_t pair_of(TokenId left, TokenId right) noexcept {
+  return static_cast<std::uint64_t>(left) << 20 | static_cast<std::uint64_t>(right);
+}
+
+// What the queue sorts by: the lowest rank first, of equal ranks the leftmost.
+constexpr std::uint64_t queued(MergeTable::Rank rank, std::uint32_t position) noexcept {
+  return static_cast<std::uint64_t>(rank) << 32 | position;
+}
+
+}  // namespace
+
+MergeTable::MergeTable(std::size_t capacity)
+    : shift_(64 - static_cast<int>(std::bit_width(2 * std::max(capacity, std::size_t{1})))),
+      slots_(std::size_t{1} << (64 - shift_), kEmpty) {
+  merged_.reserve(capacity);
+}
+
+void MergeTable::push_back(TokenId left, TokenId right, TokenId merged) {
+  const std::uint64_t pair = pair_of(left, right);
+  slots_[slot_of(pair)] = pair << kRankBits | merged_.size();
+  merged_.push_back(merged);
+}
+
+MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept {
+  const std::uint64_t slot = slots_[slot_of(pair_of(left, right))];
+  return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kRankBits) - 1));
+}
+
+// Fibonacci hashing (Knuth, volume 3, section 6.4): the upper bits of the product are well mixed.
+std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = static_cast<std::size_t>((pair * 0x9e3779b97f4a7c15u) >> shift_);
+  while (slots_[i] >> kRankBits != pair && slots_[i] != kEmpty) i = (i + 1) & mask;
+  return i;
+}
+
+Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options)
+    : merges_(std::move(merges)), options_(options) {
+  for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
+    const char c = static_cast<char>(byte);
+    byte_ids_[byte] = vocabulary.find_bytes({&c, 1}).value_or(-1);
+  }
+}
+
+void Bpe::encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
+                 std::vector<TokenId>& ids) const {
+  if (options_.ignore_merges) {
+    if (const auto id = vocabulary.find_bytes(word)) {
+      ids.push_back(*id);
+      return;
+    }
+  }
+  split_into_symbols(word, scratch);
+  if (scratch.symbols.empty()) return;
+  merge_symbols(scratch);
+  // The first symbol is never the right one of a pair, so it is still there.
+  for (std::uint32_t i = 0; i != kNone; i = scratch.symbols[i].next) {
+    ids.push_back(scratch.symbols[i].id);
+  }
+}
+
+void Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
+  auto& symbols = scratch.symbols;
+  symbols.clear();
+  bool after_unknown = false;
+  for (const char c : word) {
+    TokenId id = byte_ids_[static_cast<unsigned char>(c)];
+    const bool is_unknown = id < 0;
+    if (is_unknown) {
+      if (!options_.unknown || (after_unknown && options_.fuse_unknown)) continue;
+      id = *options_.unknown;
+    }
+    after_unknown = is_unknown;
+    const auto index = static_cast<std::uint32_t>(symbols.size());
+    symbols.push_back({id, index - 1, index + 1, MergeTable::kNever});  // 0 - 1 is kNone
+  }
+  if (!symbols.empty()) symbols.back().next = kNone;
+}
+
+// An entry of the queue is out of date when its symbol's pair has another rank by now. Each merge
+// removes a symbol and adds at most two entries, so n symbols make fewer than 3 n.
+void Bpe::merge_symbols(Scratch& scratch) const {
+  auto& [symbols, queue] = scratch;
+  queue.clear();
+  for (std::uint32_t i = 0; i + 1 < symbols.size(); ++i) {
+    symbols[i].rank = merges_.rank_of(symbols[i].id, symbols[i + 1].id);
+    if (symbols[i].rank != MergeTable::kNever) queue.push_back(queued(symbols[i].rank, i));
+  }
+  std::make_heap(queue.begin(), queue.end(), std::greater<>());
+  while (!queue.empty()) {
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    const std::uint64_t first = queue.back();
+    queue.pop_back();
+    const auto i = static_cast<std::uint32_t>(first);
+    auto& left = symbols[i];
+    if (queued(left.rank, i) != first) continue;
+
+    auto& right = symbols[left.next];
+    left.id = merges_.merged(left.rank);
+    left.next = right.next;
+    right.rank = MergeTable::kNever;
+    if (left.next != kNone) symbols[left.next].previous = i;
+    look_up(scratch, i);
+    if (left.previous != kNone) look_up(scratch, left.previous);
+  }
+}
+
+void Bpe::look_up(Scratch& scratch, std::uint32_t left) const {
+  auto& [symbols, queue] = scratch;
+  auto& symbol = symbols[left];
+  symbol.rank = MergeTable::kNever;
+  if (symbol.next != kNone) symbol.rank = merges_.rank_of(symbol.id, symbols[symbol.next].id);
+  if (symbol.rank == MergeTable::kNever) return;
+  queue.push_back(queued(symbol.rank, left));
+  std::push_heap(queue.begin(), queue.end(), std::greater<>());
+}
+
+}  // namespace gpt2

@@ -1,0 +1,47 @@
+#include "text/json_fields.h"
+
+#include <utility>
+
+#include "base/quote.h"
+
+namespace gpt2 {
+
+std::string show(const nlohmann::json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  return value.is_string() ? quote(value.get_ref<const std::string&>()) : value.dump();
+}
+
+JsonFields::JsonFields(const nlohmann::json& object, std::string where)
+    : object_(object), where_(std::move(where)) {
+  if (!object.is_object()) {
+    throw Error(ErrorCode::invalid_file, where_ + " is " + show(object) + ", expected an object");
+  }
+}
+
+const nlohmann::json* JsonFields::find(std::string_view key) const {
+  const auto member = object_.find(key);
+  return member == object_.end() || member->is_null() ? nullptr : &*member;
+}
+
+bool JsonFields::boolean(std::string_view key, bool fallback) const {
+  const nlohmann::json* value = find(key);
+  if (!value) return fallback;
+  if (!value->is_boolean()) refuse(key, "true or false");
+  return value->get<bool>();
+}
+
+std::optional<std::string> JsonFields::string(std::string_view key) const {
+  const nlohmann::json* value = find(key);
+  if (!value) return std::nullopt;
+  if (!value->is_string()) refuse(key, "a string");
+  return value->get<std::string>();
+}
+
+void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
+  const nlohmann::json* value = find(key);
+  throw Error(code, where_ + ": " + std::string(key) + " is " + (value ? show(*value) : "null") +
+                        ", expected " + std::string(expected));
+}
+
+}  // namespace gpt2

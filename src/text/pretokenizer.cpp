@@ -1,0 +1,82 @@
+// The pattern of OpenAI's encoder.py, where alternatives are tried from left to right:
+//
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+//
+#include "text/pretokenizer.h"
+
+#include <array>
+
+#include "base/utf8.h"
+#include "text/char_class.h"
+
+namespace gpt2 {
+namespace {
+
+struct ClassifiedChar {
+  CharClass kind;
+  std::size_t length;
+};
+
+// ASCII's classes, so that common text needs neither decoding nor utf8proc.
+constexpr std::array<CharClass, 128> kAscii = [] {
+  std::array<CharClass, 128> classes{};
+  classes.fill(CharClass::other);
+  for (std::size_t c = 'a'; c <= 'z'; ++c) classes[c] = classes[c - 32] = CharClass::letter;
+  for (std::size_t c = '0'; c <= '9'; ++c) classes[c] = CharClass::number;
+  for (std::size_t c = '\t'; c <= '\r'; ++c) classes[c] = CharClass::space;
+  classes[' '] = CharClass::space;
+  return classes;
+}();
+
+ClassifiedChar first_char(std::string_view text) noexcept {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  if (byte < kAscii.size()) return {kAscii[byte], 1};
+  const Utf8Char c = decode_utf8(text);
+  if (c.kind != Utf8Char::Kind::valid) return {CharClass::other, 1};
+  return {class_of(c.code_point), c.length};
+}
+
+// The length of the characters of one class that `text` begins with.
+std::size_t run_length(std::string_view text, CharClass kind) noexcept {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ClassifiedChar next = first_char(text.substr(length));
+    if (next.kind != kind) break;
+    length += next.length;
+  }
+  return length;
+}
+
+// 's|'t|'re|'ve|'m|'ll|'d, or 0.
+std::size_t contraction_length(std::string_view text) noexcept {
+  if (text.size() < 2 || text[0] != '\'') return 0;
+  if (std::string_view("stmd").find(text[1]) != std::string_view::npos) return 2;
+  const std::string_view pair = text.substr(1, 2);
+  return pair == "re" || pair == "ve" || pair == "ll" ? 3 : 0;
+}
+
+// \s+(?!\S)|\s+: all of the white space at the end of the text; before a word, all but the last
+// character, which is the word's where it is a plain space; a single one on its own.
+std::size_t white_space_length(std::string_view text) noexcept {
+  std::size_t length = 0;
+  std::size_t last = 0;
+  while (length < text.size()) {
+    const ClassifiedChar next = first_char(text.substr(length));
+    if (next.kind != CharClass::space) return length == last ? last : length - last;
+    last = next.length;
+    length += last;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::size_t first_word_length(std::string_view text) noexcept {
+  if (const std::size_t length = contraction_length(text)) return length;
+  const std::size_t space = text[0] == ' ' && text.size() > 1 ? 1 : 0;
+  const CharClass kind = first_char(text.substr(space)).kind;
+  if (kind == CharClass::space) return white_space_length(text);
+  return space + run_length(text.substr(space), kind);
+}
+
+}  // namespace gpt2

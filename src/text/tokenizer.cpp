@@ -1,0 +1,83 @@
+#include "gpt2/tokenizer.h"
+
+#include <limits>
+
+#include "gpt2/error.h"
+#include "text/pretokenizer.h"
+#include "text/tokenizer_impl.h"
+
+namespace gpt2 {
+namespace {
+
+void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratch& scratch,
+                 std::vector<TokenId>& ids) {
+  while (!text.empty()) {
+    const std::size_t length = impl.split_words ? first_word_length(text) : text.size();
+    impl.bpe.encode(text.substr(0, length), impl.vocabulary, scratch, ids);
+    text.remove_prefix(length);
+  }
+}
+
+}  // namespace
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
+  if (text.size() >= kMaxBytes) {
+    throw Error(ErrorCode::invalid_argument,
+                "a text of " + std::to_string(text.size()) +
+                    " bytes is too long to encode at once, expected less than 2 GiB");
+  }
+  const Impl& impl = *impl_;
+  std::string spaced;
+  if (impl.prefix_space == PrefixSpace::before_text) text = spaced.append(" ").append(text);
+
+  std::vector<TokenId> ids;
+  if (options.add_special_tokens) ids = impl.before;
+  Bpe::Scratch scratch;
+  for (const AddedTokens::Piece& piece : impl.added.split(text, options.parse_special)) {
+    if (piece.token) {
+      ids.push_back(piece.token->id);
+    } else if (impl.prefix_space == PrefixSpace::before_pieces && !piece.text.starts_with(' ')) {
+      spaced = " ";
+      spaced += piece.text;
+      encode_text(impl, spaced, scratch, ids);
+    } else {
+      encode_text(impl, piece.text, scratch, ids);
+    }
+  }
+  if (options.add_special_tokens) ids.insert(ids.end(), impl.after.begin(), impl.after.end());
+  return ids;
+}
+
+std::string_view Tokenizer::bytes(TokenId id) const noexcept {
+  return impl_->vocabulary.bytes(id);
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids) const {
+  std::string text;
+  for (const TokenId id : ids) text += bytes(id);
+  return text;
+}
+
+bool Tokenizer::is_special(TokenId id) const noexcept {
+  return impl_->added.is_special(id);
+}
+
+std::optional<TokenId> Tokenizer::find(std::string_view content) const {
+  const auto added = impl_->vocabulary.find_literal(content);
+  return added ? added : impl_->vocabulary.find_bytes(content);
+}
+
+std::optional<TokenId> Tokenizer::end_of_text() const noexcept {
+  return impl_->end_of_text;
+}
+
+std::size_t Tokenizer::size() const noexcept {
+  return impl_->vocabulary.size();
+}
+
+const std::string& Tokenizer::description() const noexcept {
+  return impl_->description;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Configures and builds a preset of CMakePresets.json: tools/build.sh PRESET [TARGET...].
+# Writes to stderr only: progress on a terminal, otherwise a line and, where it fails, the log.
+set -euo pipefail
+
+preset="$1"
+shift
+targets=()
+[[ $# -gt 0 ]] && targets=(--target "$@")
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+
+quietly() {
+  "$@" >"$log" 2>&1 && return
+  cat "$log" >&2
+  printf 'build: %s failed\n' "$preset" >&2
+  exit 1
+}
+
+options=()
+command -v ccache >/dev/null 2>&1 && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+if [[ ! -f "build/$preset/build.ninja" ]]; then
+  quietly cmake --preset "$preset" "${options[@]}"
+fi
+
+if [[ -t 2 ]]; then
+  NINJA_STATUS="$preset [%f/%t] " cmake --build --preset "$preset" "${targets[@]}" >&2
+else
+  printf 'build: %s\n' "$preset" >&2
+  quietly cmake --build --preset "$preset" "${targets[@]}"
+fi

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what building and testing needs and this machine lacks. Says and does nothing where
+# nothing is missing. Debian and Ubuntu; elsewhere it says what to install.
+set -euo pipefail
+
+packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2)
+
+say() { printf 'install_dependencies: %s\n' "$*" >&2; }
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+installed() {
+  [[ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+if ! have apt-get || ! have dpkg-query; then
+  missing=()
+  for tool in c++ cmake; do have "$tool" || missing+=("$tool"); done
+  [[ ${#missing[@]} -eq 0 ]] && exit 0  # CMake names or fetches the libraries it does not find
+  say "missing: ${missing[*]}; this script knows Debian and Ubuntu only: install a C++20 compiler" \
+    "with OpenMP and CMake 3.20 (CMake fetches the libraries where there is internet)"
+  exit 1
+fi
+
+missing=()
+have c++ || missing+=(g++)
+for package in "${packages[@]}"; do
+  installed "$package" || missing+=("$package")
+done
+[[ ${#missing[@]} -eq 0 ]] && exit 0
+
+as_root=()
+if [[ $EUID -ne 0 ]]; then
+  if ! have sudo; then
+    say "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}"
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+install() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install --quiet=2 --yes --no-install-recommends "${missing[@]}"
+}
+
+say "installing ${missing[*]}"
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+# The lists of packages are fetched only where the ones at hand do not do.
+if ! install >"$log" 2>&1 &&
+  ! { "${as_root[@]}" apt-get update --quiet=2 && install; } >"$log" 2>&1; then
+  cat "$log" >&2
+  say "could not install ${missing[*]}"
+  exit 1
+fi
