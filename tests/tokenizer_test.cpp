@@ -215,6 +215,32 @@ TEST_CASE("every byte comes back, in any order") {
   }
 }
 
+TEST_CASE("no text takes more than a moment, whatever the added tokens") {
+  // Tokens that nearly match everywhere, that match inside one another, and white space that each
+  // of them could be made to run through again and again.
+  json root = small_json();
+  const std::string as(2000, 'a');
+  root["added_tokens"].push_back(added_token(313, (as + "b").c_str()));
+  root["added_tokens"].push_back(
+      added_token(314, ("b" + as + "c").c_str(), {{"normalized", true}}));
+  root["added_tokens"].push_back(added_token(315, " ", {{"rstrip", true}}));
+  root["added_tokens"].push_back(added_token(316, "\n", {{"lstrip", true}}));
+  root["added_tokens"].push_back(added_token(317, "\t", {{"lstrip", true}, {"rstrip", true}}));
+  root["added_tokens"].push_back(added_token(318, "\u00a0", {{"single_word", true}}));
+  const Tokenizer tokenizer = load_json(root);
+  constexpr std::size_t kSize = 1 << 20;
+  for (const char* unit : {"a", " ", "\n", "\t", " \n", "\n\t ", "\u00a0", "\xc2", "ba", "<|end"}) {
+    CAPTURE(unit);
+    std::string text;
+    while (text.size() < kSize) text += unit;
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = tokenizer.encode(text);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    CHECK_FALSE(ids.empty());
+    CHECK(seconds.count() < 20.0);  // tenths of a second; for sanitizers and busy machines
+  }
+}
+
 TEST_CASE("a tokenizer serves several threads") {
   const Tokenizer tokenizer = load_json(small_json());
   std::mt19937 random(11);
