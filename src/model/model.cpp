@@ -1,6 +1,7 @@
 #include "gpt2/model.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,11 +44,16 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   if (!fs::exists(path)) {
     throw Error(ErrorCode::not_found, path.string() + ": no such file or directory");
   }
-  const fs::path config_file = (fs::is_directory(path) ? path : path.parent_path()) / "config.json";
+  const fs::path directory = fs::is_directory(path) ? path : path.parent_path();
+  std::optional<Config> config;
+  // Only nanoGPT's checkpoints do without.
+  if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt")) {
+    config = Config::load(directory / "config.json");
+  }
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
-  const Config config =
-      checkpoint->model_args().empty() ? Config::load(config_file) : config_of(*checkpoint);
-  return Model(bind_weights(config,
+  if (!checkpoint->model_args().empty()) config = config_of(*checkpoint);
+  if (!config) config = Config::load(directory / "config.json");
+  return Model(bind_weights(*config,
                             {.tensors = checkpoint->tensors(),
                              .where = checkpoint->files().front().string(),
                              .linear_layout = checkpoint->linear_layout(),
