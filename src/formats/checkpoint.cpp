@@ -17,6 +17,16 @@ namespace gpt2 {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// A path that cannot even be looked at does not exist either.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+}  // namespace
+
 struct Checkpoint::Impl {
   TensorTable tensors;
   std::vector<fs::path> files;
@@ -60,7 +70,7 @@ struct Checkpoint::Impl {
     const ShardIndex index = read_shard_index(index_file);
     for (const auto& [shard, expected] : index) {
       const fs::path path = index_file.parent_path() / shard;
-      if (!fs::exists(path)) {
+      if (!is_there(path)) {
         throw Error(ErrorCode::not_found, index_file.string() + ": shard " + quote(shard) +
                                               " is missing; download it to the same directory");
       }
@@ -76,7 +86,7 @@ namespace {
 fs::path weights_in(const fs::path& directory) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "ckpt.pt"}) {
-    if (fs::exists(directory / name)) return directory / name;
+    if (is_there(directory / name)) return directory / name;
   }
   throw Error(ErrorCode::not_found,
               directory.string() +
