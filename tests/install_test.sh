@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The program in README.md, built and run against the library in each way that README.md names:
+# What README.md shows: its program, built and run against the library in each way that it names, and
+# its sample of the command's output.
 #
 #   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX
 #
@@ -71,4 +72,11 @@ runs nested/app "$model"
 # -- the command ----------------------------------------------------------------------------------
 [[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]
 runs "$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 x
-[[ ! -d "$prefix/share/gpt2/models" ]] || quietly "$prefix/bin/gpt2" info
+
+# -- the sample in README.md is what the installed command and model write --------------------------
+"$prefix/bin/gpt2" 'Once upon a time' | fold -s -w 100 | sed 's/ *$//' >written
+awk '/^```/ { inside = /text/; next } inside' "$source/README.md" >printed
+[[ "$(<written)" == "$(<printed)" ]] || {
+  printf 'the sample in README.md should be:\n%s\n' "$(<written)" >&2
+  exit 1
+}

@@ -15,10 +15,10 @@ installed() {
 
 if ! have apt-get || ! have dpkg-query; then
   missing=()
-  for tool in c++ cmake; do have "$tool" || missing+=("$tool"); done
+  for tool in c++ cmake ninja; do have "$tool" || missing+=("$tool"); done
   [[ ${#missing[@]} -eq 0 ]] && exit 0  # CMake names or fetches the libraries it does not find
   say "missing: ${missing[*]}; this script knows Debian and Ubuntu only: install a C++20 compiler" \
-    "with OpenMP and CMake 3.20 (CMake fetches the libraries where there is internet)"
+    "with OpenMP, CMake 3.20 and ninja (CMake fetches the libraries where there is internet)"
   exit 1
 fi
 
