@@ -60,6 +60,7 @@ TEST_CASE("the bundled model writes what PyTorch writes with it") {
     const std::vector<TokenId> ids = test::ids_of(entry.at("greedy_ids"));
     CHECK(run(prompt, greedy(ids.size())).result.tokens == ids);
 
+    if (!entry.contains("last_position_logits")) continue;
     // f32 against f32, as in oracle_test.cpp: 2e-5 of the logits' range.
     Session session(model());
     const std::span<const float> logits = session.forward(test::ids_of(entry.at("prompt_ids")));
