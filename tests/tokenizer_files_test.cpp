@@ -228,8 +228,8 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
   CHECK(unsupported([](json& r) { r["decoder"]["type"] = "Metaspace"; }) ==
         "tokenizer.json: decoder: type is 'Metaspace', expected 'ByteLevel'");
   CHECK(unsupported([](json& r) { r["post_processor"]["type"] = "RobertaProcessing"; }) ==
-        "tokenizer.json: post_processor: type is 'RobertaProcessing', expected 'ByteLevel' or "
-        "'TemplateProcessing'");
+        "tokenizer.json: post_processor: type is 'RobertaProcessing', expected 'ByteLevel', or "
+        "'TemplateProcessing' once");
   CHECK(unsupported([](json& r) {
           r["post_processor"] = {{"type", "TemplateProcessing"}, {"single", json::array()}};
         }) ==
@@ -300,6 +300,9 @@ TEST_CASE("a template names its special tokens and has the text once") {
   };
   const json text = {{"Sequence", {{"id", "A"}}}};
   const json token = {{"SpecialToken", {{"id", "a"}}}};
+  CHECK(single(json::array({json::object()})) ==
+        "tokenizer.json: post_processor: single is a list, expected a list of SpecialToken and "
+        "Sequence");
   CHECK(single("x") == "tokenizer.json: post_processor: single is 'x', expected a list");
   CHECK(single(json::array({5})) ==
         "tokenizer.json: post_processor.single is 5, expected an object");

@@ -27,17 +27,14 @@ VocabularyReader::VocabularyReader(File file, std::string_view where, Vocabulary
 
 void VocabularyReader::begin(json::value_t kind) {
   switch (inside_) {
-    case Inside::tree:
-      return begin_in_tree(kind);
-    case Inside::vocabulary:
-      return add_token(json(kind));
+    case Inside::tree: return begin_in_tree(kind);
+    case Inside::vocabulary: return add_token(json(kind));
     case Inside::merges:
       if (kind == json::value_t::object) refuse_merge("an object");
       pair_.clear();
       inside_ = Inside::merge;
       return;
-    case Inside::merge:
-      refuse_merge("another list");
+    case Inside::merge: refuse_merge("another list");
   }
 }
 
@@ -70,10 +67,8 @@ void VocabularyReader::key(std::string& name) {
 void VocabularyReader::scalar(json value) {
   auto* const text = value.get_ptr<std::string*>();
   switch (inside_) {
-    case Inside::tree:
-      return tree.scalar(std::move(value));
-    case Inside::vocabulary:
-      return add_token(value);
+    case Inside::tree: return tree.scalar(std::move(value));
+    case Inside::vocabulary: return add_token(value);
     case Inside::merges:
       if (!text || !merges_.add(*text)) refuse_merge(show(value));
       return;
@@ -85,16 +80,13 @@ void VocabularyReader::scalar(json value) {
 
 void VocabularyReader::end() {
   switch (inside_) {
-    case Inside::tree:
-      --depth_;
-      return tree.end();
+    case Inside::tree: --depth_; return tree.end();
     case Inside::merge:
       if (pair_.size() != 2 || !merges_.add(pair_[0], pair_[1])) refuse_merge("another list");
       inside_ = Inside::merges;
       return;
     case Inside::vocabulary:
-    case Inside::merges:
-      inside_ = Inside::tree;
+    case Inside::merges: inside_ = Inside::tree;
   }
 }
 
@@ -102,8 +94,7 @@ void VocabularyReader::add_token(const json& value) {
   const std::optional<TokenId> id = token_id_in(value);
   if (!id) fail("the id of " + quote(key_) + " is " + show(value) + ", expected " + expected_id());
   switch (vocabulary_.insert(key_, *id)) {
-    case Vocabulary::Inserted::yes:
-      return;
+    case Vocabulary::Inserted::yes: return;
     case Vocabulary::Inserted::repeated_token:
       fail("the token " + quote(key_) + " appears twice in the vocabulary");
     case Vocabulary::Inserted::repeated_id:
