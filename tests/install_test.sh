@@ -18,11 +18,12 @@ cd "$scratch"
 
 quietly() { "$@" >log 2>&1 || { cat log >&2; exit 1; }; }
 
-# runs PROGRAM: it must write something, and to standard output only.
+# runs COMMAND...: it must write something, and to standard output only.
 runs() {
-  local text
-  text="$("$1" "$model" 2>errors)"
-  [[ -n "$text" && ! -s errors ]] || { printf '%s wrote "%s"\n' "$1" "$text" >&2; cat errors >&2; exit 1; }
+  "$@" >text 2>errors && [[ -s text && ! -s errors ]] && return
+  printf '%s failed; it wrote "%s"\n' "$1" "$(<text)" >&2
+  cat errors >&2
+  exit 1
 }
 
 quietly cmake --install "$build" --prefix "$scratch/first"
@@ -43,13 +44,13 @@ target_link_libraries(app gpt2::gpt2)
 END
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
-runs found/app
+runs found/app "$model"
 
 # -- pkg-config -----------------------------------------------------------------------------------
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
 read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
-runs ./packaged
+LD_LIBRARY_PATH="$(dirname "$pc")" runs ./packaged "$model"  # where the library is a shared one
 
 # -- add_subdirectory -----------------------------------------------------------------------------
 cat >app/CMakeLists.txt <<END
@@ -65,9 +66,9 @@ END
 launcher="$(sed -n 's/^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=//p' "$build/CMakeCache.txt")"
 quietly cmake -S app -B nested -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 quietly cmake --build nested --parallel "$(nproc)"
-runs nested/app
+runs nested/app "$model"
 
 # -- the command ----------------------------------------------------------------------------------
 [[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]
-"$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 'x' >text 2>errors
-[[ -s text && ! -s errors ]]
+runs "$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 x
+[[ ! -d "$prefix/share/gpt2/models" ]] || quietly "$prefix/bin/gpt2" info

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs and this machine lacks. Says and does nothing where
-# nothing is missing. Debian and Ubuntu; elsewhere it says what to install.
+# nothing is missing. Debian and Ubuntu; elsewhere it says what to install. Arguments: more packages.
 set -euo pipefail
 
-packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2)
+packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2 "$@")
 
 say() { printf 'install_dependencies: %s\n' "$*" >&2; }
 

@@ -17,17 +17,6 @@ std::string to_string(Number value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-WeightType parse_dtype(const std::string& text) {
-  constexpr std::pair<const char*, WeightType> kNames[] = {
-      {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
-      {"int8", WeightType::int8}, {"int4", WeightType::int4},
-  };
-  for (const auto& [name, dtype] : kNames) {
-    if (text == name) return dtype;
-  }
-  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
-}
-
 }  // namespace
 
 bool parse(CLI::App& app, Arguments arguments) {
@@ -96,6 +85,17 @@ void add_model_option(CLI::App& app, std::string& model) {
   app.add_option("-m,--model", model,
                  "A directory, a file in it, or a name (default: the\nbundled model)")
       ->option_text("MODEL");
+}
+
+WeightType parse_dtype(const std::string& text) {
+  constexpr std::pair<const char*, WeightType> kNames[] = {
+      {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
+      {"int8", WeightType::int8}, {"int4", WeightType::int4},
+  };
+  for (const auto& [name, dtype] : kNames) {
+    if (text == name) return dtype;
+  }
+  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
 void add_dtype_option(CLI::App& app, WeightType& dtype) {

@@ -40,6 +40,9 @@ CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
 /// -m, --model
 void add_model_option(CLI::App& app, std::string& model);
 
+/// "f32" ... "int4". Throws UsageError.
+[[nodiscard]] WeightType parse_dtype(const std::string& text);
+
 /// --dtype
 void add_dtype_option(CLI::App& app, WeightType& dtype);
 

@@ -10,5 +10,6 @@ int generate(Arguments arguments);
 int tokenize(Arguments arguments);
 int info(Arguments arguments);
 int bench(Arguments arguments);
+int quantize(Arguments arguments);
 
 }  // namespace gpt2::cli

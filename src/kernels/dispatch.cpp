@@ -8,25 +8,16 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 namespace gpt2 {
-
-#if !defined(__x86_64__)
-const Kernels* const kAvx2Kernels = nullptr;
-const Kernels* const kAvx512Kernels = nullptr;
-#endif
-#if !defined(__aarch64__)
-const Kernels* const kNeonKernels = nullptr;
-#endif
-
 namespace {
 
 #if defined(__x86_64__)
 
-constexpr bool has_all(unsigned reg, unsigned bits) {
-  return (reg & bits) == bits;
-}
+constexpr bool has_all(unsigned reg, unsigned bits) { return (reg & bits) == bits; }
 
 // The register sets that the operating system saves and restores (XCR0): without that, code for
 // them fails even where the CPU knows it.
@@ -36,51 +27,48 @@ unsigned saved_registers() {
   return eax;
 }
 
-struct Cpu {
-  bool avx2 = false;
-  bool avx512 = false;
-};
-
 // Bits: Intel SDM volume 2, CPUID leaves 1 and 7; volume 1, section 13.3 for XCR0.
-Cpu detect() {
-  Cpu cpu;
+std::vector<const Kernels*> available() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   constexpr unsigned kOsxsave = 1u << 27, kAvx = 1u << 28, kFma = 1u << 12, kF16c = 1u << 29;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return cpu;
-  if (!has_all(ecx, kOsxsave | kAvx | kFma | kF16c)) return cpu;
-  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return cpu;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return {kScalarKernels};
+  if (!has_all(ecx, kOsxsave | kAvx | kFma | kF16c)) return {kScalarKernels};
+
+  const unsigned saved = saved_registers();
   constexpr unsigned kSse = 1u << 1, kYmm = 1u << 2, kMaskAndZmm = 7u << 5;
   constexpr unsigned kAvx2 = 1u << 5;
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return {kScalarKernels};
+  if (!has_all(saved, kSse | kYmm) || !has_all(ebx, kAvx2)) return {kScalarKernels};
+
   constexpr unsigned kF = 1u << 16, kDq = 1u << 17, kBw = 1u << 30, kVl = 1u << 31;
   constexpr unsigned kVnni = 1u << 11;
-  const unsigned saved = saved_registers();
-  cpu.avx2 = has_all(saved, kSse | kYmm) && has_all(ebx, kAvx2);
-  cpu.avx512 = cpu.avx2 && has_all(saved, kMaskAndZmm) && has_all(ebx, kF | kDq | kBw | kVl) &&
-               has_all(ecx, kVnni);
-  return cpu;
+  if (!has_all(saved, kMaskAndZmm) || !has_all(ebx, kF | kDq | kBw | kVl) || !has_all(ecx, kVnni)) {
+    return {kAvx2Kernels, kScalarKernels};
+  }
+  return {kAvx512Kernels, kAvx2Kernels, kScalarKernels};
+}
+
+#elif defined(__aarch64__)
+
+bool has_dot_product() {
+#if defined(__linux__)
+  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
+  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
+#else
+  return true;  // every Apple processor that runs 64-bit macOS
+#endif
+}
+
+std::vector<const Kernels*> available() {
+  if (!has_dot_product()) return {kNeonKernels, kScalarKernels};
+  return {kNeonDotprodKernels, kNeonKernels, kScalarKernels};
 }
 
 #else
 
-struct Cpu {
-  bool avx2 = false;
-  bool avx512 = false;
-};
-Cpu detect() {
-  return {};
-}
+std::vector<const Kernels*> available() { return {kScalarKernels}; }
 
 #endif
-
-std::vector<const Kernels*> available() {
-  const Cpu cpu = detect();
-  std::vector<const Kernels*> tables;
-  if (kAvx512Kernels && cpu.avx512) tables.push_back(kAvx512Kernels);
-  if (kAvx2Kernels && cpu.avx2) tables.push_back(kAvx2Kernels);
-  if (kNeonKernels) tables.push_back(kNeonKernels);
-  tables.push_back(kScalarKernels);
-  return tables;
-}
 
 const Kernels& find(std::string_view name, std::string_view source) {
   std::string names;
@@ -118,9 +106,7 @@ std::vector<std::string> available_isas() {
   return names;
 }
 
-std::string_view isa_name() {
-  return kernels().name;
-}
+std::string_view isa_name() { return kernels().name; }
 
 void force_isa(std::string_view name) {
   active.store(&find(name, "force_isa"), std::memory_order_release);

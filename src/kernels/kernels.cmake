@@ -5,13 +5,14 @@ set(gpt2_isa_flags_scalar "")
 set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)
 set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c
                           -mprefer-vector-width=512)
-set(gpt2_isa_flags_neon "")
+set(gpt2_isa_flags_neon -march=armv8-a)
+set(gpt2_isa_flags_neon_dotprod -march=armv8.2-a+dotprod)
 
 set(gpt2_isas scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   list(APPEND gpt2_isas avx2 avx512)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-  list(APPEND gpt2_isas neon)
+  list(APPEND gpt2_isas neon neon_dotprod)
 endif()
 
 foreach(isa IN LISTS gpt2_isas)

@@ -87,7 +87,7 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 }
 
 struct Kernels {
-  const char* name;  ///< "scalar", "avx2", "avx512", "neon"
+  const char* name;  ///< "scalar", "avx2", "avx512", "neon", "neon_dotprod"
 
   /// Rows of n, one after the other, each on its own:
   ///   y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i]
@@ -158,11 +158,12 @@ inline constexpr std::size_t kLimitChains = 12;
 /// The 16 values of an int4 code, ascending, in [-127, 127].
 extern const std::int8_t kInt4Codebook[16];
 
-/// The tables of this build; nullptr where the build has none. `scalar` always exists.
+/// Those of the architecture that is compiled for exist; scalar always.
 extern const Kernels* const kScalarKernels;
 extern const Kernels* const kAvx2Kernels;
 extern const Kernels* const kAvx512Kernels;
 extern const Kernels* const kNeonKernels;
+extern const Kernels* const kNeonDotprodKernels;
 
 /// The table in use (see runtime.h). Throws Error(unsupported) only where GPT2_ISA names an
 /// unavailable one.
