@@ -1,5 +1,6 @@
 // gpt2 generate, as a process, on a model whose most probable text is known.
 #include <signal.h>
+#include <unistd.h>
 
 #include "support/alphabet_model.h"
 #include "support/catch.h"
@@ -136,6 +137,15 @@ TEST_CASE("the text appears as it is written, and Ctrl-C ends it with what there
   CHECK(command.out.size() < 20'000);
   CHECK(command.out.substr(0, 3) == "abc");
   CHECK(command.err.find("finish      cancelled\n") != std::string::npos);
+}
+
+TEST_CASE("a second Ctrl-C ends a command that hangs") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  Command command({"-m", directory.path().string(), "--max-new-tokens", "20000", "a"});
+  command.fill_output();
+  for (; command.running(); usleep(1000)) command.send(SIGINT);
+  CHECK(command.wait() == -SIGINT);
 }
 
 TEST_CASE("a reader that goes away is an error, told in one line") {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,12 +86,27 @@ void Command::read(std::size_t bytes) {
   }
 }
 
+void Command::fill_output() {
+  constexpr int kSize = 4096;  // the smallest a pipe can have
+  fcntl(output_, F_SETPIPE_SZ, kSize);
+  for (int waiting = 0; waiting + 1 < kSize;) {  // a character of two bytes may find room for one
+    usleep(1000);
+    if (ioctl(output_, FIONREAD, &waiting) != 0) throw std::runtime_error("no pipe");
+  }
+}
+
 void Command::close_output() {
   if (output_ >= 0) close(output_);
   output_ = -1;
 }
 
 void Command::send(int signal) const { kill(process_, signal); }
+
+bool Command::running() const {
+  siginfo_t ended = {};
+  waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  return ended.si_pid == 0;
+}
 
 int Command::wait() {
   if (output_ >= 0) read(static_cast<std::size_t>(-1));

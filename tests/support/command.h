@@ -29,8 +29,12 @@ class Command {
 
   /// Reads standard output until it has at least this many bytes, or its end.
   void read(std::size_t bytes);
+
+  /// Reads nothing until standard output is full and the command waits in a write.
+  void fill_output();
   void close_output();
   void send(int signal) const;
+  [[nodiscard]] bool running() const;
 
   /// Reads to the end and waits. The exit status, or minus the signal that ended it.
   int wait();
