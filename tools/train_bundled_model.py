@@ -482,6 +482,7 @@ def run(args):
             trainer.save(state_path)
             export(trainer.model, tokenizer, args.out)
 
+    export(trainer.model, tokenizer, args.out)
     report(trainer.model, tokenizer, held_out, args.out)
 
 
