@@ -142,7 +142,8 @@ TEST_CASE("the text appears as it is written, and Ctrl-C ends it with what there
 TEST_CASE("a second Ctrl-C ends a command that hangs") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 20'000);
-  Command command({"-m", directory.path().string(), "--max-new-tokens", "20000", "a"});
+  Command command(
+      {"-m", directory.path().string(), "--max-new-tokens", "20000", "--threads", "1", "a"});
   command.fill_output();
   for (; command.running(); usleep(1000)) command.send(SIGINT);
   CHECK(command.wait() == -SIGINT);

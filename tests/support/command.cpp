@@ -8,6 +8,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "support/temporary_directory.h"
@@ -38,6 +40,13 @@ Words environment(Words words) {
     if (const char* value = std::getenv(name)) words.push_back(std::string(name) + '=' + value);
   }
   return words;
+}
+
+// The state stands behind the name of the program, which may hold blanks.
+bool sleeping(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string stat(std::istreambuf_iterator<char>(file), {});
+  return stat.find(") S ") != std::string::npos;
 }
 
 }  // namespace
@@ -89,7 +98,7 @@ void Command::read(std::size_t bytes) {
 void Command::fill_output() {
   constexpr int kSize = 4096;  // the smallest a pipe can have
   fcntl(output_, F_SETPIPE_SZ, kSize);
-  for (int waiting = 0; waiting + 1 < kSize;) {  // a character of two bytes may find room for one
+  for (int waiting = 0; waiting + 1 < kSize || !sleeping(process_);) {  // two bytes, room for one
     usleep(1000);
     if (ioctl(output_, FIONREAD, &waiting) != 0) throw std::runtime_error("no pipe");
   }

@@ -30,7 +30,7 @@ class Command {
   /// Reads standard output until it has at least this many bytes, or its end.
   void read(std::size_t bytes);
 
-  /// Reads nothing until standard output is full and the command waits in a write.
+  /// Reads nothing until standard output is full and the command, of one thread, waits in a write.
   void fill_output();
   void close_output();
   void send(int signal) const;
