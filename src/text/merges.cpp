@@ -43,19 +43,20 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
   return i;
 }
 
-bool MergeList::add(std::string left, std::string right) {
+bool MergeList::add(std::string_view left, std::string_view right) {
   if (pairs_.size() == MergeTable::kMaxMerges) {
     fail("expected at most " + std::to_string(MergeTable::kMaxMerges) + " merges, found more");
   }
   if (left.empty() || right.empty()) return false;
-  pairs_.emplace_back(std::move(left), std::move(right));
+  pairs_.push_back({text_.size(), left.size(), left.size() + right.size()});
+  text_.append(left).append(right);
   return true;
 }
 
 bool MergeList::add(std::string_view line) {
   const std::size_t space = line.find(' ');
   return space != line.npos && space == line.rfind(' ') &&
-         add(std::string(line.substr(0, space)), std::string(line.substr(space + 1)));
+         add(line.substr(0, space), line.substr(space + 1));
 }
 
 void MergeList::add_lines(std::string_view text) {
@@ -73,16 +74,19 @@ void MergeList::add_lines(std::string_view text) {
 MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
   MergeTable table(pairs_.size());
   std::size_t number = 0;
-  for (const auto& pair : pairs_) {
+  for (const Pair& pair : pairs_) {
     ++number;
-    const auto id_of = [&](const std::string& token) {
+    const std::string_view both = std::string_view(text_).substr(pair.begin, pair.length);
+    const std::string_view left = both.substr(0, pair.left_length);
+    const std::string_view right = both.substr(pair.left_length);
+    const auto id_of = [&](std::string_view token) {
       if (const auto id = vocabulary.find(token)) return *id;
-      fail("merge " + std::to_string(number) + ", " + quote(pair.first) + " with " +
-           quote(pair.second) + ": expected only tokens of the vocabulary, found " + quote(token));
+      fail("merge " + std::to_string(number) + ", " + quote(left) + " with " + quote(right) +
+           ": expected only tokens of the vocabulary, found " + quote(token));
     };
-    const TokenId left = id_of(pair.first);
-    const TokenId right = id_of(pair.second);
-    table.push_back(left, right, id_of(pair.first + pair.second));
+    const TokenId left_id = id_of(left);
+    const TokenId right_id = id_of(right);
+    table.push_back(left_id, right_id, id_of(both));
   }
   return table;
 }

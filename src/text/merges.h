@@ -54,7 +54,7 @@ class MergeList {
   explicit MergeList(std::string where) : where_(std::move(where)) {}
 
   /// Adds one; false where a part is empty. Throws Error(invalid_file) past kMaxMerges.
-  [[nodiscard]] bool add(std::string left, std::string right);
+  [[nodiscard]] bool add(std::string_view left, std::string_view right);
 
   /// The same for "left right"; false also where that has no space, or more than one.
   [[nodiscard]] bool add(std::string_view line);
@@ -69,10 +69,17 @@ class MergeList {
   [[nodiscard]] MergeTable resolve(const Vocabulary& vocabulary) const;
 
  private:
+  struct Pair {
+    std::size_t begin;  // of both, one after the other, in text_
+    std::size_t left_length;
+    std::size_t length;
+  };
+
   [[noreturn]] void fail(const std::string& message) const;
 
   std::string where_;
-  std::vector<std::pair<std::string, std::string>> pairs_;
+  std::string text_;
+  std::vector<Pair> pairs_;
 };
 
 }  // namespace gpt2

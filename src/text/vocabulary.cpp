@@ -7,7 +7,55 @@
 
 namespace gpt2 {
 
-std::size_t NameHash::operator()(std::string_view name) const noexcept {
+Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id) {
+  return insert(name, id, Kind::spelled);
+}
+
+Vocabulary::Inserted Vocabulary::insert_literal(std::string_view name, TokenId id) {
+  return insert(name, id, Kind::literal);
+}
+
+Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id, Kind kind) {
+  const auto index = static_cast<std::size_t>(id);
+  if (index < tokens_.size() && tokens_[index].kind != Kind::none) return Inserted::repeated_id;
+  if (2 * (count_ + 1) > slots_.size()) grow();
+  const std::uint32_t hash = hash_of(name);
+  Slot& slot = slots_[slot_of(name, hash)];
+  if (slot.id >= 0) return Inserted::repeated_token;
+  slot = {hash, id};
+  ++count_;
+
+  const std::size_t begin = text_.size();
+  text_ += name;
+  if (kind == Kind::literal || !append_spelled_bytes(text_, name)) {
+    kind = Kind::literal;
+    text_ += name;
+  }
+  if (index >= tokens_.size()) tokens_.resize(index + 1);
+  tokens_[index] = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(name.size()),
+                    static_cast<std::uint32_t>(text_.size() - begin - name.size()), kind};
+  return Inserted::yes;
+}
+
+std::optional<TokenId> Vocabulary::find(std::string_view name) const noexcept {
+  const TokenId id = slots_[slot_of(name, hash_of(name))].id;
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
+  const std::optional<TokenId> id = find(spell(bytes));
+  return id && tokens_[static_cast<std::size_t>(*id)].kind == Kind::spelled ? id : std::nullopt;
+}
+
+std::string_view Vocabulary::bytes(TokenId id) const noexcept {
+  if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size()) return {};
+  const Token& token = tokens_[static_cast<std::size_t>(id)];
+  return std::string_view(text_).substr(token.name + token.name_length, token.length);
+}
+
+// A polynomial in a secret point, modulo 2^61 - 1: whatever names a file holds, few meet (Carter
+// and Wegman, 1979). std::hash can be made to collide, whatever it begins with.
+std::uint32_t Vocabulary::hash_of(std::string_view name) const noexcept {
   constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
   std::uint64_t sum = name.size();
   while (!name.empty()) {
@@ -15,54 +63,34 @@ std::size_t NameHash::operator()(std::string_view name) const noexcept {
     const std::size_t length = std::min(name.size(), std::size_t{7});
     std::memcpy(&coefficient, name.data(), length);
     name.remove_prefix(length);
-    const auto product = static_cast<unsigned __int128>(sum + coefficient) * point;
+    const auto product = static_cast<unsigned __int128>(sum + coefficient) * secret_;
     sum = static_cast<std::uint64_t>(product & kPrime) + static_cast<std::uint64_t>(product >> 61);
   }
-  return sum;
+  return static_cast<std::uint32_t>(sum >> 20);
 }
 
-Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id) {
-  const std::size_t begin = text_.size();
-  if (!append_spelled_bytes(text_, name)) return insert_literal(name, id);
-  return insert_last(name, id, begin, Token::Kind::spelled);
-}
-
-Vocabulary::Inserted Vocabulary::insert_literal(std::string_view name, TokenId id) {
-  const std::size_t begin = text_.size();
-  text_ += name;
-  return insert_last(name, id, begin, Token::Kind::literal);
-}
-
-// The token's bytes are what text_ holds from `begin` on.
-Vocabulary::Inserted Vocabulary::insert_last(std::string_view name, TokenId id, std::size_t begin,
-                                             Token::Kind kind) {
-  const auto index = static_cast<std::size_t>(id);
-  const bool is_repeated_id = index < tokens_.size() && tokens_[index].kind != Token::Kind::none;
-  if (is_repeated_id || !ids_.try_emplace(std::string(name), id).second) {
-    text_.resize(begin);
-    return is_repeated_id ? Inserted::repeated_id : Inserted::repeated_token;
+// The slot that holds the token, or the empty one where it would go.
+std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const noexcept {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+    const Slot& slot = slots_[i];
+    if (slot.id < 0) return i;
+    if (slot.hash != hash) continue;
+    const Token& token = tokens_[static_cast<std::size_t>(slot.id)];
+    if (std::string_view(text_).substr(token.name, token.name_length) == name) return i;
   }
-  if (index >= tokens_.size()) tokens_.resize(index + 1);
-  tokens_[index] = {static_cast<std::uint32_t>(begin),
-                    static_cast<std::uint32_t>(text_.size() - begin), kind};
-  return Inserted::yes;
 }
 
-std::optional<TokenId> Vocabulary::find(std::string_view name) const {
-  const auto found = ids_.find(name);
-  return found == ids_.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
-  const std::optional<TokenId> id = find(spell(bytes));
-  if (!id || tokens_[static_cast<std::size_t>(*id)].kind == Token::Kind::literal) return {};
-  return id;
-}
-
-std::string_view Vocabulary::bytes(TokenId id) const noexcept {
-  if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size()) return {};
-  const Token& token = tokens_[static_cast<std::size_t>(id)];
-  return std::string_view(text_).substr(token.begin, token.length);
+void Vocabulary::grow() {
+  std::vector<Slot> old(2 * slots_.size());
+  old.swap(slots_);
+  const std::size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.id < 0) continue;
+    std::size_t i = slot.hash & mask;
+    while (slots_[i].id >= 0) i = (i + 1) & mask;
+    slots_[i] = slot;
+  }
 }
 
 }  // namespace gpt2

@@ -2,25 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/secret.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {
-
-/// A polynomial in a secret point, modulo 2^61 - 1: whatever names a file holds, few meet (Carter
-/// and Wegman, 1979). std::hash can be made to collide, whatever it begins with.
-struct NameHash {
-  using is_transparent = void;
-  std::uint64_t point = new_secret() >> 3;
-  [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept;
-};
 
 /// Tokens and their ids, both ways. A token has a name, which is what files call it, and bytes,
 /// which are what it means: of a token of the BPE, what the name spells in the byte alphabet; of a
@@ -32,12 +22,12 @@ class Vocabulary {
 
   enum class Inserted : std::uint8_t { yes, repeated_token, repeated_id };
 
-  /// `id` in [0, kMaxTokens); all tokens together are shorter than 4 GiB. Nothing changes unless
+  /// `id` in [0, kMaxTokens); all tokens together are shorter than 2 GiB. Nothing changes unless
   /// the answer is yes.
   Inserted insert(std::string_view name, TokenId id);
   Inserted insert_literal(std::string_view name, TokenId id);
 
-  [[nodiscard]] std::optional<TokenId> find(std::string_view name) const;
+  [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 
   /// The token of the BPE that means `bytes`.
   [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const;
@@ -46,22 +36,32 @@ class Vocabulary {
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
 
   /// How many tokens there are, and one more than the largest id.
-  [[nodiscard]] std::size_t count() const noexcept { return ids_.size(); }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
 
  private:
+  enum class Kind : std::uint8_t { none, spelled, literal };
   struct Token {
-    enum class Kind : std::uint8_t { none, spelled, literal };
-    std::uint32_t begin = 0;  // in text_
-    std::uint32_t length = 0;
+    std::uint32_t name = 0;  // where it begins in text_; the bytes follow
+    std::uint32_t name_length = 0;
+    std::uint32_t length = 0;  // of the bytes
     Kind kind = Kind::none;
   };
+  struct Slot {
+    std::uint32_t hash = 0;
+    TokenId id = -1;
+  };
 
-  Inserted insert_last(std::string_view name, TokenId id, std::size_t begin, Token::Kind kind);
+  Inserted insert(std::string_view name, TokenId id, Kind kind);
+  [[nodiscard]] std::uint32_t hash_of(std::string_view name) const noexcept;
+  [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint32_t hash) const noexcept;
+  void grow();
 
-  std::unordered_map<std::string, TokenId, NameHash, std::equal_to<>> ids_;  // by name
-  std::vector<Token> tokens_;                                                // by id
-  std::string text_;                                                         // all bytes
+  std::string text_;                                   // names and bytes
+  std::vector<Token> tokens_;                          // by id
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);  // a power of two, at most half full
+  std::size_t count_ = 0;
+  std::uint64_t secret_ = new_secret() >> 3;
 };
 
 }  // namespace gpt2

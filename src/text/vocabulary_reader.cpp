@@ -80,7 +80,7 @@ void VocabularyReader::end() {
   switch (inside_) {
     case Inside::tree: --depth_; return tree.end();
     case Inside::merge:
-      if (pair_.size() != 2 || !merges.add(std::move(pair_[0]), std::move(pair_[1]))) {
+      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) {
         refuse_merge("another list");
       }
       inside_ = Inside::merges;
