@@ -50,11 +50,11 @@ std::string describe(const Config& config) {
 std::string describe(const Checkpoint& checkpoint) {
   std::map<std::string_view, std::size_t> types;
   std::size_t bytes = 0;
-  for (const auto& [name, tensor] : checkpoint.tensors()) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
     ++types[name_of(tensor.dtype)];
     bytes += tensor.bytes;
   }
-  std::string text = checkpoint.files().front().string() + ", " + checkpoint.format() + ", " +
+  std::string text = checkpoint.files.front().string() + ", " + checkpoint.format + ", " +
                      size(bytes) + ", tensors:";
   for (const auto& [type, count] : types) {
     text += ' ' + std::to_string(count) + ' ' + std::string(type);

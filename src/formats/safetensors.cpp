@@ -7,21 +7,17 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "formats/safetensors_header.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
 
 constexpr std::size_t kPrefix = 8;                 // bytes of the header's length
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; decimal, as the reference reader has it
-
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
-}
 
 std::string_view header_of(std::span<const std::byte> file, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
