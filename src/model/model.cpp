@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "formats/checkpoint.h"
@@ -41,24 +42,34 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
 }  // namespace
 
 Model Model::load(const fs::path& path, const LoadOptions& options) {
-  if (!fs::exists(path)) {
+  std::error_code none;
+  if (!fs::exists(path, none)) {
     throw Error(ErrorCode::not_found, path.string() + ": no such file or directory");
   }
-  const fs::path directory = fs::is_directory(path) ? path : path.parent_path();
+  const fs::path directory = fs::is_directory(path, none) ? path : path.parent_path();
   std::optional<Config> config;
   // Only nanoGPT's checkpoints do without.
-  if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt")) {
+  if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
     config = Config::load(directory / "config.json");
   }
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
-  if (checkpoint->model_args)
-    config = config_of(*checkpoint->model_args, checkpoint->files.front());
+  const fs::path& file = checkpoint->files.front();
+  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, file);
   if (!config) config = Config::load(directory / "config.json");
+
+  ModelDescription description{.files = checkpoint->files, .format = checkpoint->format};
+  if (!checkpoint->model_args) {
+    description.files.insert(description.files.begin(), directory / "config.json");
+  }
+  if (!checkpoint->ignored.empty()) {
+    description.ignored["no tensor of the model"] = checkpoint->ignored;
+  }
   return Model(bind_weights(*config,
                             {.tensors = checkpoint->tensors,
-                             .where = checkpoint->files.front().string(),
+                             .where = file.string(),
                              .linear_layout = checkpoint->model_args.has_value(),
-                             .owner = checkpoint},
+                             .owner = checkpoint,
+                             .description = std::move(description)},
                             options));
 }
 
@@ -68,6 +79,8 @@ Model::Model(std::shared_ptr<const Transformer> transformer)
 const Config& Model::config() const noexcept { return transformer_->config; }
 
 std::size_t Model::parameter_count() const noexcept { return transformer_->parameters; }
+
+const ModelDescription& Model::description() const noexcept { return transformer_->description; }
 
 std::size_t Model::bytes_per_token() const noexcept {
   std::size_t bytes = transformer_->lm_head.bytes();
