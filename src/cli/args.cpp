@@ -98,11 +98,17 @@ WeightType parse_dtype(const std::string& text) {
   throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
-void add_dtype_option(CLI::App& app, WeightType& dtype) {
-  app.add_option_function<std::string>(
-         "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
-         "How to hold the weights: f32, f16, bf16, int8 or int4\n(default: as they are stored)")
+CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
+  return app
+      .add_option_function<std::string>(
+          "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
+          "How to hold the weights: f32, f16, bf16, int8 or int4\n(default: as they are stored)")
       ->option_text("TYPE");
+}
+
+CLI::Option* add_text_option(CLI::App& app, std::string& file) {
+  return app.add_option("--text", file, "What to measure perplexity on (default: a short story)")
+      ->option_text("FILE");
 }
 
 }  // namespace gpt2::cli

@@ -44,6 +44,10 @@ void add_model_option(CLI::App& app, std::string& model);
 [[nodiscard]] WeightType parse_dtype(const std::string& text);
 
 /// --dtype
-void add_dtype_option(CLI::App& app, WeightType& dtype);
+CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
+
+/// --text, a file of at most kMaxTextBytes.
+CLI::Option* add_text_option(CLI::App& app, std::string& file);
+inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
 }  // namespace gpt2::cli
