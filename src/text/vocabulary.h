@@ -2,20 +2,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "base/secret.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {
 
-/// Tokens and their ids, both ways.
-///
-/// A token is kept as the bytes it means. In a file it is either spelled in the byte alphabet or,
-/// where it has a character outside of that, means itself (a literal). The two are told apart: an
-/// added token may read exactly like a token of the BPE.
+/// A polynomial in a secret point, modulo 2^61 - 1: whatever names a file holds, few meet (Carter
+/// and Wegman, 1979). std::hash can be made to collide, whatever it begins with.
+struct NameHash {
+  using is_transparent = void;
+  std::uint64_t point = new_secret() >> 3;
+  [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept;
+};
+
+/// Tokens and their ids, both ways. A token has a name, which is what files call it, and bytes,
+/// which are what it means: of a token of the BPE, what the name spells in the byte alphabet; of a
+/// literal, which is an added token or one with a character outside of the alphabet, the name.
 class Vocabulary {
  public:
   /// Ids are below this, so that a small file cannot ask for a large table.
@@ -25,46 +34,34 @@ class Vocabulary {
 
   /// `id` in [0, kMaxTokens); all tokens together are shorter than 4 GiB. Nothing changes unless
   /// the answer is yes.
-  Inserted insert(std::string_view spelled, TokenId id);
-  Inserted insert_literal(std::string_view content, TokenId id);
+  Inserted insert(std::string_view name, TokenId id);
+  Inserted insert_literal(std::string_view name, TokenId id);
 
-  /// The token that a file spells so.
-  [[nodiscard]] std::optional<TokenId> find(std::string_view spelled) const;
+  [[nodiscard]] std::optional<TokenId> find(std::string_view name) const;
 
-  /// The token that the files spell in the byte alphabet and that means `bytes`.
-  [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const noexcept;
-
-  [[nodiscard]] std::optional<TokenId> find_literal(std::string_view content) const noexcept;
+  /// The token of the BPE that means `bytes`.
+  [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const;
 
   /// Empty for an id without a token. Valid until the next insertion.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
 
   /// How many tokens there are, and one more than the largest id.
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t count() const noexcept { return ids_.size(); }
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
 
  private:
-  enum class Kind : std::uint8_t { none, spelled, literal };
   struct Token {
+    enum class Kind : std::uint8_t { none, spelled, literal };
     std::uint32_t begin = 0;  // in text_
     std::uint32_t length = 0;
     Kind kind = Kind::none;
   };
-  struct Slot {
-    std::uint32_t hash = 0;
-    TokenId id = -1;
-  };
 
-  Inserted insert_last(std::size_t begin, Kind kind, TokenId id);
-  [[nodiscard]] std::optional<TokenId> find(std::string_view bytes, Kind kind) const noexcept;
-  [[nodiscard]] std::size_t slot_of(std::string_view bytes, Kind kind,
-                                    std::uint32_t hash) const noexcept;
-  void grow();
+  Inserted insert_last(std::string_view name, TokenId id, std::size_t begin, Token::Kind kind);
 
-  std::string text_;
-  std::vector<Token> tokens_;  // by id
-  std::vector<Slot> slots_;    // open addressing, a power of two, at most half full
-  std::size_t count_ = 0;
+  std::unordered_map<std::string, TokenId, NameHash, std::equal_to<>> ids_;  // by name
+  std::vector<Token> tokens_;                                                // by id
+  std::string text_;                                                         // all bytes
 };
 
 }  // namespace gpt2

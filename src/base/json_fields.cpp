@@ -1,4 +1,4 @@
-#include "text/json_fields.h"
+#include "base/json_fields.h"
 
 #include <utility>
 
@@ -36,6 +36,24 @@ std::optional<std::string> JsonFields::string(std::string_view key) const {
   if (!value) return std::nullopt;
   if (!value->is_string()) refuse(key, "a string");
   return value->get<std::string>();
+}
+
+std::string JsonFields::required_string(std::string_view key) const {
+  const auto value = string(key);
+  if (!value) refuse(key, "a string");
+  return *value;
+}
+
+const nlohmann::json& JsonFields::required_list(std::string_view key) const {
+  const nlohmann::json* value = find(key);
+  if (!value || !value->is_array()) refuse(key, "a list");
+  return *value;
+}
+
+JsonFields JsonFields::required_object(std::string_view key) const {
+  const nlohmann::json* value = find(key);
+  if (!value) refuse(key, "an object");
+  return {*value, where_ + ": " + std::string(key)};
 }
 
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
