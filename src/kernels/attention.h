@@ -16,7 +16,7 @@ void attention_scores(const HeadAttention& a, std::size_t row, std::size_t keys,
     for (std::size_t d = 0; d < a.head_dim; d += kChunk) {
       Tile<Vec, kRows, Vec::kTileVecs> tile;
       tile.multiply(a.q + row * a.q_stride + d, a.q_stride, k + d * kPanel, kPanel,
-                    a.head_dim - d < kChunk ? a.head_dim - d : kChunk);
+                    a.head_dim - d < kChunk ? a.head_dim - d : kChunk, [] {});
       tile.store(scores + key, stride, d > 0);
     }
   }

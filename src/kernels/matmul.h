@@ -2,7 +2,7 @@
 
 #include "kernels/lanes.h"
 
-// What the matrix products share: the register tile and the way sums become results.
+// What the matrix products share: the register tile, and the way sums become results.
 
 namespace gpt2 {
 
@@ -12,24 +12,33 @@ struct Tile {
   Vec sum[kRows][kVecs];
 
   /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element.
-  template <class Stored>
-  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const Stored* w,
-                                       std::size_t w_stride, std::size_t depth) {
+  /// Calls between() every 16 steps, for what else there is to do meanwhile.
+  template <class Between>
+  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
+                                       std::size_t w_stride, std::size_t depth,
+                                       const Between& between) {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Vec::broadcast(0.0f);
     }
-    for (std::size_t k = 0; k < depth; ++k) {
-      Vec column[kVecs];
+    for (std::size_t begin = 0; begin < depth; begin += 16) {
+      between();
+      const std::size_t end = depth - begin < 16 ? depth : begin + 16;
+      for (std::size_t k = begin; k < end; ++k) step(x + k, x_stride, w + k * w_stride);
+    }
+  }
+
+  /// sum[i][j] += x[i] w[j]
+  [[gnu::always_inline]] void step(const float* x, std::size_t x_stride, const float* w) {
+    Vec column[kVecs];
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + k * w_stride + j * kLanes);
+    for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + j * kLanes);
 #pragma GCC unroll 16
-      for (std::size_t i = 0; i < kRows; ++i) {
-        const Vec factor = Vec::broadcast(x[i * x_stride + k]);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const Vec factor = Vec::broadcast(x[i * x_stride]);
 #pragma GCC unroll 4
-        for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
-      }
+      for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
     }
   }
 
@@ -46,12 +55,17 @@ struct Tile {
   }
 };
 
-/// Turns the sums of columns [n_begin, n_begin + columns) into results: bias, activation, store or
-/// accumulate. `sums` (m, columns rounded up to kLanes) is used up.
+/// Rows begin ... end of a product.
+struct RowRange {
+  std::size_t begin, end;
+};
+
+/// Turns the sums of columns n_begin ... n_begin + columns into results: bias, activation, store or
+/// accumulate. `sums` (rows, columns rounded up to kLanes) begins with row 0, and is used up.
 template <class Vec>
-void finish(const Matmul& product, float* sums, std::size_t stride, std::size_t n_begin,
-            std::size_t columns) {
-  for (std::size_t row = 0; row < product.m; ++row) {
+void finish(const Matmul& product, RowRange rows, float* sums, std::size_t stride,
+            std::size_t n_begin, std::size_t columns) {
+  for (std::size_t row = rows.begin; row < rows.end; ++row) {
     float* const sum = sums + row * stride;
     if (product.bias) {
       for_each_vec<Vec>(columns, [&](std::size_t i, auto lanes) {
@@ -64,6 +78,15 @@ void finish(const Matmul& product, float* sums, std::size_t stride, std::size_t 
       const Vec result = Vec::load(sum + i);
       store(y + i, product.accumulate ? load<Vec>(y + i, lanes) + result : result, lanes);
     });
+  }
+}
+
+/// The chunk sums of rows become, or are added to, their totals.
+template <class Vec>
+void add_chunk(float* total, const float* chunk, std::size_t n, bool first) {
+  for (std::size_t i = 0; i < n; i += kLanes) {
+    const Vec sum = Vec::load(chunk + i);
+    (first ? sum : Vec::load(total + i) + sum).store(total + i);
   }
 }
 
