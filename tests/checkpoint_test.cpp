@@ -135,6 +135,11 @@ TEST_CASE("refused: shards and an index that contradict each other") {
   directory.write("shard1", file_with("a"));
   CHECK(refusal(index) ==
         index.string() + ": shard 'shard2' is missing; download it to the same directory");
+  const std::string endless(5000, 'x');
+  directory.write("model.safetensors.index.json", R"({"weight_map":{"a":")" + endless + "\"}}");
+  CHECK(refusal(index).find("is missing; download it") != std::string::npos);
+  CHECK(refusal(directory.path() / endless).find("cannot open ") == 0);
+  directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","b":"shard2"}})");
   directory.write("shard2", file_with("c"));
   CHECK(refusal(index) == path + "/shard2: no tensor 'b', which the index says is here");
   directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","c":"shard2"}})");

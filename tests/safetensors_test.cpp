@@ -32,9 +32,7 @@ std::string refusal(const std::string& header, const std::string& data = "") {
 }
 
 // One tensor 'a' of four bytes, with these fields.
-std::string with_fields(const std::string& fields) {
-  return "{\"a\":{" + fields + "}}";
-}
+std::string with_fields(const std::string& fields) { return "{\"a\":{" + fields + "}}"; }
 
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
                   const std::string& offsets) {
@@ -120,9 +118,10 @@ TEST_CASE("refused: a file too small for the header's length") {
 }
 
 TEST_CASE("refused: a header longer than 100,000,000 bytes, whatever the file's size") {
-  CHECK(refusal_of_file(little_endian<std::uint64_t>(100'000'001)) ==
-        "f: not a safetensors file: its header would have 100000001 bytes; expected at most "
-        "100000000");
+  CHECK(
+      refusal_of_file(little_endian<std::uint64_t>(100'000'001)) ==
+      "f: written neither by torch.save nor as safetensors: the header would have 100000001 bytes; "
+      "expected at most 100000000");
   CHECK(refusal_of_file(little_endian(~std::uint64_t{0})).find("would have 18446744073709551615") !=
         std::string::npos);
 }
@@ -264,7 +263,7 @@ TEST_CASE("refused: names, ranks and numbers of tensors past the limits") {
 TEST_CASE("the same verdicts as the reference reader, for the same reasons") {
   const std::map<std::string, std::string> our_words = {
       {"HeaderTooSmall", "a safetensors file has at least 8"},
-      {"HeaderTooLarge", "its header would have"},
+      {"HeaderTooLarge", "the header would have"},
       {"InvalidHeaderLength", "but the file ends after"},
       {"InvalidHeader", "the header is not UTF-8"},
       {"InvalidHeaderDeserialization", ""},

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs and this machine lacks. Says and does nothing where
-# nothing is missing. Debian and Ubuntu; elsewhere it says what to install.
+# nothing is missing. Debian and Ubuntu; elsewhere it says what to install. Arguments: more packages.
 set -euo pipefail
 
-packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2)
+packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2 "$@")
 
 say() { printf 'install_dependencies: %s\n' "$*" >&2; }
 
@@ -15,10 +15,10 @@ installed() {
 
 if ! have apt-get || ! have dpkg-query; then
   missing=()
-  for tool in c++ cmake; do have "$tool" || missing+=("$tool"); done
+  for tool in c++ cmake ninja; do have "$tool" || missing+=("$tool"); done
   [[ ${#missing[@]} -eq 0 ]] && exit 0  # CMake names or fetches the libraries it does not find
   say "missing: ${missing[*]}; this script knows Debian and Ubuntu only: install a C++20 compiler" \
-    "with OpenMP and CMake 3.20 (CMake fetches the libraries where there is internet)"
+    "with OpenMP, CMake 3.20 and ninja (CMake fetches the libraries where there is internet)"
   exit 1
 fi
 

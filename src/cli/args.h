@@ -33,8 +33,15 @@ template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
                         Number high, const std::string& help);
 
+/// An option without a value.
+CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
+                        const std::string& help);
+
 /// -m, --model
 void add_model_option(CLI::App& app, std::string& model);
+
+/// "f32" ... "int4". Throws UsageError.
+[[nodiscard]] WeightType parse_dtype(const std::string& text);
 
 /// --dtype
 void add_dtype_option(CLI::App& app, WeightType& dtype);

@@ -57,9 +57,9 @@ Examples:
 bool read_settings(Settings& settings, Arguments arguments) {
   constexpr std::uint64_t kMaxSize = 1'000'000'000;
   SamplingOptions& sampling = settings.generation.sampling;
-  CLI::App app("Continues a text", "gpt2 generate");
+  CLI::App app("Continues a text\n", "gpt2 generate");
   app.footer(kExamples);
-  app.add_option("PROMPT", settings.prompt, "The text to continue");
+  app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
   CLI::Option* const temperature =
@@ -73,15 +73,19 @@ bool read_settings(Settings& settings, Arguments arguments) {
   add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, std::size_t{0}, kMaxSize,
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
-  app.add_flag_callback(
-         "--greedy", [&] { sampling.temperature = 0.0f; }, "Always the likeliest token")
-      ->excludes(temperature);
+  bool greedy = false;
+  add_switch(app, "--greedy", greedy, "Always the likeliest token")
+      ->excludes(temperature)
+      ->option_text(" ");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
-      ->type_name("TEXT")
+      ->option_text("TEXT")
       ->allow_extra_args(false);
-  app.add_flag("--no-echo", settings.no_echo, "Write the continuation without the prompt");
-  app.add_flag("--stats", settings.stats, "Tell speed and a hash of all logits, on standard error");
-  return parse(app, std::move(arguments));
+  add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
+  add_switch(app, "--stats", settings.stats,
+             "Tell speed and a hash of all logits, on standard error");
+  if (!parse(app, std::move(arguments))) return false;
+  if (greedy) sampling.temperature = 0.0f;
+  return true;
 }
 
 std::string read_prompt(const std::optional<std::string>& argument) {
@@ -149,10 +153,10 @@ void print_stats(const GenerationResult& result, const Session& session) {
 }
 
 int run(Settings settings) {
-  const std::filesystem::path directory = find_model(settings.model);
-  Progress loading("loading " + directory.string());
-  const Model model = Model::load(directory, {.dtype = settings.dtype});
-  const Tokenizer tokenizer = Tokenizer::load(directory);
+  const ModelPath path = find_model(settings.model);
+  Progress loading("loading " + path.weights.string());
+  const Model model = Model::load(path.weights, {.dtype = settings.dtype});
+  const Tokenizer tokenizer = Tokenizer::load(path.directory);
   loading.done();
 
   const std::string text = read_prompt(settings.prompt);

@@ -1,9 +1,11 @@
 #include <cstdio>
+#include <map>
 #include <sstream>
 
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
+#include "formats/checkpoint.h"
 #include "gpt2/error.h"
 #include "gpt2/model.h"
 #include "gpt2/runtime.h"
@@ -22,9 +24,13 @@ std::string row(const std::string& name, const std::string& value) {
   return padded + value + '\n';
 }
 
-std::string megabytes(std::size_t bytes) {
+std::string size(std::size_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) * 1e-6);
+  if (bytes < 1'000'000) {
+    std::snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) * 1e-3);
+  } else {
+    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) * 1e-6);
+  }
   return text;
 }
 
@@ -39,6 +45,21 @@ std::string describe(const Config& config) {
   if (!config.scale_attn_weights) text << ", unscaled attention";
   if (config.scale_attn_by_inverse_layer_idx) text << ", attention scaled by inverse layer index";
   return text.str();
+}
+
+std::string describe(const Checkpoint& checkpoint) {
+  std::map<std::string_view, std::size_t> types;
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : checkpoint.tensors()) {
+    ++types[name_of(tensor.dtype)];
+    bytes += tensor.bytes;
+  }
+  std::string text = checkpoint.files().front().string() + ", " + checkpoint.format() + ", " +
+                     size(bytes) + ", tensors:";
+  for (const auto& [type, count] : types) {
+    text += ' ' + std::to_string(count) + ' ' + std::string(type);
+  }
+  return text;
 }
 
 // A checkpoint without a tokenizer is still worth a look.
@@ -59,14 +80,12 @@ std::string describe_isa() {
   return others.empty() ? text : text + others + ")";
 }
 
-std::string describe(const Model& model) {
+// What a session needs beside the mapped weights.
+std::string describe_memory(const Model& model) {
   const Config& config = model.config();
   const std::size_t cache = 2 * config.n_layer * config.n_embd * config.n_positions * sizeof(float);
-  return row("config", describe(config)) +
-         row("parameters", std::to_string(model.parameter_count())) +
-         row("memory", megabytes(model.bytes_per_token()) + " of weights, " + megabytes(cache) +
-                           " of keys and values for " + std::to_string(config.n_positions) +
-                           " tokens");
+  return size(model.bytes_per_token()) + " of weights read for each token, " + size(cache) +
+         " of keys and values for " + std::to_string(config.n_positions) + " tokens";
 }
 
 }  // namespace
@@ -74,18 +93,22 @@ std::string describe(const Model& model) {
 int info(Arguments arguments) {
   std::string name = GPT2_BUNDLED_MODEL;
   WeightType dtype = WeightType::stored;
-  CLI::App app("Tells what a model is made of", "gpt2 info");
+  CLI::App app("Tells what a model is made of\n", "gpt2 info");
   app.footer(kExamples);
   add_model_option(app, name);
   add_dtype_option(app, dtype);
   if (!parse(app, std::move(arguments))) return 0;
 
-  const std::filesystem::path directory = find_model(name);
-  Progress loading("loading " + directory.string());
-  const Model model = Model::load(directory, {.dtype = dtype});
+  const ModelPath path = find_model(name);
+  Progress loading("loading " + path.weights.string());
+  const Model model = Model::load(path.weights, {.dtype = dtype});
   loading.done();
-  write_stdout(row("model", directory.string()) + describe(model) +
-               row("tokenizer", describe_tokenizer(directory)) + row("isa", describe_isa()) +
+  write_stdout(row("model", path.directory.string()) +
+               row("weights", describe(Checkpoint::open(path.weights))) +
+               row("config", describe(model.config())) +
+               row("parameters", std::to_string(model.parameter_count())) +
+               row("memory", describe_memory(model)) +
+               row("tokenizer", describe_tokenizer(path.directory)) + row("isa", describe_isa()) +
                row("threads", std::to_string(thread_count())));
   return 0;
 }

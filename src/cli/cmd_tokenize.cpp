@@ -55,14 +55,14 @@ int tokenize(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;
   std::optional<std::string> argument;
   bool decode = false;
-  CLI::App app("Turns a text into token ids, or back", "gpt2 tokenize");
+  CLI::App app("Turns a text into token ids, or back\n", "gpt2 tokenize");
   app.footer(kExamples);
-  app.add_option("TEXT", argument, "The text, or with --decode the ids");
+  app.add_option("TEXT", argument, "The text, or with --decode the ids")->option_text(" ");
   add_model_option(app, model);
-  app.add_flag("--decode", decode, "Turn ids into text");
+  add_switch(app, "--decode", decode, "Turn ids into text");
   if (!parse(app, std::move(arguments))) return 0;
 
-  const Tokenizer tokenizer = Tokenizer::load(find_model(model));
+  const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
   write_stdout(decode ? tokenizer.decode(parse_ids(text, tokenizer))
                       : join(tokenizer.encode(text)));

@@ -9,5 +9,7 @@ namespace gpt2::cli {
 int generate(Arguments arguments);
 int tokenize(Arguments arguments);
 int info(Arguments arguments);
+int bench(Arguments arguments);
+int quantize(Arguments arguments);
 
 }  // namespace gpt2::cli

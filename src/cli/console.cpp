@@ -38,13 +38,9 @@ std::string read_stdin() {
   return text;
 }
 
-bool stdin_is_terminal() {
-  return isatty(STDIN_FILENO) != 0;
-}
+bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 
-bool stdout_is_terminal() {
-  return isatty(STDOUT_FILENO) != 0;
-}
+bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 
 void print_error(std::string_view message) {
   std::string line = "gpt2: " + std::string(message);

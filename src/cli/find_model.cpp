@@ -25,9 +25,7 @@ bool file_exists(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-bool is_model_directory(const fs::path& path) {
-  return file_exists(path / "config.json");
-}
+bool is_model_directory(const fs::path& path) { return file_exists(path / "config.json"); }
 
 // The value of an environment variable; empty where it is not set.
 fs::path environment(const char* name) {
@@ -110,15 +108,22 @@ fs::path find_in_cache(const fs::path& cache, const std::string& model) {
   return {};
 }
 
+ModelPath in_directory(const fs::path& directory) { return {directory, directory}; }
+
+// The file may be of weights, an index of them, or one that merely lies beside them.
+ModelPath at_file(const fs::path& file) {
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
+  const bool is_other = file.extension() == ".json" && file.stem().extension() != ".index";
+  return {directory, is_other ? directory : file};
+}
+
 }  // namespace
 
-fs::path find_model(const std::string& model) {
+ModelPath find_model(const std::string& model) {
   if (model.empty()) throw Error(ErrorCode::invalid_argument, "the model's name is empty");
   const fs::path path = model;
-  // A file without an extension is no model's: in the build directory, "gpt2" is the command.
-  if (file_exists(path) && (path.has_parent_path() || path.has_extension())) {
-    return path.has_parent_path() ? path.parent_path() : ".";
-  }
+  // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
+  if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return at_file(path);
 
   std::vector<fs::path> directories = {path};
   std::string looked;
@@ -127,13 +132,13 @@ fs::path find_model(const std::string& model) {
     looked += place.string() + ", ";
   }
   for (const fs::path& directory : directories) {
-    if (is_model_directory(directory)) return directory;
+    if (is_model_directory(directory)) return in_directory(directory);
   }
   const fs::path cache = huggingface_cache();
-  if (fs::path found = find_in_cache(cache, model); !found.empty()) return found;
+  if (fs::path found = find_in_cache(cache, model); !found.empty()) return in_directory(found);
   // A directory without a config.json: whoever loads it says what is missing.
   const auto existing = std::find_if(directories.begin(), directories.end(), directory_exists);
-  if (existing != directories.end()) return *existing;
+  if (existing != directories.end()) return in_directory(*existing);
   throw Error(ErrorCode::not_found, "no model '" + model +
                                         "': neither a directory nor a file, nor in " + looked +
                                         "nor in the HuggingFace cache " + cache.string() +

@@ -5,9 +5,15 @@
 
 namespace gpt2::cli {
 
-/// The directory that `model` means:
+/// Where a model is.
+struct ModelPath {
+  std::filesystem::path directory;
+  std::filesystem::path weights;  ///< the directory, or the file in it that was asked for
+};
+
+/// What `model` means:
 ///
-///   - a directory, or a file in it;
+///   - a directory, or a file of weights or a config.json in it;
 ///   - a name, looked for in ./models, in the models of this program's installation or source tree
 ///     and in $GPT2_MODELS;
 ///   - the name of a model in the HuggingFace cache, with or without its owner ("gpt2" or
@@ -16,6 +22,6 @@ namespace gpt2::cli {
 ///     $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub: the first that is set.
 ///
 /// Throws Error(not_found), which says where it looked.
-[[nodiscard]] std::filesystem::path find_model(const std::string& model);
+[[nodiscard]] ModelPath find_model(const std::string& model);
 
 }  // namespace gpt2::cli

@@ -20,6 +20,8 @@ Commands:
   generate   continue a text (the default: gpt2 TEXT is gpt2 generate TEXT)
   tokenize   turn a text into token ids, or back
   info       tell what a model is made of
+  quantize   pack a model's weights into 8 or 4 bits
+  bench      measure how fast it is here, beside the machine's limits
 
   gpt2 COMMAND --help tells the options of each
   gpt2 --version
@@ -42,6 +44,8 @@ int run(Arguments arguments) {
   if (first == "generate") command = generate;
   if (first == "tokenize") command = tokenize;
   if (first == "info") command = info;
+  if (first == "quantize") command = quantize;
+  if (first == "bench") command = bench;
   if (command == nullptr) return generate(std::move(arguments));
   arguments.erase(arguments.begin());
   return command(std::move(arguments));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "base/little_endian.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "formats/safetensors_header.h"
@@ -30,13 +31,11 @@ std::string_view header_of(std::span<const std::byte> file, std::string_view whe
   if (file.size() < kPrefix) {
     fail(where, std::to_string(file.size()) + " bytes; a safetensors file has at least 8");
   }
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kPrefix; ++i) {
-    length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
-  }
+  const auto length = load_little_endian<std::uint64_t>(file.data());
   if (length > kMaxHeader) {
-    fail(where, "not a safetensors file: its header would have " + std::to_string(length) +
-                    " bytes; expected at most " + std::to_string(kMaxHeader));
+    fail(where, "written neither by torch.save nor as safetensors: the header would have " +
+                    std::to_string(length) + " bytes; expected at most " +
+                    std::to_string(kMaxHeader));
   }
   if (length > file.size() - kPrefix) {
     fail(where, "the header has " + std::to_string(length) + " bytes, but the file ends after " +

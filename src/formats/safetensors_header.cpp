@@ -83,17 +83,13 @@ class HeaderReader final : public JsonHandler {
   }
   [[noreturn]] void refuse(const std::string& found) const {
     switch (state()) {
-      case State::outside:
-        fail("the header is " + found + "; expected an object");
-      case State::metadata:
-        fail("__metadata__ holds " + found + "; expected only strings");
+      case State::outside: fail("the header is " + found + "; expected an object");
+      case State::metadata: fail("__metadata__ holds " + found + "; expected only strings");
       case State::tensor:
         fail_in_tensor(field_ + " is " + found + "; expected " +
                        (field_ == "dtype" ? "a string" : "an array of whole numbers"));
-      case State::list:
-        fail_in_tensor(field_ + " holds " + found + "; expected whole numbers");
-      default:
-        fail(quote(name_) + " is " + found + "; expected an object");
+      case State::list: fail_in_tensor(field_ + " holds " + found + "; expected whole numbers");
+      default: fail(quote(name_) + " is " + found + "; expected an object");
     }
   }
 

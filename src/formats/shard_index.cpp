@@ -24,10 +24,14 @@ bool is_plain_file_name(const std::string& name) {
 }  // namespace
 
 ShardIndex read_shard_index(const std::filesystem::path& file) {
+  return parse_shard_index(read_file(file, kMaxIndexBytes), file.string());
+}
+
+ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
   const auto fail = [&](const std::string& message) {
-    throw Error(ErrorCode::invalid_file, file.string() + ": " + message);
+    throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
   };
-  const json root = parse_json(read_file(file, kMaxIndexBytes), file.string());
+  const json root = parse_json(text, where);
   const auto map = root.is_object() ? root.find("weight_map") : root.end();
   if (map == root.end() || !map->is_object()) fail("no \"weight_map\" from tensors to shards");
 

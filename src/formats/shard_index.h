@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpt2 {
@@ -15,5 +16,8 @@ using ShardIndex = std::map<std::string, std::vector<std::string>>;
 /// Error(invalid_file) for that, for another schema, and for an index without shards or with more
 /// than a thousand.
 [[nodiscard]] ShardIndex read_shard_index(const std::filesystem::path& file);
+
+/// The same from the file's text; `where` names it in messages.
+[[nodiscard]] ShardIndex parse_shard_index(std::string_view text, std::string_view where);
 
 }  // namespace gpt2

@@ -4,6 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/layer_norm.h"
+#include "kernels/limits.h"
 #include "kernels/matmul_kn.h"
 #include "kernels/matmul_nk.h"
 #include "kernels/quantized.h"
@@ -47,6 +48,9 @@ constexpr Kernels table(const char* name) {
       .exp_sum = exp_sum<Vec>,
       .gumbel = gumbel<Vec>,
       .log = log_all<Vec>,
+      .read_limit = read_limit<Vec>,
+      .fma_limit = fma_limit<Vec>,
+      .dot_limit = dot_limit<Vec>,
   };
 }
 

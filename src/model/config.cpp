@@ -46,14 +46,10 @@ constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
 
 std::string shown(const json& value) {
   switch (value.type()) {
-    case json::value_t::object:
-      return "an object";
-    case json::value_t::array:
-      return "an array";
-    case json::value_t::string:
-      return quote(value.get_ref<const std::string&>());
-    default:
-      return value.dump();
+    case json::value_t::object: return "an object";
+    case json::value_t::array: return "an array";
+    case json::value_t::string: return quote(value.get_ref<const std::string&>());
+    default: return value.dump();
   }
 }
 
@@ -200,6 +196,18 @@ void read_special_tokens(const Fields& fields, const json& object, Config& confi
   std::erase_if(config.eos_token_id, is_outside);
 }
 
+// The key that `gpt2 quantize` adds.
+void read_packed(const Fields& fields, WeightType& packed) {
+  const json* const own = fields.find("gpt2_cpp");
+  if (own == nullptr) return;
+  const json dtype = own->is_object() ? own->value("dtype", json()) : json();
+  if (dtype != "int8" && dtype != "int4") {
+    fields.fail(ErrorCode::unsupported,
+                "gpt2_cpp.dtype is " + shown(dtype) + "; implemented are 'int8' and 'int4'");
+  }
+  packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
+}
+
 // What keeps the numbers from making a model; empty where nothing does.
 std::string problem_of(const Config& config) {
   const std::tuple<const char*, std::size_t, std::size_t> sizes[] = {
@@ -259,6 +267,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
   fields.read_bool("reorder_and_upcast_attn", config.reorder_and_upcast_attn);
   fields.read_bool("tie_word_embeddings", config.tie_word_embeddings);
   read_special_tokens(fields, object, config);
+  read_packed(fields, config.packed);
 
   if (const std::string problem = problem_of(config); !problem.empty()) {
     fields.fail(ErrorCode::invalid_file, problem);

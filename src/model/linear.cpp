@@ -66,6 +66,11 @@ std::size_t Weight::bytes() const noexcept {
   }
 }
 
+Shape Weight::packed_shape() const {
+  return {ceil_div(n, kPanel), ceil_div(k, kBlock),
+          format == WeightFormat::int8 ? kInt8BlockBytes : kInt4BlockBytes};
+}
+
 Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
   Weight part = *this;
   part.n = begin;  // what lies before them

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "gpt2/tensor.h"
 #include "kernels/kernels.h"
 #include "model/workspace.h"
 #include "tensor/matrix.h"
@@ -27,6 +28,9 @@ struct Weight {
   std::size_t n = 0;  ///< output features
 
   [[nodiscard]] std::size_t bytes() const noexcept;
+
+  /// [panels, blocks, bytes of a block], for packed formats.
+  [[nodiscard]] Shape packed_shape() const;
 
   /// Columns begin ... end of an nk or packed weight as a weight of its own; begin is a multiple of
   /// kPanel.

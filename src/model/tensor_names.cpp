@@ -50,7 +50,7 @@ TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_
   }
 }
 
-const TensorView* TensorNames::take(const std::string& name, const Shape& shape) {
+const TensorView* TensorNames::take(const std::string& name, const Shape& shape, Kind kind) {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     problems_.push_back(name + " " + shape.to_string() + " is missing");
@@ -64,9 +64,12 @@ const TensorView* TensorNames::take(const std::string& name, const Shape& shape)
                         ", the config asks for " + shape.to_string());
     return nullptr;
   }
-  if (view.dtype != DType::f32 && view.dtype != DType::f16 && view.dtype != DType::bf16) {
+  const bool is_float =
+      view.dtype == DType::f32 || view.dtype == DType::f16 || view.dtype == DType::bf16;
+  if (kind == Kind::floats ? !is_float : view.dtype != DType::u8) {
     problems_.push_back(entry.stored_name + " is " + std::string(name_of(view.dtype)) +
-                        ", weights must be F32, F16 or BF16");
+                        (kind == Kind::floats ? ", weights must be F32, F16 or BF16"
+                                              : ", packed weights must be U8"));
     return nullptr;
   }
   return &view;

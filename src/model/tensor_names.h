@@ -16,8 +16,10 @@ class TensorNames {
   /// Throws Error(invalid_file) where two tensors have the same present name.
   TensorNames(const TensorTable& tensors, std::string where);
 
-  /// The tensor, if it is there and has this shape and a type weights can have; else nullptr, noted.
-  const TensorView* take(const std::string& name, const Shape& shape);
+  enum class Kind { floats, packed };
+
+  /// The tensor, if it is there and has this shape and a type of this kind; else nullptr, noted.
+  const TensorView* take(const std::string& name, const Shape& shape, Kind kind = Kind::floats);
 
   [[nodiscard]] bool contains(std::string_view name) const { return tensors_.contains(name); }
 

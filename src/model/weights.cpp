@@ -50,13 +50,15 @@ class Binder {
 
   // A part with a problem stays empty, and finish() reports all of them.
   Transformer bind() {
-    const Embedding embedding{table("wte.weight", config_.vocab_size),
-                              table("wpe.weight", config_.n_positions)};
+    const std::size_t n_embd = config_.n_embd;
+    constexpr auto kRows = Weight::Layout::nk;  // a row for each output feature
+    const Embedding embedding{matrix("wte.weight", n_embd, config_.vocab_size, kRows),
+                              positions()};
     Weight lm_head = embedding.wte;
     if (config_.tie_word_embeddings) {
       names_.ignore("lm_head.weight");
     } else {
-      lm_head = table("lm_head.weight", config_.vocab_size);
+      lm_head = matrix("lm_head.weight", n_embd, config_.vocab_size, kRows);
     }
     std::vector<Block> blocks;
     for (std::size_t layer = 0; layer < config_.n_layer && !names_.hopeless(); ++layer) {
@@ -93,7 +95,10 @@ class Binder {
   }
 
   // Models trained without biases leave them out of every layer.
-  bool has_biases() const { return !linear_layout_ || names_.contains("ln_f.bias"); }
+  bool has_biases() const {
+    const bool optional = linear_layout_ || config_.packed != WeightType::stored;
+    return !optional || names_.contains("ln_f.bias");
+  }
 
   LayerNorm layer_norm(const std::string& name) {
     const std::size_t n = config_.n_embd;
@@ -108,18 +113,39 @@ class Binder {
     return norm;
   }
 
-  // A matrix whose rows are the n output features.
-  Weight table(const std::string& name, std::size_t n) {
-    const TensorView* view = take(name, Shape{n, config_.n_embd});
+  // A (k, n) matrix as the file has it, or packed where the config says so.
+  Weight matrix(const std::string& name, std::size_t k, std::size_t n, Weight::Layout layout) {
+    Weight weight{nullptr, packed_format(), layout, k, n};
+    const Shape shape = layout == Weight::Layout::kn ? Shape{k, n} : Shape{n, k};
+    if (config_.packed != WeightType::stored) {
+      const TensorView* view = names_.take(name, weight.packed_shape(), TensorNames::Kind::packed);
+      if (view == nullptr) return {};
+      weight.data = view->data;
+      parameters_ += shape.element_count();
+    } else {
+      const TensorView* view = take(name, shape);
+      if (view == nullptr) return {};
+      weight.data = view->data;
+      weight.format = format_of(view->dtype);
+    }
+    return weight;
+  }
+
+  WeightFormat packed_format() const {
+    return config_.packed == WeightType::int4 ? WeightFormat::int4 : WeightFormat::int8;
+  }
+
+  // Never packed: a forward pass reads one row of it for each token.
+  Weight positions() {
+    const TensorView* view = take("wpe.weight", Shape{config_.n_positions, config_.n_embd});
     if (view == nullptr) return {};
-    return {view->data, format_of(view->dtype), Weight::Layout::nk, config_.n_embd, n};
+    return {view->data, format_of(view->dtype), Weight::Layout::nk, config_.n_embd,
+            config_.n_positions};
   }
 
   Linear linear(const std::string& name, std::size_t k, std::size_t n) {
-    Linear linear;
     const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
-    const TensorView* view = take(name + ".weight", linear_layout_ ? Shape{n, k} : Shape{k, n});
-    if (view != nullptr) linear.weight = {view->data, format_of(view->dtype), layout, k, n};
+    Linear linear{.weight = matrix(name + ".weight", k, n, layout), .bias = {}};
     if (has_biases()) linear.bias = floats(name + ".bias", n);
     return linear;
   }

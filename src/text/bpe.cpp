@@ -11,10 +11,9 @@ namespace {
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::uint64_t kEmpty = std::numeric_limits<std::uint64_t>::max();
-constexpr int kRankBits = 20;
 
 constexpr std::uint64_t pair_of(TokenId left, TokenId right) noexcept {
-  return static_cast<std::uint64_t>(left) << 20 | static_cast<std::uint64_t>(right);
+  return static_cast<std::uint64_t>(left) << MergeTable::kBits | static_cast<std::uint64_t>(right);
 }
 
 // What the queue sorts by: the lowest rank first, of equal ranks the leftmost.
@@ -32,20 +31,20 @@ MergeTable::MergeTable(std::size_t capacity)
 
 void MergeTable::push_back(TokenId left, TokenId right, TokenId merged) {
   const std::uint64_t pair = pair_of(left, right);
-  slots_[slot_of(pair)] = pair << kRankBits | merged_.size();
+  slots_[slot_of(pair)] = pair << kBits | merged_.size();
   merged_.push_back(merged);
 }
 
 MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept {
   const std::uint64_t slot = slots_[slot_of(pair_of(left, right))];
-  return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kRankBits) - 1));
+  return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kBits) - 1));
 }
 
 // Fibonacci hashing (Knuth, volume 3, section 6.4): the upper bits of the product are well mixed.
 std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = static_cast<std::size_t>((pair * 0x9e3779b97f4a7c15u) >> shift_);
-  while (slots_[i] >> kRankBits != pair && slots_[i] != kEmpty) i = (i + 1) & mask;
+  while (slots_[i] >> kBits != pair && slots_[i] != kEmpty) i = (i + 1) & mask;
   return i;
 }
 

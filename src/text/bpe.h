@@ -21,8 +21,9 @@ class MergeTable {
   static constexpr Rank kNever = std::numeric_limits<Rank>::max();
 
   /// A rank and the two ids of its pair share one word of the table.
-  static constexpr std::size_t kMaxMerges = std::size_t{1} << 20;
-  static_assert(Vocabulary::kMaxTokens <= 1 << 20);
+  static constexpr int kBits = 20;
+  static constexpr std::size_t kMaxMerges = std::size_t{1} << kBits;
+  static_assert(Vocabulary::kMaxTokens <= 1 << kBits);
 
   /// Room for `capacity` pairs, which is at most kMaxMerges, and for no more.
   explicit MergeTable(std::size_t capacity);
@@ -41,7 +42,7 @@ class MergeTable {
   [[nodiscard]] std::size_t slot_of(std::uint64_t pair) const noexcept;
 
   int shift_;
-  std::vector<std::uint64_t> slots_;  // pair << 20 | rank; 2^(64 - shift_), at most half full
+  std::vector<std::uint64_t> slots_;  // left, right, rank; 2^(64 - shift_), at most half full
   std::vector<TokenId> merged_;       // by rank
 };
 
@@ -55,8 +56,7 @@ class Bpe {
   };
 
   /// Working memory, to be used again from word to word.
-  class Scratch {
-    friend class Bpe;
+  struct Scratch {
     struct Symbol {
       TokenId id;
       std::uint32_t previous;

@@ -28,14 +28,11 @@ CharClass class_of(char32_t code_point) noexcept {
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-      return CharClass::letter;
+    case UTF8PROC_CATEGORY_LO: return CharClass::letter;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-      return CharClass::number;
-    default:
-      return CharClass::other;
+    case UTF8PROC_CATEGORY_NO: return CharClass::number;
+    default: return CharClass::other;
   }
 }
 
@@ -46,8 +43,7 @@ bool is_word_char(char32_t code_point) noexcept {
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_PC:
-      return true;
+    case UTF8PROC_CATEGORY_PC: return true;
     default:
       return class_of(code_point) == CharClass::letter || is_enclosed_letter(code_point) ||
              code_point == 0x200c || code_point == 0x200d;

@@ -49,7 +49,9 @@ MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
       fail("merge " + std::to_string(rank + 1) + ", " + quote(left) + " with " + quote(right) +
            ": expected only tokens of the vocabulary, found " + quote(token));
     };
-    table.push_back(id_of(left), id_of(right), id_of(both));
+    const TokenId left_id = id_of(left);
+    const TokenId right_id = id_of(right);
+    table.push_back(left_id, right_id, id_of(both));
   }
   return table;
 }

@@ -28,6 +28,8 @@ class MergeList {
   /// Error(invalid_file).
   void add_lines(std::string_view text);
 
+  [[nodiscard]] std::size_t size() const noexcept { return pairs_.size(); }
+
   /// Throws Error(invalid_file) where the vocabulary lacks a token that is merged or results.
   [[nodiscard]] MergeTable resolve(const Vocabulary& vocabulary) const;
 

@@ -87,26 +87,23 @@ void declare_list(const SideFiles::File& file, const char* key, TokenizerParts& 
   }
 }
 
-// The token that the files call by `key`: tokenizer_config.json has the last word.
-std::optional<AddedToken> named_token(const SideFiles& files, const char* key) {
-  for (const SideFiles::File* file : {&files.config, &files.special_tokens_map}) {
-    const json* value = JsonFields(file->root, file->where).find(key);
-    if (value) return special_token(*value, file->where + ": " + key);
-  }
-  return std::nullopt;
-}
-
+// The id of what the files call by that name: tokenizer_config.json has the last word.
 std::optional<TokenId> declare_named(const SideFiles& files, std::size_t name,
                                      TokenizerParts& parts) {
-  std::optional<AddedToken> token = named_token(files, kNames[name]);
-  if (!token && name < kDefaulted && parts.vocabulary.find(kEndOfText)) {
+  AddedToken token;
+  std::string where = files.config.where;
+  for (const SideFiles::File* file : {&files.special_tokens_map, &files.config}) {
+    const json* value = JsonFields(file->root, file->where).find(kNames[name]);
+    if (!value) continue;
+    where = file->where + ": " + kNames[name];
+    token = special_token(*value, where);
+  }
+  if (token.content.empty() && name < kDefaulted && parts.vocabulary.find(kEndOfText)) {
     token = {.content = kEndOfText, .special = true};
   }
-  if (!token || token->content.empty()) return std::nullopt;
-  const std::string content = token->content;
-  parts.added.declare(std::move(*token), IfKnown::keep, parts.vocabulary,
-                      files.config.where + ": " + kNames[name]);
-  return parts.added.find(content)->id;
+  if (token.content.empty()) return std::nullopt;
+  parts.added.declare(token, IfKnown::keep, parts.vocabulary, where);
+  return parts.added.find(token.content)->id;
 }
 
 void add_bos(std::optional<TokenId> bos, const JsonFields& config, TokenizerParts& parts) {

@@ -38,7 +38,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
     if (piece.token) {
       ids.push_back(piece.token->id);
     } else if (impl.prefix_space == PrefixSpace::before_pieces && !piece.text.starts_with(' ')) {
-      spaced = " ";
+      spaced.assign(1, ' ');
       spaced += piece.text;
       encode_text(impl, spaced, scratch, ids);
     } else {
@@ -49,9 +49,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   return ids;
 }
 
-std::string_view Tokenizer::bytes(TokenId id) const noexcept {
-  return impl_->vocabulary.bytes(id);
-}
+std::string_view Tokenizer::bytes(TokenId id) const noexcept { return impl_->vocabulary.bytes(id); }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   std::string text;
@@ -59,25 +57,17 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   return text;
 }
 
-bool Tokenizer::is_special(TokenId id) const noexcept {
-  return impl_->added.is_special(id);
-}
+bool Tokenizer::is_special(TokenId id) const noexcept { return impl_->added.is_special(id); }
 
 std::optional<TokenId> Tokenizer::find(std::string_view content) const {
   const auto added = impl_->vocabulary.find_literal(content);
   return added ? added : impl_->vocabulary.find_bytes(content);
 }
 
-std::optional<TokenId> Tokenizer::end_of_text() const noexcept {
-  return impl_->end_of_text;
-}
+std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->end_of_text; }
 
-std::size_t Tokenizer::size() const noexcept {
-  return impl_->vocabulary.size();
-}
+std::size_t Tokenizer::size() const noexcept { return impl_->vocabulary.size(); }
 
-const std::string& Tokenizer::description() const noexcept {
-  return impl_->description;
-}
+const std::string& Tokenizer::description() const noexcept { return impl_->description; }
 
 }  // namespace gpt2

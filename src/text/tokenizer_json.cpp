@@ -115,8 +115,10 @@ void read_template(const JsonFields& processor, TokenizerParts& parts) {
       auto& ids = texts == 0 ? parts.before : parts.after;
       const std::vector<TokenId> more = special_ids(processor, *token);
       ids.insert(ids.end(), more.begin(), more.end());
-    } else {
+    } else if (piece.find("Sequence")) {
       ++texts;
+    } else {
+      processor.refuse("single", "a list of SpecialToken and Sequence");
     }
   }
   if (texts != 1) processor.refuse("single", "a list with one Sequence", ErrorCode::unsupported);
@@ -145,10 +147,10 @@ void read_tokenizer_json(std::string_view text, const std::string& where, Tokeni
     if (step.type != "ByteLevel") refuse(step, "'ByteLevel'");
   }
   for (const Step& step : steps_of(root, "post_processor", "processors")) {
-    if (step.type == "TemplateProcessing") {
+    if (step.type == "TemplateProcessing" && parts.before.empty() && parts.after.empty()) {
       read_template(step.fields, parts);
     } else if (step.type != "ByteLevel") {  // which only changes offsets
-      refuse(step, "'ByteLevel' or 'TemplateProcessing'");
+      refuse(step, "'ByteLevel', or 'TemplateProcessing' once");
     }
   }
   parts.merges = merges.resolve(parts.vocabulary);

@@ -23,7 +23,8 @@ class Vocabulary {
 
   enum class Inserted : std::uint8_t { yes, repeated_token, repeated_id };
 
-  /// `id` in [0, kMaxTokens). Nothing changes unless the answer is yes.
+  /// `id` in [0, kMaxTokens); all tokens together are shorter than 4 GiB. Nothing changes unless
+  /// the answer is yes.
   Inserted insert(std::string_view spelled, TokenId id);
   Inserted insert_literal(std::string_view content, TokenId id);
 
@@ -43,20 +44,20 @@ class Vocabulary {
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
 
  private:
+  enum class Kind : std::uint8_t { none, spelled, literal };
   struct Token {
-    std::size_t begin = 0;  // in text_
+    std::uint32_t begin = 0;  // in text_
     std::uint32_t length = 0;
-    bool is_literal = false;
-    bool exists = false;
+    Kind kind = Kind::none;
   };
   struct Slot {
     std::uint32_t hash = 0;
     TokenId id = -1;
   };
 
-  Inserted insert_last(std::size_t begin, bool is_literal, TokenId id);
-  [[nodiscard]] std::optional<TokenId> find(std::string_view bytes, bool is_literal) const noexcept;
-  [[nodiscard]] std::size_t slot_of(std::string_view bytes, bool is_literal,
+  Inserted insert_last(std::size_t begin, Kind kind, TokenId id);
+  [[nodiscard]] std::optional<TokenId> find(std::string_view bytes, Kind kind) const noexcept;
+  [[nodiscard]] std::size_t slot_of(std::string_view bytes, Kind kind,
                                     std::uint32_t hash) const noexcept;
   void grow();
 

@@ -26,19 +26,25 @@ VocabularyReader::VocabularyReader(File file, std::string_view where, Vocabulary
     : tree(where), file_(file), where_(where), vocabulary_(vocabulary), merges_(merges) {}
 
 void VocabularyReader::begin(json::value_t kind) {
-  const bool in_model = file_ == File::tokenizer_json && depth_ == 2 && outer_key_ == "model" &&
-                        inside_ == Inside::tree;
+  switch (inside_) {
+    case Inside::tree: return begin_in_tree(kind);
+    case Inside::vocabulary: return add_token(json(kind));
+    case Inside::merges:
+      if (kind == json::value_t::object) refuse_merge("an object");
+      pair_.clear();
+      inside_ = Inside::merge;
+      return;
+    case Inside::merge: refuse_merge("another list");
+  }
+}
+
+void VocabularyReader::begin_in_tree(json::value_t kind) {
   const bool is_object = kind == json::value_t::object;
-  if (inside_ == Inside::vocabulary) fail("the id of " + quote(key_) + " is no number");
-  if (inside_ == Inside::merge || (inside_ == Inside::merges && is_object)) add_merge(json(kind));
-  if (inside_ == Inside::merges) {
-    inside_ = Inside::merge;
-    parts_ = 0;
-  } else if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
+  const bool in_model = file_ == File::tokenizer_json && depth_ == 2 && outer_key_ == "model";
+  if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
     if (!is_object) {
-      throw Error(ErrorCode::unsupported, std::string(where_) +
-                                              ": the vocabulary is a list, as in " +
-                                              "a Unigram model, expected an object, as in BPE");
+      throw Error(ErrorCode::unsupported, std::string(where_) + ": the vocabulary is a list, as " +
+                                              "in a Unigram model, expected an object, as in BPE");
     }
     inside_ = Inside::vocabulary;
     has_vocabulary = true;
@@ -59,29 +65,28 @@ void VocabularyReader::key(std::string& name) {
 }
 
 void VocabularyReader::scalar(json value) {
+  auto* const text = value.get_ptr<std::string*>();
   switch (inside_) {
-    case Inside::tree:
-      return tree.scalar(std::move(value));
-    case Inside::vocabulary:
-      return add_token(value);
+    case Inside::tree: return tree.scalar(std::move(value));
+    case Inside::vocabulary: return add_token(value);
     case Inside::merges:
+      if (!text || !merges_.add(*text)) refuse_merge(show(value));
+      return;
     case Inside::merge:
-      return add_merge(value);
+      if (!text || pair_.size() == 2) refuse_merge("another list");
+      pair_.push_back(std::move(*text));
   }
 }
 
 void VocabularyReader::end() {
   switch (inside_) {
-    case Inside::tree:
-      --depth_;
-      return tree.end();
+    case Inside::tree: --depth_; return tree.end();
     case Inside::merge:
-      if (parts_ != 2) add_merge(nullptr);
+      if (pair_.size() != 2 || !merges_.add(pair_[0], pair_[1])) refuse_merge("another list");
       inside_ = Inside::merges;
       return;
     case Inside::vocabulary:
-    case Inside::merges:
-      inside_ = Inside::tree;
+    case Inside::merges: inside_ = Inside::tree;
   }
 }
 
@@ -89,8 +94,7 @@ void VocabularyReader::add_token(const json& value) {
   const std::optional<TokenId> id = token_id_in(value);
   if (!id) fail("the id of " + quote(key_) + " is " + show(value) + ", expected " + expected_id());
   switch (vocabulary_.insert(key_, *id)) {
-    case Vocabulary::Inserted::yes:
-      return;
+    case Vocabulary::Inserted::yes: return;
     case Vocabulary::Inserted::repeated_token:
       fail("the token " + quote(key_) + " appears twice in the vocabulary");
     case Vocabulary::Inserted::repeated_id:
@@ -99,25 +103,9 @@ void VocabularyReader::add_token(const json& value) {
   }
 }
 
-// A merge is "left right" or ["left", "right"].
-void VocabularyReader::add_merge(const json& value) {
-  const auto* const text = value.get_ptr<const std::string*>();
-  const bool is_pair = inside_ == Inside::merge;
-  bool is_valid = text != nullptr;
-  if (is_valid && is_pair && ++parts_ == 1) {
-    left_ = *text;
-    return;
-  }
-  if (is_valid && is_pair) {
-    is_valid = parts_ == 2 && merges_.add(left_, *text);
-  } else if (is_valid) {
-    is_valid = merges_.add(*text);
-  }
-  if (!is_valid) {
-    fail("model.merges[" + std::to_string(merge_) + "]: expected \"left right\" or [\"left\", " +
-         "\"right\"], found " + (is_pair ? "another list" : show(value)));
-  }
-  ++merge_;
+void VocabularyReader::refuse_merge(const std::string& found) const {
+  fail("model.merges[" + std::to_string(merges_.size()) + "]: expected two tokens in the byte " +
+       "alphabet, \"left right\" or [\"left\", \"right\"], found " + found);
 }
 
 void VocabularyReader::fail(const std::string& message) const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "text/merges.h"
@@ -36,8 +37,9 @@ class VocabularyReader final : public JsonHandler {
  private:
   enum class Inside : std::uint8_t { tree, vocabulary, merges, merge };
 
+  void begin_in_tree(nlohmann::json::value_t kind);
   void add_token(const nlohmann::json& id);
-  void add_merge(const nlohmann::json& merge);
+  [[noreturn]] void refuse_merge(const std::string& found) const;
   [[noreturn]] void fail(const std::string& message) const;
 
   File file_;
@@ -45,12 +47,10 @@ class VocabularyReader final : public JsonHandler {
   Vocabulary& vocabulary_;
   MergeList& merges_;
   Inside inside_ = Inside::tree;
-  std::size_t depth_ = 0;  // of the tree
-  std::string outer_key_;  // the root's member that is being read
-  std::string key_;        // the last key
-  std::size_t merge_ = 0;  // the number of the merge that is being read
-  std::string left_;       // of a merge written as a pair
-  std::size_t parts_ = 0;
+  std::size_t depth_ = 0;          // of the tree
+  std::string outer_key_;          // the root's member that is being read
+  std::string key_;                // the last key
+  std::vector<std::string> pair_;  // the parts so far of a merge that is written as a list
 };
 
 /// An id, or nothing where the value is no whole number from 0 to Vocabulary::kMaxTokens - 1.

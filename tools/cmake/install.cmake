@@ -5,6 +5,7 @@ set(gpt2_bundled_model gpt2-stories)
 file(RELATIVE_PATH gpt2_bin_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
 file(RELATIVE_PATH gpt2_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH gpt2_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" gpt2_pc_to_prefix "${gpt2_pc_to_prefix}")
 
 if(GPT2_BUILD_CLI)
   target_compile_definitions(gpt2_cli PRIVATE GPT2_VERSION="${PROJECT_VERSION}"

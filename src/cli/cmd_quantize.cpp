@@ -1,0 +1,57 @@
+#include <cstdio>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/find_model.h"
+#include "cli/quantization_cost.h"
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+#include "gpt2/tokenizer.h"
+#include "model/save_packed.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kExamples =
+    R"(Writes OUT, a directory that loads without work, and prints what the step costs.
+
+Examples:
+  gpt2 quantize openai-community/gpt2 models/gpt2-int8
+  gpt2 quantize models/gpt2 models/gpt2-int4 --dtype int4 --text novel.txt)";
+
+}  // namespace
+
+int quantize(Arguments arguments) {
+  std::string name;
+  std::string out;
+  std::string text_file;
+  WeightType dtype = WeightType::int8;
+  CLI::App app("Packs a model's weights into 8 or 4 bits", "gpt2 quantize");
+  app.footer(kExamples);
+  app.add_option("MODEL", name, "A directory or a name")->required()->option_text(" ");
+  app.add_option("OUT", out, "The directory to write; must not exist")->required()->option_text(" ");
+  add_dtype_option(app, dtype);
+  app.add_option("--text", text_file, "What to measure perplexity on (default: a short story)")
+      ->option_text("FILE");
+  if (!parse(app, std::move(arguments))) return 0;
+  if (dtype != WeightType::int8 && dtype != WeightType::int4) {
+    throw UsageError("--dtype: expected int8 or int4");
+  }
+  if (std::filesystem::exists(out)) {
+    throw Error(ErrorCode::invalid_argument, out + ": exists already; choose another name");
+  }
+  const std::string text = text_file.empty() ? "" : read_file(text_file, std::size_t{256} << 20);
+
+  const ModelPath path = find_model(name);
+  Progress progress("quantising " + path.directory.string());
+  const Model before = Model::load(path.weights);
+  const Model after = Model::load(path.weights, {.dtype = dtype});
+  save_packed(after, path.directory, out);
+  const std::string cost = quantization_cost(before, after, path.directory, text);
+  progress.done();
+  write_stdout(out + "\n" + cost);
+  return 0;
+}
+
+}  // namespace gpt2::cli

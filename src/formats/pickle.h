@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "formats/pickle_names.h"
+
+namespace gpt2 {
+
+/// What a pickle of torch.save describes, as data: a graph of values that names constructors and
+/// never calls one. Only what a state_dict is made of is known (the opcodes and names that
+/// torch.load accepts under weights_only=True); anything else is refused by name.
+class Pickle {
+ public:
+  using Ref = std::uint32_t;  ///< a value of this pickle
+
+  enum class Kind : std::uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    text,
+    tuple,
+    list,
+    dict,
+    tensor,
+    storage,
+    name,
+  };
+
+  struct Value {
+    Kind kind = Kind::none;
+    const PickleName* name = nullptr;  ///< name
+    std::int64_t integer = 0;          ///< boolean, integer
+    std::string_view text = {};        ///< text: valid UTF-8, in the pickle's bytes
+    /// tuple, list. dict: key, value, key, value ... tensor: the arguments of _rebuild_tensor_v2.
+    /// storage: ('storage', type, key, location, element count, ...).
+    std::vector<Ref> items = {};
+  };
+
+  static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes; bounds the number of values too
+  static constexpr std::size_t kMaxStack = 100'000;
+  static constexpr std::size_t kMaxMemo = 1'000'000;
+  static constexpr std::size_t kMaxText = 1 << 20;  ///< bytes of one string
+
+  /// Reads the pickle that begins at byte `begin` of `bytes`. `where` begins every message, which
+  /// also gives the position in `bytes`. Throws Error: unsupported for what is refused by name,
+  /// invalid_file for what is no pickle.
+  Pickle(std::span<const std::byte> bytes, std::size_t begin, std::string_view where);
+
+  [[nodiscard]] const Value& operator[](Ref ref) const { return values_[ref]; }
+  [[nodiscard]] const Value& root() const { return values_[root_]; }
+  [[nodiscard]] const std::deque<Value>& values() const noexcept { return values_; }
+
+  /// The position after the pickle.
+  [[nodiscard]] std::size_t end() const noexcept { return end_; }
+
+  /// The value under a key of a dict, or nullptr.
+  [[nodiscard]] const Value* find(const Value& dict, std::string_view key) const;
+
+ private:
+  std::deque<Value> values_;
+  Ref root_ = 0;
+  std::size_t end_ = 0;
+};
+
+/// "a dict", for messages.
+[[nodiscard]] std::string_view name_of(Pickle::Kind kind) noexcept;
+
+}  // namespace gpt2

@@ -1,0 +1,247 @@
+#include "formats/pytorch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/little_endian.h"
+#include "base/quote.h"
+#include "formats/pickle.h"
+#include "formats/state_dict.h"
+#include "formats/zip.h"
+#include "gpt2/error.h"
+
+namespace gpt2 {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::string_view kZipMagic = "PK\x03\x04";
+// The pickle of 0x1950a86a20f9469cfc6c.
+constexpr std::string_view kLegacyMagic =
+    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e";
+constexpr std::int64_t kLegacyProtocol = 1001;
+constexpr std::string_view kTarMagic = "ustar";
+constexpr std::size_t kTarMagicAt = 257;
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+[[noreturn]] void fail(std::string_view where, const std::string& message) {
+  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
+}
+
+[[noreturn]] void refuse(std::string_view where, const std::string& message) {
+  throw Error(ErrorCode::unsupported, std::string(where) + ": " + message);
+}
+
+// -- From a storage to a tensor
+// --------------------------------------------------------------------
+
+bool is_contiguous(const StoredTensor& tensor) {
+  std::size_t expected = 1;
+  for (std::size_t i = tensor.strides.size(); i-- > 0;) {
+    if (tensor.shape[i] == 0) return true;
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
+    expected *= tensor.shape[i];
+  }
+  return true;
+}
+
+// The elements in the order of their indices, the last index fastest.
+std::vector<std::byte> gather(const StoredTensor& tensor, Bytes storage, std::size_t bytes) {
+  const std::size_t element = bits_of(tensor.storage.dtype) / 8;
+  std::vector<std::byte> copy(bytes);
+  std::vector<std::size_t> index(tensor.strides.size());
+  std::size_t source = tensor.offset;
+  for (std::size_t at = 0; at < bytes; at += element) {
+    std::memcpy(&copy[at], &storage[source * element], element);
+    for (std::size_t i = index.size(); i-- > 0;) {
+      source += tensor.strides[i];
+      if (++index[i] < tensor.shape[i]) break;
+      source -= tensor.strides[i] * tensor.shape[i];
+      index[i] = 0;
+    }
+  }
+  return copy;
+}
+
+class TableBuilder {
+ public:
+  TableBuilder(PyTorchFile& result, std::size_t file_size, std::string_view where)
+      : result_(result), room_for_copies_(file_size), where_(where) {}
+
+  void add(const StoredTensor& tensor, Bytes storage) {
+    const std::string what = "tensor " + quote(tensor.name);
+    const std::size_t element = bits_of(tensor.storage.dtype) / 8;
+    const auto elements = checked_product(tensor.shape.sizes());
+    const auto bytes = elements ? checked_multiply(*elements, element) : std::nullopt;
+    if (!bytes) fail(where_, what + " of shape " + tensor.shape.to_string() + " is too large");
+    TensorView view{tensor.storage.dtype, tensor.shape, storage.data(), *bytes};
+    if (*bytes != 0 && is_contiguous(tensor)) {
+      view.data = storage.subspan(tensor.offset * element, *bytes).data();
+    } else if (*bytes != 0) {
+      if (*bytes > room_for_copies_) {
+        fail(where_, what + " of shape " + tensor.shape.to_string() +
+                         " repeats elements; expected no more bytes than the file has");
+      }
+      room_for_copies_ -= *bytes;
+      view.data = result_.copies.emplace_back(gather(tensor, storage, *bytes)).data();
+    }
+    if (!result_.tensors.emplace(tensor.name, std::move(view)).second) {
+      fail(where_, what + " appears twice");
+    }
+  }
+
+ private:
+  PyTorchFile& result_;
+  std::size_t room_for_copies_;
+  std::string_view where_;
+};
+
+// -- The zip form
+// ----------------------------------------------------------------------------------
+
+// The directory that torch.save put everything in, with its slash.
+std::string top_of(const ZipReader& zip, std::string_view where) {
+  constexpr std::string_view kPickle = "/data.pkl";
+  for (const auto& [name, entry] : zip.files()) {
+    if (name.ends_with(kPickle) && name.find('/') == name.size() - kPickle.size()) {
+      return std::string(name.substr(0, name.size() - kPickle.size() + 1));
+    }
+  }
+  fail(where, "a zip archive without a data.pkl; expected one that torch.save wrote");
+}
+
+StateDict read_zip(Bytes file, std::string_view where, TableBuilder& tensors) {
+  const ZipReader zip(file, where);
+  const std::string top = top_of(zip, where);
+  if (zip.files().contains(top + "constants.pkl")) {
+    refuse(where, "a TorchScript program; save the model's state_dict() instead");
+  }
+  if (zip.files().contains(top + "byteorder")) {
+    const std::string_view order = text_of(zip.content(top + "byteorder"));
+    if (order != "little") refuse(where, "byte order " + quote(order) + "; expected 'little'");
+  }
+  const Pickle pickle(zip.verified_content(top + "data.pkl"), 0, where);
+  StateDict state = read_state_dict(pickle, where);
+  for (const StoredTensor& tensor : state.tensors) {
+    const Bytes storage = zip.content(top + "data/" + std::string(tensor.storage.key));
+    if (storage.size() != tensor.storage.bytes) {
+      fail(where, "tensor " + quote(tensor.name) + ": its storage has " +
+                      std::to_string(storage.size()) + " bytes; expected " +
+                      std::to_string(tensor.storage.bytes));
+    }
+    tensors.add(tensor, storage);
+  }
+  return state;
+}
+
+// -- The form before PyTorch 1.6
+// -------------------------------------------------------------------
+
+using Storages = std::map<std::string_view, Bytes>;
+
+// All storages that the pickle refers to; the tensors of the state_dict need not use each.
+std::map<std::string_view, StorageInfo> infos_of(const Pickle& object, std::string_view where) {
+  std::map<std::string_view, StorageInfo> infos;
+  for (const Pickle::Value& value : object.values()) {
+    if (value.kind != Pickle::Kind::storage) continue;
+    const StorageInfo info = storage_info(object, value, where);
+    const StorageInfo& first = infos.emplace(info.key, info).first->second;
+    if (first.bytes != info.bytes) fail(where, "storage " + quote(info.key) + " has two sizes");
+  }
+  return infos;
+}
+
+[[noreturn]] void fail_cut_short(const StateDict& state, std::string_view key, std::size_t missing,
+                                 Bytes file, std::string_view where) {
+  const auto user = std::find_if(state.tensors.begin(), state.tensors.end(),
+                                 [&](const StoredTensor& t) { return t.storage.key == key; });
+  const std::string what =
+      user == state.tensors.end() ? "storage " + quote(key) : "tensor " + quote(user->name);
+  fail(where, "the file ends inside " + what + ", at byte " + std::to_string(file.size()) + "; " +
+                  std::to_string(missing) + " more bytes of it were expected: download it again");
+}
+
+// After the list of keys, for each of them: how many elements, and the elements.
+Storages find_storages(Bytes file, const Pickle& object, const Pickle& keys, const StateDict& state,
+                       std::string_view where) {
+  if (keys.root().kind != Pickle::Kind::list) fail(where, "no list of storages after the pickles");
+  const auto infos = infos_of(object, where);
+  Storages storages;
+  Bytes rest = file.subspan(keys.end());
+  for (const Pickle::Ref ref : keys.root().items) {
+    const std::string_view key = keys[ref].text;
+    const auto info = infos.find(key);
+    if (info == infos.end()) fail(where, "nothing refers to storage " + quote(key));
+    const std::size_t bytes = info->second.bytes;
+    if (rest.size() < 8 || rest.size() - 8 < bytes) {
+      const std::size_t have = rest.size() < 8 ? 0 : rest.size() - 8;
+      fail_cut_short(state, key, bytes - have, file, where);
+    }
+    const auto elements = load_little_endian<std::uint64_t>(rest.data());
+    if (elements != info->second.elements) {
+      fail(where, "storage " + quote(key) + " has " + std::to_string(elements) +
+                      " elements; expected " + std::to_string(info->second.elements));
+    }
+    storages.emplace(key, rest.subspan(8, bytes));
+    rest = rest.subspan(8 + bytes);
+  }
+  return storages;
+}
+
+StateDict read_legacy(Bytes file, std::string_view where, TableBuilder& tensors) {
+  const Pickle protocol(file, kLegacyMagic.size(), where);
+  if (protocol.root().kind != Pickle::Kind::integer || protocol.root().integer != kLegacyProtocol) {
+    refuse(where, "not torch.save's protocol " + std::to_string(kLegacyProtocol));
+  }
+  const Pickle system(file, protocol.end(), where);
+  const Pickle::Value* const is_little = system.find(system.root(), "little_endian");
+  if (is_little == nullptr || is_little->kind != Pickle::Kind::boolean || !is_little->integer) {
+    refuse(where, "not written by a little-endian machine");
+  }
+  const Pickle object(file, system.end(), where);
+  const Pickle keys(file, object.end(), where);
+  StateDict state = read_state_dict(object, where);
+  const Storages storages = find_storages(file, object, keys, state, where);
+  for (const StoredTensor& tensor : state.tensors) {
+    const auto storage = storages.find(tensor.storage.key);
+    if (storage == storages.end()) {
+      fail(where, "tensor " + quote(tensor.name) + ": its storage is missing");
+    }
+    tensors.add(tensor, storage->second);
+  }
+  return state;
+}
+
+}  // namespace
+
+bool is_pytorch(Bytes file) noexcept {
+  const std::string_view text = text_of(file);
+  if (text.starts_with(kZipMagic) || text.starts_with(kLegacyMagic)) return true;
+  // A tar begins with a name, which as the length of a safetensors header would be enormous.
+  return text.size() > kTarMagicAt && text.substr(kTarMagicAt).starts_with(kTarMagic) &&
+         load_little_endian<std::uint32_t>(&file[4]) != 0;
+}
+
+PyTorchFile parse_pytorch(Bytes file, std::string_view where) {
+  const std::string_view text = text_of(file);
+  const bool is_zip = text.starts_with(kZipMagic);
+  if (!is_zip && !text.starts_with(kLegacyMagic)) {
+    refuse(where, "a tar archive, as torch.save wrote until 2017; save it again");
+  }
+  PyTorchFile result;
+  TableBuilder tensors(result, file.size(), where);
+  StateDict state = is_zip ? read_zip(file, where, tensors) : read_legacy(file, where, tensors);
+  result.is_nanogpt = state.is_nanogpt;
+  result.model_args = std::move(state.model_args);
+  result.format = std::string(state.is_nanogpt ? "nanoGPT, " : "") +
+                  (is_zip ? "PyTorch zip" : "PyTorch pickle (before 1.6)");
+  return result;
+}
+
+}  // namespace gpt2

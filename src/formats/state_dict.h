@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/pickle.h"
+#include "gpt2/dtype.h"
+#include "gpt2/tensor.h"
+
+namespace gpt2 {
+
+/// A run of elements that tensors share, as a pickle refers to it. The key points into the pickle.
+struct StorageInfo {
+  std::string_view key;
+  DType dtype;
+  std::size_t elements;
+  std::size_t bytes;
+};
+
+/// A tensor of a state_dict: element [i, j, ...] is that at offset + i * strides[0] + j *
+/// strides[1]
+/// ... of the storage. All indices of the shape lie inside the storage.
+struct StoredTensor {
+  std::string name;
+  StorageInfo storage;
+  std::size_t offset;
+  Shape shape;
+  std::vector<std::size_t> strides;
+};
+
+struct StateDict {
+  std::vector<StoredTensor> tensors;
+  bool is_nanogpt = false;
+  std::map<std::string, std::int64_t, std::less<>> model_args;  ///< nanoGPT's
+};
+
+/// The tensors that a pickle holds: of its root, a dict, or of the dict in that under "model" or
+/// "state_dict"; what is no tensor is passed over. torch.compile's prefix "_orig_mod." is taken
+/// off. Throws Error(invalid_file) where there is none, or one contradicts itself or its storage.
+[[nodiscard]] StateDict read_state_dict(const Pickle& pickle, std::string_view where);
+
+/// What a value of kind storage says. Throws Error.
+[[nodiscard]] StorageInfo storage_info(const Pickle& pickle, const Pickle::Value& storage,
+                                       std::string_view where);
+
+}  // namespace gpt2

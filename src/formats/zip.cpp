@@ -1,0 +1,187 @@
+#include "formats/zip.h"
+
+#include <array>
+#include <utility>
+
+#include "base/little_endian.h"
+#include "base/quote.h"
+#include "gpt2/error.h"
+
+// The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
+
+namespace gpt2 {
+namespace {
+
+constexpr std::uint32_t kLocalHeader = 0x04034b50;
+constexpr std::uint32_t kCentralHeader = 0x02014b50;
+constexpr std::uint32_t kEnd = 0x06054b50;
+constexpr std::uint32_t kEnd64 = 0x06064b50;
+constexpr std::uint32_t kEnd64Locator = 0x07064b50;
+constexpr std::size_t kLocalHeaderSize = 30;
+constexpr std::size_t kCentralHeaderSize = 46;
+constexpr std::size_t kEndSize = 22;
+constexpr std::size_t kEnd64Size = 56;
+constexpr std::size_t kEnd64LocatorSize = 20;
+constexpr std::size_t kMaxComment = 0xffff;
+constexpr std::uint16_t kZip64Field = 1;
+constexpr std::uint16_t kEncrypted = 1;
+
+using Bytes = std::span<const std::byte>;
+
+std::uint16_t u16(Bytes bytes, std::size_t at) {
+  return load_little_endian<std::uint16_t>(bytes.subspan(at, 2).data());
+}
+std::uint32_t u32(Bytes bytes, std::size_t at) {
+  return load_little_endian<std::uint32_t>(bytes.subspan(at, 4).data());
+}
+std::uint64_t u64(Bytes bytes, std::size_t at) {
+  return load_little_endian<std::uint64_t>(bytes.subspan(at, 8).data());
+}
+
+[[noreturn]] void fail(std::string_view where, const std::string& message) {
+  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
+}
+
+// `size` bytes at `offset`, which the file gives and may lie about.
+Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_view where,
+           const std::string& what) {
+  if (offset > bytes.size() || size > bytes.size() - offset) {
+    fail(where, what + " lies outside the archive: " + std::to_string(size) + " bytes at offset " +
+                    std::to_string(offset) + " of " + std::to_string(bytes.size()));
+  }
+  return bytes.subspan(offset, size);
+}
+
+// The end record is followed by nothing but a comment, whose length it gives.
+std::size_t find_end(Bytes archive, std::string_view where) {
+  for (std::size_t comment = 0; comment <= kMaxComment; ++comment) {
+    if (archive.size() < kEndSize + comment) break;
+    const std::size_t at = archive.size() - kEndSize - comment;
+    if (u32(archive, at) == kEnd && u16(archive, at + 20) == comment) return at;
+  }
+  fail(where, "a zip archive without its end; the file is cut short: download it again");
+}
+
+// Sizes and offset that do not fit 32 bits stand, in this order, in a field of their own.
+void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
+  while (extra.size() >= 4) {
+    const std::size_t size = u16(extra, 2);
+    if (size > extra.size() - 4) return;
+    Bytes field = extra.subspan(4, size);
+    if (u16(extra, 0) == kZip64Field) {
+      for (std::uint64_t* value : {&entry.size, &entry.stored_size, &entry.header}) {
+        if (*value != 0xffffffff || field.size() < 8) continue;
+        *value = u64(field, 0);
+        field = field.subspan(8);
+      }
+      return;
+    }
+    extra = extra.subspan(4 + size);
+  }
+}
+
+constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0u);
+    table[i] = crc;
+  }
+  return table;
+}();
+
+std::uint32_t crc32_of(Bytes bytes) {
+  std::uint32_t crc = 0xffffffff;
+  for (const std::byte byte : bytes) {
+    crc = crc >> 8 ^ kCrcOfByte[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
+  }
+  return ~crc;
+}
+
+}  // namespace
+
+ZipReader::ZipReader(Bytes archive, std::string_view where) : archive_(archive), where_(where) {
+  const std::size_t end = find_end(archive, where);
+  std::uint64_t count = u16(archive, end + 10);
+  std::uint64_t size = u32(archive, end + 12);
+  std::uint64_t offset = u32(archive, end + 16);
+  if (end >= kEnd64LocatorSize && u32(archive, end - kEnd64LocatorSize) == kEnd64Locator) {
+    const std::uint64_t at = u64(archive, end - kEnd64LocatorSize + 8);
+    const Bytes end64 = part(archive, at, kEnd64Size, where, "the zip64 end record");
+    if (u32(end64, 0) != kEnd64) fail(where, "no zip64 end record where its locator says");
+    count = u64(end64, 32);
+    size = u64(end64, 40);
+    offset = u64(end64, 48);
+  }
+  directory_ = part(archive.first(end), offset, size, where, "the central directory");
+  if (count > kMaxFiles) {
+    fail(where, std::to_string(count) + " files; expected at most " + std::to_string(kMaxFiles));
+  }
+  read_directory(count);
+}
+
+void ZipReader::read_directory(std::uint64_t count) {
+  Bytes rest = directory_;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (rest.size() < kCentralHeaderSize || u32(rest, 0) != kCentralHeader) {
+      fail(where_, "the central directory breaks off at file " + std::to_string(i + 1) + " of " +
+                       std::to_string(count));
+    }
+    const std::size_t name_size = u16(rest, 28);
+    const std::size_t extra_size = u16(rest, 30);
+    const std::size_t comment_size = u16(rest, 32);
+    Entry entry{.flags = u16(rest, 8),
+                .method = u16(rest, 10),
+                .crc32 = u32(rest, 16),
+                .stored_size = u32(rest, 20),
+                .size = u32(rest, 24),
+                .header = u32(rest, 42)};
+    rest = rest.subspan(kCentralHeaderSize);
+    if (name_size + extra_size + comment_size > rest.size()) {
+      fail(where_, "the central directory breaks off inside file " + std::to_string(i + 1));
+    }
+    const std::string_view name(reinterpret_cast<const char*>(rest.data()), name_size);
+    read_zip64_field(rest.subspan(name_size, extra_size), entry);
+    if (!files_.emplace(name, entry).second) {
+      fail(where_, "file " + quote(name) + " is in the archive twice");
+    }
+    rest = rest.subspan(name_size + extra_size + comment_size);
+  }
+}
+
+Bytes ZipReader::content(std::string_view name) const {
+  const std::string what = "file " + quote(name) + " of the archive";
+  const auto found = files_.find(name);
+  if (found == files_.end()) fail(where_, what + " is missing");
+  const Entry& entry = found->second;
+  if (entry.method != 0 || (entry.flags & kEncrypted) != 0) {
+    throw Error(
+        ErrorCode::unsupported,
+        where_ + ": " + what +
+            (entry.method != 0 ? " is compressed (method " + std::to_string(entry.method) + ")"
+                               : " is encrypted") +
+            "; expected it stored, as torch.save does: save it again");
+  }
+  if (entry.stored_size != entry.size) {
+    fail(where_, what + " has two sizes, " + std::to_string(entry.stored_size) + " and " +
+                     std::to_string(entry.size));
+  }
+  const Bytes header =
+      part(archive_, entry.header, kLocalHeaderSize, where_, "the header of " + what);
+  if (u32(header, 0) != kLocalHeader) fail(where_, what + " has no local header");
+  // No overflow: both summands are far below 2^64, as `part` has seen.
+  const std::uint64_t begin = entry.header + kLocalHeaderSize + u16(header, 26) + u16(header, 28);
+  return part(archive_, begin, entry.size, where_, what);
+}
+
+Bytes ZipReader::verified_content(std::string_view name) const {
+  const Bytes bytes = content(name);
+  const std::uint32_t expected = files_.find(name)->second.crc32;
+  if (expected != 0 && crc32_of(bytes) != expected) {
+    fail(where_, "file " + quote(name) +
+                     " of the archive is damaged (its CRC-32 differs): " + "download it again");
+  }
+  return bytes;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+
+#include "gpt2/dtype.h"
+#include "gpt2/model.h"
+
+namespace gpt2 {
+
+/// Writes the model as a directory that Model::load maps without work: model.safetensors with the
+/// matrices packed (kernels.h) as U8 tensors [panels, blocks, block bytes], and `model`'s config.json
+/// and tokenizer files from `source`, the config with the key "gpt2_cpp": {"dtype": "int8"}.
+///
+/// Everything is written beside `directory` first and renamed at the end; an existing one is not
+/// touched. Throws Error(invalid_argument) where it exists, or the model is not packed; Error where
+/// writing fails.
+void save_packed(const Model& model, const std::filesystem::path& source,
+                 const std::filesystem::path& directory);
+
+}  // namespace gpt2

@@ -1,0 +1,141 @@
+// Where -m finds a model: as a directory, a file or a name.
+#include <filesystem>
+#include <fstream>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kCommit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
+
+// A directory with the alphabet model and a place for links to it, which are told apart by where
+// `gpt2 info` says it found them.
+class Places {
+ public:
+  Places() { write_alphabet_model(root() / "the_model"); }
+
+  [[nodiscard]] const fs::path& root() const { return directory_.path(); }
+
+  void link(const fs::path& place) const {
+    fs::create_directories((root() / place).parent_path());
+    fs::create_directory_symlink(root() / "the_model", root() / place);
+  }
+
+  void write(const fs::path& file, const std::string& text) const {
+    fs::create_directories((root() / file).parent_path());
+    std::ofstream(root() / file) << text;
+  }
+
+  // The path that -m `name` leads to; the message where it leads nowhere.
+  [[nodiscard]] std::string found(const std::string& name, const Words& environment = {}) const {
+    const Outcome outcome =
+        run({"info", "-m", name}, {.directory = root(), .environment = environment});
+    if (outcome.status != 0) return outcome.err;
+    const std::string first = outcome.out.substr(0, outcome.out.find('\n'));
+    return first.substr(first.find_first_not_of(' ', first.find(' ')));
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+}  // namespace
+
+TEST_CASE("a model is a directory, or a file in it") {
+  const Places places;
+  CHECK(places.found("the_model") == "the_model");
+  CHECK(places.found("./the_model/") == "./the_model/");
+  CHECK(places.found(places.root() / "the_model") == places.root() / "the_model");
+  CHECK(places.found("the_model/config.json") == "the_model");
+  CHECK(places.found("the_model/model.safetensors") == "the_model");
+  const Outcome inside =
+      run({"info", "-m", "model.safetensors"}, {.directory = places.root() / "the_model"});
+  CHECK(inside.status == 0);
+}
+
+TEST_CASE("a name is looked for in models and in GPT2_MODELS") {
+  const Places places;
+  places.link("models/story");
+  places.link("models/owner/tale");
+  places.link("mine/fable");
+  CHECK(places.found("story") == "models/story");
+  CHECK(places.found("owner/tale") == "models/owner/tale");
+  CHECK(places.found("fable").starts_with("gpt2: no model 'fable'"));
+  const std::string mine = (places.root() / "mine").string();
+  CHECK(places.found("fable", {"GPT2_MODELS=" + mine}) == mine + "/fable");
+  CHECK(places.found("fable", {"GPT2_MODELS=~/mine", "HOME=" + places.root().string()}) ==
+        mine + "/fable");
+}
+
+TEST_CASE("a file without an extension does not hide the model of that name") {
+  const Places places;
+  places.link("models/gpt2");
+  places.write("gpt2", "the command, for example");
+  CHECK(places.found("gpt2") == "models/gpt2");
+}
+
+TEST_CASE("a name is looked for in the HuggingFace cache") {
+  const Places places;
+  const fs::path repository = "hub/models--openai-community--gpt2";
+  const std::string snapshot = (places.root() / repository / "snapshots" / kCommit).string();
+  const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").string();
+  places.link(repository / "snapshots" / kCommit);
+  places.write(repository / "refs/main", kCommit);
+  places.write(repository / "refs/refs/pr/1", std::string(kCommit) + "\n");
+
+  CHECK(places.found("openai-community/gpt2", {cache}) == snapshot);
+  CHECK(places.found("gpt2", {cache}) == snapshot);
+  CHECK(places.found("gpt2@main", {cache}) == snapshot);
+  CHECK(places.found("gpt2@refs/pr/1", {cache}) == snapshot);
+  CHECK(places.found("openai-community/gpt2@" + std::string(kCommit), {cache}) == snapshot);
+  for (const std::string name :
+       {"gpt2@v2", "gpt3", "gpt2@../main", "other/gpt2", "gpt2@", "@main"}) {
+    CHECK(places.found(name, {cache}).starts_with("gpt2: no model '" + name + "'"));
+  }
+}
+
+TEST_CASE("a model that was cached under its first name is found by its present one") {
+  const Places places;
+  const fs::path repository = "hub/models--gpt2-xl";
+  places.link(repository / "snapshots" / kCommit);
+  places.write(repository / "refs/main", kCommit);
+  CHECK(places.found("openai-community/gpt2-xl",
+                     {"HUGGINGFACE_HUB_CACHE=" + (places.root() / "hub").string()}) ==
+        places.root() / repository / "snapshots" / kCommit);
+}
+
+TEST_CASE("the cache is where HuggingFace's variables say") {
+  const Places places;
+  const std::string root = places.root().string();
+  const auto cached_in = [&](const fs::path& hub) {
+    const fs::path repository = hub / "models--tiny";
+    places.link(repository / "snapshots" / kCommit);
+    places.write(repository / "refs/main", kCommit);
+    return (places.root() / repository / "snapshots" / kCommit).string();
+  };
+  const std::string in_home = cached_in("home/.cache/huggingface/hub");
+  const std::string in_xdg = cached_in("xdg/huggingface/hub");
+  const std::string in_hf_home = cached_in("hf/hub");
+  const std::string in_hub = cached_in("cache");
+  Words environment = {"HOME=" + root + "/home"};
+  CHECK(places.found("tiny", environment) == in_home);
+  environment.push_back("XDG_CACHE_HOME=" + root + "/xdg");
+  CHECK(places.found("tiny", environment) == in_xdg);
+  environment.push_back("HF_HOME=" + root + "/hf");
+  CHECK(places.found("tiny", environment) == in_hf_home);
+  environment.push_back("HF_HUB_CACHE=" + root + "/cache");
+  CHECK(places.found("tiny", environment) == in_hub);
+}
+
+TEST_CASE("a reference that leads out of the cache is not followed") {
+  const Places places;
+  places.write("hub/models--evil/refs/main", "../../../the_model");
+  CHECK(places.found("evil", {"HF_HUB_CACHE=" + (places.root() / "hub").string()})
+            .starts_with("gpt2: no model 'evil'"));
+}

@@ -1,0 +1,169 @@
+// gpt2 generate, as a process, on a model whose most probable text is known.
+#include <signal.h>
+#include <unistd.h>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+
+namespace {
+
+const std::string kLetters = "abcdefghijklmnopqrstuvwxyz";
+const std::string kRound = kLetters + " \u00e9";
+
+// The directory of an alphabet model of n_positions 1024.
+std::string model() {
+  static const TemporaryDirectory directory;
+  static const bool written = (write_alphabet_model(directory.path()), true);
+  return written ? directory.path().string() : "";
+}
+
+Outcome generate(Words arguments, const Surroundings& surroundings = {}) {
+  arguments.insert(arguments.begin(), {"-m", model()});
+  return run(arguments, surroundings);
+}
+
+std::string text(const Words& arguments, const Surroundings& surroundings = {}) {
+  const Outcome outcome = generate(arguments, surroundings);
+  CAPTURE(arguments);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+}  // namespace
+
+TEST_CASE("the prompt and its continuation go to standard output, with nothing around them") {
+  CHECK(text({"x", "--max-new-tokens", "5"}) == "xyz \u00e9");
+  CHECK(run({"generate", "-m", model(), "x", "--max-new-tokens", "2"}).out == "xyz");
+  CHECK(text({"--no-echo", "--max-new-tokens", "2", "a"}) == "bc");
+  CHECK(text({"--max-new-tokens", "0", "abc"}) == "abc");
+}
+
+TEST_CASE("a text is 256 tokens long unless asked otherwise") {
+  CHECK(text({"--greedy", "--no-echo", "z"}).size() == 256);
+}
+
+TEST_CASE("the prompt comes from standard input where none is given, less one final line end") {
+  const Words two = {"--max-new-tokens", "2", "--greedy"};
+  CHECK(text(two, {.input = "hello f\n"}) == "hello fgh");
+  CHECK(text({"--max-new-tokens", "1", "-"}, {.input = "b\n\n"}) == "b\na");
+  CHECK(text(two, {.input = "ab"}) == "abcd");
+}
+
+TEST_CASE("an empty prompt begins a text from the end-of-text token") {
+  CHECK(text({"", "--max-new-tokens", "3"}) == "abc");
+  CHECK(text({"--max-new-tokens", "3"}, {.input = ""}) == "abc");
+  CHECK(text({"--max-new-tokens", "3"}, {.input = "\n"}) == "abc");
+}
+
+TEST_CASE("the name of a command is a prompt where it is not the first argument") {
+  CHECK(text({"info", "--max-new-tokens", "1"}) == "infop");
+  CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef");
+  CHECK(text({"--max-new-tokens", "1", "--", "--help"}) == "--helpq");
+  CHECK(text({"--max-new-tokens", "1", "++"}) == "++a");
+}
+
+TEST_CASE("a prompt of any bytes is taken as it is") {
+  CHECK(text({"\xff\xc3(b", "--max-new-tokens", "1"}) == "\xff\xc3(bc");
+}
+
+TEST_CASE("the text ends where the model ends it") { CHECK(text({"90"}) == "90"); }
+
+TEST_CASE("the text ends before a stop string, wherever the tokens' borders are") {
+  CHECK(text({"--stop", "mno", "a"}) == "abcdefghijkl");
+  CHECK(text({"--stop", "mnx", "--stop", "z \u00e9", "--stop", "pq", "a"}) == "abcdefghijklmno");
+  CHECK(text({"--stop", "[e]", "--stop", "e", "a"}) == "abcd");
+}
+
+TEST_CASE("the text ends where the context does") {
+  const Outcome outcome =
+      generate({"--no-echo", "--max-new-tokens", "5000", "--stats", "--greedy", "z"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.size() == 1024);
+  CHECK(outcome.err.find("finish      length\n") != std::string::npos);
+}
+
+TEST_CASE("a seed decides the text") {
+  const auto drawn = [](const std::string& seed, const std::string& threads) {
+    return text({"--temperature", "100", "--top-k", "0", "--seed", seed, "--threads", threads,
+                 "--max-new-tokens", "40", "a"});
+  };
+  CHECK(drawn("7", "1") == drawn("7", "3"));
+  CHECK(drawn("7", "1") != drawn("8", "1"));
+  CHECK(drawn("0", "1") ==
+        text({"--temperature", "100", "--top-k", "0", "--max-new-tokens", "40", "a"}));
+  CHECK(drawn("18446744073709551615", "1") != drawn("0", "1"));
+}
+
+TEST_CASE("--greedy, --temperature 0 and --top-k 1 write the most probable text") {
+  const std::string expected = "a" + kRound.substr(1) + "a";
+  for (const Words& how : {Words{"--greedy"}, Words{"--temperature", "0"},
+                           Words{"--temperature", "100", "--top-k", "1"},
+                           Words{"--temperature", "100", "--top-p", "0"}}) {
+    Words arguments = {"a", "--max-new-tokens", "29"};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    CHECK(text(arguments) == expected);
+  }
+}
+
+TEST_CASE("--stats tells about the run on standard error, with the same hash every time") {
+  const auto hash = [](const std::string& prompt, const std::string& threads) {
+    const Outcome outcome =
+        generate({prompt, "--max-new-tokens", "4", "--stats", "--threads", threads});
+    CHECK(outcome.out == prompt + "ghij");
+    CHECK(outcome.err.find("prompt      3 tokens, ") == 0);
+    CHECK(outcome.err.find("\ngeneration  4 tokens, ") != std::string::npos);
+    CHECK(outcome.err.find(" GB/s\nfinish      max_new_tokens\n") != std::string::npos);
+    const std::size_t at = outcome.err.find("\nlogits      ");
+    REQUIRE(at != std::string::npos);
+    return outcome.err.substr(at);
+  };
+  CHECK(hash("def", "1") == hash("def", "2"));
+  CHECK(hash("def", "1").size() == std::string("\nlogits      0123456789abcdef\n").size());
+}
+
+TEST_CASE("the text appears as it is written, and Ctrl-C ends it with what there is") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  Command command({"-m", directory.path().string(), "--max-new-tokens", "20000", "a", "--stats"});
+  command.read(3);
+  command.send(SIGINT);
+  const int status = command.wait();
+  CHECK(status == 130);
+  CHECK(command.out.size() < 20'000);
+  CHECK(command.out.substr(0, 3) == "abc");
+  CHECK(command.err.find("finish      cancelled\n") != std::string::npos);
+}
+
+TEST_CASE("a second Ctrl-C ends a command that hangs") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  Command command(
+      {"-m", directory.path().string(), "--max-new-tokens", "20000", "--threads", "1", "a"});
+  command.fill_output();
+  for (; command.running(); usleep(1000)) command.send(SIGINT);
+  CHECK(command.wait() == -SIGINT);
+}
+
+TEST_CASE("a reader that goes away is an error, told in one line") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  Command command({"-m", directory.path().string(), "--max-new-tokens", "20000", "a"});
+  command.read(3);
+  command.close_output();
+  CHECK(command.wait() == 1);
+  CHECK(command.err == "gpt2: cannot write to standard output: Broken pipe\n");
+}
+
+TEST_CASE("a full disk and a closed standard output are errors") {
+  const Outcome full = generate({"a"}, {.output = "/dev/full"});
+  CHECK(full.status == 1);
+  CHECK(full.err == "gpt2: cannot write to standard output: No space left on device\n");
+  const Outcome closed = generate({"a"}, {.output = "-"});
+  CHECK(closed.status == 1);
+  CHECK(closed.err == "gpt2: cannot write to standard output: Bad file descriptor\n");
+}

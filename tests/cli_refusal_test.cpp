@@ -1,0 +1,173 @@
+// Bad arguments and bad files: one clear line, the right exit status, nothing on standard output.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Demands a refusal with this status that names each of `parts`.
+void check_refused(const Words& arguments, int status, const Words& parts,
+                   const Surroundings& surroundings = {}) {
+  const Outcome outcome = run(arguments, surroundings);
+  CAPTURE(arguments, outcome.err);
+  CHECK(outcome.status == status);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.starts_with("gpt2: "));
+  CHECK(outcome.err.ends_with("\n"));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  for (const std::string& part : parts) {
+    CAPTURE(part);
+    CHECK(outcome.err.find(part) != std::string::npos);
+  }
+}
+
+// A model in which a test damages something.
+class DamagedModel {
+ public:
+  DamagedModel() { write_alphabet_model(directory_.path(), 64); }
+
+  [[nodiscard]] fs::path file(const std::string& name) const { return directory_.path() / name; }
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(file(name), std::ios::binary) << bytes;
+  }
+  void check_refused(const Words& parts, const std::string& prompt = "x") const {
+    ::check_refused({"-m", directory_.path().string(), prompt}, 1, parts);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+}  // namespace
+
+TEST_CASE("numbers that are none, or out of range, are refused by name") {
+  const std::vector<std::string> whole = {"-1",
+                                          "12abc",
+                                          "1.5",
+                                          "",
+                                          " 5",
+                                          "+5",
+                                          "0x10",
+                                          "1e3",
+                                          "nan",
+                                          "18446744073709551616",
+                                          "99999999999999999999999999"};
+  const std::vector<std::string> real = {"-1",    "-0.001", "nan", "-nan", "inf", "-inf",
+                                         "1e999", "0.5x",   "",    "0,5",  "one"};
+  for (const std::string option : {"--seed", "--top-k", "--max-new-tokens", "--threads"}) {
+    for (const std::string& value : whole) {
+      check_refused({option, value, "x"}, 2,
+                    {option + ": expected a whole number from ", "found '" + value + "'",
+                     "gpt2 generate --help"});
+    }
+  }
+  for (const std::string option : {"--temperature", "--top-p"}) {
+    for (const std::string& value : real) {
+      check_refused({option, value, "x"}, 2,
+                    {option + ": expected a number from 0 to ", "found '" + value + "'"});
+    }
+  }
+  check_refused({"--top-p", "1.01", "x"}, 2, {"--top-p", "from 0 to 1,", "'1.01'"});
+  check_refused({"--threads", "0", "x"}, 2, {"--threads", "from 1 to", "'0'"});
+}
+
+TEST_CASE("options and words that make no sense are refused") {
+  check_refused({"--tmperature", "1", "x"}, 2, {"unknown option '--tmperature'"});
+  check_refused({"-x"}, 2, {"unknown option '-x'"});
+  check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
+  check_refused({"--greedy", "--temperature", "1", "x"}, 2, {"--greedy", "--temperature"});
+  check_refused({"--greedy=no", "x"}, 2, {"greedy"});
+  check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed"});
+  check_refused({"x", "--seed"}, 2, {"--seed"});
+  check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
+  check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
+  check_refused({"tokenize", "--greedy"}, 2, {"unknown option '--greedy'"});
+  check_refused({"--two\nlines\x1b[31m", "x"}, 2, {"unknown option '--two lines [31m'"});
+}
+
+TEST_CASE("a model that is not there is refused with where it was looked for") {
+  check_refused({"-m", "no-such-model", "x"}, 1,
+                {"no model 'no-such-model'", "models", "/.cache/huggingface/hub"});
+  check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
+  check_refused({"-m", "", "x"}, 1, {"empty"});
+  const TemporaryDirectory empty;
+  check_refused({"-m", empty.path().string(), "x"}, 1, {empty.path().string(), "config.json"});
+  check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
+  check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
+}
+
+TEST_CASE("weights that are cut short, missing or a pointer to weights are refused") {
+  const DamagedModel model;
+  const auto bytes = fs::file_size(model.file("model.safetensors"));
+  for (const auto kept : {std::uintmax_t{0}, std::uintmax_t{7}, std::uintmax_t{8},
+                          std::uintmax_t{100}, bytes / 2, bytes - 1}) {
+    fs::resize_file(model.file("model.safetensors"), kept);
+    model.check_refused({"model.safetensors"});
+  }
+  model.write("model.safetensors",
+              "version https://git-lfs.github.com/spec/v1\noid sha256:0123456789abcdef\nsize 9\n");
+  model.check_refused({"model.safetensors", "git-lfs"});
+  fs::remove(model.file("model.safetensors"));
+  model.check_refused({"weights", "model.safetensors"});
+}
+
+TEST_CASE("a config that is wrong, or of another model, is refused") {
+  const DamagedModel model;
+  model.write("config.json", "{\"n_embd\": ");
+  model.check_refused({"config.json"});
+  model.write("config.json", "[]");
+  model.check_refused({"config.json"});
+  model.write("config.json", R"({"vocab_size": 257, "n_embd": 64, "n_head": 5})");
+  model.check_refused({"config.json", "n_head", "64", "5"});
+  model.write("config.json", R"({"vocab_size": 257, "n_positions": 64, "n_embd": 128,
+                                 "n_layer": 1, "n_head": 1, "n_inner": 64})");
+  model.check_refused({"wte.weight", "64", "128"});
+  model.write("config.json", R"({"model_type": "llama"})");
+  model.check_refused({"config.json", "llama"});
+  model.write("config.json", R"({"activation_function": "swiglu"})");
+  model.check_refused({"config.json", "swiglu"});
+  fs::remove(model.file("config.json"));
+  model.check_refused({"config.json"});
+}
+
+TEST_CASE("a tokenizer that is missing or damaged is refused") {
+  const DamagedModel model;
+  model.write("merges.txt", "#version: 0.2\na b c\n");
+  model.check_refused({"merges.txt"});
+  model.write("merges.txt", "#version: 0.2\n");
+  model.write("vocab.json", R"({"a": )");
+  model.check_refused({"vocab.json"});
+  fs::remove(model.file("vocab.json"));
+  model.check_refused({"tokenizer"});
+}
+
+TEST_CASE("a token id that the model has no embedding for is refused") {
+  const DamagedModel model;
+  std::ifstream file(model.file("vocab.json"));
+  std::string vocabulary((std::istreambuf_iterator<char>(file)), {});
+  model.write("vocab.json",
+              "{\"x\": 257, " + vocabulary.erase(vocabulary.find("\"x\":"), 8).substr(1));
+  model.check_refused({"257"});
+}
+
+TEST_CASE("a prompt longer than the context is refused") {
+  const DamagedModel model;
+  model.check_refused({"65", "64"}, std::string(65, 'a'));
+}
+
+TEST_CASE("ids that are none are refused") {
+  const DamagedModel model;
+  const std::string directory = model.file("").string();
+  for (const std::string id : {"257", "-1", "12abc", "99999999999", "1.5"}) {
+    check_refused({"tokenize", "--decode", "-m", directory, "3 " + id}, 1,
+                  {"token id 2", "from 0 to 256", "'" + id + "'"});
+  }
+}

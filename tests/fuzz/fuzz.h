@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "gpt2/error.h"
+#include "tensor/view.h"
+
+namespace gpt2::fuzz {
+
+/// Calls `read`. A gpt2::Error is an answer; anything else that it throws ends the program.
+template <class Read>
+void expect_answer(const Read& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.empty() || message.find('\n') != std::string_view::npos) __builtin_trap();
+  }
+}
+
+/// Reads the first and the last byte, as a sanitizer can see.
+inline void touch(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  const volatile std::byte* const data = bytes.data();
+  static_cast<void>(data[0]);
+  static_cast<void>(data[bytes.size() - 1]);
+}
+
+inline void touch(const TensorView& view) {
+  touch(std::span(view.data, view.bytes));
+  if (view.bytes != view.shape.element_count() * bits_of(view.dtype) / 8) __builtin_trap();
+}
+
+}  // namespace gpt2::fuzz

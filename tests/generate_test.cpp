@@ -1,0 +1,144 @@
+// Generation with the bundled model: the text PyTorch writes with it, and why texts end.
+#include "gpt2/generate.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gpt2/error.h"
+#include "support/catch.h"
+#include "support/golden.h"
+
+using namespace gpt2;
+
+namespace {
+
+const std::filesystem::path kDirectory = std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories";
+
+const Model& model() {
+  static const Model loaded = Model::load(kDirectory);
+  return loaded;
+}
+
+const Tokenizer& tokenizer() {
+  static const Tokenizer loaded = Tokenizer::load(kDirectory);
+  return loaded;
+}
+
+struct Run {
+  std::string text;
+  GenerationResult result;
+};
+
+Run run(const std::string& prompt, const GenerationOptions& options,
+        const SessionOptions& session_options = {}) {
+  Session session(model(), session_options);
+  Run outcome;
+  outcome.result = generate(session, tokenizer(), tokenizer().encode(prompt), options,
+                            [&](std::string_view text) {
+                              outcome.text += text;
+                              return true;
+                            });
+  return outcome;
+}
+
+GenerationOptions greedy(std::size_t max_new_tokens) {
+  return {.max_new_tokens = max_new_tokens, .sampling = {.temperature = 0.0f}};
+}
+
+}  // namespace
+
+TEST_CASE("the bundled model writes what PyTorch writes with it") {
+  std::ifstream in(std::filesystem::path(GPT2_TEST_DATA) / "bundled_model.json");
+  const nlohmann::json expected = nlohmann::json::parse(in);
+  for (const auto& entry : expected.at("prompts")) {
+    const std::string prompt = entry.at("prompt");
+    INFO(prompt);
+    CHECK(tokenizer().encode(prompt) == test::ids_of(entry.at("prompt_ids")));
+    const std::vector<TokenId> ids = test::ids_of(entry.at("greedy_ids"));
+    CHECK(run(prompt, greedy(ids.size())).result.tokens == ids);
+
+    if (!entry.contains("last_position_logits")) continue;
+    // f32 against f32, as in oracle_test.cpp: 2e-5 of the logits' range.
+    Session session(model());
+    const std::span<const float> logits = session.forward(test::ids_of(entry.at("prompt_ids")));
+    const auto theirs = entry.at("last_position_logits").get<std::vector<double>>();
+    const double tolerance = 2e-5 * test::range_of(theirs);
+    REQUIRE(logits.size() == theirs.size());
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+      REQUIRE(std::abs(static_cast<double>(logits[i]) - theirs[i]) <= tolerance);
+    }
+  }
+}
+
+TEST_CASE("the text is that of the tokens, however it is streamed") {
+  const Run outcome = run("Once upon a time", {.max_new_tokens = 80, .sampling = {.seed = 7}});
+  std::vector<TokenId> ordinary;
+  for (const TokenId id : outcome.result.tokens) {
+    if (!tokenizer().is_special(id)) ordinary.push_back(id);
+  }
+  CHECK(outcome.text == tokenizer().decode(ordinary));
+  CHECK(outcome.result.finish_reason == FinishReason::max_new_tokens);
+  CHECK(outcome.result.tokens.size() == 80);
+  CHECK(outcome.result.prompt_tokens == tokenizer().encode("Once upon a time").size());
+}
+
+TEST_CASE("a seed gives one text, on any number of threads") {
+  const GenerationOptions options{.max_new_tokens = 40, .sampling = {.top_k = 40, .seed = 3}};
+  const Run first = run("The cat", options, {.threads = 1});
+  CHECK(run("The cat", options, {.threads = 3}).result.tokens == first.result.tokens);
+  GenerationOptions other = options;
+  other.sampling.seed = 4;
+  CHECK(run("The cat", other).result.tokens != first.result.tokens);
+}
+
+TEST_CASE("a text ends before a stop string, across token borders too") {
+  const std::string whole = run("Once upon a time", greedy(60)).text;
+  // Eleven characters from the middle of the text span several tokens.
+  const std::string stop = whole.substr(25, 11);
+  GenerationOptions options = greedy(60);
+  options.stop = {"not in there", stop};
+  const Run stopped = run("Once upon a time", options);
+  CHECK(stopped.text == whole.substr(0, whole.find(stop)));
+  CHECK(stopped.result.finish_reason == FinishReason::stop_string);
+}
+
+TEST_CASE("a stop token ends the text and is no part of it") {
+  const Run whole = run("Once upon a time", greedy(20));
+  GenerationOptions options = greedy(20);
+  options.stop_tokens = {whole.result.tokens[5]};
+  const Run stopped = run("Once upon a time", options);
+  CHECK(stopped.result.finish_reason == FinishReason::end_of_text);
+  CHECK(stopped.result.tokens.size() <= 5);
+}
+
+TEST_CASE("a full context ends the text with reason length") {
+  const std::size_t prompt = tokenizer().encode("Once upon a time").size();
+  const Run outcome = run("Once upon a time", greedy(500), {.max_tokens = prompt + 10});
+  CHECK(outcome.result.finish_reason == FinishReason::length);
+  // The last token needs no room of its own: nothing comes after it.
+  CHECK(outcome.result.tokens.size() == 11);
+  CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
+}
+
+TEST_CASE("the sink ends a text by returning false, and is called for every token") {
+  Session session(model());
+  std::size_t calls = 0;
+  const GenerationResult result =
+      generate(session, tokenizer(), tokenizer().encode("Once"), greedy(50),
+               [&](std::string_view) { return ++calls < 4; });
+  CHECK(result.finish_reason == FinishReason::cancelled);
+  CHECK(result.tokens.size() == 4);
+  CHECK(calls == 4);
+}
+
+TEST_CASE("no new tokens are no error, no prompt is one") {
+  CHECK(run("Once", greedy(0)).result.tokens.empty());
+  Session session(model());
+  const auto ignore = [](std::string_view) { return true; };
+  CHECK_THROWS_AS(generate(session, tokenizer(), {}, greedy(5), ignore), Error);
+  const std::vector<TokenId> too_long(model().config().n_positions + 1, 5);
+  CHECK_THROWS_AS(generate(session, tokenizer(), too_long, greedy(5), ignore), Error);
+}

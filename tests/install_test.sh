@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# What README.md shows: its program, built and run against the library in each way that it names, and
+# its sample of the command's output.
+#
+#   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX
+#
+# BUILD_DIR, which must be built, is installed into an empty prefix, which is then moved.
+set -euo pipefail
+
+source="$1" build="$2" model="$3" cxx="$4"
+
+if [[ ! -d "$model" ]]; then
+  printf 'skipped: there is no model %s\n' "$model" >&2
+  exit 4
+fi
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+quietly() { "$@" >log 2>&1 || { cat log >&2; exit 1; }; }
+
+# runs COMMAND...: it must write something, and to standard output only.
+runs() {
+  "$@" >text 2>errors && [[ -s text && ! -s errors ]] && return
+  printf '%s failed; it wrote "%s"\n' "$1" "$(<text)" >&2
+  cat errors >&2
+  exit 1
+}
+
+quietly cmake --install "$build" --prefix "$scratch/first"
+mv first prefix
+prefix="$scratch/prefix"
+
+mkdir app
+awk '/^```/ { inside = /cpp/; next } inside' "$source/README.md" >app/app.cpp
+[[ -s app/app.cpp ]]
+
+# -- find_package ---------------------------------------------------------------------------------
+cat >app/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES CXX)
+find_package(gpt2 REQUIRED)
+add_executable(app app.cpp)
+target_link_libraries(app gpt2::gpt2)
+END
+quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
+quietly cmake --build found
+runs found/app "$model"
+
+# -- pkg-config -----------------------------------------------------------------------------------
+pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
+read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
+quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
+LD_LIBRARY_PATH="$(dirname "$pc")" runs ./packaged "$model"  # where the library is a shared one
+
+# -- add_subdirectory -----------------------------------------------------------------------------
+cat >app/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES CXX)
+add_subdirectory("$source" gpt2)
+if(TARGET gpt2_cli OR TARGET layer_norm_test)
+  message(FATAL_ERROR "more than the library would be built")
+endif()
+add_executable(app app.cpp)
+target_link_libraries(app gpt2::gpt2)
+END
+launcher="$(sed -n 's/^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=//p' "$build/CMakeCache.txt")"
+quietly cmake -S app -B nested -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
+quietly cmake --build nested --parallel "$(nproc)"
+runs nested/app "$model"
+
+# -- the command ----------------------------------------------------------------------------------
+[[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]
+runs "$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 x
+
+# -- the sample in README.md is what the installed command and model write --------------------------
+"$prefix/bin/gpt2" 'Once upon a time' | fold -s -w 100 | sed 's/ *$//' >written
+awk '/^```/ { inside = /text/; next } inside' "$source/README.md" >printed
+[[ "$(<written)" == "$(<printed)" ]] || {
+  printf 'the sample in README.md should be:\n%s\n' "$(<written)" >&2
+  exit 1
+}

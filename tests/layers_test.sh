@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# The architecture as a test: layers_test.sh SOURCE_DIR
+#
+#   - an #include leads to the same layer or to one below it;
+#   - the files compiled for one instruction set include nothing but kernels;
+#   - OpenMP is used in one file;
+#   - the project stays small: the lines of include and src together, and those of each file.
+#
+# It also plants each kind of violation in a copy and demands that it is found.
+set -euo pipefail
+
+max_lines=12000  # a ratchet towards 8000: lowered with every part that is made smaller
+max_file_lines=300
+
+# Which layers each layer may include. Every folder of src/ must be here.
+layers='
+  base:
+  tensor:   base
+  kernels:  base
+  formats:  tensor base
+  text:     tensor base
+  model:    formats kernels tensor base
+  generate: model text formats kernels tensor base
+  c_api:    generate model text formats kernels tensor base
+  cli:      generate model text formats kernels tensor base
+'
+
+# Which layer each public header belongs to. Every file of include/gpt2/ must be here.
+headers='
+  error:base runtime:base
+  dtype:tensor tensor:tensor config:tensor
+  tokenizer:text
+  layer_norm:model model:model session:model
+  sampler:generate generate:generate
+'
+
+# Prints every violation in the tree at $1, one a line.
+violations() (
+  cd "$1"
+
+  grep -rHn --include='*.h' --include='*.cpp' -E '^ *# *include *"' include src |
+    awk -F: -v layers="$layers" -v headers="$headers" '
+      BEGIN {
+        count = split(layers, line, "\n")
+        for (i = 1; i <= count; i++) {
+          if (split(line[i], part, ":") < 2) continue
+          gsub(/ /, "", part[1])
+          known[part[1]] = 1
+          allowed[part[1], part[1]] = 1
+          below = split(part[2], name, " ")
+          for (j = 1; j <= below; j++) allowed[part[1], name[j]] = 1
+        }
+        count = split(headers, entry, " ")
+        for (i = 1; i <= count; i++) {
+          split(entry[i], part, ":")
+          layer_of_header["gpt2/" part[1] ".h"] = part[2]
+        }
+      }
+      function layer_of(path) {
+        if (path ~ /^gpt2\//) return layer_of_header[path]
+        return known[substr(path, 1, index(path, "/") - 1)] ? substr(path, 1, index(path, "/") - 1) : ""
+      }
+      {
+        split($0, quoted, "\"")
+        from = $1
+        sub(/^(include|src)\//, "", from)
+        if (layer_of(from) == "") print $1 ": belongs to no known layer"
+        else if (layer_of(quoted[2]) == "") print $1 ":" $2 ": includes " quoted[2] ", which belongs to no known layer"
+        else if (!((layer_of(from), layer_of(quoted[2])) in allowed))
+          print $1 ":" $2 ": " layer_of(from) " must not include " quoted[2]
+      }'
+
+  # What is compiled for one instruction set: everything that the tables reach.
+  for file in src/kernels/*.h src/kernels/kernels_*.cpp; do
+    [[ "$file" == src/kernels/pack.h ]] && continue
+    grep -Hn -E '^ *# *include' "$file" |
+      grep -v -E '<(cstddef|cstdint|immintrin\.h|arm_neon\.h)>|"kernels/' |
+      sed 's/$/: kernels include nothing but kernels/' || true
+  done
+
+  grep -rHn -E '^ *# *pragma +omp|<omp\.h>' include src | grep -v '^src/base/parallel\.cpp:' |
+    sed 's/$/: OpenMP belongs in src\/base\/parallel.cpp/' || true
+
+  find include src -type f -exec awk -v max="$max_file_lines" '
+    END { if (FNR > max) print FILENAME ": " FNR " lines, at most " max }' {} \;
+  find include src -type f -exec cat {} + | awk -v max="$max_lines" '
+    END { if (NR > max) print "include and src: " NR " lines, at most " max }'
+)
+
+fail() {
+  printf 'layers_test: %s\n' "$*" >&2
+  exit 1
+}
+
+# plant EXPECTED FILE LINE...: adds the lines to a copy of the tree, where they must be found.
+plant() {
+  local expected="$1" file="$2"
+  shift 2
+  local copy="$scratch/copy"
+  rm -rf "$copy"
+  mkdir "$copy"
+  cp -r "$source/include" "$source/src" "$copy"
+  printf '%s\n' "$@" >>"$copy/$file"
+  [[ "$(violations "$copy")" == *"$expected"* ]] || fail "did not find: $expected"
+}
+
+source="$(cd "$1" && pwd)"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+
+plant 'base must not include tensor/view.h' src/base/parallel.h '#include "tensor/view.h"'
+plant 'text must not include formats/checkpoint.h' src/text/bpe.h '#include "formats/checkpoint.h"'
+plant 'model must not include generate/philox.h' src/model/block.h '#include "generate/philox.h"'
+plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include "gpt2/session.h"'
+plant 'which belongs to no known layer' src/model/block.h '#include "attic/block.h"'
+plant 'kernels include nothing but kernels' src/kernels/layer_norm.h '#include <vector>'
+plant 'OpenMP belongs in' src/model/block.cpp '#pragma omp parallel'
+mapfile -t many < <(seq "$max_lines")
+plant 'src/model/block.cpp: ' src/model/block.cpp "${many[@]}"
+plant 'include and src: ' src/model/block.cpp "${many[@]}"
+
+found="$(violations "$source")"
+[[ -z "$found" ]] || fail $'\n'"$found"

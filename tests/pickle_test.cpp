@@ -1,0 +1,349 @@
+#include "formats/pickle.h"
+
+#include <map>
+#include <string>
+
+#include "support/bytes.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/torch_file.h"
+
+using gpt2::Pickle;
+using gpt2::test::as_bytes;
+using gpt2::test::kProto2;
+using gpt2::test::little_endian;
+using gpt2::test::py_dict;
+using gpt2::test::py_global;
+using gpt2::test::py_int;
+using gpt2::test::py_storage;
+using gpt2::test::py_tensor;
+using gpt2::test::py_text;
+using gpt2::test::py_tuple;
+using gpt2::test::refusal_of;
+using Kind = Pickle::Kind;
+
+namespace {
+
+std::string refusal(const std::string& bytes) {
+  return refusal_of([&] { const Pickle pickle(as_bytes(bytes), 0, "f"); });
+}
+
+gpt2::ErrorCode code_of(const std::string& bytes) {
+  try {
+    const Pickle pickle(as_bytes(bytes), 0, "f");
+  } catch (const gpt2::Error& error) {
+    return error.code();
+  }
+  FAIL("accepted");
+  return {};
+}
+
+std::int64_t integer(const std::string& opcode) {
+  const std::string bytes = opcode + ".";
+  const Pickle pickle(as_bytes(bytes), 0, "f");
+  REQUIRE(pickle.root().kind == Kind::integer);
+  return pickle.root().integer;
+}
+
+std::string repeat(std::string_view text, std::size_t count) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+const std::string kRefused =
+    "; refused, nothing in a pickle is ever run: save the model's state_dict()";
+
+}  // namespace
+
+TEST_CASE("scalars have the values that Python's pickle gives them") {
+  CHECK(integer("K\xff") == 255);
+  CHECK(integer("M\xff\xfe") == 0xfeff);
+  CHECK(integer("J\xff\xff\xff\x7f") == 2147483647);
+  CHECK(integer(py_int(-2)) == -2);
+  CHECK(integer(std::string("\x8a\x00", 2)) == 0);
+  CHECK(integer("\x8a\x01\xff") == -1);
+  CHECK(integer(std::string("\x8a\x02\xff\x00", 4)) == 255);
+  CHECK(integer("\x8a\x02\x01\x80") == -32767);
+  CHECK(integer("\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f") == 9223372036854775807);
+  CHECK(integer(std::string("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80", 10)) ==
+        std::numeric_limits<std::int64_t>::min());
+
+  const std::string bytes = kProto2 + "(N\x88\x89" + "G\x3f\xf0" + std::string(6, '\0') +
+                            py_text("t\xc3\xa9xt") + "U\x02py" + "t.";
+  const Pickle pickle(as_bytes(bytes), 0, "f");
+  REQUIRE(pickle.root().kind == Kind::tuple);
+  const auto item = [&](std::size_t i) { return pickle[pickle.root().items.at(i)]; };
+  CHECK(item(0).kind == Kind::none);
+  CHECK(item(1).kind == Kind::boolean);
+  CHECK(item(1).integer == 1);
+  CHECK(item(2).integer == 0);
+  CHECK(item(3).kind == Kind::real);
+  CHECK(item(4).text == "t\xc3\xa9xt");
+  CHECK(item(5).text == "py");
+  CHECK(pickle.end() == bytes.size());
+}
+
+TEST_CASE("containers hold what was put into them") {
+  const auto items_of = [](const std::string& program) {
+    const std::string bytes = program + ".";
+    const Pickle pickle(as_bytes(bytes), 0, "f");
+    std::string items = std::string(gpt2::name_of(pickle.root().kind)) + ":";
+    for (const Pickle::Ref ref : pickle.root().items) {
+      items += " " + std::to_string(pickle[ref].integer);
+    }
+    return items;
+  };
+  CHECK(items_of(")") == "a tuple:");
+  CHECK(items_of("K\1\x85") == "a tuple: 1");
+  CHECK(items_of("K\1K\2\x86") == "a tuple: 1 2");
+  CHECK(items_of("K\1K\2K\3\x87") == "a tuple: 1 2 3");
+  CHECK(items_of("(K\1K\2K\3K\4t") == "a tuple: 1 2 3 4");
+  CHECK(items_of("]K\1a(K\2K\3e") == "a list: 1 2 3");
+  CHECK(items_of("\x8f") == "a list:");
+  CHECK(items_of("}K\1K\2s(K\3K\4K\5K\6u") == "a dict: 1 2 3 4 5 6");
+  CHECK(items_of(py_global("collections", "OrderedDict") + ")R(K\1K\2u") == "a dict: 1 2");
+  CHECK(items_of(py_global("collections", "OrderedDict") + ")\x81") == "a dict:");
+  // OrderedDict([[1, 2], [3, 4]]), as Python 2 wrote it.
+  CHECK(items_of(py_global("collections", "OrderedDict") + "](](K\1K\2e](K\3K\4ee\x85R") ==
+        "a dict: 1 2 3 4");
+  CHECK(items_of(py_global("torch", "Size") + "K\1K\2\x86\x85R") == "a tuple: 1 2");
+}
+
+TEST_CASE("the memo gives a value back, not a copy") {
+  const std::string bytes = "]q\x07r" + little_endian(300u) + "h\x07j" + little_endian(300u) +
+                            "K\x05" + "a\x87.";  // [x, x, x] where x = [5]
+  const Pickle pickle(as_bytes(bytes), 0, "f");
+  REQUIRE(pickle.root().items.size() == 3);
+  CHECK(pickle.root().items[0] == pickle.root().items[1]);
+  CHECK(pickle.root().items[1] == pickle.root().items[2]);
+  CHECK(pickle[pickle.root().items[0]].items.size() == 1);
+}
+
+TEST_CASE("a list that contains itself is only data") {
+  const std::string bytes = "]q\1h\1a.";
+  const Pickle pickle(as_bytes(bytes), 0, "f");
+  CHECK(&pickle[pickle.root().items[0]] == &pickle.root());
+}
+
+TEST_CASE("tensors, parameters and storages become descriptions") {
+  const std::string tensor = py_tensor(py_storage("HalfStorage", "7", 6), 1, {2, 2}, {2, 1});
+  for (const bool is_parameter : {false, true}) {
+    const std::string bytes = kProto2 +
+                              (is_parameter ? py_global("torch._utils", "_rebuild_parameter") +
+                                                  py_tuple({tensor, "\x88", py_dict({})}) + "R"
+                                            : tensor) +
+                              ".";
+    const Pickle pickle(as_bytes(bytes), 0, "f");
+    REQUIRE(pickle.root().kind == Kind::tensor);
+    const Pickle::Value& storage = pickle[pickle.root().items[0]];
+    REQUIRE(storage.kind == Kind::storage);
+    CHECK(pickle[storage.items[1]].name->storage == gpt2::DType::f16);
+    CHECK(pickle[storage.items[2]].text == "7");
+    CHECK(pickle[storage.items[4]].integer == 6);
+    CHECK(pickle[pickle.root().items[1]].integer == 1);
+  }
+}
+
+TEST_CASE("attributes of a dict (BUILD) are passed over") {
+  const std::string bytes =
+      kProto2 + py_dict({{"a", "K\1"}}) + "}" + py_text("_metadata") + py_dict({}) + "sb.";
+  const Pickle pickle(as_bytes(bytes), 0, "f");
+  CHECK(pickle.root().kind == Kind::dict);
+  REQUIRE(pickle.find(pickle.root(), "a") != nullptr);
+  CHECK(pickle.find(pickle.root(), "a")->integer == 1);
+  CHECK(pickle.find(pickle.root(), "_metadata") == nullptr);
+}
+
+TEST_CASE("every type of storage that a state_dict can have is known, and nothing else") {
+  using gpt2::DType;
+  const std::map<std::string, DType> types = {
+      {"torch FloatStorage", DType::f32},
+      {"torch HalfStorage", DType::f16},
+      {"torch BFloat16Storage", DType::bf16},
+      {"torch DoubleStorage", DType::f64},
+      {"torch LongStorage", DType::i64},
+      {"torch IntStorage", DType::i32},
+      {"torch ShortStorage", DType::i16},
+      {"torch CharStorage", DType::i8},
+      {"torch ByteStorage", DType::u8},
+      {"torch BoolStorage", DType::boolean},
+      {"torch.storage UntypedStorage", DType::u8},
+  };
+  for (const auto& [name, dtype] : types) {
+    REQUIRE(gpt2::find_pickle_name(name) != nullptr);
+    CHECK(gpt2::find_pickle_name(name)->storage == dtype);
+  }
+  CHECK(gpt2::find_pickle_name("torch ComplexFloatStorage") == nullptr);
+  CHECK(gpt2::find_pickle_name("torch QInt8Storage") == nullptr);
+}
+
+TEST_CASE("refused by name: whatever is not data") {
+  for (const auto& [module, name] : std::map<std::string, std::string>{
+           {"os", "system"},
+           {"posix", "system"},
+           {"builtins", "eval"},
+           {"__builtin__", "getattr"},
+           {"subprocess", "Popen"},
+           {"torch", "load"},
+           {"torch._utils", "_rebuild_tensor_v3"},
+           {"torch._tensor", "_rebuild_from_type_v2"},
+           {"torch.nn.modules.linear", "Linear"},
+           {"numpy.core.multiarray", "scalar"},
+           {"collections", "OrderedDict.fromkeys"},
+           {"argparse", "Namespace"},
+           {"", ""},
+       }) {
+    const std::string bytes = kProto2 + py_global(module, name) + ")R.";
+    CHECK(refusal(bytes) == "f: pickle, byte 2: it refers to '" + module + " " + name +
+                                "', which is not data" + kRefused);
+    CHECK(code_of(bytes) == gpt2::ErrorCode::unsupported);
+  }
+  CHECK(refusal(py_global("os\x1b[2J", "x")).find("'os\\x1b[2J x'") != std::string::npos);
+}
+
+TEST_CASE("refused by name: every opcode that a state_dict does not need") {
+  const std::map<unsigned char, std::string> names = {
+      {'0', "POP"},
+      {'1', "POP_MARK"},
+      {'2', "DUP"},
+      {'B', "BINBYTES"},
+      {'C', "SHORT_BINBYTES"},
+      {'F', "FLOAT"},
+      {'I', "INT"},
+      {'L', "LONG"},
+      {'P', "PERSID"},
+      {'S', "STRING"},
+      {'T', "BINSTRING"},
+      {'V', "UNICODE"},
+      {'d', "DICT"},
+      {'g', "GET"},
+      {'i', "INST"},
+      {'l', "LIST"},
+      {'o', "OBJ"},
+      {'p', "PUT"},
+      {0x82, "EXT1"},
+      {0x83, "EXT2"},
+      {0x84, "EXT4"},
+      {0x8b, "LONG4"},
+      {0x8c, "SHORT_BINUNICODE"},
+      {0x8d, "BINUNICODE8"},
+      {0x8e, "BINBYTES8"},
+      {0x90, "ADDITEMS"},
+      {0x91, "FROZENSET"},
+      {0x92, "NEWOBJ_EX"},
+      {0x93, "STACK_GLOBAL"},
+      {0x94, "MEMOIZE"},
+      {0x95, "FRAME"},
+      {0x96, "BYTEARRAY8"},
+      {0x97, "NEXT_BUFFER"},
+      {0x98, "READONLY_BUFFER"},
+  };
+  const std::string allowed =
+      std::string("\x80.(cRb\x81Q)t\x85\x86\x87]ae}su\x8fXUJKM\x8aGN\x88\x89hjqr");
+  REQUIRE(allowed.size() == 34);
+  std::size_t unknown = 0;
+  for (int opcode = 0; opcode < 256; ++opcode) {
+    const auto byte = static_cast<unsigned char>(opcode);
+    if (allowed.find(static_cast<char>(byte)) != std::string::npos) continue;
+    const auto name = names.find(byte);
+    if (name == names.end()) ++unknown;
+    CHECK(refusal("NN" + std::string(1, static_cast<char>(byte))) ==
+          "f: pickle, byte 2: opcode " + (name == names.end() ? "unknown" : name->second) +
+              " has no place in a state_dict" + kRefused);
+  }
+  CHECK(unknown == 256 - 34 - names.size());
+}
+
+TEST_CASE("refused by name: other protocols, calls of types, large integers") {
+  CHECK(refusal("\x80\x04.") ==
+        "f: pickle, byte 0: pickle protocol 4 (torch.save's is 2)" + kRefused);
+  CHECK(refusal(py_global("torch", "FloatStorage") + ")R.") ==
+        "f: pickle, byte 21: it calls 'torch FloatStorage'" + kRefused);
+  CHECK(refusal("\x8a\x0a" + std::string(10, '\1') + ".") ==
+        "f: pickle, byte 0: an integer of 10 bytes" + kRefused);
+}
+
+TEST_CASE("refused: a pickle that is cut short, anywhere") {
+  const std::string whole =
+      kProto2 + py_dict({{"a", py_tensor(py_storage("FloatStorage", "0", 1), 0, {1}, {1})}}) +
+      "q\1.";
+  REQUIRE(refusal(whole) == "(accepted)");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CHECK(refusal(whole.substr(0, size)).find("the file ends inside the pickle") !=
+          std::string::npos);
+    CHECK(code_of(whole.substr(0, size)) == gpt2::ErrorCode::invalid_file);
+  }
+}
+
+TEST_CASE("refused: a program that does not fit its stack") {
+  const std::map<std::string, std::string> messages = {
+      {".", "f: pickle, byte 0: too few values on the stack"},
+      {"N(.", "f: pickle, byte 2: too few values on the stack"},
+      {"N\x86", "f: pickle, byte 1: too few values on the stack"},
+      {"N(\x85", "f: pickle, byte 2: too few values on the stack"},
+      {"Nt", "f: pickle, byte 1: no mark on the stack"},
+      {"]Ne", "f: pickle, byte 2: no mark on the stack"},
+      {"a", "f: pickle, byte 0: too few values on the stack"},
+      {"q\1", "f: pickle, byte 0: too few values on the stack"},
+      {"h\1", "f: pickle, byte 0: memo slot 1 is empty"},
+      {"Nq\5h\4", "f: pickle, byte 3: memo slot 4 is empty"},
+      {"NNa", "f: pickle, byte 2: found None; expected a list"},
+      {"]NNs", "f: pickle, byte 3: found a list; expected a dict"},
+      {"}(Nu", "f: pickle, byte 3: a key without a value"},
+      {"N}b", "f: pickle, byte 2: found None; expected a dict"},
+      {"NNR", "f: pickle, byte 2: found None; expected a tuple"},
+      {"N)R", "f: pickle, byte 2: found None; expected a name"},
+      {"K\1Q", "f: pickle, byte 2: found an int; expected a tuple"},
+      {")Q", "f: pickle, byte 1: a storage made of 0 arguments; expected 5 to 6"},
+      {py_global("torch._utils", "_rebuild_tensor") + "(NNNt)R",
+       "f: pickle, byte 36: found a tuple; expected a name"},
+      {py_global("torch._utils", "_rebuild_tensor") + "(NNNtR",
+       "f: pickle, byte 35: a tensor made of 3 arguments; expected 4 to 7"},
+      {py_global("torch._utils", "_rebuild_tensor_v2") + "(NNNNNNNNtR",
+       "f: pickle, byte 43: a tensor made of 8 arguments; expected 4 to 7"},
+      {py_global("torch", "Size") + ")R", "f: pickle, byte 13: torch Size without an argument"},
+      {py_global("collections", "OrderedDict") + "N\x85R",
+       "f: pickle, byte 27: found None; expected a list"},
+      {py_global("collections", "OrderedDict") + "](Ne\x85R",
+       "f: pickle, byte 30: found None; expected a list"},
+      {py_global("collections", "OrderedDict") + "](](Nee\x85R",
+       "f: pickle, byte 33: a pair of 1 values"},
+  };
+  for (const auto& [program, message] : messages) {
+    CHECK(refusal(program) == message);
+    CHECK(code_of(program) == gpt2::ErrorCode::invalid_file);
+  }
+}
+
+TEST_CASE("refused: strings that are not UTF-8 or past the limits") {
+  CHECK(refusal(py_text("a\xff") + ".") == "f: pickle, byte 0: a string that is not UTF-8");
+  CHECK(refusal("U\x01\x80.") == "f: pickle, byte 0: a string that is not UTF-8");
+  CHECK(refusal(py_text(std::string(1 << 20, 'a')) + ".") == "(accepted)");
+  CHECK(refusal("X" + little_endian((1u << 20) + 1)) ==
+        "f: pickle, byte 0: a string of 1048577 bytes; expected at most 1048576");
+  CHECK(refusal("c" + std::string(257, 'a')) == "f: pickle, byte 0: a name of more than 256 bytes");
+}
+
+TEST_CASE("refused: stack, memo and steps past the limits") {
+  const std::size_t stack = Pickle::kMaxStack;
+  CHECK(refusal(std::string(stack, 'N') + ".") == "(accepted)");
+  CHECK(refusal(std::string(stack + 1, 'N') + ".") ==
+        "f: pickle, byte 100000: more than 100000 values on the stack");
+  CHECK(refusal(std::string(stack + 1, '(')) ==
+        "f: pickle, byte 100000: more than 100000 values on the stack");
+  CHECK(refusal("Nr" + little_endian(999'999u) + ".") == "(accepted)");
+  CHECK(refusal("Nr" + little_endian(1'000'000u) + ".") ==
+        "f: pickle, byte 1: memo slot 1000000; expected fewer than 1000000");
+  CHECK(refusal("N" + std::string(Pickle::kMaxSteps - 1, '\x85') + ".") == "(accepted)");
+  CHECK(refusal("N" + std::string(Pickle::kMaxSteps, '\x85') + ".") ==
+        "f: pickle, byte 1000000: more than 1000000 steps");
+}
+
+TEST_CASE("refused: one list of pairs that is copied again and again") {
+  // x = 1,000 references to the pair [1, 1]; then OrderedDict(x) 1,000 times, in 4 bytes each.
+  const std::string pairs = "](K\1K\1eq\1]q\2(" + repeat("h\1", 1000) + "eN";
+  const std::string program = py_global("collections", "OrderedDict") + "q\3" + pairs +
+                              repeat("\x85h\3h\2\x85R", 1000) + ".";
+  CHECK(refusal(program).find("more than 1000000 steps") != std::string::npos);
+}

@@ -1,0 +1,134 @@
+#include "support/alphabet_model.h"
+
+#include <bit>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "support/bytes.h"
+
+namespace gpt2::test {
+namespace {
+
+constexpr std::size_t kEmbd = 64;
+constexpr std::size_t kVocab = 257;
+constexpr std::size_t kEndOfText = 256;
+
+std::size_t successor(std::size_t token) {
+  if (token >= 'a' && token < 'z') return token + 1;
+  switch (token) {
+    case 'z':
+      return ' ';
+    case ' ':
+      return 0xc3;
+    case 0xc3:
+      return 0xa9;
+    case '0':
+      return kEndOfText;
+    default:
+      return 'a';
+  }
+}
+
+// A direction of plus and minus ones for each token, drawn by a linear congruential generator: two
+// of them are nearly at right angles.
+std::vector<float> directions() {
+  std::vector<float> values(kVocab * kEmbd);
+  std::uint64_t state = 1;
+  for (float& value : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    value = (state >> 63) != 0 ? 1.0f : -1.0f;
+  }
+  return values;
+}
+
+// Every token is embedded as the direction of its successor, and attention and feed-forward add
+// nothing to it: the logits are the inner products of that direction with all of them.
+std::vector<float> successors(const std::vector<float>& direction) {
+  std::vector<float> values;
+  for (std::size_t token = 0; token < kVocab; ++token) {
+    const float* const row = direction.data() + successor(token) * kEmbd;
+    values.insert(values.end(), row, row + kEmbd);
+  }
+  return values;
+}
+
+// A safetensors file, tensor by tensor.
+class Writer {
+ public:
+  void add(const std::string& name, const std::vector<std::size_t>& shape,
+           const std::vector<float>& values) {
+    const std::size_t begin = data_.size();
+    for (const float value : values) data_ += little_endian(std::bit_cast<std::uint32_t>(value));
+    header_[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, data_.size()}}};
+  }
+
+  void constant(const std::string& name, const std::vector<std::size_t>& shape, float value) {
+    std::size_t count = 1;
+    for (const std::size_t size : shape) count *= size;
+    add(name, shape, std::vector<float>(count, value));
+  }
+
+  void write(const std::filesystem::path& file) const {
+    const std::string header = header_.dump();
+    std::ofstream(file, std::ios::binary)
+        << little_endian(std::uint64_t{header.size()}) << header << data_;
+  }
+
+ private:
+  nlohmann::json header_;
+  std::string data_;
+};
+
+// GPT-2's printable character for a byte: the 68 that have none are counted up from U+0100.
+std::string printable(unsigned byte) {
+  const auto has_none = [](unsigned b) { return b < 33 || (b > 126 && b < 161) || b == 173; };
+  unsigned code_point = byte;
+  if (has_none(byte)) {
+    code_point = 256;
+    for (unsigned b = 0; b < byte; ++b) code_point += has_none(b) ? 1 : 0;
+  }
+  if (code_point < 0x80) return {static_cast<char>(code_point)};
+  return {static_cast<char>(0xc0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3f))};
+}
+
+}  // namespace
+
+void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_positions) {
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory / "config.json") << nlohmann::json{{"model_type", "gpt2"},
+                                                             {"vocab_size", kVocab},
+                                                             {"n_positions", n_positions},
+                                                             {"n_embd", kEmbd},
+                                                             {"n_layer", 1},
+                                                             {"n_head", 1},
+                                                             {"n_inner", kEmbd},
+                                                             {"tie_word_embeddings", false},
+                                                             {"bos_token_id", kEndOfText},
+                                                             {"eos_token_id", kEndOfText}};
+
+  nlohmann::json vocabulary = {{"<|endoftext|>", kEndOfText}};
+  for (unsigned byte = 0; byte < 256; ++byte) vocabulary[printable(byte)] = byte;
+  std::ofstream(directory / "vocab.json") << vocabulary;
+  std::ofstream(directory / "merges.txt") << "#version: 0.2\n";
+
+  const std::vector<float> direction = directions();
+  Writer weights;
+  weights.add("wte.weight", {kVocab, kEmbd}, successors(direction));
+  weights.add("lm_head.weight", {kVocab, kEmbd}, direction);
+  weights.constant("wpe.weight", {n_positions, kEmbd}, 0.0f);
+  for (const std::string norm : {"h.0.ln_1", "h.0.ln_2", "ln_f"}) {
+    weights.constant(norm + ".weight", {kEmbd}, 1.0f);
+    weights.constant(norm + ".bias", {kEmbd}, 0.0f);
+  }
+  weights.constant("h.0.attn.c_attn.weight", {kEmbd, 3 * kEmbd}, 0.0f);
+  weights.constant("h.0.attn.c_attn.bias", {3 * kEmbd}, 0.0f);
+  for (const std::string linear : {"h.0.attn.c_proj", "h.0.mlp.c_fc", "h.0.mlp.c_proj"}) {
+    weights.constant(linear + ".weight", {kEmbd, kEmbd}, 0.0f);
+    weights.constant(linear + ".bias", {kEmbd}, 0.0f);
+  }
+  weights.write(directory / "model.safetensors");
+}
+
+}  // namespace gpt2::test

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+namespace gpt2::test {
+
+/// Writes a HuggingFace directory with a small model whose most probable text is known beforehand:
+/// its tokens are the 256 bytes and, as number 256, <|endoftext|>; after a letter it writes the
+/// next one, after z a space, the two bytes of an e with an acute accent, and a:
+///
+///   "x" -> "yz \u00e9abcdefghijklmnopqrstuvwxyz \u00e9abc"...
+///
+/// After 0 it ends the text; after any other byte, and after <|endoftext|>, it begins with a.
+void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_positions = 1024);
+
+}  // namespace gpt2::test

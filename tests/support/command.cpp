@@ -1,0 +1,136 @@
+#include "support/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "support/temporary_directory.h"
+
+namespace gpt2::test {
+namespace {
+
+std::FILE* temporary_file(const std::string& content) {
+  std::FILE* const file = std::tmpfile();
+  if (file == nullptr) throw std::runtime_error("no temporary file");
+  std::fwrite(content.data(), 1, content.size(), file);
+  std::rewind(file);
+  return file;
+}
+
+std::vector<char*> pointers(Words& words) {
+  std::vector<char*> result;
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Of two of a name, the first counts.
+Words environment(Words words) {
+  static const TemporaryDirectory home;
+  words.push_back("HOME=" + home.path().string());
+  for (const char* name : {"PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name)) words.push_back(std::string(name) + '=' + value);
+  }
+  return words;
+}
+
+// The state stands behind the name of the program, which may hold blanks.
+bool sleeping(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string stat(std::istreambuf_iterator<char>(file), {});
+  return stat.find(") S ") != std::string::npos;
+}
+
+}  // namespace
+
+Command::Command(const Words& arguments, const Surroundings& surroundings)
+    : errors_(temporary_file("")) {
+  Words words = {GPT2_COMMAND};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  Words variables = environment(surroundings.environment);
+  const std::vector<char*> argv = pointers(words);
+  const std::vector<char*> envp = pointers(variables);
+  std::FILE* const input = temporary_file(surroundings.input);
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+
+  process_ = fork();
+  if (process_ == 0) {
+    dup2(fileno(input), STDIN_FILENO);
+    dup2(fileno(errors_), STDERR_FILENO);
+    dup2(surroundings.output.empty() ? pipe_ends[1] : open(surroundings.output.c_str(), O_WRONLY),
+         STDOUT_FILENO);
+    if (surroundings.output == "-") close(STDOUT_FILENO);
+    if (chdir(surroundings.directory.c_str()) == 0) execve(GPT2_COMMAND, argv.data(), envp.data());
+    _exit(127);
+  }
+  std::fclose(input);
+  close(pipe_ends[1]);
+  output_ = pipe_ends[0];
+}
+
+Command::~Command() {
+  if (process_ > 0) {
+    send(SIGKILL);
+    wait();
+  }
+  close_output();
+  std::fclose(errors_);
+}
+
+void Command::read(std::size_t bytes) {
+  char buffer[4096];
+  ssize_t count = 1;
+  while (out.size() < bytes && count > 0) {
+    count = ::read(output_, buffer, sizeof buffer);
+    if (count > 0) out.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+void Command::fill_output() {
+  constexpr int kSize = 4096;  // the smallest a pipe can have
+  fcntl(output_, F_SETPIPE_SZ, kSize);
+  for (int waiting = 0; waiting + 1 < kSize || !sleeping(process_);) {  // two bytes, room for one
+    usleep(1000);
+    if (ioctl(output_, FIONREAD, &waiting) != 0) throw std::runtime_error("no pipe");
+  }
+}
+
+void Command::close_output() {
+  if (output_ >= 0) close(output_);
+  output_ = -1;
+}
+
+void Command::send(int signal) const { kill(process_, signal); }
+
+bool Command::running() const {
+  siginfo_t ended = {};
+  waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  return ended.si_pid == 0;
+}
+
+int Command::wait() {
+  if (output_ >= 0) read(static_cast<std::size_t>(-1));
+  int status = 0;
+  waitpid(process_, &status, 0);
+  process_ = -1;
+  std::rewind(errors_);
+  for (int c; (c = std::fgetc(errors_)) != EOF;) err += static_cast<char>(c);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+Outcome run(const Words& arguments, const Surroundings& surroundings) {
+  Command command(arguments, surroundings);
+  const int status = command.wait();
+  return {status, command.out, command.err};
+}
+
+}  // namespace gpt2::test

@@ -1,0 +1,261 @@
+// The tokenizer on its own small vocabulary; what it has to give was asked of HuggingFace's
+// tokenizers library (tools/make_tokenizer_cases.mjs).
+#include "gpt2/tokenizer.h"
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "gpt2/error.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+#include "support/tokenizer_cases.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+json small_json() { return json::parse(read_text(tokenizer_data("small/tokenizer.json"))); }
+
+Tokenizer load_json(const json& root) {
+  const TemporaryDirectory folder;
+  folder.write("tokenizer.json", root.dump());
+  return Tokenizer::load(folder.path());
+}
+
+// The small vocabulary as vocab.json and merges.txt, with more files beside them.
+Tokenizer load_pair(const std::vector<std::pair<std::string, json>>& more = {}) {
+  const TemporaryDirectory folder;
+  for (const char* name : {"vocab.json", "merges.txt"}) {
+    folder.write(name, read_text(tokenizer_data("small") / name));
+  }
+  for (const auto& [name, value] : more) folder.write(name, value.dump());
+  return Tokenizer::load(folder.path());
+}
+
+json added_token(int id, const char* content, json flags = json::object()) {
+  json token = {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
+                {"rstrip", false}, {"normalized", false}, {"special", false}};
+  token.update(flags);
+  return token;
+}
+
+std::string random_bytes(std::mt19937& random, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>(random() & 0xff);
+  return bytes;
+}
+
+constexpr TokenId kEndOfText = 312;
+
+}  // namespace
+
+TEST_CASE("every kind of tokenizer.json gives HuggingFace's ids and text") {
+  CaseCount count;
+  std::size_t tokenizers = 0;
+  for (const json& variant : read_lines(tokenizer_data("variants.jsonl"))) {
+    const auto name = variant.at("name").get<std::string>();
+    CAPTURE(name);
+    json root = small_json();
+    root.merge_patch(variant.at("patch"));
+    const Tokenizer tokenizer = load_json(root);
+    for (const json& one : variant.at("cases")) check_case(tokenizer, one, count);
+    ++tokenizers;
+  }
+  CHECK(tokenizers >= 26);
+  CHECK(count.encoded >= 1000);
+  WARN("compared " << count.encoded << " encodings and " << count.decoded << " decodings of "
+                   << tokenizers << " tokenizers");
+}
+
+TEST_CASE("vocab.json with merges.txt gives what tokenizer.json gives") {
+  const Tokenizer pair = load_pair();
+  const json first = read_lines(tokenizer_data("variants.jsonl")).at(0);
+  REQUIRE(first.at("patch").empty());
+  CaseCount count;
+  for (const json& one : first.at("cases")) check_case(pair, one, count);
+  const Tokenizer whole = load_json(small_json());
+  CHECK(pair.size() == whole.size());
+  for (TokenId id = 0; id < static_cast<TokenId>(pair.size()); ++id) {
+    CHECK(pair.bytes(id) == whole.bytes(id));
+    CHECK(pair.is_special(id) == whole.is_special(id));
+  }
+}
+
+TEST_CASE("added tokens mean the same wherever they are written") {
+  json root = small_json();
+  root["added_tokens"].push_back(added_token(313, "[x]", {{"lstrip", true}}));
+  root["added_tokens"].push_back(added_token(314, "<|pad|>", {{"special", true}}));
+  const Tokenizer whole = load_json(root);
+  const json decoder = {{"312", added_token(312, "<|endoftext|>", {{"special", true}})},
+                        {"313", added_token(313, "[x]", {{"lstrip", true}})},
+                        {"314", added_token(314, "<|pad|>", {{"special", true}})}};
+  const Tokenizer by_decoder =
+      load_pair({{"tokenizer_config.json", {{"added_tokens_decoder", decoder}}}});
+  // Without flags of its own: that of [x] comes from the map of special tokens.
+  const Tokenizer by_map = load_pair(
+      {{"added_tokens.json", {{"<|pad|>", 314}}},
+       {"special_tokens_map.json",
+        {{"pad_token", "<|pad|>"},
+         {"additional_special_tokens",
+          json::array({{{"content", "[x]"}, {"lstrip", true}, {"normalized", false}}})}}}});
+  const std::string text = "a  [x] b<|pad|>the [x][x]";
+  const std::vector<TokenId> expected = {64, 313, 220, 65, 314};
+  const auto ids = whole.encode(text);
+  CHECK(std::vector(ids.begin(), ids.begin() + 5) == expected);
+  CHECK(by_decoder.encode(text) == ids);
+  CHECK(by_decoder.is_special(314));
+  CHECK_FALSE(by_decoder.is_special(313));
+
+  std::vector<TokenId> swapped = ids;  // [x] has no id there and gets the next one
+  for (TokenId& id : swapped) id = id == 313 ? 315 : id;
+  CHECK(by_map.encode(text) == swapped);
+  CHECK(by_map.is_special(314));
+  CHECK(by_map.is_special(315));
+  CHECK(by_map.size() == 316);
+}
+
+TEST_CASE("text that reads like a special token is text, when so asked") {
+  const Tokenizer tokenizer = load_json(small_json());
+  const std::string text = "a<|endoftext|>the";
+  CHECK(tokenizer.encode("<|endoftext|>") == std::vector<TokenId>{kEndOfText});
+  const auto ids = tokenizer.encode(text, {.parse_special = false});
+  CHECK(std::find(ids.begin(), ids.end(), kEndOfText) == ids.end());
+  CHECK(tokenizer.decode(ids) == text);
+  CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+
+  json root = small_json();  // an added token that is not special stays one
+  root["added_tokens"].push_back(added_token(313, "[x]"));
+  CHECK(load_json(root).encode("[x]<", {.parse_special = false}) == std::vector<TokenId>{313, 27});
+}
+
+TEST_CASE("add_prefix_space is where the folder's kind of files puts it") {
+  const json config = {{"add_prefix_space", true}};
+  const Tokenizer pair = load_pair({{"tokenizer_config.json", config}});
+  CHECK(pair.encode("") == std::vector<TokenId>{220});
+  CHECK(pair.encode("the") == std::vector<TokenId>{258});
+  CHECK(pair.encode(" a") == std::vector<TokenId>{220, 261});
+  CHECK(pair.encode("<|endoftext|>a") == std::vector<TokenId>{220, kEndOfText, 64});
+
+  const TemporaryDirectory folder;
+  folder.write("tokenizer.json", small_json().dump());
+  folder.write("tokenizer_config.json", config.dump());
+  const Tokenizer whole = Tokenizer::load(folder.path());
+  CHECK(whole.encode("").empty());
+  CHECK(whole.encode("the") == std::vector<TokenId>{258});
+  CHECK(whole.encode(" a") == std::vector<TokenId>{261});
+  CHECK(whole.encode("<|endoftext|>a") == std::vector<TokenId>{kEndOfText, 261});
+}
+
+TEST_CASE("add_bos_token puts the beginning first, once") {
+  const json config = {{"add_bos_token", true}, {"bos_token", "<|endoftext|>"}};
+  const Tokenizer pair = load_pair({{"tokenizer_config.json", config}});
+  CHECK(pair.encode("a") == std::vector<TokenId>{kEndOfText, 64});
+  CHECK(pair.encode("a", {.add_special_tokens = false}) == std::vector<TokenId>{64});
+  CHECK(pair.encode("") == std::vector<TokenId>{kEndOfText});
+}
+
+TEST_CASE("tokens are found by what they mean") {
+  json root = small_json();
+  root["added_tokens"].push_back(added_token(313, "üü"));
+  const Tokenizer tokenizer = load_json(root);
+  CHECK(tokenizer.find("<|endoftext|>") == kEndOfText);
+  CHECK(tokenizer.find(" the") == 258);
+  CHECK(tokenizer.find(" ") == 220);
+  CHECK(tokenizer.find("üü") == 313);
+  CHECK_FALSE(tokenizer.find("no such token"));
+  CHECK_FALSE(tokenizer.find(""));
+  CHECK(tokenizer.bytes(258) == " the");
+  CHECK(tokenizer.bytes(313) == "üü");
+  CHECK(tokenizer.bytes(-1).empty());
+  CHECK(tokenizer.bytes(314).empty());
+  CHECK(tokenizer.bytes(2147483647).empty());
+  CHECK(tokenizer.size() == 314);
+  CHECK(tokenizer.end_of_text() == kEndOfText);
+  CHECK(tokenizer.is_special(kEndOfText));
+  CHECK_FALSE(tokenizer.is_special(258));
+  CHECK_FALSE(tokenizer.is_special(-1));
+  CHECK(tokenizer.decode(std::vector<TokenId>{64, 99999, -5, 65}) == "ab");
+  CHECK(tokenizer.description() == "byte-level BPE, 314 tokens (tokenizer.json)");
+  CHECK(load_pair().description() == "byte-level BPE, 313 tokens (vocab.json, merges.txt)");
+}
+
+TEST_CASE("the end of a text is what the files call so") {
+  CHECK(load_pair({{"tokenizer_config.json", {{"eos_token", "!"}}}}).end_of_text() == 0);
+  CHECK(
+      load_pair({{"special_tokens_map.json", {{"eos_token", {{"content", "!"}}}}}}).end_of_text() ==
+      0);
+  CHECK(load_pair({{"tokenizer_config.json", {{"eos_token", "!"}}},
+                   {"special_tokens_map.json", {{"eos_token", "the"}}}})
+            .end_of_text() == 0);
+  CHECK(load_pair({{"tokenizer_config.json", {{"eos_token", nullptr}}}}).end_of_text() ==
+        kEndOfText);
+  json root = small_json();
+  root["added_tokens"] = json::array();
+  root["model"]["vocab"].erase("<|endoftext|>");
+  CHECK_FALSE(load_json(root).end_of_text());
+}
+
+TEST_CASE("every byte comes back, in any order") {
+  const Tokenizer tokenizer = load_json(small_json());
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string bytes = random_bytes(random, random() % 200);
+    CAPTURE(bytes);
+    REQUIRE(tokenizer.decode(tokenizer.encode(bytes)) == bytes);
+  }
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const std::string bytes = {static_cast<char>(first), static_cast<char>(second)};
+      REQUIRE(tokenizer.decode(tokenizer.encode(bytes)) == bytes);
+    }
+  }
+}
+
+TEST_CASE("no text takes more than a moment, whatever the added tokens") {
+  // Tokens that nearly match everywhere, that match inside one another, and white space that each
+  // of them could be made to run through again and again.
+  json root = small_json();
+  const std::string as(2000, 'a');
+  root["added_tokens"].push_back(added_token(313, (as + "b").c_str()));
+  root["added_tokens"].push_back(
+      added_token(314, ("b" + as + "c").c_str(), {{"normalized", true}}));
+  root["added_tokens"].push_back(added_token(315, " ", {{"rstrip", true}}));
+  root["added_tokens"].push_back(added_token(316, "\n", {{"lstrip", true}}));
+  root["added_tokens"].push_back(added_token(317, "\t", {{"lstrip", true}, {"rstrip", true}}));
+  root["added_tokens"].push_back(added_token(318, "\u00a0", {{"single_word", true}}));
+  const Tokenizer tokenizer = load_json(root);
+  constexpr std::size_t kSize = 1 << 20;
+  for (const char* unit : {"a", " ", "\n", "\t", " \n", "\n\t ", "\u00a0", "\xc2", "ba", "<|end"}) {
+    CAPTURE(unit);
+    std::string text;
+    while (text.size() < kSize) text += unit;
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = tokenizer.encode(text);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    CHECK_FALSE(ids.empty());
+    CHECK(seconds.count() < 20.0);  // tenths of a second; for sanitizers and busy machines
+  }
+}
+
+TEST_CASE("a text of 2 GiB is refused before it is looked at") {
+  const Tokenizer tokenizer = load_json(small_json());
+  const std::string_view too_long("a", 2147483647);
+  CHECK(refusal_of([&] { (void)tokenizer.encode(too_long); }) ==
+        "a text of 2147483647 bytes is too long to encode at once, expected less than 2 GiB");
+}
+
+TEST_CASE("a tokenizer serves several threads") {
+  const Tokenizer tokenizer = load_json(small_json());
+  std::mt19937 random(11);
+  const std::string text = random_bytes(random, 20000);
+  const auto expected = tokenizer.encode(text);
+  std::vector<std::vector<TokenId>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& ids : found) threads.emplace_back([&] { ids = tokenizer.encode(text); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& ids : found) CHECK(ids == expected);
+}

@@ -1,0 +1,185 @@
+// The tokenizer with GPT-2's own vocabulary, against HuggingFace's and llama.cpp's token ids.
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <sstream>
+
+#include "gpt2/tokenizer.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/tokenizer_cases.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_there(const fs::path& path) {
+  if (!path.empty() && fs::exists(path)) return true;
+  WARN("skipped: no " << (path.empty() ? "vocabulary of GPT-2 ($GPT2_TEST_VOCAB)" : path.string()));
+  return false;
+}
+
+// vocab.json and merges.txt alone, with more files beside them.
+Tokenizer load_pair(const fs::path& vocabulary, std::string_view config = "{}") {
+  const TemporaryDirectory folder;
+  folder.write("vocab.json", read_text(vocabulary / "vocab.json"));
+  folder.write("merges.txt", read_text(vocabulary / "merges.txt"));
+  folder.write("tokenizer_config.json", config);
+  return Tokenizer::load(folder.path());
+}
+
+// Both forms of the tokenizer, where there are both.
+std::vector<Tokenizer> load_all(const fs::path& vocabulary) {
+  std::vector<Tokenizer> all = {load_pair(vocabulary)};
+  if (fs::exists(vocabulary / "tokenizer.json")) all.push_back(Tokenizer::load(vocabulary));
+  return all;
+}
+
+void check_lines(const std::vector<Tokenizer>& tokenizers, const fs::path& file) {
+  CaseCount count;
+  for (const json& one : read_lines(file)) {
+    for (const Tokenizer& tokenizer : tokenizers) {
+      check_case(tokenizer, one, count);
+      const auto text = one.at("text").get<std::string>();
+      CHECK(tokenizer.decode(tokenizer.encode(text)).ends_with(text));
+    }
+  }
+  CHECK(count.encoded > 0);
+  WARN("compared " << count.encoded / tokenizers.size() << " cases of " << file.string()
+                   << " with each of " << tokenizers.size() << " tokenizers");
+}
+
+// The parts of `text` that end in `terminator`.
+std::vector<std::string> split(const std::string& text, const std::string& terminator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find(terminator, begin)) != text.npos;) {
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + terminator.size();
+  }
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("ids are those of HuggingFace") {
+  const fs::path vocabulary = real_vocabulary();
+  if (!is_there(vocabulary)) return;
+  check_lines(load_all(vocabulary), tokenizer_data("tokenizer_cases.jsonl"));
+  check_lines({load_pair(vocabulary, R"({"add_prefix_space": true})")},
+              tokenizer_data("tokenizer_prefix_space_cases.jsonl"));
+  if (const char* more = std::getenv("GPT2_TOKENIZER_CASES")) {
+    check_lines(load_all(vocabulary), more);
+  }
+}
+
+TEST_CASE("ids mean the bytes and the text that HuggingFace says") {
+  const fs::path vocabulary = real_vocabulary();
+  if (!is_there(vocabulary)) return;
+  std::size_t compared = 0;
+  for (const Tokenizer& tokenizer : load_all(vocabulary)) {
+    CHECK(tokenizer.size() == 50257);
+    CHECK(tokenizer.end_of_text() == 50256);
+    CHECK(tokenizer.is_special(50256));
+    for (const json& one : read_lines(tokenizer_data("tokenizer_decode_cases.jsonl"))) {
+      const std::string bytes = tokenizer.decode(one.at("ids").get<std::vector<TokenId>>());
+      CHECK(replaced(bytes) == one.at("text").get<std::string>());
+      std::ostringstream hex;
+      for (const char c : bytes) {
+        constexpr char kDigits[] = "0123456789abcdef";
+        const auto byte = static_cast<unsigned char>(c);
+        hex << kDigits[byte >> 4] << kDigits[byte & 15];
+      }
+      CHECK(hex.str() == one.at("hex").get<std::string>());
+      ++compared;
+    }
+  }
+  WARN("compared " << compared << " decodings");
+}
+
+TEST_CASE("ids are those of llama.cpp's test vectors") {
+  const fs::path vocabulary = real_vocabulary();
+  const fs::path vectors = fs::path(GPT2_SHARED_DIR) / "vocab" / "vectors" / "llama.cpp";
+  if (!is_there(vocabulary) || !is_there(vectors)) return;
+  const auto texts =
+      split(read_text(vectors / "ggml-vocab-gpt-2.gguf.inp"), "\n__ggml_vocab_test__\n");
+  const auto lines = split(read_text(vectors / "ggml-vocab-gpt-2.gguf.out"), "\n");
+  REQUIRE(texts.size() == lines.size());
+  for (const Tokenizer& tokenizer : load_all(vocabulary)) {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      CAPTURE(texts[i]);
+      std::istringstream numbers(lines[i]);
+      std::vector<TokenId> expected;
+      for (TokenId id; numbers >> id;) expected.push_back(id);
+      CHECK(tokenizer.encode(texts[i]) == expected);
+    }
+  }
+  WARN("compared " << texts.size() << " cases of llama.cpp");
+}
+
+TEST_CASE("both forms of the vocabulary agree on whole corpora, and lose nothing") {
+  const fs::path vocabulary = real_vocabulary();
+  const fs::path corpora = fs::path(GPT2_SHARED_DIR) / "vocab" / "vectors" / "corpora";
+  if (!is_there(vocabulary) || !is_there(corpora)) return;
+  const std::vector<Tokenizer> tokenizers = load_all(vocabulary);
+  std::size_t bytes = 0;
+  for (const auto& file : fs::directory_iterator(corpora)) {
+    const std::string text = read_text(file.path());
+    const auto ids = tokenizers.front().encode(text);
+    for (const Tokenizer& tokenizer : tokenizers) {
+      CHECK(tokenizer.encode(text) == ids);
+      CHECK(tokenizer.decode(ids) == text);
+    }
+    bytes += text.size();
+  }
+  WARN("compared " << bytes << " bytes of corpora");
+}
+
+TEST_CASE("random bytes come back from GPT-2's own tokens") {
+  const fs::path vocabulary = real_vocabulary();
+  if (!is_there(vocabulary)) return;
+  const Tokenizer tokenizer = load_pair(vocabulary);
+  std::mt19937 random(17);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes(random() % 300, '\0');
+    for (char& c : bytes) c = static_cast<char>(random() & 0xff);
+    REQUIRE(tokenizer.decode(tokenizer.encode(bytes)) == bytes);
+  }
+}
+
+TEST_CASE("a megabyte of anything takes no more than a moment") {
+  const fs::path vocabulary = real_vocabulary();
+  if (!is_there(vocabulary)) return;
+  constexpr std::size_t kSize = 1 << 20;
+  const auto repeated = [](std::string_view unit) {
+    std::string text;
+    while (text.size() < kSize) text += unit;
+    return text;
+  };
+  std::mt19937 random(23);
+  std::string bytes(kSize, '\0');
+  for (char& c : bytes) c = static_cast<char>(random() & 0xff);
+  std::string letters(kSize, '\0');
+  for (char& c : letters) c = static_cast<char>('a' + random() % 26);
+  const std::vector<std::pair<std::string, std::string>> texts = {
+      {"a", repeated("a")},        {"random bytes", bytes},
+      {"spaces", repeated(" ")},   {"ab", repeated("ab")},
+      {"random letters", letters}, {"newlines", repeated("\n")},
+      {"é", repeated("é")},        {"<|endoftext|", repeated("<|endoftext|")},
+      {"quotes", repeated("'")},   {"spaces and a", repeated(" ") + "a"}};
+
+  const Tokenizer tokenizer = load_pair(vocabulary);
+  for (const auto& [name, text] : texts) {
+    CAPTURE(name);
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = tokenizer.encode(text);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    CHECK(tokenizer.decode(ids) == text);
+    // A few tenths of a second are usual; anything quadratic would take an hour. The rest is for
+    // sanitizers and busy machines.
+    CHECK(seconds.count() < 20.0);
+  }
+}

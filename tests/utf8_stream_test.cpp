@@ -1,0 +1,112 @@
+#include <random>
+#include <string>
+
+#include "base/utf8.h"
+#include "gpt2/tokenizer.h"
+#include "support/catch.h"
+#include "support/tokenizer_cases.h"
+
+using gpt2::Utf8Stream;
+using gpt2::test::replaced;
+
+namespace {
+
+// The outputs for pieces that end where `is_end` says, put together; every one must be whole
+// characters.
+template <class F>
+std::string streamed(std::string_view bytes, const F& is_end) {
+  Utf8Stream stream;
+  std::string text;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= bytes.size(); ++i) {
+    if (i < bytes.size() && !is_end(i)) continue;
+    const std::string_view out = stream.write(bytes.substr(begin, i - begin));
+    REQUIRE(gpt2::is_valid_utf8(out));
+    text += out;
+    begin = i;
+  }
+  text += stream.flush();
+  CHECK(stream.flush().empty());
+  return text;
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+constexpr const char* kBad = "\ufffd";
+
+}  // namespace
+
+TEST_CASE("characters come out as soon as they are whole") {
+  Utf8Stream stream;
+  CHECK(stream.write("a\xc3") == "a");
+  CHECK(stream.write("") == "");
+  CHECK(stream.write("\xa9") == "é");
+  CHECK(stream.write("\xf0\x9f") == "");
+  CHECK(stream.write("\x98") == "");
+  CHECK(stream.write("\x80!") == "😀!");
+  CHECK(stream.flush() == "");
+  CHECK(stream.write("\xe4\xb8") == "");
+  CHECK(stream.flush() == kBad);
+  CHECK(stream.write("b") == "b");
+}
+
+TEST_CASE("what can become no character is replaced at once") {
+  Utf8Stream stream;
+  CHECK(stream.write("\xff") == kBad);
+  CHECK(stream.write("\xed") == "");
+  CHECK(stream.write("\xa0") == std::string(kBad) + kBad);  // no surrogate begins ED A0
+  CHECK(stream.write("\xf0\x9f") == "");
+  CHECK(stream.write("x") == std::string(kBad) + "x");
+}
+
+// "Maximal subparts": The Unicode Standard 15, tables 3-8 to 3-11.
+TEST_CASE("one replacement stands for each maximal invalid part") {
+  const auto bad = [](int count) {
+    std::string text;
+    while (count-- > 0) text += kBad;
+    return text;
+  };
+  CHECK(replaced("\xc0\xaf\xe0\x80\xbf\xf0\x81\x82\x41") == bad(8) + "A");
+  CHECK(replaced("\xed\xa0\x80\xed\xbf\xbf\xed\xaf\x41") == bad(8) + "A");
+  CHECK(replaced("\xf4\x91\x92\x93\xff\x41\x80\xbf\x42") == bad(5) + "A" + bad(2) + "B");
+  CHECK(replaced("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41") == bad(4) + "A");
+}
+
+TEST_CASE("the stream reads as Python's errors=\"replace\" does, however it is cut") {
+  std::mt19937 random(3);
+  std::size_t compared = 0;
+  for (const auto& one :
+       gpt2::test::read_lines(gpt2::test::tokenizer_data("tokenizer_decode_cases.jsonl"))) {
+    const std::string bytes = from_hex(one.at("hex"));
+    const auto expected = one.at("text").get<std::string>();
+    CHECK(replaced(bytes) == expected);
+    CHECK(streamed(bytes, [](std::size_t) { return true; }) == expected);
+    CHECK(streamed(bytes, [&](std::size_t) { return random() % 3 == 0; }) == expected);
+    ++compared;
+  }
+  CHECK(compared == 700);
+}
+
+TEST_CASE("cuts make no difference to any bytes") {
+  // Bytes from the edges of every range, so that most sequences are nearly valid.
+  constexpr unsigned char kEdges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
+                                      0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee,
+                                      0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff};
+  std::mt19937 random(5);
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes;
+    for (std::size_t left = random() % 24; left > 0; --left) {
+      bytes += static_cast<char>(kEdges[random() % std::size(kEdges)]);
+    }
+    const std::string expected = replaced(bytes);
+    REQUIRE(gpt2::is_valid_utf8(expected));
+    REQUIRE(streamed(bytes, [](std::size_t) { return true; }) == expected);
+    REQUIRE(streamed(bytes, [&](std::size_t) { return random() % 2 == 0; }) == expected);
+  }
+}

@@ -1,0 +1,13 @@
+# Cross-compiles for 64-bit Arm with Debian's g++-aarch64-linux-gnu and runs the tests under qemu.
+# GPT2_SYSROOT has the dependencies (tools/aarch64_sysroot.sh).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${GPT2_SYSROOT}/usr/lib/aarch64-linux-gnu)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES GPT2_SYSROOT)
+set(CMAKE_FIND_ROOT_PATH ${GPT2_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
