@@ -147,15 +147,15 @@ struct Kernels {
   /// Elementwise natural logarithm of positive finite x.
   void (*log)(float* y, const float* x, std::size_t n) noexcept;
 
-  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it; rounds of
-  /// kLimitChains * kLanes fused multiply-adds; rounds of as many 4-byte dot products. The values
-  /// returned mean nothing.
+  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it (n a
+  /// multiple of 32 * kLanes); `count` times kLanes fused multiply-adds; as many 4-byte dot products.
+  /// count: a multiple of kLimitStep. The values returned mean nothing.
   float (*read_limit)(const float* x, std::size_t n) noexcept;
-  float (*fma_limit)(std::size_t rounds) noexcept;
-  float (*dot_limit)(std::size_t rounds) noexcept;
+  float (*fma_limit)(std::size_t count) noexcept;
+  float (*dot_limit)(std::size_t count) noexcept;
 };
 
-inline constexpr std::size_t kLimitChains = 12;
+inline constexpr std::size_t kLimitStep = 48;
 
 /// The 16 values of an int4 code, ascending, in [-127, 127].
 extern const std::int8_t kInt4Codebook[16];
