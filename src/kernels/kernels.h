@@ -148,8 +148,8 @@ struct Kernels {
   void (*log)(float* y, const float* x, std::size_t n) noexcept;
 
   /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it (n a
-  /// multiple of 32 * kLanes); `count` times kLanes fused multiply-adds; as many 4-byte dot products.
-  /// count: a multiple of kLimitStep. The values returned mean nothing.
+  /// multiple of 32 * kLanes); `count` times kLanes fused multiply-adds; as many 4-byte dot
+  /// products. count: a multiple of kLimitStep. The values returned mean nothing.
   float (*read_limit)(const float* x, std::size_t n) noexcept;
   float (*fma_limit)(std::size_t count) noexcept;
   float (*dot_limit)(std::size_t count) noexcept;

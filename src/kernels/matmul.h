@@ -12,33 +12,23 @@ struct Tile {
   Vec sum[kRows][kVecs];
 
   /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element.
-  /// Calls between() every 16 steps, for what else there is to do meanwhile.
-  template <class Between>
   [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
-                                       std::size_t w_stride, std::size_t depth,
-                                       const Between& between) {
+                                       std::size_t w_stride, std::size_t depth) {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Vec::broadcast(0.0f);
     }
-    for (std::size_t begin = 0; begin < depth; begin += 16) {
-      between();
-      const std::size_t end = depth - begin < 16 ? depth : begin + 16;
-      for (std::size_t k = begin; k < end; ++k) step(x + k, x_stride, w + k * w_stride);
-    }
-  }
-
-  /// sum[i][j] += x[i] w[j]
-  [[gnu::always_inline]] void step(const float* x, std::size_t x_stride, const float* w) {
-    Vec column[kVecs];
+    for (std::size_t k = 0; k < depth; ++k) {
+      Vec column[kVecs];
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + j * kLanes);
+      for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + k * w_stride + j * kLanes);
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < kRows; ++i) {
-      const Vec factor = Vec::broadcast(x[i * x_stride]);
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const Vec factor = Vec::broadcast(x[i * x_stride + k]);
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
+        for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
+      }
     }
   }
 
@@ -78,15 +68,6 @@ void finish(const Matmul& product, RowRange rows, float* sums, std::size_t strid
       const Vec result = Vec::load(sum + i);
       store(y + i, product.accumulate ? load<Vec>(y + i, lanes) + result : result, lanes);
     });
-  }
-}
-
-/// The chunk sums of rows become, or are added to, their totals.
-template <class Vec>
-void add_chunk(float* total, const float* chunk, std::size_t n, bool first) {
-  for (std::size_t i = 0; i < n; i += kLanes) {
-    const Vec sum = Vec::load(chunk + i);
-    (first ? sum : Vec::load(total + i) + sum).store(total + i);
   }
 }
 

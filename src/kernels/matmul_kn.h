@@ -7,28 +7,8 @@
 
 namespace gpt2 {
 
-inline constexpr std::size_t kStreamedRows = 96;   // up to so many rows streaming is faster
+inline constexpr std::size_t kStreamedRows = 32;   // up to so many rows streaming is faster
 inline constexpr std::size_t kGroup = 4 * kPanel;  // columns that are packed together
-
-/// Rows of memory to be fetched into the cache, a few lines at a time.
-struct Fetcher {
-  const char* at;
-  std::size_t width, stride;  ///< bytes
-  std::size_t rows;
-  std::size_t column = 0;
-};
-
-template <class Vec>
-[[gnu::always_inline]] inline void fetch(Fetcher& fetcher, std::size_t lines) {
-  for (; lines > 0 && fetcher.rows > 0; --lines) {
-    __builtin_prefetch(fetcher.at + fetcher.column, 0, 2);
-    fetcher.column += 64;
-    if (fetcher.column < fetcher.width) continue;
-    fetcher.column = 0;
-    fetcher.at += fetcher.stride;
-    --fetcher.rows;
-  }
-}
 
 /// packed[panel][0 ... depth)[kPanel] = w[0 ... depth, 0 ... columns), filled up with zeros.
 template <class Vec, class Stored>
@@ -49,19 +29,17 @@ void pack_panels(float* packed, const Stored* w, std::size_t w_stride, std::size
   }
 }
 
-/// sums (m, kGroup) (+)= x (m, depth) times packed panels; `meanwhile` is fetched.
+/// sums (rows, kGroup) (+)= x (rows, depth) times packed panels.
 template <class Vec>
-[[gnu::always_inline]] inline void multiply_panels(const Matmul& product, RowRange rows, std::size_t k, std::size_t depth,
-                     const float* packed, std::size_t columns, float* sums, Fetcher& meanwhile,
-                     std::size_t lines) {
+void multiply_panels(const Matmul& product, RowRange rows, std::size_t k, std::size_t depth,
+                     const float* packed, std::size_t columns, float* sums) {
   constexpr std::size_t kStrip = Vec::kTileVecs * kLanes;
   const float* const x = product.x + rows.begin * product.x_stride + k;
   with_rows<Vec::kTileRows>(rows.end - rows.begin, [&](auto count) {
     for (std::size_t n = 0; n < columns; n += kStrip) {
       Tile<Vec, count.value, Vec::kTileVecs> tile;
       const std::size_t panel = n / kPanel * kPanel;
-      tile.multiply(x, product.x_stride, packed + panel * kChunk + n - panel, kPanel, depth,
-                    [&] { fetch<Vec>(meanwhile, lines); });
+      tile.multiply(x, product.x_stride, packed + panel * kChunk + n - panel, kPanel, depth);
       tile.store(sums + rows.begin * kGroup + n, kGroup, k > 0);
     }
   });
@@ -77,26 +55,14 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
   const std::size_t height = (product.m + tiles - 1) / tiles;
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t k = 0; k < product.k; k += kChunk, w += kChunk * product.n) {
-    const std::size_t left = product.k - k;
-    const std::size_t depth = left < kChunk ? left : kChunk;
+    const std::size_t depth = product.k - k < kChunk ? product.k - k : kChunk;
     pack_panels<Vec>(packed, w, product.n, depth, columns);
-
-    // The weights of the next chunk, or at last the place of the results.
-    Fetcher meanwhile{reinterpret_cast<const char*>(w + kChunk * product.n),
-                      columns * sizeof(Stored), product.n * sizeof(Stored),
-                      left - depth < kChunk ? left - depth : kChunk};
-    if (left == depth) {
-      meanwhile = {reinterpret_cast<const char*>(product.y + n_begin), columns * sizeof(float),
-                   product.y_stride * sizeof(float), product.m};
-    }
-    constexpr std::size_t kStrip = Vec::kTileVecs * kLanes;
-    const std::size_t pauses = tiles * ((columns + kStrip - 1) / kStrip) * ((depth + 15) / 16);
-    const std::size_t lines = meanwhile.rows * ((meanwhile.width + 63) / 64) / pauses + 1;
-
     for (std::size_t row = 0; row < product.m; row += height) {
       const RowRange rows{row, product.m - row < height ? product.m : row + height};
-      multiply_panels<Vec>(product, rows, k, depth, packed, columns, sums, meanwhile, lines);
-      if (left == depth) finish<Vec>(product, rows, sums, kGroup, n_begin, columns);
+      multiply_panels<Vec>(product, rows, k, depth, packed, columns, sums);
+      if (k + depth == product.k) {
+        finish<Vec>(product, rows, sums, kGroup, n_begin, columns);
+      }
     }
   }
 }

@@ -8,25 +8,22 @@
 
 namespace gpt2 {
 
-inline constexpr std::size_t kBlockRows = 32;             // rows of x that are worked on together
-inline constexpr std::size_t kXStride = kChunk + kLanes;  // not a power of two: all cache sets
 inline constexpr std::size_t kStreamSums = std::size_t{1} << 15;  // floats of chunk sums, of totals
 
 /// Rows of x in one chunk of k, and their sums.
 struct StreamBlock {
-  float* x;     ///< (rows, kChunk), kXStride apart
+  const float* x;
+  std::size_t x_stride;
   float* sums;  ///< (rows, columns rounded up to kLanes)
   std::size_t rows, columns, stride;
 };
 
 /// sums[row, columns] (+)= x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
-/// columns and all rows; w is read once. What lies `ahead` elements further on is fetched
-/// meanwhile.
+/// columns and all rows; w is read once, and the rows that come next are fetched meanwhile.
 template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
 [[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
                                                   const Stored* w, std::size_t w_stride,
-                                                  std::size_t ahead, std::size_t column,
-                                                  Lanes lanes) {
+                                                  std::size_t column, Lanes lanes) {
   constexpr std::size_t kWidth = kVecs * kLanes;
   Vec weight[kDepth][kVecs];
 #pragma GCC unroll 8
@@ -34,7 +31,7 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
     const Stored* const row = w + i * w_stride + column;
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
-      __builtin_prefetch(row + ahead + j, 0, 2);
+      __builtin_prefetch(row + kDepth * w_stride + j, 0, 2);
       __builtin_prefetch(row + kWidth + j, 0, 3);
     }
 #pragma GCC unroll 4
@@ -42,7 +39,7 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
   }
   const float* x = block.x + k;
   float* sums = block.sums + column;
-  for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += block.stride) {
+  for (std::size_t r = 0; r < block.rows; ++r, x += block.x_stride, sums += block.stride) {
     Vec sum[kVecs];
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) {
@@ -61,55 +58,36 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
 
 /// The same for all columns.
 template <class Vec, std::size_t kDepth, class Stored>
-void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w, std::size_t w_stride,
-                 std::size_t ahead) {
+void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w, std::size_t w_stride) {
   constexpr std::size_t kVecs = Vec::kStreamVecs;
   std::size_t n = 0;
   for (; n + kVecs * kLanes <= block.columns; n += kVecs * kLanes) {
-    stream_columns<Vec, kDepth, kVecs>(block, k, w, w_stride, ahead, n, Full{});
+    stream_columns<Vec, kDepth, kVecs>(block, k, w, w_stride, n, Full{});
   }
   for_each_vec<Vec>(block.columns - n, [&](std::size_t i, auto lanes) {
-    stream_columns<Vec, kDepth, 1>(block, k, w, w_stride, ahead, n + i, lanes);
+    stream_columns<Vec, kDepth, 1>(block, k, w, w_stride, n + i, lanes);
   });
-}
-
-/// block.sums = x w over one chunk.
-template <class Vec, class Stored>
-void stream_chunk(const StreamBlock& block, const Stored* w, std::size_t w_stride,
-                  std::size_t depth, std::size_t ahead) {
-  constexpr std::size_t kDepth = Vec::kStreamDepth;
-  std::size_t k = 0;
-  for (; k + kDepth <= depth; k += kDepth) {
-    stream_rows<Vec, kDepth>(block, k, w + k * w_stride, w_stride, ahead);
-  }
-  for (; k < depth; ++k) stream_rows<Vec, 1>(block, k, w + k * w_stride, w_stride, ahead);
 }
 
 /// All rows and all of k for `columns` columns.
 template <class Vec, class Stored>
 void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                       float* scratch) {
+  constexpr std::size_t kDepth = Vec::kStreamDepth;
   const std::size_t stride = (columns + kLanes - 1) / kLanes * kLanes;
   float* const totals = scratch;
-  StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, 0, columns, stride};
-  const std::size_t blocks = (product.m + kBlockRows - 1) / kBlockRows;
-  const std::size_t height = (product.m + blocks - 1) / blocks;
-  // One block fetches the rows that come next. Several find this chunk in the L2 cache, where the
-  // blocks before have fetched it, and fetch the next.
-  const std::size_t ahead = (blocks == 1 ? Vec::kStreamDepth : kChunk) * product.n;
+  StreamBlock block{product.x, product.x_stride, totals + kStreamSums, product.m, columns, stride};
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
-  for (std::size_t k = 0; k < product.k; k += kChunk, w += kChunk * product.n) {
-    const std::size_t depth = product.k - k < kChunk ? product.k - k : kChunk;
-    for (std::size_t begin = 0; begin < product.m; begin += height) {
-      block.rows = product.m - begin < height ? product.m - begin : height;
-      for (std::size_t row = 0; row < block.rows; ++row) {
-        const float* const x = product.x + (begin + row) * product.x_stride + k;
-        for_each_vec<Vec>(depth, [&](std::size_t i, auto lanes) {
-          load<Vec>(x + i, lanes).store(block.x + row * kXStride + i);
-        });
-      }
-      stream_chunk<Vec>(block, w, product.n, depth, ahead);
-      add_chunk<Vec>(totals + begin * stride, block.sums, block.rows * stride, k == 0);
+  for (std::size_t begin = 0; begin < product.k; begin += kChunk, block.x += kChunk) {
+    const std::size_t depth = product.k - begin < kChunk ? product.k - begin : kChunk;
+    std::size_t k = 0;
+    for (; k + kDepth <= depth; k += kDepth, w += kDepth * product.n) {
+      stream_rows<Vec, kDepth>(block, k, w, product.n);
+    }
+    for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1>(block, k, w, product.n);
+    for (std::size_t i = 0; i < product.m * stride; i += kLanes) {
+      const Vec sum = Vec::load(block.sums + i);
+      (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
     }
   }
   finish<Vec>(product, {0, product.m}, totals, stride, n_begin, columns);
@@ -119,9 +97,8 @@ template <class Vec, class Stored>
 void streamed_matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                         float* scratch) {
   // With more than a few rows, their sums had better fit in the L1 cache.
-  const std::size_t rows = product.m < kBlockRows ? product.m : kBlockRows;
-  const std::size_t sums = rows <= 8 ? kStreamSums : 6144;
-  const std::size_t most = sums / rows / kPanel * kPanel;
+  const std::size_t sums = product.m <= 8 ? kStreamSums : 6144;
+  const std::size_t most = sums / product.m / kPanel * kPanel;
   for (std::size_t n = n_begin; n < n_end; n += most) {
     streamed_columns<Vec, Stored>(product, n, n_end - n < most ? n_end - n : most, scratch);
   }

@@ -6,8 +6,8 @@
 
 namespace gpt2 {
 
-/// total[i][j] = x[i, begin ... begin + depth) w[j, the same]: from zero, lane by lane. The rows of w
-/// that come next, `ahead` elements further on, are fetched meanwhile.
+/// total[i][j] = x[i, begin ... begin + depth) w[j, the same]: from zero, lane by lane. The rows of
+/// w that come next, `ahead` elements further on, are fetched meanwhile.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 [[gnu::always_inline]] inline void dot_chunk(Vec (&sum)[kRows][kColumns], const float* x,
                                              std::size_t x_stride, const Stored* w,

@@ -98,19 +98,6 @@ inline float reduce_add(Vec a) {
   const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
   return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
 }
-/// Four sums at once, side by side in the same tree.
-inline void store_sums(float* p, const Vec (&a)[4]) {
-  const auto halves = [](__m512 x, __m512 y) {
-    return _mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x44), _mm512_shuffle_f32x4(x, y, 0xee));
-  };
-  const __m512 a01 = halves(a[0].v, a[1].v);
-  const __m512 a23 = halves(a[2].v, a[3].v);
-  const __m512 by4 =
-      _mm512_add_ps(_mm512_shuffle_f32x4(a01, a23, 0x88), _mm512_shuffle_f32x4(a01, a23, 0xdd));
-  const __m512 by2 = _mm512_add_ps(by4, _mm512_shuffle_ps(by4, by4, 0x4e));
-  const __m512 by1 = _mm512_add_ps(by2, _mm512_shuffle_ps(by2, by2, 0xb1));
-  _mm_storeu_ps(p, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, by1)));
-}
 inline float reduce_max(Vec a) {
   const __m256 by8 = _mm256_max_ps(lower_half(a), upper_half(a));
   const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
