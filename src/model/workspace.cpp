@@ -11,8 +11,11 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
   const std::size_t inner = config.inner_dim();
   activations_ = AlignedBuffer<float>(kMaxRows * (6 * n_embd + inner));
   float* next = activations_.data();
-  for (auto [matrix, cols] : {std::pair{&x, n_embd}, {&normed, n_embd}, {&qkv, 3 * n_embd},
-                              {&attended, n_embd}, {&hidden, inner}}) {
+  for (auto [matrix, cols] : {std::pair{&x, n_embd},
+                              {&normed, n_embd},
+                              {&qkv, 3 * n_embd},
+                              {&attended, n_embd},
+                              {&hidden, inner}}) {
     *matrix = {next, kMaxRows, cols, cols};
     next += kMaxRows * cols;
   }
