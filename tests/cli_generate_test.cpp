@@ -87,6 +87,32 @@ TEST_CASE("the text ends where the context does") {
   CHECK(outcome.err.find("finish      length\n") != std::string::npos);
 }
 
+TEST_CASE("--tokens reads and writes token ids") {
+  CHECK(text({"--tokens", "97 98", "--max-new-tokens", "3"}) == "97 98 99 100 101\n");
+  CHECK(text({"--tokens", "--max-new-tokens", "2"}, {.input = "97,98\n"}) == "97 98 99 100\n");
+  CHECK(text({"--tokens", "--no-echo", "97", "--max-new-tokens", "3"}) == "98 99 100\n");
+  CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98\n");
+  CHECK(text({"--tokens", "97", "--max-new-tokens", "0"}) == "97\n");
+  CHECK(text({"--tokens", "57 48"}) == "57 48\n");  // where the model ends it
+}
+
+TEST_CASE("a model without a tokenizer runs with --tokens, and says so without") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  const std::string path = directory.path().string();
+  std::filesystem::remove(directory.path() / "merges.txt");
+  CHECK(run({"-m", path, "x"}).err == "gpt2: cannot open " + path +
+                                          "/merges.txt: No such file or directory; or give "
+                                          "--tokens and a prompt of token ids, which needs none\n");
+  std::filesystem::remove(directory.path() / "vocab.json");
+  const Outcome refused = run({"-m", path, "x"});
+  CHECK(refused.status == 1);
+  CHECK(refused.err == "gpt2: " + path +
+                           ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt; "
+                           "or give --tokens and a prompt of token ids, which needs none\n");
+  CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
+}
+
 TEST_CASE("a seed decides the text") {
   const auto drawn = [](const std::string& seed, const std::string& threads) {
     return text({"--temperature", "100", "--top-k", "0", "--seed", seed, "--threads", threads,

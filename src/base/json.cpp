@@ -143,6 +143,15 @@ void read_json(std::string_view text, std::string_view where, JsonHandler& handl
   json::sax_parse(text.begin(), text.end(), &guard);
 }
 
+std::string shown(const json& value) {
+  switch (value.type()) {
+    case json::value_t::object: return "an object";
+    case json::value_t::array: return "an array";
+    case json::value_t::string: return quote(value.get_ref<const std::string&>());
+    default: return value.dump();
+  }
+}
+
 json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
   JsonTree tree(where);
   read_json(text, where, tree, limits);

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
 #include "formats/pickle.h"
 #include "formats/state_dict.h"
 #include "formats/zip.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -30,12 +30,8 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
-}
-
 [[noreturn]] void refuse(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::unsupported, std::string(where) + ": " + message);
+  fail(where, message, ErrorCode::unsupported);
 }
 
 // -- From a storage to a tensor
@@ -103,7 +99,6 @@ class TableBuilder {
 };
 
 // -- The zip form
-// ----------------------------------------------------------------------------------
 
 // The directory that torch.save put everything in, with its slash.
 std::string top_of(const ZipReader& zip, std::string_view where) {
@@ -237,10 +232,10 @@ PyTorchFile parse_pytorch(Bytes file, std::string_view where) {
   PyTorchFile result;
   TableBuilder tensors(result, file.size(), where);
   StateDict state = is_zip ? read_zip(file, where, tensors) : read_legacy(file, where, tensors);
-  result.is_nanogpt = state.is_nanogpt;
-  result.model_args = std::move(state.model_args);
-  result.format = std::string(state.is_nanogpt ? "nanoGPT, " : "") +
+  result.format = std::string(state.model_args ? "nanoGPT, " : "") +
                   (is_zip ? "PyTorch zip" : "PyTorch pickle (before 1.6)");
+  result.ignored = std::move(state.ignored);
+  result.model_args = std::move(state.model_args);
   return result;
 }
 

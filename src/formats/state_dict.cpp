@@ -3,19 +3,14 @@
 #include <optional>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
 #include "base/quote.h"
-#include "formats/tensor_table.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
 
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
-
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
-}
 
 // Reads one tensor or storage; messages name it.
 class Reader {
@@ -110,13 +105,15 @@ const Value* find_dict(const Pickle& pickle, const Value& root, std::string_view
   return value != nullptr && value->kind == Kind::dict ? value : nullptr;
 }
 
-void read_model_args(const Pickle& pickle, const Value& args, StateDict& state) {
+ModelArgs read_model_args(const Pickle& pickle, const Value& args) {
+  ModelArgs result;
   for (std::size_t i = 0; i + 1 < args.items.size(); i += 2) {
     const Value& key = pickle[args.items[i]];
     const Value& value = pickle[args.items[i + 1]];
     const bool is_number = value.kind == Kind::integer || value.kind == Kind::boolean;
-    if (key.kind == Kind::text && is_number) state.model_args.emplace(key.text, value.integer);
+    if (key.kind == Kind::text && is_number) result.emplace(key.text, value.integer);
   }
+  return result;
 }
 
 }  // namespace
@@ -148,25 +145,32 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   }
   StateDict state;
   const Value* dict = &root;
+  const Value* args = nullptr;
   if (const Value* const model = find_dict(pickle, root, "model")) {
     dict = model;
-    if (const Value* const args = find_dict(pickle, root, "model_args")) {
-      state.is_nanogpt = true;
-      read_model_args(pickle, *args, state);
-    }
+    args = find_dict(pickle, root, "model_args");
+    if (args != nullptr) state.model_args = read_model_args(pickle, *args);
   } else if (const Value* const wrapped = find_dict(pickle, root, "state_dict")) {
     dict = wrapped;
   }
 
   constexpr std::string_view kCompiled = "_orig_mod.";
-  for (std::size_t i = 0; i + 1 < dict->items.size(); i += 2) {
-    const Value& key = pickle[dict->items[i]];
-    const Value& value = pickle[dict->items[i + 1]];
-    if (key.kind != Kind::text || value.kind != Kind::tensor) continue;
-    std::string_view name = key.text;
-    if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
-    state.tensors.push_back(read_tensor(pickle, name, value, where));
-  }
+  const auto read = [&](const Value& from, bool is_state) {
+    for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
+      const Value& key = pickle[from.items[i]];
+      const Value& value = pickle[from.items[i + 1]];
+      if (key.kind != Kind::text || &value == dict || &value == args) continue;
+      std::string_view name = key.text;
+      if (!is_state || value.kind != Kind::tensor) {
+        state.ignored.emplace_back(name);
+        continue;
+      }
+      if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
+      state.tensors.push_back(read_tensor(pickle, name, value, where));
+    }
+  };
+  if (dict != &root) read(root, false);
+  read(*dict, true);
   if (state.tensors.empty()) {
     fail(where, "holds a dict without tensors; its keys: " + keys_of(pickle, *dict));
   }

@@ -3,9 +3,9 @@
 #include <array>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
-#include "gpt2/error.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
 
@@ -36,10 +36,6 @@ std::uint32_t u32(Bytes bytes, std::size_t at) {
 }
 std::uint64_t u64(Bytes bytes, std::size_t at) {
   return load_little_endian<std::uint64_t>(bytes.subspan(at, 8).data());
-}
-
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
 }
 
 // `size` bytes at `offset`, which the file gives and may lie about.

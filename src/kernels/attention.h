@@ -31,6 +31,18 @@ float attention_weights(float* score, std::size_t keys, float scale) {
   return exp_sum<Vec>(score, score, max_of<Vec>(score, keys), keys);
 }
 
+/// sum += weights * values of keys [begin, end), ascending, for one step of columns.
+template <class Vec, class Lanes>
+[[gnu::always_inline]] inline Vec mix_keys(const HeadAttention& a, Vec sum, const float* weight,
+                                           std::size_t begin, std::size_t end, std::size_t column,
+                                           Lanes lanes) {
+  for (std::size_t key = begin; key < end; ++key) {
+    const Vec value = load<Vec>(a.values + key * a.head_dim + column, lanes);
+    sum = fma(Vec::broadcast(weight[key]), value, sum);
+  }
+  return sum;
+}
+
 /// y[row] = sum over keys of weight * value / total, for one step of columns.
 template <class Vec, class Lanes>
 void mix_values(const HeadAttention& a, std::size_t row, std::size_t keys, const float* weight,
@@ -38,33 +50,67 @@ void mix_values(const HeadAttention& a, std::size_t row, std::size_t keys, const
   Vec sum = Vec::broadcast(0.0f);
   for (std::size_t begin = 0; begin < keys; begin += kChunk) {
     const std::size_t end = keys - begin < kChunk ? keys : begin + kChunk;
-    Vec chunk = Vec::broadcast(0.0f);
-    for (std::size_t key = begin; key < end; ++key) {
-      const Vec value = load<Vec>(a.values + key * a.head_dim + column, lanes);
-      chunk = fma(Vec::broadcast(weight[key]), value, chunk);
-    }
+    const Vec chunk = mix_keys(a, Vec::broadcast(0.0f), weight, begin, end, column, lanes);
     sum = begin == 0 ? chunk : sum + chunk;
   }
   store(a.y + row * a.y_stride + column, sum / Vec::broadcast(total), lanes);
 }
 
+/// The same for kVecs steps of columns and kRows consecutive rows at once, whose weights are
+/// `stride` apart and of which the first sees `keys` keys, each other one more than the one before.
+template <class Vec, std::size_t kRows, std::size_t kVecs>
+void mix_tile(const HeadAttention& a, std::size_t row, std::size_t keys, const float* weight,
+              std::size_t stride, const float* total, std::size_t column) {
+  float* const y = a.y + row * a.y_stride + column;
+  const float* const values = a.values + column;
+  for (std::size_t begin = 0; begin < keys + kRows - 1; begin += kChunk) {
+    const std::size_t common =
+        begin < keys ? (keys - begin < kChunk ? keys : begin + kChunk) : begin;
+    Tile<Vec, kRows, kVecs> tile;
+    tile.multiply(weight + begin, stride, values + begin * a.head_dim, a.head_dim, common - begin);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const std::size_t last = keys + i < begin + kChunk ? keys + i : begin + kChunk;
+      if (last <= begin) continue;  // no key of this chunk
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kVecs; ++j) {
+        const std::size_t at = j * kLanes;
+        float* const to = y + i * a.y_stride + at;
+        const Vec chunk =
+            mix_keys(a, tile.sum[i][j], weight + i * stride, common, last, column + at, Full{});
+        const Vec sum = begin == 0 ? chunk : Vec::load(to) + chunk;
+        (keys + i == last ? sum / Vec::broadcast(total[i]) : sum).store(to);
+      }
+    }
+  }
+}
+
+template <class Vec, std::size_t kRows>
+void attend_rows(const HeadAttention& a, std::size_t row, float* scratch) {
+  constexpr std::size_t kVecs = kRows == 1 ? 4 : Vec::kTileVecs;
+  const std::size_t keys = a.first + row + 1;  // that the first of these rows sees
+  const std::size_t stride = (keys + kRows - 1 + kPanel - 1) / kPanel * kPanel;
+  attention_scores<Vec, kRows>(a, row, keys + kRows - 1, scratch, stride);
+  float total[kRows];
+  for (std::size_t i = 0; i < kRows; ++i) {
+    total[i] = attention_weights<Vec>(scratch + i * stride, keys + i, a.scale);
+  }
+  std::size_t column = 0;
+  for (; column + kVecs * kLanes <= a.head_dim; column += kVecs * kLanes) {
+    mix_tile<Vec, kRows, kVecs>(a, row, keys, scratch, stride, total, column);
+  }
+  for (std::size_t i = 0; i < kRows; ++i) {
+    for_each_vec<Vec>(a.head_dim - column, [&](std::size_t step, auto lanes) {
+      mix_values<Vec>(a, row + i, keys + i, scratch + i * stride, total[i], column + step, lanes);
+    });
+  }
+}
+
 template <class Vec>
 void attention(const HeadAttention& a, float* scratch) noexcept {
-  constexpr std::size_t kMost = Vec::kTileRows;
-  for (std::size_t row = 0; row < a.rows; row += kMost) {
-    with_rows<Vec::kTileRows>(a.rows - row, [&](auto rows) {
-      const std::size_t last = a.first + row + rows.value;  // keys that the last of these rows sees
-      const std::size_t stride = (last + kPanel - 1) / kPanel * kPanel;
-      attention_scores<Vec, rows.value>(a, row, last, scratch, stride);
-      for (std::size_t i = 0; i < rows.value; ++i) {
-        float* const score = scratch + i * stride;
-        const std::size_t keys = a.first + row + i + 1;
-        const float total = attention_weights<Vec>(score, keys, a.scale);
-        for_each_vec<Vec>(a.head_dim, [&](std::size_t column, auto lanes) {
-          mix_values<Vec>(a, row + i, keys, score, total, column, lanes);
-        });
-      }
-    });
+  for (std::size_t row = 0; row < a.rows; row += Vec::kTileRows) {
+    with_rows<Vec::kTileRows>(a.rows - row,
+                              [&](auto rows) { attend_rows<Vec, rows.value>(a, row, scratch); });
   }
 }
 

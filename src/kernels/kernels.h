@@ -7,12 +7,14 @@
 //
 // One answer: every function gives the same bits in every table. The rules that make it so:
 //   - f32 arithmetic; every multiply-accumulate is one fused multiply-add;
-//   - sixteen logical lanes: a reduction is 16 partial results by index mod 16, then one fixed tree,
+//   - sixteen logical lanes: a reduction is 16 partial results by index mod 16, then one fixed
+//   tree,
 //     ((i) + (i + 8)), then 4, 2, 1;
 //   - a matrix product accumulates k ascending in chunks of kChunk: each chunk starts at zero, and
-//     chunk sums are added in order. One fma chain per chunk for weights that lie as [k, n]; 16 lane
-//     chains per chunk for weights that lie as [n, k], chunk sums added lane by lane, one tree at the
-//     end. So a result depends on k alone, never on the rows beside it, the tile or the thread.
+//     chunk sums are added in order. One fma chain per chunk for weights that lie as [k, n]; 16
+//     lane chains per chunk for weights that lie as [n, k], chunk sums added lane by lane, one tree
+//     at the end. So a result depends on k alone, never on the rows beside it, the tile or the
+//     thread.
 //
 // All functions are noexcept, allocate nothing and keep no state. Pointers need no alignment beyond
 // their type's (weights: none at all). Elements outside the stated ranges are neither read nor
@@ -21,10 +23,10 @@
 namespace gpt2 {
 
 inline constexpr std::size_t kLanes = 16;
-inline constexpr std::size_t kChunk = 256;   ///< k is summed in chunks of this many
-inline constexpr std::size_t kPanel = 32;    ///< columns of a packed panel, and keys of a key panel
-inline constexpr std::size_t kBlock = 32;    ///< consecutive k that share one quantisation scale
-inline constexpr std::size_t kMaxRows = 512; ///< the most rows one matmul call takes
+inline constexpr std::size_t kChunk = 256;  ///< k is summed in chunks of this many
+inline constexpr std::size_t kPanel = 32;   ///< columns of a packed panel, and keys of a key panel
+inline constexpr std::size_t kBlock = 32;   ///< consecutive k that share one quantisation scale
+inline constexpr std::size_t kMaxRows = 512;  ///< the most rows one matmul call takes
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
 
@@ -59,8 +61,8 @@ struct QuantizedRows {
 /// Quantised weights lie in panels of kPanel output columns, blocks ascending within a panel (the
 /// last panel and the last block are filled with zero weights and zero scales). A block is
 ///   f16 scale[kPanel], then
-///   int8: u8 code[kBlock / 4][kPanel][4]: weight = scale * (code - 128), the 4 being consecutive k;
-///   int4: u8 code[kBlock / 8][kPanel][4]: the low nibble of byte i of group g is the code of
+///   int8: u8 code[kBlock / 4][kPanel][4]: weight = scale * (code - 128), the 4 being consecutive
+///   k; int4: u8 code[kBlock / 8][kPanel][4]: the low nibble of byte i of group g is the code of
 ///         k = 8 g + i, the high one of k = 8 g + 4 + i; weight = scale * kInt4Codebook[nibble].
 inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kBlock * kPanel;
 inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kBlock * kPanel / 2;
@@ -68,15 +70,15 @@ inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kBlock * kPanel / 2;
 /// Causal attention of one head for `rows` consecutive queries. Query r sees the keys
 /// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
 ///
-/// Scores follow the [k, n] rule over head_dim, softmax is max-subtracted with a 16-lane sum over all
-/// keys, and the values are mixed by the [k, n] rule over the keys.
+/// Scores follow the [k, n] rule over head_dim, softmax is max-subtracted with a 16-lane sum over
+/// all keys, and the values are mixed by the [k, n] rule over the keys.
 struct HeadAttention {
-  float* y;              ///< (rows, head_dim)
+  float* y;  ///< (rows, head_dim)
   std::size_t y_stride;
-  const float* q;        ///< (rows, head_dim)
+  const float* q;  ///< (rows, head_dim)
   std::size_t q_stride;
-  const float* keys;     ///< panels [ceil(keys / kPanel)][head_dim][kPanel]
-  const float* values;   ///< (keys, head_dim)
+  const float* keys;    ///< panels [ceil(keys / kPanel)][head_dim][kPanel]
+  const float* values;  ///< (keys, head_dim)
   std::size_t rows, first, head_dim;
   float scale;
 };
@@ -145,15 +147,15 @@ struct Kernels {
   /// Elementwise natural logarithm of positive finite x.
   void (*log)(float* y, const float* x, std::size_t n) noexcept;
 
-  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it; rounds of
-  /// kLimitChains * kLanes fused multiply-adds; rounds of as many 4-byte dot products. The values
-  /// returned mean nothing.
+  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it (n a
+  /// multiple of 32 * kLanes); `count` times kLanes fused multiply-adds; as many 4-byte dot
+  /// products. count: a multiple of kLimitStep. The values returned mean nothing.
   float (*read_limit)(const float* x, std::size_t n) noexcept;
-  float (*fma_limit)(std::size_t rounds) noexcept;
-  float (*dot_limit)(std::size_t rounds) noexcept;
+  float (*fma_limit)(std::size_t count) noexcept;
+  float (*dot_limit)(std::size_t count) noexcept;
 };
 
-inline constexpr std::size_t kLimitChains = 12;
+inline constexpr std::size_t kLimitStep = 48;
 
 /// The 16 values of an int4 code, ascending, in [-127, 127].
 extern const std::int8_t kInt4Codebook[16];

@@ -2,7 +2,7 @@
 
 #include "kernels/lanes.h"
 
-// What the matrix products share: the register tile and the way sums become results.
+// What the matrix products share: the register tile, and the way sums become results.
 
 namespace gpt2 {
 
@@ -12,8 +12,7 @@ struct Tile {
   Vec sum[kRows][kVecs];
 
   /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element.
-  template <class Stored>
-  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const Stored* w,
+  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
                                        std::size_t w_stride, std::size_t depth) {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
@@ -46,12 +45,17 @@ struct Tile {
   }
 };
 
-/// Turns the sums of columns [n_begin, n_begin + columns) into results: bias, activation, store or
-/// accumulate. `sums` (m, columns rounded up to kLanes) is used up.
+/// Rows begin ... end of a product.
+struct RowRange {
+  std::size_t begin, end;
+};
+
+/// Turns the sums of columns n_begin ... n_begin + columns into results: bias, activation, store or
+/// accumulate. `sums` (rows, columns rounded up to kLanes) begins with row 0, and is used up.
 template <class Vec>
-void finish(const Matmul& product, float* sums, std::size_t stride, std::size_t n_begin,
-            std::size_t columns) {
-  for (std::size_t row = 0; row < product.m; ++row) {
+void finish(const Matmul& product, RowRange rows, float* sums, std::size_t stride,
+            std::size_t n_begin, std::size_t columns) {
+  for (std::size_t row = rows.begin; row < rows.end; ++row) {
     float* const sum = sums + row * stride;
     if (product.bias) {
       for_each_vec<Vec>(columns, [&](std::size_t i, auto lanes) {

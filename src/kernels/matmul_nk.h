@@ -6,51 +6,73 @@
 
 namespace gpt2 {
 
-/// A tile of dot products: kRows rows of x with kColumns rows of w. Lane by lane, chunk sums are
-/// added to `total`.
+/// total[i][j] = x[i, begin ... begin + depth) w[j, the same]: from zero, lane by lane. The rows of
+/// w that come next, `ahead` elements further on, are fetched meanwhile.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
-[[gnu::always_inline]] inline void dot_tile(Vec (&total)[kRows][kColumns], const float* x,
-                                            std::size_t x_stride, const Stored* w, std::size_t k) {
-  for (std::size_t begin = 0; begin < k; begin += kChunk) {
-    Vec sum[kRows][kColumns];
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 16
-      for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = Vec::broadcast(0.0f);
+[[gnu::always_inline]] inline void dot_chunk(Vec (&sum)[kRows][kColumns], const float* x,
+                                             std::size_t x_stride, const Stored* w,
+                                             std::size_t w_stride, std::size_t depth,
+                                             std::size_t ahead) {
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = Vec::broadcast(0.0f);
+  }
+  for_each_vec<Vec>(depth, [&](std::size_t k, auto lanes) {
+    Vec column[kColumns];
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      __builtin_prefetch(w + j * w_stride + k + ahead, 0, 2);
+      column[j] = load<Vec>(w + j * w_stride + k, lanes);
     }
-    for_each_vec<Vec>(k - begin < kChunk ? k - begin : kChunk, [&](std::size_t at, auto lanes) {
-      Vec column[kColumns];
-#pragma GCC unroll 16
-      for (std::size_t j = 0; j < kColumns; ++j)
-        column[j] = load<Vec>(w + j * k + begin + at, lanes);
-#pragma GCC unroll 16
-      for (std::size_t i = 0; i < kRows; ++i) {
-        const Vec factor = load<Vec>(x + i * x_stride + begin + at, lanes);
-#pragma GCC unroll 16
-        for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
-      }
-    });
-#pragma GCC unroll 16
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 16
+      const Vec factor = load<Vec>(x + i * x_stride + k, lanes);
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
+    }
+  });
+}
+
+/// sums[i][j] = x[i] w[j] for a tile of kRows rows of x and kColumns rows of w.
+template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
+void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* sums) {
+  const float* const x = product.x + row * product.x_stride;
+  Vec total[kRows][kColumns] = {};
+  for (std::size_t k = 0; k < product.k; k += kChunk) {
+    Vec sum[kRows][kColumns];
+    dot_chunk<Vec>(sum, x + k, product.x_stride, w + k, product.k,
+                   product.k - k < kChunk ? product.k - k : kChunk, kColumns * product.k);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
       for (std::size_t j = 0; j < kColumns; ++j) {
-        total[i][j] = begin == 0 ? sum[i][j] : total[i][j] + sum[i][j];
+        total[i][j] = k == 0 ? sum[i][j] : total[i][j] + sum[i][j];
       }
+    }
+  }
+  for (std::size_t i = 0; i < kRows; ++i) {
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      sums[(row + i) * kPanel + j] = reduce_add(total[i][j]);
     }
   }
 }
 
-/// sums[row, 0 ... kColumns) of all rows.
-template <class Vec, std::size_t kColumns, class Stored>
-void dot_columns(const Matmul& product, const Stored* w, float* sums, std::size_t sum_stride) {
+/// All rows and `columns` columns, sums (m, kPanel).
+template <class Vec, class Stored>
+void dot_columns(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kMost = Vec::kDotRows;
-  for (std::size_t row = 0; row < product.m; row += kMost) {
-    with_rows<kMost>(product.m - row, [&](auto rows) {
-      Vec total[rows.value][kColumns] = {};
-      dot_tile<Vec>(total, product.x + row * product.x_stride, product.x_stride, w, product.k);
-      for (std::size_t i = 0; i < rows.value; ++i) {
-        float* const sum = sums + (row + i) * sum_stride;
-        for (std::size_t j = 0; j < kColumns; ++j) sum[j] = reduce_add(total[i][j]);
+  constexpr std::size_t kColumns = Vec::kDotColumns;
+  const std::size_t tiles = (product.m + kMost - 1) / kMost;
+  const std::size_t height = (product.m + tiles - 1) / tiles;
+  for (std::size_t row = 0; row < product.m; row += height) {
+    with_rows<kMost>(product.m - row < height ? product.m - row : height, [&](auto rows) {
+      std::size_t n = 0;
+      for (; n + kColumns <= columns; n += kColumns) {
+        dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n);
+      }
+      for (; n < columns; ++n) {
+        dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n);
       }
     });
   }
@@ -59,16 +81,18 @@ void dot_columns(const Matmul& product, const Stored* w, float* sums, std::size_
 template <class Vec, class Stored>
 void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
-  constexpr std::size_t kColumns = Vec::kDotColumns;
+  if (product.m == 0) return;
+  // Few rows of x stay in the L1 cache, and pass by every few rows of w. Of many rows, a tile stays
+  // there while a panel of w, in the L2 cache, passes by.
+  const std::size_t group = product.m <= 24 ? Vec::kDotColumns : kPanel;
   for (std::size_t n = n_begin; n < n_end; n += kPanel) {
     const std::size_t columns = n_end - n < kPanel ? n_end - n : kPanel;
     const Stored* const w = static_cast<const Stored*>(product.w) + n * product.k;
-    std::size_t j = 0;
-    for (; j + kColumns <= columns; j += kColumns) {
-      dot_columns<Vec, kColumns>(product, w + j * product.k, scratch + j, kPanel);
+    for (std::size_t j = 0; j < columns; j += group) {
+      dot_columns<Vec>(product, w + j * product.k, columns - j < group ? columns - j : group,
+                       scratch + j);
     }
-    for (; j < columns; ++j) dot_columns<Vec, 1>(product, w + j * product.k, scratch + j, kPanel);
-    finish<Vec>(product, scratch, kPanel, n, columns);
+    finish<Vec>(product, {0, product.m}, scratch, kPanel, n, columns);
   }
 }
 

@@ -107,7 +107,8 @@ void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t
         }
       });
     }
-    finish<Vec>(product, scratch, kPanel, n, n_end - n < kPanel ? n_end - n : kPanel);
+    finish<Vec>(product, {0, product.m}, scratch, kPanel, n,
+                n_end - n < kPanel ? n_end - n : kPanel);
   }
 }
 

@@ -54,6 +54,8 @@ struct Vec {
   static constexpr std::size_t kTileRows =
       6;  // 12 accumulators, 2 weights and a broadcast: 15 of 16
   static constexpr std::size_t kTileVecs = 1;
+  static constexpr std::size_t kStreamDepth = 6;
+  static constexpr std::size_t kStreamVecs = 1;
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
   static constexpr std::size_t kQuantizedRows = 3;

@@ -66,6 +66,8 @@ struct Vec {
   using Integer = Int;
   static constexpr std::size_t kTileRows = 6;  // 24 accumulators, 4 weights and a broadcast of 32
   static constexpr std::size_t kTileVecs = 1;
+  static constexpr std::size_t kStreamDepth = 6;
+  static constexpr std::size_t kStreamVecs = 1;
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
   static constexpr std::size_t kQuantizedRows = 3;

@@ -81,6 +81,8 @@ struct Vec {
   using Integer = Int;
   static constexpr std::size_t kTileRows = 4;
   static constexpr std::size_t kTileVecs = 1;
+  static constexpr std::size_t kStreamDepth = 4;
+  static constexpr std::size_t kStreamVecs = 1;
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
   static constexpr std::size_t kQuantizedRows = 2;

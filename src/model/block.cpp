@@ -3,22 +3,25 @@
 namespace gpt2 {
 
 void Block::forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept {
-  const Matrix normed = ws.normed.top(x.rows);
-
   // x = x + attn(ln_1(x))
-  normalize(team, normed, x, ln_1);
-  attn.forward(team, x, normed, batch, ws);
+  attn.forward(team, x, normalize(team, x, ln_1, ws), batch, ws);
 
   // x = x + mlp(ln_2(x))
-  normalize(team, normed, x, ln_2);
-  mlp.forward(team, x, normed, ws);
+  mlp.forward(team, x, normalize(team, x, ln_2, ws), ws);
 }
 
-void normalize(Team& team, Matrix y, ConstMatrix x, const LayerNorm& norm) noexcept {
+ConstMatrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm, Workspace& ws) noexcept {
+  const Matrix y = ws.normed.top(x.rows);
+  if (each_for_itself(team, x.rows)) {
+    float* const own = y.row(static_cast<std::size_t>(team.rank()));
+    norm.forward(own, x.data, 1);
+    return {own, 1, y.cols, y.stride};
+  }
   constexpr std::size_t kRows = 8;
   team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end) {
     norm.forward(y.row(begin), x.row(begin), end - begin);
   });
+  return y;
 }
 
 }  // namespace gpt2

@@ -21,7 +21,7 @@ struct Block {
   void forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept;
 };
 
-/// y = norm(x), the rows shared out among the team.
-void normalize(Team& team, Matrix y, ConstMatrix x, const LayerNorm& norm) noexcept;
+/// norm(x), in ws.normed: the rows shared out among the team, or see each_for_itself.
+ConstMatrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm, Workspace& ws) noexcept;
 
 }  // namespace gpt2

@@ -44,15 +44,6 @@ constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
     {"laplace", ActivationFunction::laplace},
 };
 
-std::string shown(const json& value) {
-  switch (value.type()) {
-    case json::value_t::object: return "an object";
-    case json::value_t::array: return "an array";
-    case json::value_t::string: return quote(value.get_ref<const std::string&>());
-    default: return value.dump();
-  }
-}
-
 // The keys of a config.json, with messages that name key, found and expected.
 class Fields {
  public:

@@ -31,7 +31,13 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
   QuantizedRows rows = ws.quantized;
   rows.blocks = ceil_div(weight.k, kBlock);
   const auto quantize_row = kernels().quantize_row;
-  team.for_each(x.rows, [&](std::size_t i) { quantize_row(rows_from(rows, i), x.row(i), weight.k); });
+  if (each_for_itself(team, x.rows)) {
+    rows = rows_from(rows, static_cast<std::size_t>(team.rank()));
+    quantize_row(rows, x.data, weight.k);
+    return rows;
+  }
+  team.for_each(x.rows,
+                [&](std::size_t i) { quantize_row(rows_from(rows, i), x.row(i), weight.k); });
   return rows;
 }
 
@@ -82,7 +88,8 @@ Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
 
 void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output,
                      ActivationKernel activation) const noexcept {
-  const QuantizedRows quantized = is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
+  const QuantizedRows quantized =
+      is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
   const Matmul product{.y = y.data,
                        .y_stride = y.stride,
                        .x = x.data,
@@ -102,7 +109,8 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
 
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept {
-  const QuantizedRows quantized = is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
+  const QuantizedRows quantized =
+      is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
   team.for_ranges(weight.n, Workspace::kTileColumns, [&](std::size_t begin, std::size_t end) {
     const Weight part = weight.columns(begin, end);
     float* const tile = ws.tile(team.rank());

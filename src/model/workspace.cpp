@@ -11,8 +11,11 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
   const std::size_t inner = config.inner_dim();
   activations_ = AlignedBuffer<float>(kMaxRows * (6 * n_embd + inner));
   float* next = activations_.data();
-  for (auto [matrix, cols] : {std::pair{&x, n_embd}, {&normed, n_embd}, {&qkv, 3 * n_embd},
-                              {&attended, n_embd}, {&hidden, inner}}) {
+  for (auto [matrix, cols] : {std::pair{&x, n_embd},
+                              {&normed, n_embd},
+                              {&qkv, 3 * n_embd},
+                              {&attended, n_embd},
+                              {&hidden, inner}}) {
     *matrix = {next, kMaxRows, cols, cols};
     next += kMaxRows * cols;
   }
@@ -25,6 +28,11 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
 
   scratch_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * scratch_floats_);
   tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * kMaxRows * kTileColumns);
+}
+
+std::size_t Workspace::bytes() const noexcept {
+  const std::size_t floats = activations_.size() + scratch_.size() + tiles_.size() + scales_.size();
+  return floats * sizeof(float) + values_.size() + offsets_.size() * sizeof(std::int32_t);
 }
 
 }  // namespace gpt2

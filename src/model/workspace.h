@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/parallel.h"
 #include "gpt2/config.h"
 #include "kernels/kernels.h"
 #include "tensor/matrix.h"
@@ -17,11 +18,11 @@ class Workspace {
   /// `keys`: the longest sequence attention will see.
   Workspace(const Config& config, std::size_t keys, int threads);
 
-  Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
-  Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it
-  Matrix qkv;       ///< (kMaxRows, 3 n_embd)    queries, keys, values
-  Matrix attended;  ///< (kMaxRows, n_embd)      the heads' outputs, side by side
-  Matrix hidden;    ///< (kMaxRows, inner_dim)   the feed-forward layer's inside
+  Matrix x;                 ///< (kMaxRows, n_embd)      the residual stream
+  Matrix normed;            ///< (kMaxRows, n_embd)      what a LayerNorm made of it
+  Matrix qkv;               ///< (kMaxRows, 3 n_embd)    queries, keys, values
+  Matrix attended;          ///< (kMaxRows, n_embd)      the heads' outputs, side by side
+  Matrix hidden;            ///< (kMaxRows, inner_dim)   the feed-forward layer's inside
   QuantizedRows quantized;  ///< the input of a product with int8 or int4 weights
 
   /// A thread's own, for kernels.
@@ -35,11 +36,19 @@ class Workspace {
     return tiles_.data() + static_cast<std::size_t>(rank) * kMaxRows * kTileColumns;
   }
 
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
  private:
   std::size_t scratch_floats_;
   AlignedBuffer<float> activations_, scratch_, tiles_, scales_;
   AlignedBuffer<std::int8_t> values_;
   AlignedBuffer<std::int32_t> offsets_;
 };
+
+/// Whether every thread makes the one row of a pass for itself, in the row of its rank, before each
+/// product: that takes less time than to wait for one another.
+inline bool each_for_itself(const Team& team, std::size_t rows) {
+  return rows == 1 && static_cast<std::size_t>(team.size()) <= kMaxRows;
+}
 
 }  // namespace gpt2

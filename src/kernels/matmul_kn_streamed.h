@@ -1,0 +1,107 @@
+#pragma once
+
+#include "kernels/matmul.h"
+
+// Few rows times weights that lie as [k, n]: the weights are read where they lie, a few rows of
+// them at a time and along these rows, as the hardware's prefetchers like it. The sums wait in the
+// cache.
+
+namespace gpt2 {
+
+inline constexpr std::size_t kStreamSums = std::size_t{1} << 15;  // floats of chunk sums, of totals
+
+/// Rows of x in one chunk of k, and their sums.
+struct StreamBlock {
+  const float* x;
+  std::size_t x_stride;
+  float* sums;  ///< (rows, columns rounded up to kLanes)
+  std::size_t rows, columns, stride;
+};
+
+/// sums[row, columns] (+)= x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
+/// columns and all rows; w is read once, and the rows that come next are fetched meanwhile.
+template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
+[[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
+                                                  const Stored* w, std::size_t w_stride,
+                                                  std::size_t column, Lanes lanes) {
+  constexpr std::size_t kWidth = kVecs * kLanes;
+  Vec weight[kDepth][kVecs];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kDepth; ++i) {
+    const Stored* const row = w + i * w_stride + column;
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+      __builtin_prefetch(row + kDepth * w_stride + j, 0, 2);
+      __builtin_prefetch(row + kWidth + j, 0, 3);
+    }
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kVecs; ++j) weight[i][j] = load<Vec>(row + j * kLanes, lanes);
+  }
+  const float* x = block.x + k;
+  float* sums = block.sums + column;
+  for (std::size_t r = 0; r < block.rows; ++r, x += block.x_stride, sums += block.stride) {
+    Vec sum[kVecs];
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kVecs; ++j) {
+      sum[j] = k == 0 ? Vec::broadcast(0.0f) : Vec::load(sums + j * kLanes);
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kDepth; ++i) {
+      const Vec factor = Vec::broadcast(x[i]);
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kVecs; ++j) sum[j] = fma(factor, weight[i][j], sum[j]);
+    }
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kVecs; ++j) sum[j].store(sums + j * kLanes);
+  }
+}
+
+/// The same for all columns.
+template <class Vec, std::size_t kDepth, class Stored>
+void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w, std::size_t w_stride) {
+  constexpr std::size_t kVecs = Vec::kStreamVecs;
+  std::size_t n = 0;
+  for (; n + kVecs * kLanes <= block.columns; n += kVecs * kLanes) {
+    stream_columns<Vec, kDepth, kVecs>(block, k, w, w_stride, n, Full{});
+  }
+  for_each_vec<Vec>(block.columns - n, [&](std::size_t i, auto lanes) {
+    stream_columns<Vec, kDepth, 1>(block, k, w, w_stride, n + i, lanes);
+  });
+}
+
+/// All rows and all of k for `columns` columns.
+template <class Vec, class Stored>
+void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
+                      float* scratch) {
+  constexpr std::size_t kDepth = Vec::kStreamDepth;
+  const std::size_t stride = (columns + kLanes - 1) / kLanes * kLanes;
+  float* const totals = scratch;
+  StreamBlock block{product.x, product.x_stride, totals + kStreamSums, product.m, columns, stride};
+  const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
+  for (std::size_t begin = 0; begin < product.k; begin += kChunk, block.x += kChunk) {
+    const std::size_t depth = product.k - begin < kChunk ? product.k - begin : kChunk;
+    std::size_t k = 0;
+    for (; k + kDepth <= depth; k += kDepth, w += kDepth * product.n) {
+      stream_rows<Vec, kDepth>(block, k, w, product.n);
+    }
+    for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1>(block, k, w, product.n);
+    for (std::size_t i = 0; i < product.m * stride; i += kLanes) {
+      const Vec sum = Vec::load(block.sums + i);
+      (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
+    }
+  }
+  finish<Vec>(product, {0, product.m}, totals, stride, n_begin, columns);
+}
+
+template <class Vec, class Stored>
+void streamed_matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
+                        float* scratch) {
+  // With more than a few rows, their sums had better fit in the L1 cache.
+  const std::size_t sums = product.m <= 8 ? kStreamSums : 6144;
+  const std::size_t most = sums / product.m / kPanel * kPanel;
+  for (std::size_t n = n_begin; n < n_end; n += most) {
+    streamed_columns<Vec, Stored>(product, n, n_end - n < most ? n_end - n : most, scratch);
+  }
+}
+
+}  // namespace gpt2
