@@ -124,7 +124,7 @@ TEST_CASE("a folder without a tokenizer, and one with another kind's, are told a
 }
 
 TEST_CASE("a vocabulary is an object of different tokens with different ids") {
-  CHECK(vocab_refusal("[]", ErrorCode::unsupported).find("the vocabulary is a list") !=
+  CHECK(vocab_refusal("[]", ErrorCode::unsupported).find("the vocabulary is an array") !=
         std::string::npos);
   CHECK(vocab_refusal("7") == "vocab.json is 7, expected an object");
   CHECK(vocab_refusal("").starts_with("vocab.json: invalid JSON at line 1, column 1"));
@@ -167,7 +167,7 @@ TEST_CASE("sizes are limited") {
   std::string long_token(std::size_t{5} << 20, 'x');
   CHECK(side_refusal("added_tokens.json", R"({")" + long_token + R"(": 3})")
             .find("makes more than 4194304 bytes of added tokens") != std::string::npos);
-  CHECK(vocab_refusal(std::string(1000, '['), ErrorCode::unsupported).find("list") !=
+  CHECK(vocab_refusal(std::string(1000, '['), ErrorCode::unsupported).find("array") !=
         std::string::npos);
   CHECK(side_refusal("tokenizer_config.json", R"({"a":)" + std::string(1000, '[')) ==
         "tokenizer_config.json: JSON nested deeper than 128 levels");
@@ -198,7 +198,7 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
   CHECK(unsupported([](json& r) {
           r["model"]["vocab"] = json::array({json::array({"a", 0.5})});
         }) ==
-        "tokenizer.json: the vocabulary is a list, as in a Unigram model, expected an object, as "
+        "tokenizer.json: the vocabulary is an array, as in a Unigram model, expected an object, as "
         "in BPE");
   CHECK(unsupported([](json& r) { r["model"]["byte_fallback"] = true; }) ==
         "tokenizer.json: model: byte_fallback is true, expected none, as in GPT-2");
@@ -236,11 +236,11 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
   CHECK(unsupported([](json& r) {
           r["post_processor"] = {{"type", "TemplateProcessing"}, {"single", json::array()}};
         }) ==
-        "tokenizer.json: post_processor: single is a list, expected a list with one Sequence");
+        "tokenizer.json: post_processor: single is an array, expected an array with one Sequence");
 }
 
 TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
-  CHECK(refusal({{"tokenizer.json", "[]"}}) == "tokenizer.json is a list, expected an object");
+  CHECK(refusal({{"tokenizer.json", "[]"}}) == "tokenizer.json is an array, expected an object");
   CHECK(refusal({{"tokenizer.json", "{"}}).starts_with("tokenizer.json: invalid JSON at line 1"));
   CHECK(json_refusal([](json& r) { r["version"] = 1; }) ==
         "tokenizer.json: version is 1, expected a string");
@@ -251,10 +251,10 @@ TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
   CHECK(json_refusal([](json& r) { r["model"].erase("vocab"); }) ==
         "tokenizer.json: model: vocab is null, expected an object of tokens and their ids");
   CHECK(json_refusal([](json& r) { r["model"].erase("merges"); }) ==
-        "tokenizer.json: model: merges is null, expected a list");
+        "tokenizer.json: model: merges is null, expected an array");
   CHECK(json_refusal([](json& r) {
           r["model"]["merges"] = {{"a", "b"}};
-        }) == "tokenizer.json: model: merges is an object, expected a list");
+        }) == "tokenizer.json: model: merges is an object, expected an array");
   CHECK(json_refusal([](json& r) { r["model"]["unk_token"] = "<unk>"; }) ==
         "tokenizer.json: model: unk_token is '<unk>', expected a token of the vocabulary");
   CHECK(json_refusal([](json& r) { r["model"]["fuse_unk"] = 1; }) ==
@@ -265,7 +265,7 @@ TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
         "tokenizer.json: pre_tokenizer is 5, expected an object");
   CHECK(json_refusal([](json& r) {
           r["pre_tokenizer"] = {{"type", "Sequence"}};
-        }) == "tokenizer.json: pre_tokenizer: pretokenizers is null, expected a list");
+        }) == "tokenizer.json: pre_tokenizer: pretokenizers is null, expected an array");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"]["use_regex"] = "no"; }) ==
         "tokenizer.json: pre_tokenizer: use_regex is 'no', expected true or false");
 }
@@ -285,7 +285,7 @@ TEST_CASE("each form of a merge in tokenizer.json is checked") {
         json::array({1, "b"}), json::array({"a", ""}), json::array({"a", json::array({"b"})}),
         json::array({json::object(), "b"})}) {
     CAPTURE(pair.dump());
-    CHECK(merges(json::array({json::array({"a", "b"}), pair})) == expected + "another list");
+    CHECK(merges(json::array({json::array({"a", "b"}), pair})) == expected + "another array");
   }
   CHECK(merges(json::array({"a b", "b a"})) ==
         "tokenizer.json: merge 2, 'b' with 'a': expected only tokens of the vocabulary, found "
@@ -303,9 +303,9 @@ TEST_CASE("a template names its special tokens and has the text once") {
   const json text = {{"Sequence", {{"id", "A"}}}};
   const json token = {{"SpecialToken", {{"id", "a"}}}};
   CHECK(single(json::array({json::object()})) ==
-        "tokenizer.json: post_processor: single is a list, expected a list of SpecialToken and "
+        "tokenizer.json: post_processor: single is an array, expected an array of SpecialToken and "
         "Sequence");
-  CHECK(single("x") == "tokenizer.json: post_processor: single is 'x', expected a list");
+  CHECK(single("x") == "tokenizer.json: post_processor: single is 'x', expected an array");
   CHECK(single(json::array({5})) ==
         "tokenizer.json: post_processor: single is 5, expected an object");
   CHECK(single(json::array({token, text})) ==
@@ -314,7 +314,7 @@ TEST_CASE("a template names its special tokens and has the text once") {
   CHECK(single(json::array({{{"SpecialToken", 3}}, text})) ==
         "tokenizer.json: post_processor: single: SpecialToken is 3, expected an object");
   CHECK(single(json::array({token, text}), {{"a", {{"ids", 3}}}}) ==
-        "tokenizer.json: post_processor: special_tokens: ids is 3, expected a list");
+        "tokenizer.json: post_processor: special_tokens: ids is 3, expected an array");
   CHECK(
       single(json::array({token, text}), {{"a", {{"ids", {-1}}}}}) ==
       "tokenizer.json: post_processor: special_tokens: the id of 'a' is -1, expected a number from "
@@ -325,7 +325,7 @@ TEST_CASE("added tokens agree with the vocabulary and with one another") {
   const auto added = [](json tokens) {
     return json_refusal([&](json& root) { root["added_tokens"] = std::move(tokens); });
   };
-  CHECK(added("x") == "tokenizer.json: added_tokens is 'x', expected a list");
+  CHECK(added("x") == "tokenizer.json: added_tokens is 'x', expected an array");
   CHECK(added(json::array({"x"})) == "tokenizer.json: added_tokens is 'x', expected an object");
   CHECK(added(json::array({{{"id", 3}}})) ==
         "tokenizer.json: added_tokens: content is null, expected a string");
@@ -351,7 +351,7 @@ TEST_CASE("added tokens agree with the vocabulary and with one another") {
 
 TEST_CASE("the files beside the vocabulary are checked as well") {
   CHECK(side_refusal("tokenizer_config.json", "[]") ==
-        "tokenizer_config.json is a list, expected an object");
+        "tokenizer_config.json is an array, expected an object");
   CHECK(side_refusal("tokenizer_config.json", R"({"add_prefix_space": "yes"})") ==
         "tokenizer_config.json: add_prefix_space is 'yes', expected true or false");
   CHECK(side_refusal("tokenizer_config.json", R"({"tokenizer_class": 3})") ==
@@ -361,7 +361,7 @@ TEST_CASE("the files beside the vocabulary are checked as well") {
   CHECK(side_refusal("tokenizer_config.json", R"({"eos_token": 5})") ==
         "tokenizer_config.json: eos_token is 5, expected an object");
   CHECK(side_refusal("tokenizer_config.json", R"({"added_tokens_decoder": []})") ==
-        "tokenizer_config.json: added_tokens_decoder is a list, expected an object");
+        "tokenizer_config.json: added_tokens_decoder is an array, expected an object");
   for (const std::string id : {"-1", "x", "", "1048576", "3 ", "99999999999"}) {
     CAPTURE(id);
     const std::string shown = id == "1048576" ? id : quote(id);
@@ -371,7 +371,7 @@ TEST_CASE("the files beside the vocabulary are checked as well") {
               ", expected a number from 0 to 1048575");
   }
   CHECK(side_refusal("special_tokens_map.json", R"({"additional_special_tokens": "x"})") ==
-        "special_tokens_map.json: additional_special_tokens is 'x', expected a list");
+        "special_tokens_map.json: additional_special_tokens is 'x', expected an array");
   CHECK(side_refusal("special_tokens_map.json", R"({"pad_token": {"lstrip": true}})") ==
         "special_tokens_map.json: pad_token: content is null, expected a string");
   CHECK(side_refusal("added_tokens.json", R"({"x": "3"})") ==

@@ -9,9 +9,6 @@
 
 namespace gpt2 {
 
-/// How a message shows a value: short, on one line.
-[[nodiscard]] std::string show(const nlohmann::json& value);
-
 /// The members of a JSON object, looked at with the words to complain about them. A member that is
 /// null is as good as absent. Refers to the object. Everything throws Error(invalid_file).
 class JsonFields {

@@ -41,10 +41,6 @@ class AddedTokens {
   /// The largest sum of contents, which bounds the memory that finding them takes.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
 
-  AddedTokens() = default;
-  AddedTokens(const AddedTokens&) = delete;  // pieces point into it
-  AddedTokens& operator=(const AddedTokens&) = delete;
-
   /// Declares `token` and returns its id: where it has none yet (-1), that of the same token in
   /// `vocabulary`, or else the next free one. `vocabulary` gets what it lacks. An empty content is
   /// ignored, as tokenizers ignores it. Throws Error(invalid_file), beginning with `where`, for an

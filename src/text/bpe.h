@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,6 +41,11 @@ class Bpe {
   /// Appends the tokens of `word`, which is shorter than 2^32 - 1 bytes. O(n log n).
   void encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
               std::vector<TokenId>& ids) const;
+
+  /// How many of the 256 bytes have no token.
+  [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
+    return std::count(byte_ids_.begin(), byte_ids_.end(), -1);
+  }
 
  private:
   void split_into_symbols(std::string_view word, Scratch& scratch) const;

@@ -106,14 +106,11 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }
 
-std::string describe(const Vocabulary& vocabulary, const std::string& files) {
-  std::size_t missing = 0;
-  for (int byte = 0; byte < 256; ++byte) {
-    const char c = static_cast<char>(byte);
-    missing += vocabulary.find_bytes({&c, 1}) ? 0 : 1;
+std::string describe(const Tokenizer::Impl& tokenizer, const std::string& files) {
+  std::string words = "byte-level BPE, " + std::to_string(tokenizer.vocabulary.count()) + " tokens";
+  if (const auto missing = tokenizer.bpe.missing_bytes(); missing > 0) {
+    words += ", none for " + std::to_string(missing) + " of the 256 bytes";
   }
-  std::string words = "byte-level BPE, " + std::to_string(vocabulary.count()) + " tokens";
-  if (missing > 0) words += ", none for " + std::to_string(missing) + " of the 256 bytes";
   return words + " (" + files + ")";
 }
 
@@ -125,14 +122,13 @@ Tokenizer Tokenizer::load(const fs::path& directory) {
   const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
   std::array<nlohmann::json, 3> roots;
-  const SideFiles side{
-      .config = folder.read_object("tokenizer_config.json", roots[0]),
-      .special_tokens_map = folder.read_object("special_tokens_map.json", roots[1]),
-      .added_tokens = folder.read_object("added_tokens.json", roots[2])};
-  apply_config(side.config, is_tokenizer_json, *tokenizer);
-  read_side_files(side, *tokenizer);
+  const JsonFields config = folder.read_object("tokenizer_config.json", roots[0]);
+  const JsonFields special = folder.read_object("special_tokens_map.json", roots[1]);
+  const JsonFields added = folder.read_object("added_tokens.json", roots[2]);
+  apply_config(config, is_tokenizer_json, *tokenizer);
+  read_side_files(config, special, added, *tokenizer);
   tokenizer->added.prepare();
-  tokenizer->description = describe(tokenizer->vocabulary, folder.names);
+  tokenizer->description = describe(*tokenizer, folder.names);
   return Tokenizer(tokenizer);
 }
 

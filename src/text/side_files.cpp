@@ -4,7 +4,6 @@
 
 #include "base/quote.h"
 #include "text/tokenizer_impl.h"
-#include "text/vocabulary_reader.h"
 
 namespace gpt2 {
 namespace {
@@ -56,11 +55,11 @@ void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
 }
 
 // The id of what the files call by that name: tokenizer_config.json has the last word.
-std::optional<TokenId> declare_named(const SideFiles& files, std::size_t name,
-                                     Tokenizer::Impl& tokenizer) {
+std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields& map,
+                                     std::size_t name, Tokenizer::Impl& tokenizer) {
   AddedToken token;
-  std::string where = files.config.where();
-  for (const JsonFields* fields : {&files.special_tokens_map, &files.config}) {
+  std::string where = config.where();
+  for (const JsonFields* fields : {&map, &config}) {
     const json* value = fields->find(kNames[name]);
     if (!value) continue;
     where = fields->where() + ": " + kNames[name];
@@ -85,22 +84,24 @@ AddedToken read_added_token(const JsonFields& fields) {
   return token;
 }
 
-void read_side_files(const SideFiles& files, Tokenizer::Impl& tokenizer) {
-  const JsonFields& config = files.config;
+void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
+                     const JsonFields& added_tokens, Tokenizer::Impl& tokenizer) {
   if (const json* decoder = config.find("added_tokens_decoder")) {
     declare_decoder(*decoder, config.where() + ": added_tokens_decoder", tokenizer);
   } else {  // added_tokens.json: {"<|pad|>": 50257}
-    const std::string& where = files.added_tokens.where();
-    for (const auto& [content, value] : files.added_tokens.object().items()) {
+    const std::string& where = added_tokens.where();
+    for (const auto& [content, value] : added_tokens.object().items()) {
       const TokenId id = read_token_id(value, content, where);
       tokenizer.added.declare({.content = content, .id = id}, IfKnown::keep, tokenizer.vocabulary,
                               where);
     }
   }
   std::array<std::optional<TokenId>, kNames.size()> named;
-  for (std::size_t i = 0; i < kNames.size(); ++i) named[i] = declare_named(files, i, tokenizer);
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    named[i] = declare_named(config, special_tokens_map, i, tokenizer);
+  }
   declare_list(config, tokenizer);
-  declare_list(files.special_tokens_map, tokenizer);
+  declare_list(special_tokens_map, tokenizer);
   tokenizer.end_of_text = named[1];
 
   if (config.boolean("add_bos_token", false)) {

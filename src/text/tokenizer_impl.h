@@ -11,6 +11,7 @@
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/vocabulary.h"
+#include "text/vocabulary_reader.h"
 
 namespace gpt2 {
 
@@ -34,27 +35,16 @@ struct Tokenizer::Impl {
   std::string description;
 };
 
-/// A file as it was read; `where` is its path.
-struct TextFile {
-  std::string text;
-  std::string where;
-};
-
 /// Reads a tokenizer.json. Throws Error: invalid_file, or unsupported for what is not GPT-2's kind.
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
 
 /// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
 
-/// What may lie beside them: each a JSON object, an empty one where there is no such file.
-struct SideFiles {
-  JsonFields config;  ///< tokenizer_config.json
-  JsonFields special_tokens_map;
-  JsonFields added_tokens;
-};
-
-/// Adds what the side files say. Throws Error(invalid_file).
-void read_side_files(const SideFiles& files, Tokenizer::Impl& tokenizer);
+/// Adds what tokenizer_config.json, special_tokens_map.json and added_tokens.json say; of one that
+/// is not there, an empty object. Throws Error(invalid_file).
+void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
+                     const JsonFields& added_tokens, Tokenizer::Impl& tokenizer);
 
 /// The members of an AddedToken as files write them. Throws Error(invalid_file).
 [[nodiscard]] AddedToken read_added_token(const JsonFields& fields);

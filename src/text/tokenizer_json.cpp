@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "text/tokenizer_impl.h"
-#include "text/vocabulary_reader.h"
 
 namespace gpt2 {
 namespace {
@@ -94,10 +93,10 @@ void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
     } else if (piece.find("Sequence")) {
       ++texts;
     } else {
-      processor.refuse("single", "a list of SpecialToken and Sequence");
+      processor.refuse("single", "an array of SpecialToken and Sequence");
     }
   }
-  if (texts != 1) processor.refuse("single", "a list with one Sequence", ErrorCode::unsupported);
+  if (texts != 1) processor.refuse("single", "an array with one Sequence", ErrorCode::unsupported);
 }
 
 void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
@@ -125,7 +124,7 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   const JsonFields model = root.required_object("model");
   const Bpe::Options options = read_model(model, tokenizer.vocabulary);
   if (!reader.has_vocabulary) model.refuse("vocab", "an object of tokens and their ids");
-  if (!reader.has_merges) model.refuse("merges", "a list");
+  if (!reader.has_merges) model.refuse("merges", "an array");
 
   for (const Step& step : steps_of(root, "normalizer", "normalizers")) step.refuse("none");
   read_pre_tokenizer(root, tokenizer);

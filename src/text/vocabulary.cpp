@@ -7,14 +7,6 @@
 
 namespace gpt2 {
 
-Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id) {
-  return insert(name, id, Kind::spelled);
-}
-
-Vocabulary::Inserted Vocabulary::insert_literal(std::string_view name, TokenId id) {
-  return insert(name, id, Kind::literal);
-}
-
 Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id, Kind kind) {
   const auto index = static_cast<std::size_t>(id);
   if (index < tokens_.size() && tokens_[index].kind != Kind::none) return Inserted::repeated_id;

@@ -20,12 +20,12 @@ class Vocabulary {
   /// Ids are below this, so that a small file cannot ask for a large table.
   static constexpr TokenId kMaxTokens = 1 << 20;
 
+  enum class Kind : std::uint8_t { none, spelled, literal };
   enum class Inserted : std::uint8_t { yes, repeated_token, repeated_id };
 
   /// `id` in [0, kMaxTokens); all tokens together are shorter than 2 GiB. Nothing changes unless
-  /// the answer is yes.
-  Inserted insert(std::string_view name, TokenId id);
-  Inserted insert_literal(std::string_view name, TokenId id);
+  /// the answer is yes. What cannot be spelled is literal.
+  Inserted insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
 
   [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 
@@ -40,7 +40,6 @@ class Vocabulary {
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
 
  private:
-  enum class Kind : std::uint8_t { none, spelled, literal };
   struct Token {
     std::uint32_t name = 0;  // where it begins in text_; the bytes follow
     std::uint32_t name_length = 0;
@@ -52,7 +51,6 @@ class Vocabulary {
     TokenId id = -1;
   };
 
-  Inserted insert(std::string_view name, TokenId id, Kind kind);
   [[nodiscard]] std::uint32_t hash_of(std::string_view name) const noexcept;
   [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint32_t hash) const noexcept;
   void grow();

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/json_fields.h"
 #include "base/quote.h"
 #include "gpt2/error.h"
 
@@ -16,7 +15,7 @@ TokenId read_token_id(const json& value, std::string_view token, const std::stri
     if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
   }
   throw Error(ErrorCode::invalid_file, where + ": the id of " + quote(token) + " is " +
-                                           show(value) + ", expected a number from 0 to " +
+                                           shown(value) + ", expected a number from 0 to " +
                                            std::to_string(Vocabulary::kMaxTokens - 1));
 }
 
@@ -32,7 +31,7 @@ void VocabularyReader::begin(json::value_t kind) {
       pair_.clear();
       inside_ = Inside::merge;
       return;
-    case Inside::merge: refuse_merge("another list");
+    case Inside::merge: refuse_merge("another array");
   }
 }
 
@@ -41,7 +40,8 @@ void VocabularyReader::begin_in_tree(json::value_t kind) {
   const bool in_model = file_ == File::tokenizer_json && depth_ == 2 && outer_key_ == "model";
   if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
     if (!is_object) {
-      throw Error(ErrorCode::unsupported, where_ + ": the vocabulary is a list, as in a Unigram " +
+      throw Error(ErrorCode::unsupported, where_ +
+                                              ": the vocabulary is an array, as in a Unigram " +
                                               "model, expected an object, as in BPE");
     }
     inside_ = Inside::vocabulary;
@@ -68,10 +68,10 @@ void VocabularyReader::scalar(json value) {
     case Inside::tree: return tree.scalar(std::move(value));
     case Inside::vocabulary: return add_token(value);
     case Inside::merges:
-      if (!text || !merges.add(*text)) refuse_merge(show(value));
+      if (!text || !merges.add(*text)) refuse_merge(shown(value));
       return;
     case Inside::merge:
-      if (!text || pair_.size() == 2) refuse_merge("another list");
+      if (!text || pair_.size() == 2) refuse_merge("another array");
       pair_.push_back(std::move(*text));
   }
 }
@@ -81,7 +81,7 @@ void VocabularyReader::end() {
     case Inside::tree: --depth_; return tree.end();
     case Inside::merge:
       if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) {
-        refuse_merge("another list");
+        refuse_merge("another array");
       }
       inside_ = Inside::merges;
       return;

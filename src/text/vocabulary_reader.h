@@ -11,6 +11,12 @@
 
 namespace gpt2 {
 
+/// A file as it was read; `where` is its path.
+struct TextFile {
+  std::string text;
+  std::string where;
+};
+
 /// Reads vocab.json or tokenizer.json. The vocabulary and the merges, which are nearly all of it,
 /// go straight into their tables; a tree of them would take most of a program's start.
 class VocabularyReader final : public JsonHandler {
@@ -48,7 +54,7 @@ class VocabularyReader final : public JsonHandler {
   std::size_t depth_ = 0;          // of the tree
   std::string outer_key_;          // the root's member that is being read
   std::string key_;                // the last key
-  std::vector<std::string> pair_;  // the parts so far of a merge that is written as a list
+  std::vector<std::string> pair_;  // the parts so far of a merge that is written as an array
 };
 
 /// The id of `token`. Throws Error(invalid_file), beginning with `where`, unless `value` is a whole
