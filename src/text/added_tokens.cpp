@@ -32,8 +32,7 @@ void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& wh
   if (token.id >= Vocabulary::kMaxTokens) {
     fail(where, token, "is one more than " + std::to_string(Vocabulary::kMaxTokens));
   }
-  if (vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal) !=
-      Vocabulary::Inserted::yes) {
+  if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
     fail(where, token,
          "has the id of " + quote(vocabulary.bytes(token.id)) + ", " + std::to_string(token.id) +
              ", expected one of its own");

@@ -7,13 +7,13 @@
 
 namespace gpt2 {
 
-Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id, Kind kind) {
+bool Vocabulary::insert(std::string_view name, TokenId id, Kind kind) {
   const auto index = static_cast<std::size_t>(id);
-  if (index < tokens_.size() && tokens_[index].kind != Kind::none) return Inserted::repeated_id;
+  if (index < tokens_.size() && tokens_[index].kind != Kind::none) return false;
   if (2 * (count_ + 1) > slots_.size()) grow();
   const std::uint32_t hash = hash_of(name);
   Slot& slot = slots_[slot_of(name, hash)];
-  if (slot.id >= 0) return Inserted::repeated_token;
+  if (slot.id >= 0) return false;
   slot = {hash, id};
   ++count_;
 
@@ -26,7 +26,7 @@ Vocabulary::Inserted Vocabulary::insert(std::string_view name, TokenId id, Kind 
   if (index >= tokens_.size()) tokens_.resize(index + 1);
   tokens_[index] = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(name.size()),
                     static_cast<std::uint32_t>(text_.size() - begin - name.size()), kind};
-  return Inserted::yes;
+  return true;
 }
 
 std::optional<TokenId> Vocabulary::find(std::string_view name) const noexcept {

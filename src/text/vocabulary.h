@@ -21,11 +21,10 @@ class Vocabulary {
   static constexpr TokenId kMaxTokens = 1 << 20;
 
   enum class Kind : std::uint8_t { none, spelled, literal };
-  enum class Inserted : std::uint8_t { yes, repeated_token, repeated_id };
 
-  /// `id` in [0, kMaxTokens); all tokens together are shorter than 2 GiB. Nothing changes unless
-  /// the answer is yes. What cannot be spelled is literal.
-  Inserted insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
+  /// False, and nothing changes, where the name or the id is taken. `id` is in [0, kMaxTokens), all
+  /// tokens together are shorter than 2 GiB. What cannot be spelled is literal.
+  [[nodiscard]] bool insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
 
   [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 

@@ -92,10 +92,9 @@ void VocabularyReader::end() {
 
 void VocabularyReader::add_token(const json& value) {
   const TokenId id = read_token_id(value, key_, where_);
-  const Vocabulary::Inserted inserted = vocabulary_.insert(key_, id);
-  if (inserted == Vocabulary::Inserted::yes) return;
+  if (vocabulary_.insert(key_, id)) return;
   throw Error(ErrorCode::invalid_file,
-              inserted == Vocabulary::Inserted::repeated_token
+              vocabulary_.find(key_)
                   ? where_ + ": the token " + quote(key_) + " appears twice in the vocabulary"
                   : where_ + ": the tokens " + quote(vocabulary_.bytes(id)) + " and " +
                         quote(key_) + " have the same id, " + std::to_string(id));
