@@ -23,8 +23,9 @@ TEST_CASE("a model tells its files, their format and the types of its tensors") 
   const fs::path directory = kCases / "mixed_dtypes";
   const Model model = Model::load(directory);
   const ModelDescription& description = model.description();
-  CHECK(description.files ==
-        std::vector<fs::path>{directory / "config.json", directory / "model.safetensors"});
+  CHECK(description.files == std::vector<fs::path>{directory / "config.json",
+                                                   directory / "generation_config.json",
+                                                   directory / "model.safetensors"});
   CHECK(description.format == "safetensors");
   CHECK(description.tensors == 28);
   CHECK(description.ignored.empty());
