@@ -8,6 +8,7 @@
 
 #include "formats/checkpoint.h"
 #include "gpt2/session.h"
+#include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"
 #include "support/refusal.h"
@@ -220,4 +221,35 @@ TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
     CHECK(refusal({.without = key}) == "model_args has no usable " + key);
   }
   CHECK(refusal({.without = "bias"}) == "(accepted)");  // the tensors tell
+}
+
+TEST_CASE(
+    "refused: tensors that are missing, left over, twice there, or of another shape or type") {
+  const Checkpoint checkpoint = Checkpoint::open(kCases / "act_gelu");
+  const Config config = Config::load(kCases / "act_gelu" / "config.json");
+  const auto refusal = [&](const auto& change) {
+    TensorTable tensors = checkpoint.tensors;
+    change(tensors);
+    return test::refusal_of([&] {
+      (void)bind_weights(
+          config, {.tensors = tensors, .where = "f", .linear_layout = false, .owner = {}}, {});
+    });
+  };
+  const std::string question = ": do config.json and the weights belong together?";
+  const std::string ln_f = "transformer.ln_f.bias";
+  const TensorView view = checkpoint.tensors.at(ln_f);
+  CHECK(refusal([&](TensorTable&) {}) == "(accepted)");
+  CHECK(refusal([&](TensorTable& t) { t.erase(ln_f); }) ==
+        "f: ln_f.bias [32] is missing" + question);
+  CHECK(refusal([&](TensorTable& t) { t["h.0.q_attn.weight\n"] = view; }) ==
+        "f: 'h.0.q_attn.weight\\x0a' is not part of a GPT-2 of this config" + question);
+  CHECK(refusal([&](TensorTable& t) { t["ln_f.beta"] = view; }) ==
+        "f: tensors 'ln_f.beta' and 'transformer.ln_f.bias' are both 'ln_f.bias'");
+  CHECK(refusal([&](TensorTable& t) { t[ln_f].shape = Shape{31}; }) ==
+        "f: transformer.ln_f.bias has shape [31], the config asks for [32]" + question);
+  CHECK(refusal([&](TensorTable& t) { t[ln_f].dtype = DType::f64; }) ==
+        "f: transformer.ln_f.bias is F64, weights must be F32, F16 or BF16" + question);
+  const std::string all = refusal([&](TensorTable& t) { t.clear(); });
+  CHECK(all.starts_with("f: wte.weight [211, 32] is missing; wpe.weight [64, 32] is missing; "));
+  CHECK(all.ends_with("; and 20 more" + question));  // of 28, 8 are listed
 }
