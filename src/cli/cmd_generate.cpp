@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
+#include "generate/generation_config.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
@@ -38,6 +39,7 @@ struct Settings {
   bool tokens = false;
   bool no_echo = false;
   bool stats = false;
+  std::optional<std::size_t> max_length;  // in place of max_new_tokens: counts the prompt too
   GenerationOptions generation = {
       .max_new_tokens = 256,
       .sampling = {.temperature = 0.8f, .top_k = 40, .top_p = 1.0f, .seed = 0},
@@ -56,6 +58,20 @@ Examples:
   gpt2 --stop . --stop $'\n' --no-echo "The moon is"
   gpt2 -m gpt2-medium --greedy --stats < question.txt
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
+
+// What the command line leaves open, as HuggingFace's generate() would have it for the model.
+void take_hf_defaults(Settings& settings, const CLI::App& app) {
+  const auto config = GenerationConfig::load(find_model(settings.model).directory);
+  SamplingOptions& sampling = settings.generation.sampling;
+  if (app.count("--temperature") + app.count("--greedy") == 0) {
+    sampling.temperature = config.do_sample ? config.temperature : 0.0f;
+  }
+  if (app.count("--top-k") == 0) sampling.top_k = config.top_k;
+  if (app.count("--top-p") == 0) sampling.top_p = config.top_p;
+  if (app.count("--max-new-tokens") != 0) return;
+  if (!config.max_new_tokens) settings.max_length = config.max_length;
+  settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
+}
 
 bool read_settings(Settings& settings, Arguments arguments) {
   constexpr std::uint64_t kMaxSize = 1'000'000'000;
@@ -77,6 +93,7 @@ bool read_settings(Settings& settings, Arguments arguments) {
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
   bool greedy = false;
+  bool hf_defaults = false;
   add_switch(app, "--greedy", greedy, "Always the likeliest token")
       ->excludes(temperature)
       ->option_text(" ");
@@ -89,7 +106,11 @@ bool read_settings(Settings& settings, Arguments arguments) {
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
+  add_switch(app, "--hf-defaults", hf_defaults,
+             "Where an option is not given, do as HuggingFace's\ngenerate() would: "
+             "generation_config.json");
   if (!parse(app, std::move(arguments))) return false;
+  if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
   return true;
 }
@@ -182,6 +203,16 @@ int run(Settings settings) {
   if (settings.no_echo) text.clear();
   if (prompt.empty()) prompt = {first_token(tokenizer, config)};
   GenerationOptions& options = settings.generation;
+  if (settings.max_length) {
+    if (prompt.size() >= *settings.max_length) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the prompt has " + std::to_string(prompt.size()) +
+                      " tokens, and max_length of the model's generation config, which counts "
+                      "them, is " +
+                      std::to_string(*settings.max_length) + ": give --max-new-tokens");
+    }
+    options.max_new_tokens = *settings.max_length - prompt.size();
+  }
   options.hash_logits = settings.stats;
   options.stop_tokens = config.eos_token_id;
   if (tokenizer && tokenizer->end_of_text())

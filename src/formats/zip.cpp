@@ -28,15 +28,13 @@ constexpr std::uint16_t kEncrypted = 1;
 
 using Bytes = std::span<const std::byte>;
 
-std::uint16_t u16(Bytes bytes, std::size_t at) {
-  return load_little_endian<std::uint16_t>(bytes.subspan(at, 2).data());
+template <class T>
+T number_at(Bytes bytes, std::size_t at) {
+  return load_little_endian<T>(bytes.subspan(at, sizeof(T)).data());
 }
-std::uint32_t u32(Bytes bytes, std::size_t at) {
-  return load_little_endian<std::uint32_t>(bytes.subspan(at, 4).data());
-}
-std::uint64_t u64(Bytes bytes, std::size_t at) {
-  return load_little_endian<std::uint64_t>(bytes.subspan(at, 8).data());
-}
+constexpr auto u16 = number_at<std::uint16_t>;
+constexpr auto u32 = number_at<std::uint32_t>;
+constexpr auto u64 = number_at<std::uint64_t>;
 
 // `size` bytes at `offset`, which the file gives and may lie about.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_view where,

@@ -58,8 +58,9 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   if (!config) config = Config::load(directory / "config.json");
 
   ModelDescription description{.files = checkpoint->files, .format = checkpoint->format};
-  if (!checkpoint->model_args) {
-    description.files.insert(description.files.begin(), directory / "config.json");
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    if (checkpoint->model_args || !fs::exists(directory / name, none)) continue;
+    description.files.insert(description.files.begin(), directory / name);
   }
   if (!checkpoint->ignored.empty()) {
     description.ignored["no tensor of the model"] = checkpoint->ignored;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
+#include "base/quote.h"
 
 namespace gpt2 {
 namespace {
@@ -48,8 +49,8 @@ TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_
     }
     const auto [entry, added] = tensors_.try_emplace(present, Entry{name, &view});
     if (!added) {
-      throw Error(ErrorCode::invalid_file, where_ + ": tensors " + entry->second.stored_name +
-                                               " and " + name + " are both " + present);
+      fail(where_, "tensors " + quote(entry->second.stored_name) + " and " + quote(name) +
+                       " are both " + quote(present));
     }
   }
 }
@@ -89,19 +90,18 @@ void TensorNames::ignore(std::string_view name, const std::string& reason) {
 void TensorNames::finish() const {
   std::vector<std::string> problems = problems_;
   for (const auto& [name, entry] : tensors_) {
-    if (!entry.taken)
-      problems.push_back(entry.stored_name + " is not part of a GPT-2 of this config");
+    if (entry.taken) continue;
+    problems.push_back(quote(entry.stored_name) + " is not part of a GPT-2 of this config");
   }
   if (problems.empty()) return;
-  std::string message = where_ + ": ";
+  std::string message;
   for (std::size_t i = 0; i < std::min(problems.size(), kListed); ++i) {
     message += (i ? "; " : "") + problems[i];
   }
   if (problems.size() > kListed) {
     message += "; and " + std::to_string(problems.size() - kListed) + " more";
   }
-  throw Error(ErrorCode::invalid_file,
-              message + ": do config.json and the weights belong together?");
+  fail(where_, message + ": do config.json and the weights belong together?");
 }
 
 }  // namespace gpt2

@@ -99,11 +99,7 @@ class Binder {
     const TensorView* view = take(name, Shape{n});
     if (view == nullptr) return {};
     std::vector<float> values(n);
-    switch (view->dtype) {
-      case DType::f16: kernels().widen_f16(values.data(), view->data, n); break;
-      case DType::bf16: kernels().widen_bf16(values.data(), view->data, n); break;
-      default: kernels().widen_f32(values.data(), view->data, n);
-    }
+    widen_kernel(format_of(view->dtype))(values.data(), view->data, n);
     return values;
   }
 
