@@ -2,7 +2,7 @@
 // tokenizers library (tools/make_tokenizer_cases.mjs).
 #include "gpt2/tokenizer.h"
 
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <thread>
 
@@ -233,11 +233,11 @@ TEST_CASE("no text takes more than a moment, whatever the added tokens") {
     CAPTURE(unit);
     std::string text;
     while (text.size() < kSize) text += unit;
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
     const auto ids = tokenizer.encode(text);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     CHECK_FALSE(ids.empty());
-    CHECK(seconds.count() < 20.0);  // tenths of a second; for sanitizers and busy machines
+    CHECK(seconds < 20.0);  // tenths of a second; for sanitizers and busy machines
   }
 }
 
@@ -285,10 +285,10 @@ TEST_CASE("a vocabulary that was made to collide loads as fast as any") {
   const TemporaryDirectory folder;
   folder.write("vocab.json", vocab + "}");
   folder.write("merges.txt", merges);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
   CHECK(Tokenizer::load(folder.path()).size() > kSide * kSide);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  CHECK(seconds.count() < 20.0);  // half a second; for sanitizers and busy machines
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  CHECK(seconds < 20.0);  // half a second; for sanitizers and busy machines
 }
 
 TEST_CASE("a text of 2 GiB is refused before it is looked at") {
