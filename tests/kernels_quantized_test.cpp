@@ -103,7 +103,8 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
         for (std::size_t b = 0; b < blocks; ++b) {
           int dot = 0;
           for (std::size_t j = b * kBlock; j < (b + 1) * kBlock; ++j) {
-            dot += row.value[b * kRowGroup * kBlock + j % kBlock] * weight_at(format, bytes, blocks, j, n).value;
+            dot += row.value[b * kRowGroup * kBlock + j % kBlock] *
+                   weight_at(format, bytes, blocks, j, n).value;
           }
           const float w_scale = weight_at(format, bytes, blocks, b * kBlock, n).scale;
           sum = std::fma(static_cast<float>(dot), row.scale[b * kRowGroup] * w_scale, sum);

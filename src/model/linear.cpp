@@ -34,8 +34,11 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
     quantize_row(own, x.data, weight.k);
     return own;
   }
-  team.for_each(x.rows, [&](std::size_t i) {
-    quantize_row(row_at(i / kRowGroup, i % kRowGroup), x.row(i), weight.k);
+  // Rows of a group share cache lines: one thread writes them.
+  team.for_ranges(x.rows, kRowGroup, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      quantize_row(row_at(i / kRowGroup, i % kRowGroup), x.row(i), weight.k);
+    }
   });
   return row_at(0, 0);
 }
