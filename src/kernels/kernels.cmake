@@ -20,9 +20,9 @@ foreach(isa IN LISTS gpt2_isas)
   set_target_properties(gpt2_kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(gpt2_kernels_${isa} PRIVATE src)
   # The tiles live in registers only where everything is inlined and unrolled: -O3 in every build
-  # that optimises at all.
+  # that optimises at all. With sanitizers that would take many minutes to compile.
   target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
-                         $<$<NOT:$<CONFIG:Debug>>:-O3>
+                         $<$<NOT:$<CONFIG:Debug>>:$<IF:$<BOOL:${GPT2_SANITIZE}>,-O1,-O3>>
                          # GCC 12 warns about its own _mm512_undefined functions.
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized>)
   target_link_libraries(gpt2_kernels_${isa} PRIVATE gpt2_options)
