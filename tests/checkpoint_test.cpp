@@ -2,8 +2,8 @@
 
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "support/bytes.h"
 #include "support/catch.h"
@@ -28,6 +28,11 @@ std::string file_with(const std::string& name, char value = 'x') {
   return little_endian<std::uint64_t>(header.size()) + header + value;
 }
 
+const gpt2::TensorView* find(const Checkpoint& checkpoint, std::string_view name) {
+  const auto found = checkpoint.tensors.find(name);
+  return found == checkpoint.tensors.end() ? nullptr : &found->second;
+}
+
 std::string refusal(const fs::path& path) {
   return refusal_of([&] { (void)Checkpoint::open(path); });
 }
@@ -42,45 +47,46 @@ char only_byte(const gpt2::TensorView* view) {
 
 TEST_CASE("a checkpoint finds tensors by name and lists them in name order") {
   const Checkpoint checkpoint = Checkpoint::open(kCases / "tiny_default" / "model.safetensors");
-  REQUIRE(checkpoint.find("transformer.wte.weight") != nullptr);
-  CHECK(checkpoint.find("transformer.wte.weight")->shape == Shape{211, 32});
-  CHECK(checkpoint.find("transformer.wte") == nullptr);
-  CHECK(checkpoint.tensors().size() == 28);
-  CHECK(checkpoint.tensors().begin()->first == "transformer.h.0.attn.c_attn.bias");
-  CHECK(checkpoint.files() == std::vector<fs::path>{kCases / "tiny_default" / "model.safetensors"});
-  CHECK(checkpoint.format() == "safetensors");
-  CHECK_FALSE(checkpoint.linear_layout());
-  CHECK(checkpoint.model_args().empty());
+  REQUIRE(find(checkpoint, "transformer.wte.weight") != nullptr);
+  CHECK(find(checkpoint, "transformer.wte.weight")->shape == Shape{211, 32});
+  CHECK(find(checkpoint, "transformer.wte") == nullptr);
+  CHECK(checkpoint.tensors.size() == 28);
+  CHECK(checkpoint.tensors.begin()->first == "transformer.h.0.attn.c_attn.bias");
+  CHECK(checkpoint.files == std::vector<fs::path>{kCases / "tiny_default" / "model.safetensors"});
+  CHECK(checkpoint.format == "safetensors");
+  CHECK_FALSE(checkpoint.model_args);
+  CHECK(checkpoint.ignored.empty());
 }
 
-TEST_CASE("a copy of a checkpoint keeps the files mapped") {
+TEST_CASE("a checkpoint that is moved keeps the files mapped where they were") {
   const TemporaryDirectory directory;
-  std::optional<Checkpoint> first =
-      Checkpoint::open(directory.write("model.safetensors", file_with("a", '7')));
-  const gpt2::TensorView* const view = first->find("a");
-  const Checkpoint second = *first;
-  first.reset();
+  Checkpoint first = Checkpoint::open(directory.write("model.safetensors", file_with("a", '7')));
+  const gpt2::TensorView* const view = find(first, "a");
+  const Checkpoint second = std::move(first);
+  CHECK(find(second, "a") == view);
   CHECK(only_byte(view) == '7');
 }
 
 TEST_CASE("the shards of an index are one checkpoint, with the tensors of the whole") {
   const Checkpoint sharded = Checkpoint::open(kCases / "sharded_safetensors");
-  CHECK(sharded.format() == "safetensors, 3 shards");
-  CHECK(sharded.files().size() == 4);
-  CHECK(sharded.files().front().filename() == "model.safetensors.index.json");
-  CHECK(sharded.tensors().size() == 40);
-  CHECK(sharded.find("transformer.wte.weight")->shape == Shape{211, 32});
+  CHECK(sharded.format == "safetensors, 3 shards");
+  CHECK(sharded.files.size() == 4);
+  CHECK(sharded.files.front().filename() == "model.safetensors.index.json");
+  CHECK(sharded.tensors.size() == 40);
+  CHECK(find(sharded, "transformer.wte.weight")->shape == Shape{211, 32});
 }
 
 TEST_CASE("in a directory, files are preferred in HuggingFace's order") {
   const TemporaryDirectory directory;
-  const auto open = [&] { return Checkpoint::open(directory.path()); };
+  const auto has = [&](const char* name) {
+    return Checkpoint::open(directory.path()).tensors.contains(name);
+  };
   directory.write("shard", file_with("b"));
   directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
-  CHECK(open().find("b") != nullptr);
+  CHECK(has("b"));
   directory.write("model.safetensors", file_with("a"));
-  CHECK(open().find("a") != nullptr);
-  CHECK(open().find("b") == nullptr);
+  CHECK(has("a"));
+  CHECK_FALSE(has("b"));
 }
 
 TEST_CASE("refused: a path or a directory without weights") {

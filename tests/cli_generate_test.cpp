@@ -87,6 +87,64 @@ TEST_CASE("the text ends where the context does") {
   CHECK(outcome.err.find("finish      length\n") != std::string::npos);
 }
 
+TEST_CASE("--tokens reads and writes token ids") {
+  CHECK(text({"--tokens", "97 98", "--max-new-tokens", "3"}) == "97 98 99 100 101\n");
+  CHECK(text({"--tokens", "--max-new-tokens", "2"}, {.input = "97,98\n"}) == "97 98 99 100\n");
+  CHECK(text({"--tokens", "--no-echo", "97", "--max-new-tokens", "3"}) == "98 99 100\n");
+  CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98\n");
+  CHECK(text({"--tokens", "97", "--max-new-tokens", "0"}) == "97\n");
+  CHECK(text({"--tokens", "57 48"}) == "57 48\n");  // where the model ends it
+}
+
+TEST_CASE("a model without a tokenizer runs with --tokens, and says so without") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  const std::string path = directory.path().string();
+  std::filesystem::remove(directory.path() / "merges.txt");
+  CHECK(run({"-m", path, "x"}).err == "gpt2: cannot open " + path +
+                                          "/merges.txt: No such file or directory; or give "
+                                          "--tokens and a prompt of token ids, which needs none\n");
+  std::filesystem::remove(directory.path() / "vocab.json");
+  const Outcome refused = run({"-m", path, "x"});
+  CHECK(refused.status == 1);
+  CHECK(refused.err == "gpt2: " + path +
+                           ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt; "
+                           "or give --tokens and a prompt of token ids, which needs none\n");
+  CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
+}
+
+TEST_CASE("--hf-defaults fills in what generation_config.json says") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  const auto with = [&](const char* json, Words arguments) {
+    directory.write("generation_config.json", json);
+    arguments.insert(arguments.end(), {"-m", directory.path().string(), "--hf-defaults"});
+    const Outcome outcome = run(arguments);
+    return outcome.status == 0 ? outcome.out : outcome.err;
+  };
+  // Greedy, 20 tokens with the prompt's; then what flags say.
+  CHECK(with("{}", {"a"}) == kRound.substr(0, 20));
+  CHECK(with("{}", {"a", "--max-new-tokens", "2"}) == "abc");
+  CHECK(with(R"({"max_length": 5})", {"abc"}) == "abcde");
+  CHECK(with(R"({"max_length": 5, "max_new_tokens": 4})", {"abc"}) == "abcdefg");
+  const char* const wild = R"({"do_sample": true, "temperature": 100.0, "top_k": 0})";
+  CHECK(with(wild, {"a", "--greedy"}) == kRound.substr(0, 20));
+  CHECK(with(wild, {"a", "--top-k", "1"}) == kRound.substr(0, 20));
+  CHECK(with(wild, {"a", "--top-p", "0"}) == kRound.substr(0, 20));
+  CHECK(with(wild, {"a", "--temperature", "0.01"}) == kRound.substr(0, 20));
+  CHECK(with(wild, {"a", "--max-new-tokens", "19"}) ==
+        text({"a", "--temperature", "100", "--top-k", "0", "--max-new-tokens", "19"}));
+  // d and e end a text.
+  CHECK(with(R"({"eos_token_id": [100, 101]})", {"a"}) == "abc");
+
+  CHECK(with(R"({"max_length": 3})", {"abc"}) ==
+        "gpt2: the prompt has 3 tokens, and max_length of the model's generation config, which "
+        "counts them, is 3: give --max-new-tokens\n");
+  CHECK(with(R"({"num_beams": 4})", {"a"}) ==
+        "gpt2: " + directory.path().string() +
+            "/generation_config.json: num_beams is 4, which is not implemented\n");
+}
+
 TEST_CASE("a seed decides the text") {
   const auto drawn = [](const std::string& seed, const std::string& threads) {
     return text({"--temperature", "100", "--top-k", "0", "--seed", seed, "--threads", threads,

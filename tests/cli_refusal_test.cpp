@@ -169,5 +169,8 @@ TEST_CASE("ids that are none are refused") {
   for (const std::string id : {"257", "-1", "12abc", "99999999999", "1.5"}) {
     check_refused({"tokenize", "--decode", "-m", directory, "3 " + id}, 1,
                   {"token id 2", "from 0 to 256", "'" + id + "'"});
+    check_refused({"--tokens", "-m", directory, "3 " + id}, 1,
+                  {"token id 2", "from 0 to 256", "'" + id + "'"});
   }
+  check_refused({"--tokens", "-m", directory, "3", "--stop", "x"}, 2, {"--tokens", "--stop"});
 }

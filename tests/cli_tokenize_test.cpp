@@ -1,4 +1,4 @@
-// gpt2 tokenize, gpt2 info and the helps, as a process.
+// gpt2 tokenize and the helps, as a process.
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -37,29 +37,6 @@ TEST_CASE("tokenize is lossless on every byte") {
   const Outcome text = run({"tokenize", "-m", model(), "--decode"}, {.input = ids.out});
   CHECK(ids.err + text.err == "");
   CHECK(text.out == bytes);
-}
-
-TEST_CASE("info tells what a model is made of") {
-  const Outcome outcome = run({"info", "-m", model()});
-  CHECK(outcome.status == 0);
-  CHECK(outcome.err == "");
-  for (const std::string& part :
-       Words{model(), "model.safetensors", "F32", "n_embd 64", "n_positions 1024", "vocab_size 257",
-             "untied lm_head", "gelu_new", "257 tokens", "threads", "scalar"}) {
-    CAPTURE(part);
-    CHECK(contains(outcome.out, part));
-  }
-  // wte and lm_head 2 * 257 * 64, wpe 1024 * 64, layer norms 3 * 2 * 64, c_attn 65 * 192, three
-  // more linear layers of 65 * 64.
-  CHECK(contains(outcome.out, "parameters   123776\n"));
-}
-
-TEST_CASE("info tells which instruction set is forced") {
-  const Outcome outcome = run({"info", "-m", model()}, {.environment = {"GPT2_ISA=scalar"}});
-  CHECK(contains(outcome.out, "isa          scalar"));
-  const Outcome unknown = run({"-m", model(), "x"}, {.environment = {"GPT2_ISA=mmx"}});
-  CHECK(unknown.status == 1);
-  CHECK(contains(unknown.err, "mmx"));
 }
 
 TEST_CASE("every command has a help with examples") {

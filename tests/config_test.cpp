@@ -16,9 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Config parse(std::string_view json) {
-  return Config::parse(json, "c");
-}
+Config parse(std::string_view json) { return Config::parse(json, "c"); }
 
 std::string refusal(std::string_view json) {
   return refusal_of([&] { (void)parse(json); });
@@ -191,11 +189,11 @@ TEST_CASE("refused: a value of the wrong type, with key, found and expected") {
       {R"({"tie_word_embeddings": "no"})",
        "c: tie_word_embeddings is 'no'; expected true or false"},
       {R"({"layer_norm_epsilon": "1e-5"})",
-       "c: layer_norm_epsilon is '1e-5'; expected a number, zero or more"},
+       "c: layer_norm_epsilon is '1e-5'; expected a number from 0 to 3.4028234663852886e+38"},
       {R"({"layer_norm_epsilon": -1e-5})",
-       "c: layer_norm_epsilon is -1e-05; expected a number, zero or more"},
+       "c: layer_norm_epsilon is -1e-05; expected a number from 0 to 3.4028234663852886e+38"},
       {R"({"layer_norm_epsilon": 1e39})",
-       "c: layer_norm_epsilon is 1e+39; expected a number, zero or more"},
+       "c: layer_norm_epsilon is 1e+39; expected a number from 0 to 3.4028234663852886e+38"},
       {R"({"bos_token_id": "x"})", "c: bos_token_id is 'x'; expected a token id"},
       {R"({"bos_token_id": 2147483648})", "c: bos_token_id is 2147483648; expected a token id"},
       {R"({"eos_token_id": {}})", "c: eos_token_id is an object; expected a token id"},
@@ -247,6 +245,26 @@ TEST_CASE("a config is loaded from its file, and a message names the file") {
         bad.string() + ": n_layer is 0; expected 1 to 65536");
   CHECK(refusal_of([&] { (void)Config::load(directory.path() / "none"); }).find("cannot open") ==
         0);
+}
+
+TEST_CASE("the special tokens of a generation_config.json come before the config's") {
+  using Ids = std::vector<gpt2::TokenId>;
+  const gpt2::test::TemporaryDirectory directory;
+  const fs::path file = directory.write("config.json", R"({"vocab_size": 9, "eos_token_id": 3})");
+  const auto with = [&](const char* json) {
+    directory.write("generation_config.json", json);
+    return Config::load(file);
+  };
+  CHECK(Config::load(file).eos_token_id == Ids{3});
+  CHECK(with("{}").eos_token_id == Ids{3});
+  CHECK(with(R"({"eos_token_id": 4, "bos_token_id": 5})").eos_token_id == Ids{4});
+  CHECK(with(R"({"eos_token_id": [4, 5, 99]})").eos_token_id == Ids{4, 5});
+  CHECK(with(R"({"eos_token_id": null, "bos_token_id": 5})").eos_token_id.empty());
+  CHECK(Config::load(file).bos_token_id == 5);
+  const std::string where = (directory.path() / "generation_config.json: ").string();
+  CHECK(refusal_of([&] { (void)with("[]"); }) == where + "not a JSON object");
+  CHECK(refusal_of([&] { (void)with(R"({"eos_token_id": "x"})"); }) ==
+        where + "eos_token_id is 'x'; expected a token id");
 }
 
 TEST_CASE("the configs that HuggingFace wrote for the golden cases load") {

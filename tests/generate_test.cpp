@@ -142,3 +142,23 @@ TEST_CASE("no new tokens are no error, no prompt is one") {
   const std::vector<TokenId> too_long(model().config().n_positions + 1, 5);
   CHECK_THROWS_AS(generate(session, tokenizer(), too_long, greedy(5), ignore), Error);
 }
+
+TEST_CASE("the tokens of a text can be had without a tokenizer") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  const GenerationResult expected = run("Once upon a time", greedy(12)).result;
+  Session session(model());
+  std::vector<TokenId> tokens;
+  const auto take = [&](TokenId token) {
+    tokens.push_back(token);
+    return tokens.size() < 5;
+  };
+  const GenerationResult result = generate(session, prompt, greedy(12), take);
+  CHECK(result.finish_reason == FinishReason::cancelled);
+  CHECK(result.tokens == tokens);
+  CHECK(tokens == std::vector<TokenId>(expected.tokens.begin(), expected.tokens.begin() + 5));
+
+  session.rewind(0);
+  GenerationOptions options = greedy(3);
+  options.stop = {"x"};
+  CHECK_THROWS_AS(generate(session, prompt, options, take), Error);
+}

@@ -24,6 +24,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+const gpt2::TensorView* find(const Checkpoint& checkpoint, std::string_view name) {
+  const auto found = checkpoint.tensors.find(name);
+  return found == checkpoint.tensors.end() ? nullptr : &found->second;
+}
+
 std::string refusal(const std::string& file) {
   return refusal_of([&] { (void)parse_pytorch(as_bytes(file), "f"); });
 }
@@ -130,8 +135,7 @@ TEST_CASE("a state_dict may be wrapped, and hold more than tensors") {
     const PyTorchFile result = parse_pytorch(as_bytes(file), "f");
     REQUIRE(result.tensors.size() == 1);
     CHECK(bytes_of(result.tensors.at("a")) == "xy");
-    CHECK_FALSE(result.is_nanogpt);
-    CHECK(result.model_args.empty());
+    CHECK_FALSE(result.model_args);
   }
 }
 
@@ -149,19 +153,19 @@ TEST_CASE("nanoGPT's checkpoint gives its model_args and says how its matrices l
   const TemporaryDirectory directory;
   directory.write("ckpt.pt", file);
   const Checkpoint checkpoint = Checkpoint::open(directory.path());
-  CHECK(checkpoint.linear_layout());
-  CHECK(checkpoint.format() == "nanoGPT, PyTorch zip");
-  CHECK(checkpoint.model_args() == std::map<std::string, std::int64_t, std::less<>>{
-                                       {"n_layer", 2}, {"bias", 0}, {"vocab_size", 50304}});
-  REQUIRE(checkpoint.find("transformer.wte.weight") != nullptr);
-  CHECK(bytes_of(*checkpoint.find("transformer.wte.weight")) == "xy");
+  CHECK(checkpoint.format == "nanoGPT, PyTorch zip");
+  CHECK(checkpoint.model_args ==
+        gpt2::ModelArgs{{"n_layer", 2}, {"bias", 0}, {"vocab_size", 50304}});
+  CHECK(checkpoint.ignored == std::vector<std::string>{"optimizer", "iter_num"});
+  REQUIRE(find(checkpoint, "transformer.wte.weight") != nullptr);
+  CHECK(bytes_of(*find(checkpoint, "transformer.wte.weight")) == "xy");
 }
 
 TEST_CASE("a copy that a checkpoint made lives as long as the checkpoint") {
   const TemporaryDirectory directory;
   const Checkpoint checkpoint =
       Checkpoint::open(directory.write("x.bin", one_tensor("abcd", 0, {2, 2}, {1, 2})));
-  CHECK(bytes_of(*checkpoint.find("a")) == "acbd");
+  CHECK(bytes_of(*find(checkpoint, "a")) == "acbd");
 }
 
 TEST_CASE("refused by name: files of other kinds") {
@@ -355,19 +359,19 @@ TEST_CASE("a pytorch_model.bin holds, bit for bit, the tensors of its model.safe
     CAPTURE(folder);
     const Checkpoint bin = Checkpoint::open(folder / "pytorch_model.bin");
     const Checkpoint safetensors = Checkpoint::open(folder / "model.safetensors");
-    CHECK_FALSE(bin.linear_layout());
-    for (const auto& [name, expected] : safetensors.tensors()) {
+    CHECK_FALSE(bin.model_args);
+    for (const auto& [name, expected] : safetensors.tensors) {
       CAPTURE(name);
-      const gpt2::TensorView* const view = bin.find(name);
+      const gpt2::TensorView* const view = find(bin, name);
       REQUIRE(view != nullptr);
       CHECK(view->dtype == expected.dtype);
       // safetensors turned the scalar into a row of one.
       if (!name.ends_with("masked_bias")) CHECK(view->shape == expected.shape);
       CHECK(bytes_of(*view) == bytes_of(expected));
     }
-    for (const auto& [name, view] : bin.tensors()) {
+    for (const auto& [name, view] : bin.tensors) {
       CAPTURE(name);
-      CHECK((is_buffer(name) || name == "lm_head.weight" || safetensors.find(name) != nullptr));
+      CHECK((is_buffer(name) || name == "lm_head.weight" || find(safetensors, name) != nullptr));
     }
     ++compared;
   }
@@ -383,7 +387,7 @@ TEST_CASE("the .bin files without a twin hold a GPT-2's tensors") {
     CAPTURE(name);
     const Checkpoint bin = Checkpoint::open(kCases / name);
     const std::size_t layers = name == "sharded_bin" ? 3 : 2;
-    CHECK(bin.tensors().size() == 5 + 14 * layers);
+    CHECK(bin.tensors.size() == 5 + 14 * layers);
     const std::map<std::string, Shape> shapes = {
         {"transformer.wte.weight", Shape{211, 32}},
         {"transformer.wpe.weight", Shape{64, 32}},
@@ -395,11 +399,11 @@ TEST_CASE("the .bin files without a twin hold a GPT-2's tensors") {
     };
     for (const auto& [tensor, shape] : shapes) {
       CAPTURE(tensor);
-      REQUIRE(bin.find(tensor) != nullptr);
-      CHECK(bin.find(tensor)->shape == shape);
-      if (!is_buffer(tensor)) CHECK(bin.find(tensor)->dtype == dtype);
+      REQUIRE(find(bin, tensor) != nullptr);
+      CHECK(find(bin, tensor)->shape == shape);
+      if (!is_buffer(tensor)) CHECK(find(bin, tensor)->dtype == dtype);
     }
-    CHECK(bin.find("transformer.wte.weight")->data != nullptr);
+    CHECK(find(bin, "transformer.wte.weight")->data != nullptr);
   }
 }
 
@@ -410,10 +414,11 @@ TEST_CASE("models that others trained open, and a truncated one is refused with 
     return;
   }
   const Checkpoint tarot = Checkpoint::open(models / "aitextgen-tarotble");
-  REQUIRE(tarot.find("transformer.wte.weight") != nullptr);
-  CHECK(tarot.find("transformer.wte.weight")->shape == Shape{1000, 128});
-  CHECK(tarot.find("transformer.h.0.attn.bias")->dtype == DType::u8);
-  CHECK(bytes_of(*tarot.find("transformer.wte.weight")) == bytes_of(*tarot.find("lm_head.weight")));
+  REQUIRE(find(tarot, "transformer.wte.weight") != nullptr);
+  CHECK(find(tarot, "transformer.wte.weight")->shape == Shape{1000, 128});
+  CHECK(find(tarot, "transformer.h.0.attn.bias")->dtype == DType::u8);
+  CHECK(bytes_of(*find(tarot, "transformer.wte.weight")) ==
+        bytes_of(*find(tarot, "lm_head.weight")));
 
   const fs::path truncated = models / "distilgpt2-legacy-TRUNCATED/pytorch_model.bin";
   CHECK(refusal_of([&] { (void)Checkpoint::open(truncated); }) ==

@@ -157,18 +157,21 @@ TEST_CASE("refused: a header of another schema") {
        "f: tensor 'a': dtype is an object; expected a string"},
       {with_fields(R"("dtype":"F33")"), "f: tensor 'a': dtype 'F33' is not known"},
       {with_fields(R"("dtype":"f32")"), "f: tensor 'a': dtype 'f32' is not known"},
-      {with_fields(R"("shape":4)"),
+      {with_fields(R"("dtype":"F32","shape":4)"),
        "f: tensor 'a': shape is 4; expected an array of whole numbers"},
-      {with_fields(R"("shape":{})"),
+      {with_fields(R"("dtype":"F32","shape":{})"),
        "f: tensor 'a': shape is an object; expected an array of whole numbers"},
-      {with_fields(R"("shape":[-1])"), "f: tensor 'a': shape holds -1; expected whole numbers"},
-      {with_fields(R"("shape":[1.0])"), "f: tensor 'a': shape holds 1.0; expected whole numbers"},
-      {with_fields(R"("shape":["1"])"), "f: tensor 'a': shape holds '1'; expected whole numbers"},
-      {with_fields(R"("shape":[[1]])"),
+      {with_fields(R"("dtype":"F32","shape":[-1])"),
+       "f: tensor 'a': shape holds -1; expected whole numbers"},
+      {with_fields(R"("dtype":"F32","shape":[1.0])"),
+       "f: tensor 'a': shape holds 1.0; expected whole numbers"},
+      {with_fields(R"("dtype":"F32","shape":["1"])"),
+       "f: tensor 'a': shape holds '1'; expected whole numbers"},
+      {with_fields(R"("dtype":"F32","shape":[[1]])"),
        "f: tensor 'a': shape holds an array; expected whole numbers"},
-      {with_fields(R"("shape":[18446744073709551616])"),
+      {with_fields(R"("dtype":"F32","shape":[18446744073709551616])"),
        "f: tensor 'a': shape holds 1.8446744073709552e+19; expected whole numbers"},
-      {with_fields(R"("data_offsets":[null,4])"),
+      {with_fields(R"("dtype":"F32","shape":[1],"data_offsets":[null,4])"),
        "f: tensor 'a': data_offsets holds null; expected whole numbers"},
       {with_fields(R"("dtype":"F32","shape":[1],"data_offsets":[0])"),
        "f: tensor 'a': data_offsets has 1 numbers; expected begin and end"},
@@ -177,9 +180,10 @@ TEST_CASE("refused: a header of another schema") {
       {with_fields(R"("shape":[1],"data_offsets":[0,4])"), "f: tensor 'a': dtype is missing"},
       {with_fields(R"("dtype":"F32","data_offsets":[0,4])"), "f: tensor 'a': shape is missing"},
       {with_fields(R"("dtype":"F32","shape":[1])"), "f: tensor 'a': data_offsets is missing"},
-      {with_fields(kF32 + R"(,"dtype":"F32")"), "f: tensor 'a': dtype appears twice"},
-      {with_fields(kF32 + R"(,"shape":[1])"), "f: tensor 'a': shape appears twice"},
-      {with_fields(kF32 + R"(,"data_offsets":[0,4])"), "f: tensor 'a': data_offsets appears twice"},
+      {with_fields(kF32 + R"(,"dtype":"F32")"), "f: key 'dtype' appears twice in one object"},
+      {with_fields(kF32 + R"(,"shape":[1])"), "f: key 'shape' appears twice in one object"},
+      {with_fields(kF32 + R"(,"data_offsets":[0,4])"),
+       "f: key 'data_offsets' appears twice in one object"},
   };
   for (const auto& [header, message] : messages) {
     CAPTURE(header);
@@ -189,7 +193,7 @@ TEST_CASE("refused: a header of another schema") {
 
 TEST_CASE("refused: a name twice (the reference takes the last)") {
   CHECK(refusal("{\"a\":{" + kF32 + "},\"b\":{" + kF32 + "},\"a\":{" + kF32 + "}}", "1234") ==
-        "f: tensor 'a' appears twice in the header");
+        "f: key 'a' appears twice in one object");
 }
 
 TEST_CASE("refused: data that does not begin at zero, has a hole, an overlap or a negative size") {
@@ -287,7 +291,7 @@ TEST_CASE("the same verdicts as the reference reader, for the same reasons") {
     CAPTURE(message);
     const std::string says = verdict.at("says");
     if (name == "dup_name.safetensors") {
-      CHECK(message == name + ": tensor 'a' appears twice in the header");  // stricter on purpose
+      CHECK(message == name + ": key 'a' appears twice in one object");  // stricter on purpose
     } else if (verdict.at("accepted") == true) {
       CHECK(message == "(accepted)");
     } else if (says == "MetadataIncompleteBuffer") {

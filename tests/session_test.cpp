@@ -31,6 +31,7 @@ void* counted_allocation(std::size_t size) {
 
 void* operator new(std::size_t size) { return counted_allocation(size); }
 void* operator new[](std::size_t size) { return counted_allocation(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -70,8 +71,9 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-const char* const kModels[] = {"tiny_default", "odd_sizes", "head_dim_7", "one_head_80", "layers5",
-                               "weights_f16",  "weights_bf16", "mixed_dtypes", "untied"};
+const char* const kModels[] = {"tiny_default", "odd_sizes",    "head_dim_7",
+                               "one_head_80",  "layers5",      "weights_f16",
+                               "weights_bf16", "mixed_dtypes", "untied"};
 
 }  // namespace
 
@@ -81,7 +83,8 @@ TEST_CASE("the same bits for any number of threads and any division of the promp
     const std::vector<TokenId> ids = tokens(model, model.config().n_positions);
     const std::vector<float> expected = run(model, ids, 1, ids.size());
     for (const int threads : {1, 2, 3, 8}) {
-      for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
+      for (const std::size_t piece :
+           {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
         INFO(name << ", " << threads << " threads, pieces of " << piece);
         REQUIRE(same_bits(run(model, ids, threads, piece), expected));
       }
@@ -144,7 +147,8 @@ TEST_CASE("the same bits after a rewind and in a fork") {
   fork.forward(detour);
   fork.rewind(21);
   CHECK(same_bits(fork.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
-  CHECK(same_bits(session.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
+  CHECK(
+      same_bits(session.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
   CHECK_THROWS_AS(session.rewind(41), Error);
 }
 

@@ -3,7 +3,8 @@
 # nothing is missing. Debian and Ubuntu; elsewhere it says what to install. Arguments: more packages.
 set -euo pipefail
 
-packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2 "$@")
+packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2
+  curl python3 "$@")
 
 say() { printf 'install_dependencies: %s\n' "$*" >&2; }
 

@@ -44,13 +44,14 @@ struct Config {
   [[nodiscard]] std::size_t head_dim() const noexcept { return n_embd / n_head; }
   [[nodiscard]] std::size_t inner_dim() const noexcept { return n_inner ? n_inner : 4 * n_embd; }
 
-  /// Reads a config.json. Unknown keys are ignored, aliases (hidden_size, n_ctx, ...) are honoured;
+  /// Reads a config.json, and bos_token_id and eos_token_id of a generation_config.json beside it,
+  /// which HuggingFace prefers. Unknown keys are ignored, aliases (hidden_size, ...) are honoured;
   /// a key that changes the maths and has a value that is not implemented is refused by name.
   /// Throws Error: unsupported for those and for another model_type, invalid_file for a value of the
   /// wrong type and for what validate() refuses.
   [[nodiscard]] static Config load(const std::filesystem::path& file);
 
-  /// The same from the file's text; `where` names it in messages.
+  /// The same from the text of a config.json; `where` names it in messages.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
   /// Throws Error(invalid_argument) where the numbers make no model: a zero, n_embd that n_head does

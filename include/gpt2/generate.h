@@ -53,4 +53,9 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink);
 
+/// The same without a tokenizer: `sink` receives each new token. options.stop must be empty.
+GenerationResult generate(Session& session, std::span<const TokenId> prompt,
+                          const GenerationOptions& options,
+                          const std::function<bool(TokenId)>& sink);
+
 }  // namespace gpt2

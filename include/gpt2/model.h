@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <span>
+#include <string>
+#include <vector>
 
 #include "gpt2/config.h"
 #include "gpt2/dtype.h"
@@ -16,6 +18,20 @@ struct LoadOptions {
   /// `stored` uses the matrices where they lie in the mapped file. Another type converts them once,
   /// in parallel.
   WeightType dtype = WeightType::stored;
+};
+
+/// What a model was made of, for people.
+struct ModelDescription {
+  std::vector<std::filesystem::path> files = {};  ///< read, in this order
+  std::string format = {};                        ///< of the weights: "PyTorch zip, 5 shards" ...
+  std::size_t tensors = 0;                        ///< of the files, used
+  std::map<std::string, std::vector<std::string>> ignored = {};  ///< reason -> names in the files
+
+  /// attention, embeddings, mlp, norms -> types as stored ("BF16", "INT8") -> how many tensors
+  std::map<std::string, std::map<std::string, std::size_t>> dtypes = {};
+
+  std::size_t mapped_bytes = 0;     ///< of matrices that are used where they lie in the files
+  std::size_t converted_bytes = 0;  ///< of matrices that LoadOptions::dtype had made of them
 };
 
 /// The weights of a GPT-2. Immutable and cheap to copy (copies share the weights); any number of
@@ -34,6 +50,8 @@ class Model {
 
   /// The bytes of weights that one decoded token reads.
   [[nodiscard]] std::size_t bytes_per_token() const noexcept;
+
+  [[nodiscard]] const ModelDescription& description() const noexcept;
 
   /// For the library's own use.
   explicit Model(std::shared_ptr<const Transformer> transformer);

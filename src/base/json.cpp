@@ -98,17 +98,11 @@ class Guard final : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-void JsonTree::begin(json::value_t kind) {
-  open_.push_back(&add(json(kind)));
-}
+void JsonTree::begin(json::value_t kind) { open_.push_back(&add(json(kind))); }
 
-void JsonTree::end() {
-  open_.pop_back();
-}
+void JsonTree::end() { open_.pop_back(); }
 
-void JsonTree::scalar(json value) {
-  add(std::move(value));
-}
+void JsonTree::scalar(json value) { add(std::move(value)); }
 
 void JsonTree::key(std::string& name) {
   auto& object = open_.back()->get_ref<json::object_t&>();
@@ -141,6 +135,15 @@ void read_json(std::string_view text, std::string_view where, JsonHandler& handl
                JsonLimits limits) {
   Guard guard(text, where, handler, limits);
   json::sax_parse(text.begin(), text.end(), &guard);
+}
+
+std::string shown(const json& value) {
+  switch (value.type()) {
+    case json::value_t::object: return "an object";
+    case json::value_t::array: return "an array";
+    case json::value_t::string: return quote(value.get_ref<const std::string&>());
+    default: return value.dump();
+  }
 }
 
 json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {

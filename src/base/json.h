@@ -24,6 +24,9 @@ struct JsonLimits {
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, std::string_view where,
                                         JsonLimits limits = {});
 
+/// How a message shows a value: short, on one line.
+[[nodiscard]] std::string shown(const nlohmann::json& value);
+
 /// Receives a JSON text piece by piece; may throw.
 class JsonHandler {
  public:

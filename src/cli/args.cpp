@@ -6,7 +6,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/quote.h"
 #include "cli/console.h"
+#include "gpt2/error.h"
 
 namespace gpt2::cli {
 namespace {
@@ -87,6 +89,36 @@ void add_model_option(CLI::App& app, std::string& model) {
       ->option_text("MODEL");
 }
 
+std::vector<TokenId> parse_tokens(std::string_view text, std::size_t count) {
+  constexpr std::string_view kSeparators = " \t\r\n,";
+  std::vector<TokenId> tokens;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
+    if (text.empty()) return tokens;
+    const std::string_view word = text.substr(0, text.find_first_of(kSeparators));
+    TokenId id = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc{} || end != word.data() + word.size() || id < 0 ||
+        static_cast<std::size_t>(id) >= count) {
+      throw Error(ErrorCode::invalid_argument, "token id " + std::to_string(tokens.size() + 1) +
+                                                   ": expected a number from 0 to " +
+                                                   std::to_string(count - 1) + ", found " +
+                                                   quote(word, 40));
+    }
+    tokens.push_back(id);
+    text.remove_prefix(word.size());
+  }
+}
+
+std::string join(std::span<const TokenId> tokens) {
+  std::string line;
+  for (const TokenId token : tokens) {
+    if (!line.empty()) line += ' ';
+    line += std::to_string(token);
+  }
+  return line;
+}
+
 WeightType parse_dtype(const std::string& text) {
   constexpr std::pair<const char*, WeightType> kNames[] = {
       {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
@@ -98,11 +130,17 @@ WeightType parse_dtype(const std::string& text) {
   throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
-void add_dtype_option(CLI::App& app, WeightType& dtype) {
-  app.add_option_function<std::string>(
-         "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
-         "How to hold the weights: f32, f16, bf16, int8 or int4\n(default: as they are stored)")
+CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
+  return app
+      .add_option_function<std::string>(
+          "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
+          "How to hold the weights: f32, f16, bf16, int8 or int4\n(default: as they are stored)")
       ->option_text("TYPE");
+}
+
+CLI::Option* add_text_option(CLI::App& app, std::string& file) {
+  return app.add_option("--text", file, "What to measure perplexity on (default: a short story)")
+      ->option_text("FILE");
 }
 
 }  // namespace gpt2::cli

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "gpt2/config.h"
 #include "gpt2/dtype.h"
 
 namespace gpt2::cli {
@@ -40,10 +43,21 @@ CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
 /// -m, --model
 void add_model_option(CLI::App& app, std::string& model);
 
+/// The token ids in a text, separated by white space or commas. Throws Error for what is none, or
+/// for an id of `count` or more.
+[[nodiscard]] std::vector<TokenId> parse_tokens(std::string_view text, std::size_t count);
+
+/// The same back: "15496 995"
+[[nodiscard]] std::string join(std::span<const TokenId> tokens);
+
 /// "f32" ... "int4". Throws UsageError.
 [[nodiscard]] WeightType parse_dtype(const std::string& text);
 
 /// --dtype
-void add_dtype_option(CLI::App& app, WeightType& dtype);
+CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
+
+/// --text, a file of at most kMaxTextBytes.
+CLI::Option* add_text_option(CLI::App& app, std::string& file);
+inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
 }  // namespace gpt2::cli

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
+#include "generate/generation_config.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
@@ -34,8 +36,10 @@ struct Settings {
   WeightType dtype = WeightType::stored;
   std::optional<std::string> prompt;
   int threads = thread_count();
+  bool tokens = false;
   bool no_echo = false;
   bool stats = false;
+  std::optional<std::size_t> max_length;  // in place of max_new_tokens: counts the prompt too
   GenerationOptions generation = {
       .max_new_tokens = 256,
       .sampling = {.temperature = 0.8f, .top_k = 40, .top_p = 1.0f, .seed = 0},
@@ -52,7 +56,22 @@ Examples:
   gpt2 "Once upon a time"
   gpt2 --seed 2 --temperature 1 --max-new-tokens 50 "The cat"
   gpt2 --stop . --stop $'\n' --no-echo "The moon is"
-  gpt2 -m gpt2-medium --greedy --stats < question.txt)";
+  gpt2 -m gpt2-medium --greedy --stats < question.txt
+  gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
+
+// What the command line leaves open, as HuggingFace's generate() would have it for the model.
+void take_hf_defaults(Settings& settings, const CLI::App& app) {
+  const auto config = GenerationConfig::load(find_model(settings.model).directory);
+  SamplingOptions& sampling = settings.generation.sampling;
+  if (app.count("--temperature") + app.count("--greedy") == 0) {
+    sampling.temperature = config.do_sample ? config.temperature : 0.0f;
+  }
+  if (app.count("--top-k") == 0) sampling.top_k = config.top_k;
+  if (app.count("--top-p") == 0) sampling.top_p = config.top_p;
+  if (app.count("--max-new-tokens") != 0) return;
+  if (!config.max_new_tokens) settings.max_length = config.max_length;
+  settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
+}
 
 bool read_settings(Settings& settings, Arguments arguments) {
   constexpr std::uint64_t kMaxSize = 1'000'000'000;
@@ -74,16 +93,24 @@ bool read_settings(Settings& settings, Arguments arguments) {
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
   bool greedy = false;
+  bool hf_defaults = false;
   add_switch(app, "--greedy", greedy, "Always the likeliest token")
       ->excludes(temperature)
       ->option_text(" ");
+  CLI::Option* const tokens =
+      add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
       ->option_text("TEXT")
+      ->excludes(tokens)
       ->allow_extra_args(false);
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
+  add_switch(app, "--hf-defaults", hf_defaults,
+             "Where an option is not given, do as HuggingFace's\ngenerate() would: "
+             "generation_config.json");
   if (!parse(app, std::move(arguments))) return false;
+  if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
   return true;
 }
@@ -96,13 +123,21 @@ std::string read_prompt(const std::optional<std::string>& argument) {
   return text;
 }
 
+std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory) {
+  try {
+    return Tokenizer::load(directory);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(), std::string(error.what()) +
+                                  "; or give --tokens and a prompt of token ids, which needs none");
+  }
+}
+
 // In training, the end-of-text token stood between documents: alone, it asks for a new one.
-std::vector<TokenId> prompt_tokens(const std::string& text, const Tokenizer& tokenizer,
-                                   const Config& config) {
-  std::vector<TokenId> tokens = tokenizer.encode(text);
-  if (!tokens.empty()) return tokens;
-  if (const std::optional<TokenId> end = tokenizer.end_of_text()) return {*end};
-  if (!config.eos_token_id.empty()) return {config.eos_token_id.front()};
+TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
+  if (end) return *end;
+  if (!config.eos_token_id.empty()) return config.eos_token_id.front();
   throw Error(ErrorCode::invalid_argument,
               "the prompt is empty, and the model has no end-of-text token to begin with");
 }
@@ -121,8 +156,8 @@ class Page {
     pending_.clear();
   }
 
-  void end() {
-    write("");
+  void end(std::string_view text) {
+    write(text);
     if (stdout_is_terminal() && last_ != '\n') write_stdout("\n");
   }
 
@@ -156,30 +191,53 @@ int run(Settings settings) {
   const ModelPath path = find_model(settings.model);
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = settings.dtype});
-  const Tokenizer tokenizer = Tokenizer::load(path.directory);
+  std::optional<Tokenizer> tokenizer;
+  if (!settings.tokens) tokenizer = load_tokenizer(path.directory);
   loading.done();
 
-  const std::string text = read_prompt(settings.prompt);
-  const std::vector<TokenId> prompt = prompt_tokens(text, tokenizer, model.config());
+  const Config& config = model.config();
+  std::string text = read_prompt(settings.prompt);
+  std::vector<TokenId> prompt =
+      tokenizer ? tokenizer->encode(text) : parse_tokens(text, config.vocab_size);
+  if (!tokenizer) text = join(prompt);
+  if (settings.no_echo) text.clear();
+  if (prompt.empty()) prompt = {first_token(tokenizer, config)};
   GenerationOptions& options = settings.generation;
+  if (settings.max_length) {
+    if (prompt.size() >= *settings.max_length) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the prompt has " + std::to_string(prompt.size()) +
+                      " tokens, and max_length of the model's generation config, which counts "
+                      "them, is " +
+                      std::to_string(*settings.max_length) + ": give --max-new-tokens");
+    }
+    options.max_new_tokens = *settings.max_length - prompt.size();
+  }
   options.hash_logits = settings.stats;
-  options.stop_tokens = model.config().eos_token_id;
-  if (const auto end = tokenizer.end_of_text()) options.stop_tokens.push_back(*end);
+  options.stop_tokens = config.eos_token_id;
+  if (tokenizer && tokenizer->end_of_text())
+    options.stop_tokens.push_back(*tokenizer->end_of_text());
 
   const std::size_t room = prompt.size() + options.max_new_tokens;
-  Session session(model, {.max_tokens = std::min(room, model.config().n_positions),
-                          .threads = settings.threads});
-  Page page(settings.no_echo ? "" : text);
+  Session session(model,
+                  {.max_tokens = std::min(room, config.n_positions), .threads = settings.threads});
+  Page page(text);
   Progress reading("reading the prompt");
   end_on_interrupt();
-  const GenerationResult result =
-      gpt2::generate(session, tokenizer, prompt, options, [&](std::string_view continuation) {
-        reading.done();
-        page.write(continuation);
-        return !interrupted;
-      });
+  const auto write = [&](std::string_view continuation) {
+    reading.done();
+    page.write(continuation);
+    return !interrupted;
+  };
+  const char* separator = text.empty() ? "" : " ";
+  const auto write_id = [&](TokenId token) {
+    return write(std::exchange(separator, " ") + std::to_string(token));
+  };
+  const GenerationResult result = tokenizer
+                                      ? gpt2::generate(session, *tokenizer, prompt, options, write)
+                                      : gpt2::generate(session, prompt, options, write_id);
   reading.done();
-  page.end();
+  page.end(settings.tokens ? "\n" : "");
   if (settings.stats) print_stats(result, session);
   return interrupted ? kInterruptedStatus : 0;
 }

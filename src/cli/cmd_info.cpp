@@ -1,115 +1,190 @@
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
-#include <map>
-#include <sstream>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
-#include "formats/checkpoint.h"
+#include "cli/quantization_cost.h"
 #include "gpt2/error.h"
-#include "gpt2/model.h"
 #include "gpt2/runtime.h"
 #include "gpt2/tokenizer.h"
+#include "model/session_impl.h"
 
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kExamples = R"(With --dtype it also tells what holding the weights so costs.
+
+Examples:
   gpt2 info
-  gpt2 info -m openai-community/gpt2)";
+  gpt2 info -m openai-community/gpt2 --json
+  gpt2 info --dtype int8 --text novel.txt)";
 
-std::string row(const std::string& name, const std::string& value) {
-  std::string padded = name;
-  padded.resize(13, ' ');
-  return padded + value + '\n';
+Json describe(const Config& config) {
+  char epsilon[32];  // 1e-05, not the double nearest to its float
+  *std::to_chars(epsilon, epsilon + 31, config.layer_norm_epsilon).ptr = '\0';
+  Json json = {{"n_layer", config.n_layer},
+               {"n_head", config.n_head},
+               {"n_embd", config.n_embd},
+               {"n_inner", config.inner_dim()},
+               {"n_positions", config.n_positions},
+               {"vocab_size", config.vocab_size},
+               {"activation_function", name_of(config.activation_function)},
+               {"layer_norm_epsilon", std::strtod(epsilon, nullptr)},
+               {"scale_attn_weights", config.scale_attn_weights},
+               {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
+               {"tie_word_embeddings", config.tie_word_embeddings},
+               {"eos_token_id", config.eos_token_id}};
+  if (config.bos_token_id) json["bos_token_id"] = *config.bos_token_id;
+  return json;
 }
 
-std::string size(std::size_t bytes) {
-  char text[32];
-  if (bytes < 1'000'000) {
-    std::snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) * 1e-3);
-  } else {
-    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) * 1e-6);
-  }
-  return text;
-}
-
-std::string describe(const Config& config) {
-  std::ostringstream text;
-  text << "n_layer " << config.n_layer << ", n_head " << config.n_head << ", n_embd "
-       << config.n_embd << ", n_inner " << config.inner_dim() << ", n_positions "
-       << config.n_positions << ", vocab_size " << config.vocab_size << ", "
-       << name_of(config.activation_function) << ", layer_norm_epsilon "
-       << config.layer_norm_epsilon << (config.tie_word_embeddings ? ", tied" : ", untied")
-       << " lm_head";
-  if (!config.scale_attn_weights) text << ", unscaled attention";
-  if (config.scale_attn_by_inverse_layer_idx) text << ", attention scaled by inverse layer index";
-  return text.str();
-}
-
-std::string describe(const Checkpoint& checkpoint) {
-  std::map<std::string_view, std::size_t> types;
-  std::size_t bytes = 0;
-  for (const auto& [name, tensor] : checkpoint.tensors()) {
-    ++types[name_of(tensor.dtype)];
-    bytes += tensor.bytes;
-  }
-  std::string text = checkpoint.files().front().string() + ", " + checkpoint.format() + ", " +
-                     size(bytes) + ", tensors:";
-  for (const auto& [type, count] : types) {
-    text += ' ' + std::to_string(count) + ' ' + std::string(type);
-  }
-  return text;
+Json describe_memory(const Model& model) {
+  Session session(model);  // pages that nobody touches take no memory
+  return {{"mapped_weights_bytes", model.description().mapped_bytes},
+          {"converted_weights_bytes", model.description().converted_bytes},
+          {"keys_and_values_bytes", session.impl().cache.bytes()},
+          {"workspace_bytes", session.impl().workspace.bytes()},
+          {"read_for_each_token_bytes", model.bytes_per_token()}};
 }
 
 // A checkpoint without a tokenizer is still worth a look.
-std::string describe_tokenizer(const std::filesystem::path& directory) {
+void add_tokenizer(Json& json, const std::filesystem::path& directory, std::size_t vocab_size) {
+  Json& warnings = json["warnings"];
   try {
-    return Tokenizer::load(directory).description();
+    const Tokenizer tokenizer = Tokenizer::load(directory);
+    const std::string size = std::to_string(tokenizer.size());
+    json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
+    if (tokenizer.size() < vocab_size) {
+      warnings.push_back("the tokenizer ends before the " + std::to_string(vocab_size) +
+                         " embeddings: ids from " + size + " on have no text");
+    } else if (tokenizer.size() > vocab_size) {
+      warnings.push_back("the tokenizer goes up to id " + std::to_string(tokenizer.size() - 1) +
+                         ", the embeddings to " + std::to_string(vocab_size - 1) +
+                         ": texts with more are refused");
+    }
   } catch (const Error& error) {
-    return std::string("none: ") + error.what();
+    warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
   }
 }
 
-std::string describe_isa() {
-  std::string text(isa_name());
-  std::string others;
-  for (const std::string& isa : available_isas()) {
-    if (isa != text) others += (others.empty() ? " (also available: " : ", ") + isa;
-  }
-  return others.empty() ? text : text + others + ")";
+Json describe(const Model& model, const std::filesystem::path& directory) {
+  const ModelDescription& description = model.description();
+  Json files = Json::array();
+  for (const auto& file : description.files) files.push_back(file.string());
+  Json json = {{"model", directory.string()},
+               {"files", files},
+               {"format", description.format},
+               {"config", describe(model.config())},
+               {"parameters", model.parameter_count()},
+               {"tensors", description.tensors},
+               {"ignored", description.ignored},
+               {"dtypes", description.dtypes},
+               {"memory", describe_memory(model)},
+               {"tokenizer", nullptr},
+               {"isa", isa_name()},
+               {"available", available_isas()},
+               {"threads", thread_count()},
+               {"warnings", Json::array()}};
+  add_tokenizer(json, directory, model.config().vocab_size);
+  return json;
 }
 
-// What a session needs beside the mapped weights.
-std::string describe_memory(const Model& model) {
-  const Config& config = model.config();
-  const std::size_t cache = 2 * config.n_layer * config.n_embd * config.n_positions * sizeof(float);
-  return size(model.bytes_per_token()) + " of weights read for each token, " + size(cache) +
-         " of keys and values for " + std::to_string(config.n_positions) + " tokens";
+std::string size(double bytes) {
+  char text[32];
+  const bool is_small = bytes < 1e6;
+  std::snprintf(text, sizeof text, "%.1f %s", bytes * (is_small ? 1e-3 : 1e-6),
+                is_small ? "kB" : "MB");
+  return text;
+}
+
+// A value in words. Names from files may hold anything: control characters become spaces.
+std::string words(const Json& value, bool is_inside = false) {
+  constexpr std::size_t kShown = 6;  // of a list
+  std::string text;
+  if (value.is_string()) {
+    text = value.get<std::string>();
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c >= '\0' && c < ' '; }, ' ');
+    return text;
+  }
+  if (value.is_null() || (value.is_structured() && value.empty())) return "none";
+  if (!value.is_structured()) return value.dump();
+  std::size_t shown = 0;
+  for (const auto& [key, item] : value.items()) {
+    if (!text.empty()) text += ", ";
+    if (value.is_array() && shown++ == kShown) {
+      text += "and " + std::to_string(value.size() - kShown) + " more";
+      break;
+    }
+    const bool is_size = key.ends_with("_bytes");
+    if (value.is_object()) {
+      std::string name = key.substr(0, key.size() - (is_size ? 6 : 0));
+      if (is_size) std::replace(name.begin(), name.end(), '_', ' ');
+      text += words(name) + ' ';
+    }
+    text += is_size ? size(item.get<double>()) : words(item, true);
+  }
+  return is_inside ? "(" + text + ")" : text;
+}
+
+std::string rows(const Json& json) {
+  std::string text;
+  const auto add = [&](std::string name, const Json& value) {
+    name.resize(13, ' ');
+    text += name + words(value) + '\n';
+  };
+  for (const auto& [name, value] : json.items()) {
+    if (name == "warnings") {
+      for (const Json& warning : value) add("warning", warning);
+    } else {
+      add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);
+    }
+  }
+  return text;
+}
+
+Json to_json(const QuantizationCost& cost) {
+  return {{"bytes", cost.bytes},
+          {"tokens", cost.comparison.tokens},
+          {"perplexity", cost.comparison.perplexity},
+          {"largest_logit_change", cost.comparison.largest_logit_change}};
 }
 
 }  // namespace
 
 int info(Arguments arguments) {
   std::string name = GPT2_BUNDLED_MODEL;
+  std::string text_file;
   WeightType dtype = WeightType::stored;
+  bool as_json = false;
   CLI::App app("Tells what a model is made of\n", "gpt2 info");
   app.footer(kExamples);
   add_model_option(app, name);
-  add_dtype_option(app, dtype);
+  add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
+  add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");
   if (!parse(app, std::move(arguments))) return 0;
 
   const ModelPath path = find_model(name);
+  const std::string text = text_file.empty() ? "" : read_file(text_file, kMaxTextBytes);
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = dtype});
+  Json json = describe(model, path.directory);
+  std::optional<QuantizationCost> cost;
+  if (dtype != WeightType::stored) {
+    cost = quantization_cost(Model::load(path.weights), model, path.directory, text);
+  }
   loading.done();
-  write_stdout(row("model", path.directory.string()) +
-               row("weights", describe(Checkpoint::open(path.weights))) +
-               row("config", describe(model.config())) +
-               row("parameters", std::to_string(model.parameter_count())) +
-               row("memory", describe_memory(model)) +
-               row("tokenizer", describe_tokenizer(path.directory)) + row("isa", describe_isa()) +
-               row("threads", std::to_string(thread_count())));
+  if (as_json && cost) json["cost"] = to_json(*cost);
+  write_stdout(as_json ? json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
+                       : rows(json) + (cost ? to_string(*cost) : ""));
   return 0;
 }
 

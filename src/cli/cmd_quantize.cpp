@@ -30,10 +30,11 @@ int quantize(Arguments arguments) {
   CLI::App app("Packs a model's weights into 8 or 4 bits", "gpt2 quantize");
   app.footer(kExamples);
   app.add_option("MODEL", name, "A directory or a name")->required()->option_text(" ");
-  app.add_option("OUT", out, "The directory to write; must not exist")->required()->option_text(" ");
+  app.add_option("OUT", out, "The directory to write; must not exist")
+      ->required()
+      ->option_text(" ");
   add_dtype_option(app, dtype);
-  app.add_option("--text", text_file, "What to measure perplexity on (default: a short story)")
-      ->option_text("FILE");
+  add_text_option(app, text_file);
   if (!parse(app, std::move(arguments))) return 0;
   if (dtype != WeightType::int8 && dtype != WeightType::int4) {
     throw UsageError("--dtype: expected int8 or int4");
@@ -41,16 +42,16 @@ int quantize(Arguments arguments) {
   if (std::filesystem::exists(out)) {
     throw Error(ErrorCode::invalid_argument, out + ": exists already; choose another name");
   }
-  const std::string text = text_file.empty() ? "" : read_file(text_file, std::size_t{256} << 20);
+  const std::string text = text_file.empty() ? "" : read_file(text_file, kMaxTextBytes);
 
   const ModelPath path = find_model(name);
   Progress progress("quantising " + path.directory.string());
   const Model before = Model::load(path.weights);
   const Model after = Model::load(path.weights, {.dtype = dtype});
   save_packed(after, path.directory, out);
-  const std::string cost = quantization_cost(before, after, path.directory, text);
+  const QuantizationCost cost = quantization_cost(before, after, path.directory, text);
   progress.done();
-  write_stdout(out + "\n" + cost);
+  write_stdout(out + "\n" + to_string(cost));
   return 0;
 }
 

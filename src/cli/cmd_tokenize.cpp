@@ -1,10 +1,8 @@
-#include <charconv>
 #include <optional>
 
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
-#include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
@@ -17,37 +15,8 @@ encoded.
 Examples:
   gpt2 tokenize "Hello world"
   gpt2 tokenize --decode "15496 995"
-  gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt)";
-
-std::vector<TokenId> parse_ids(std::string_view text, const Tokenizer& tokenizer) {
-  constexpr std::string_view kSeparators = " \t\r\n,";
-  std::vector<TokenId> ids;
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
-    if (text.empty()) return ids;
-    const std::string_view word = text.substr(0, text.find_first_of(kSeparators));
-    TokenId id = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc{} || end != word.data() + word.size() || id < 0 ||
-        static_cast<std::size_t>(id) >= tokenizer.size()) {
-      throw Error(ErrorCode::invalid_argument,
-                  "token id " + std::to_string(ids.size() + 1) + ": expected a number from 0 to " +
-                      std::to_string(tokenizer.size() - 1) + ", found '" +
-                      std::string(word.substr(0, 40)) + "'");
-    }
-    ids.push_back(id);
-    text.remove_prefix(word.size());
-  }
-}
-
-std::string join(const std::vector<TokenId>& ids) {
-  std::string line;
-  for (const TokenId id : ids) {
-    if (!line.empty()) line += ' ';
-    line += std::to_string(id);
-  }
-  return line + '\n';
-}
+  gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt
+  gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
 
 }  // namespace
 
@@ -64,8 +33,8 @@ int tokenize(Arguments arguments) {
 
   const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
-  write_stdout(decode ? tokenizer.decode(parse_ids(text, tokenizer))
-                      : join(tokenizer.encode(text)));
+  write_stdout(decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
+                      : join(tokenizer.encode(text)) + '\n');
   if (decode && stdout_is_terminal()) write_stdout("\n");
   return 0;
 }

@@ -108,8 +108,6 @@ fs::path find_in_cache(const fs::path& cache, const std::string& model) {
   return {};
 }
 
-ModelPath in_directory(const fs::path& directory) { return {directory, directory}; }
-
 // The file may be of weights, an index of them, or one that merely lies beside them.
 ModelPath at_file(const fs::path& file) {
   const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
@@ -132,13 +130,13 @@ ModelPath find_model(const std::string& model) {
     looked += place.string() + ", ";
   }
   for (const fs::path& directory : directories) {
-    if (is_model_directory(directory)) return in_directory(directory);
+    if (is_model_directory(directory)) return {directory, directory};
   }
   const fs::path cache = huggingface_cache();
-  if (fs::path found = find_in_cache(cache, model); !found.empty()) return in_directory(found);
+  if (fs::path found = find_in_cache(cache, model); !found.empty()) return {found, found};
   // A directory without a config.json: whoever loads it says what is missing.
   const auto existing = std::find_if(directories.begin(), directories.end(), directory_exists);
-  if (existing != directories.end()) return in_directory(*existing);
+  if (existing != directories.end()) return {*existing, *existing};
   throw Error(ErrorCode::not_found, "no model '" + model +
                                         "': neither a directory nor a file, nor in " + looked +
                                         "nor in the HuggingFace cache " + cache.string() +

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-#include "generate/perplexity.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "gpt2/tokenizer.h"
@@ -43,23 +42,31 @@ std::string line(const char* format, double before, double after) {
 
 }  // namespace
 
-std::string quantization_cost(const Model& before, const Model& after,
-                              const std::filesystem::path& directory, std::string_view text) {
-  std::string lines = line("size         %.1f MB -> %.1f MB (%+.1f %%)\n",
-                           static_cast<double>(before.bytes_per_token()) * 1e-6,
-                           static_cast<double>(after.bytes_per_token()) * 1e-6);
-  std::vector<TokenId> tokens;
+QuantizationCost quantization_cost(const Model& before, const Model& after,
+                                   const std::filesystem::path& directory, std::string_view text) {
+  QuantizationCost cost{.bytes = {before.bytes_per_token(), after.bytes_per_token()}};
   try {
-    tokens = Tokenizer::load(directory).encode(text.empty() ? kStory : text);
+    const auto tokens = Tokenizer::load(directory).encode(text.empty() ? kStory : text);
+    cost.comparison = compare(before, after, tokens, thread_count());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
+  }
+  return cost;
+}
+
+std::string to_string(const QuantizationCost& cost) {
+  const Comparison& comparison = cost.comparison;
+  std::string lines =
+      line("size         %.1f MB -> %.1f MB (%+.1f %%)\n",
+           static_cast<double>(cost.bytes[0]) * 1e-6, static_cast<double>(cost.bytes[1]) * 1e-6);
+  if (comparison.tokens == 0) {
     return lines + "perplexity   not measured: the model has no tokenizer\n";
   }
-  const Comparison result = compare(before, after, tokens, thread_count());
-  lines += line("perplexity   %.4f -> %.4f (%+.3f %%)", result.perplexity[0], result.perplexity[1]);
+  lines += line("perplexity   %.4f -> %.4f (%+.3f %%)", comparison.perplexity[0],
+                comparison.perplexity[1]);
   char rest[120];
   std::snprintf(rest, sizeof rest, " on %zu tokens\nlogits       change by at most %.3g\n",
-                result.tokens, result.largest_logit_change);
+                comparison.tokens, comparison.largest_logit_change);
   return lines + rest;
 }
 

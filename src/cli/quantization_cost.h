@@ -1,18 +1,28 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "generate/perplexity.h"
 #include "gpt2/model.h"
 
 namespace gpt2::cli {
 
-/// Lines that tell what packing a model's weights costs: their size, the perplexity on `text` (or on a
-/// short story of the engine's own, where it is empty) and the largest change of a logit. Without a
-/// tokenizer in `directory`, only the size.
-[[nodiscard]] std::string quantization_cost(const Model& before, const Model& after,
-                                            const std::filesystem::path& directory,
-                                            std::string_view text);
+/// What packing a model's weights costs.
+struct QuantizationCost {
+  std::array<std::size_t, 2> bytes = {};  ///< of weights read for each token, before and after
+  Comparison comparison = {};             ///< of no tokens where the model has no tokenizer
+};
+
+/// Compares on `text`, or on a short story of the engine's own where it is empty.
+[[nodiscard]] QuantizationCost quantization_cost(const Model& before, const Model& after,
+                                                 const std::filesystem::path& directory,
+                                                 std::string_view text);
+
+/// Lines that tell it.
+[[nodiscard]] std::string to_string(const QuantizationCost& cost);
 
 }  // namespace gpt2::cli

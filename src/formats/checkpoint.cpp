@@ -6,12 +6,11 @@
 #include <system_error>
 #include <utility>
 
-#include "base/mapped_file.h"
+#include "base/fail.h"
+#include "base/json.h"
 #include "base/quote.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
-#include "formats/shard_index.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 
@@ -19,79 +18,79 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t kMaxIndexBytes = 64 << 20;
+constexpr std::size_t kMaxShards = 1'000;
+
 // A path that cannot even be looked at does not exist either.
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 
-}  // namespace
+bool is_plain_file_name(const std::string& name) {
+  const bool is_clean = std::none_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
+  });
+  return is_clean && !name.empty() && name != "." && name.find("..") == std::string::npos;
+}
 
-struct Checkpoint::Impl {
-  TensorTable tensors;
-  std::vector<fs::path> files;
-  std::vector<MappedFile> mappings;
-  std::vector<std::vector<std::byte>> copies;
-  std::string format = "safetensors";
-  bool linear_layout = false;
-  std::map<std::string, std::int64_t, std::less<>> model_args;
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
 
-  // Adds the tensors of one file, among which must be the `expected` ones.
-  void add_file(const fs::path& path, const std::vector<std::string>& expected) {
-    files.push_back(path);
-    const std::span<const std::byte> bytes = mappings.emplace_back(path).bytes();
-    TensorTable table =
-        is_pytorch(bytes) ? read_pytorch(bytes, path) : parse_safetensors(bytes, path.string());
-    for (const std::string& name : expected) {
-      if (!table.contains(name)) {
-        throw Error(ErrorCode::invalid_file, path.string() + ": no tensor " + quote(name) +
-                                                 ", which the index says is here");
-      }
-    }
-    tensors.merge(table);
-    if (!table.empty()) {
-      throw Error(
-          ErrorCode::invalid_file,
-          path.string() + ": tensor " + quote(table.begin()->first) + " is in another shard too");
+TensorTable read_pytorch(Checkpoint& checkpoint, std::span<const std::byte> bytes,
+                         const fs::path& path) {
+  PyTorchFile file = parse_pytorch(bytes, path.string());
+  append(checkpoint.copies, file.copies);
+  append(checkpoint.ignored, file.ignored);
+  checkpoint.format = std::move(file.format);
+  checkpoint.model_args = std::move(file.model_args);
+  return std::move(file.tensors);
+}
+
+// Adds the tensors of one file, among which must be the `expected` ones.
+void add_file(Checkpoint& checkpoint, const fs::path& path,
+              const std::vector<std::string>& expected = {}) {
+  checkpoint.files.push_back(path);
+  const std::span<const std::byte> bytes = checkpoint.mappings.emplace_back(path).bytes();
+  TensorTable table = is_pytorch(bytes) ? read_pytorch(checkpoint, bytes, path)
+                                        : parse_safetensors(bytes, path.string());
+  for (const std::string& name : expected) {
+    if (!table.contains(name)) {
+      fail(path.string(), "no tensor " + quote(name) + ", which the index says is here");
     }
   }
-
-  TensorTable read_pytorch(std::span<const std::byte> bytes, const fs::path& path) {
-    PyTorchFile file = parse_pytorch(bytes, path.string());
-    std::move(file.copies.begin(), file.copies.end(), std::back_inserter(copies));
-    format = std::move(file.format);
-    linear_layout = file.is_nanogpt;
-    model_args = std::move(file.model_args);
-    return std::move(file.tensors);
+  checkpoint.tensors.merge(table);
+  if (!table.empty()) {
+    fail(path.string(), "tensor " + quote(table.begin()->first) + " is in another shard too");
   }
+}
 
-  void add_shards(const fs::path& index_file) {
-    files.push_back(index_file);
-    const ShardIndex index = read_shard_index(index_file);
-    for (const auto& [shard, expected] : index) {
-      const fs::path path = index_file.parent_path() / shard;
-      if (!is_there(path)) {
-        throw Error(ErrorCode::not_found, index_file.string() + ": shard " + quote(shard) +
-                                              " is missing; download it to the same directory");
-      }
-      add_file(path, expected);
+void add_shards(Checkpoint& checkpoint, const fs::path& index_file) {
+  checkpoint.files.push_back(index_file);
+  const std::string where = index_file.string();
+  const ShardIndex index = parse_shard_index(read_file(index_file, kMaxIndexBytes), where);
+  for (const auto& [shard, expected] : index) {
+    const fs::path path = index_file.parent_path() / shard;
+    if (!is_there(path)) {
+      fail(where, "shard " + quote(shard) + " is missing; download it to the same directory",
+           ErrorCode::not_found);
     }
-    format += ", " + std::to_string(index.size()) + " shards";
+    add_file(checkpoint, path, expected);
   }
-};
+  checkpoint.format += ", " + std::to_string(index.size()) + " shards";
+}
 
-namespace {
-
-// The file of weights in a directory.
 fs::path weights_in(const fs::path& directory) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "ckpt.pt"}) {
     if (is_there(directory / name)) return directory / name;
   }
-  throw Error(ErrorCode::not_found,
-              directory.string() +
-                  ": no weights; expected model.safetensors, pytorch_model.bin, an " +
-                  "index of either's shards (... .index.json) or ckpt.pt");
+  fail(directory.string(),
+       "no weights; expected model.safetensors, pytorch_model.bin, an index of either's shards "
+       "(... .index.json) or ckpt.pt",
+       ErrorCode::not_found);
 }
 
 }  // namespace
@@ -100,32 +99,36 @@ Checkpoint Checkpoint::open(const fs::path& directory_or_file) {
   std::error_code none;
   const fs::path path =
       fs::is_directory(directory_or_file, none) ? weights_in(directory_or_file) : directory_or_file;
-  const auto impl = std::make_shared<Impl>();
+  Checkpoint checkpoint;
   if (path.extension() == ".json") {
-    impl->add_shards(path);
+    add_shards(checkpoint, path);
   } else {
-    impl->add_file(path, {});
+    add_file(checkpoint, path);
   }
-  return Checkpoint(impl);
+  return checkpoint;
 }
 
-Checkpoint::Checkpoint(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-
-const TensorView* Checkpoint::find(std::string_view name) const {
-  const auto found = impl_->tensors.find(name);
-  return found == impl_->tensors.end() ? nullptr : &found->second;
-}
-
-const TensorTable& Checkpoint::tensors() const noexcept { return impl_->tensors; }
-
-const std::vector<fs::path>& Checkpoint::files() const noexcept { return impl_->files; }
-
-const std::string& Checkpoint::format() const noexcept { return impl_->format; }
-
-bool Checkpoint::linear_layout() const noexcept { return impl_->linear_layout; }
-
-const std::map<std::string, std::int64_t, std::less<>>& Checkpoint::model_args() const noexcept {
-  return impl_->model_args;
+ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
+  const nlohmann::json root = parse_json(text, where);
+  const auto map = root.is_object() ? root.find("weight_map") : root.end();
+  if (map == root.end() || !map->is_object()) {
+    fail(where, "no \"weight_map\" from tensors to shards");
+  }
+  ShardIndex index;
+  for (const auto& [tensor, shard] : map->items()) {
+    if (!shard.is_string()) fail(where, "the shard of " + quote(tensor) + " is not a string");
+    const auto& name = shard.get_ref<const std::string&>();
+    if (!is_plain_file_name(name)) {
+      fail(where, "shard " + quote(name) + " is not the plain name of a file beside the index");
+    }
+    index[name].push_back(tensor);
+  }
+  if (index.empty()) fail(where, "\"weight_map\" names no shard");
+  if (index.size() > kMaxShards) {
+    fail(where,
+         std::to_string(index.size()) + " shards; expected at most " + std::to_string(kMaxShards));
+  }
+  return index;
 }
 
 }  // namespace gpt2

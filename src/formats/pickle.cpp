@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "formats/pickle_reader.h"
 #include "gpt2/error.h"
 
 namespace gpt2 {

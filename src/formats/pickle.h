@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/pickle_names.h"
+#include "formats/pickle_reader.h"
 
 namespace gpt2 {
 
@@ -19,17 +19,7 @@ class Pickle {
   using Ref = std::uint32_t;  ///< a value of this pickle
 
   enum class Kind : std::uint8_t {
-    none,
-    boolean,
-    integer,
-    real,
-    text,
-    tuple,
-    list,
-    dict,
-    tensor,
-    storage,
-    name,
+    none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
   };
 
   struct Value {

@@ -1,10 +1,60 @@
 #include "formats/pickle_reader.h"
 
+#include <utility>
+
 #include "base/utf8.h"
 #include "formats/pickle.h"
 #include "gpt2/error.h"
 
 namespace gpt2 {
+namespace {
+
+constexpr PickleName kAllowed[] = {
+    {"collections OrderedDict", PickleFunction::ordered_dict, {}},
+    {"torch Size", PickleFunction::size, {}},
+    {"torch._utils _rebuild_tensor", PickleFunction::rebuild_tensor, {}},
+    {"torch._utils _rebuild_tensor_v2", PickleFunction::rebuild_tensor, {}},
+    {"torch._utils _rebuild_parameter", PickleFunction::rebuild_parameter, {}},
+    {"torch FloatStorage", {}, DType::f32},
+    {"torch HalfStorage", {}, DType::f16},
+    {"torch BFloat16Storage", {}, DType::bf16},
+    {"torch DoubleStorage", {}, DType::f64},
+    {"torch LongStorage", {}, DType::i64},
+    {"torch IntStorage", {}, DType::i32},
+    {"torch ShortStorage", {}, DType::i16},
+    {"torch CharStorage", {}, DType::i8},
+    {"torch ByteStorage", {}, DType::u8},
+    {"torch BoolStorage", {}, DType::boolean},
+    {"torch.storage UntypedStorage", {}, DType::u8},
+};
+
+// Those that no state_dict needs, under the names of Python's pickletools.
+constexpr std::pair<unsigned char, std::string_view> kRefused[] = {
+    {'0', "POP"}, {'1', "POP_MARK"}, {'2', "DUP"}, {'B', "BINBYTES"}, {'C', "SHORT_BINBYTES"},
+    {'F', "FLOAT"}, {'I', "INT"}, {'L', "LONG"}, {'P', "PERSID"}, {'S', "STRING"},
+    {'T', "BINSTRING"}, {'V', "UNICODE"}, {'d', "DICT"}, {'g', "GET"}, {'i', "INST"},
+    {'l', "LIST"}, {'o', "OBJ"}, {'p', "PUT"}, {0x82, "EXT1"}, {0x83, "EXT2"}, {0x84, "EXT4"},
+    {0x8b, "LONG4"}, {0x8c, "SHORT_BINUNICODE"}, {0x8d, "BINUNICODE8"}, {0x8e, "BINBYTES8"},
+    {0x90, "ADDITEMS"}, {0x91, "FROZENSET"}, {0x92, "NEWOBJ_EX"}, {0x93, "STACK_GLOBAL"},
+    {0x94, "MEMOIZE"}, {0x95, "FRAME"}, {0x96, "BYTEARRAY8"}, {0x97, "NEXT_BUFFER"},
+    {0x98, "READONLY_BUFFER"},
+};
+
+}  // namespace
+
+const PickleName* find_pickle_name(std::string_view name) noexcept {
+  for (const PickleName& allowed : kAllowed) {
+    if (allowed.name == name) return &allowed;
+  }
+  return nullptr;
+}
+
+std::string_view name_of_refused_opcode(unsigned char opcode) noexcept {
+  for (const auto& [refused, name] : kRefused) {
+    if (refused == opcode) return name;
+  }
+  return "unknown";
+}
 
 std::int64_t PickleReader::long1() {
   const auto bytes = take(number<std::uint8_t>());

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
 #include "formats/pickle.h"
 #include "formats/state_dict.h"
 #include "formats/zip.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -30,16 +30,11 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
-}
-
 [[noreturn]] void refuse(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::unsupported, std::string(where) + ": " + message);
+  fail(where, message, ErrorCode::unsupported);
 }
 
 // -- From a storage to a tensor
-// --------------------------------------------------------------------
 
 bool is_contiguous(const StoredTensor& tensor) {
   std::size_t expected = 1;
@@ -69,41 +64,39 @@ std::vector<std::byte> gather(const StoredTensor& tensor, Bytes storage, std::si
   return copy;
 }
 
-class TableBuilder {
- public:
-  TableBuilder(PyTorchFile& result, std::size_t file_size, std::string_view where)
-      : result_(result), room_for_copies_(file_size), where_(where) {}
+using Storages = std::map<std::string_view, Bytes>;
 
-  void add(const StoredTensor& tensor, Bytes storage) {
+// Makes views of the tensors, and copies of those that do not lie in order.
+void add_tensors(PyTorchFile& result, const std::vector<StoredTensor>& tensors,
+                 const Storages& storages, std::size_t file_size, std::string_view where) {
+  std::size_t room_for_copies = file_size;
+  for (const StoredTensor& tensor : tensors) {
     const std::string what = "tensor " + quote(tensor.name);
+    const auto found = storages.find(tensor.storage.key);
+    if (found == storages.end()) fail(where, what + ": its storage is missing");
+    const Bytes storage = found->second;
     const std::size_t element = bits_of(tensor.storage.dtype) / 8;
     const auto elements = checked_product(tensor.shape.sizes());
     const auto bytes = elements ? checked_multiply(*elements, element) : std::nullopt;
-    if (!bytes) fail(where_, what + " of shape " + tensor.shape.to_string() + " is too large");
+    if (!bytes) fail(where, what + " of shape " + tensor.shape.to_string() + " is too large");
     TensorView view{tensor.storage.dtype, tensor.shape, storage.data(), *bytes};
     if (*bytes != 0 && is_contiguous(tensor)) {
       view.data = storage.subspan(tensor.offset * element, *bytes).data();
     } else if (*bytes != 0) {
-      if (*bytes > room_for_copies_) {
-        fail(where_, what + " of shape " + tensor.shape.to_string() +
-                         " repeats elements; expected no more bytes than the file has");
+      if (*bytes > room_for_copies) {
+        fail(where, what + " of shape " + tensor.shape.to_string() +
+                        " repeats elements; expected no more bytes than the file has");
       }
-      room_for_copies_ -= *bytes;
-      view.data = result_.copies.emplace_back(gather(tensor, storage, *bytes)).data();
+      room_for_copies -= *bytes;
+      view.data = result.copies.emplace_back(gather(tensor, storage, *bytes)).data();
     }
-    if (!result_.tensors.emplace(tensor.name, std::move(view)).second) {
-      fail(where_, what + " appears twice");
+    if (!result.tensors.emplace(tensor.name, std::move(view)).second) {
+      fail(where, what + " appears twice");
     }
   }
-
- private:
-  PyTorchFile& result_;
-  std::size_t room_for_copies_;
-  std::string_view where_;
-};
+}
 
 // -- The zip form
-// ----------------------------------------------------------------------------------
 
 // The directory that torch.save put everything in, with its slash.
 std::string top_of(const ZipReader& zip, std::string_view where) {
@@ -116,7 +109,7 @@ std::string top_of(const ZipReader& zip, std::string_view where) {
   fail(where, "a zip archive without a data.pkl; expected one that torch.save wrote");
 }
 
-StateDict read_zip(Bytes file, std::string_view where, TableBuilder& tensors) {
+StateDict read_zip(Bytes file, std::string_view where, Storages& storages) {
   const ZipReader zip(file, where);
   const std::string top = top_of(zip, where);
   if (zip.files().contains(top + "constants.pkl")) {
@@ -135,15 +128,12 @@ StateDict read_zip(Bytes file, std::string_view where, TableBuilder& tensors) {
                       std::to_string(storage.size()) + " bytes; expected " +
                       std::to_string(tensor.storage.bytes));
     }
-    tensors.add(tensor, storage);
+    storages.emplace(tensor.storage.key, storage);
   }
   return state;
 }
 
 // -- The form before PyTorch 1.6
-// -------------------------------------------------------------------
-
-using Storages = std::map<std::string_view, Bytes>;
 
 // All storages that the pickle refers to; the tensors of the state_dict need not use each.
 std::map<std::string_view, StorageInfo> infos_of(const Pickle& object, std::string_view where) {
@@ -194,7 +184,7 @@ Storages find_storages(Bytes file, const Pickle& object, const Pickle& keys, con
   return storages;
 }
 
-StateDict read_legacy(Bytes file, std::string_view where, TableBuilder& tensors) {
+StateDict read_legacy(Bytes file, std::string_view where, Storages& storages) {
   const Pickle protocol(file, kLegacyMagic.size(), where);
   if (protocol.root().kind != Pickle::Kind::integer || protocol.root().integer != kLegacyProtocol) {
     refuse(where, "not torch.save's protocol " + std::to_string(kLegacyProtocol));
@@ -207,14 +197,7 @@ StateDict read_legacy(Bytes file, std::string_view where, TableBuilder& tensors)
   const Pickle object(file, system.end(), where);
   const Pickle keys(file, object.end(), where);
   StateDict state = read_state_dict(object, where);
-  const Storages storages = find_storages(file, object, keys, state, where);
-  for (const StoredTensor& tensor : state.tensors) {
-    const auto storage = storages.find(tensor.storage.key);
-    if (storage == storages.end()) {
-      fail(where, "tensor " + quote(tensor.name) + ": its storage is missing");
-    }
-    tensors.add(tensor, storage->second);
-  }
+  storages = find_storages(file, object, keys, state, where);
   return state;
 }
 
@@ -234,13 +217,14 @@ PyTorchFile parse_pytorch(Bytes file, std::string_view where) {
   if (!is_zip && !text.starts_with(kLegacyMagic)) {
     refuse(where, "a tar archive, as torch.save wrote until 2017; save it again");
   }
+  Storages storages;
+  StateDict state = is_zip ? read_zip(file, where, storages) : read_legacy(file, where, storages);
   PyTorchFile result;
-  TableBuilder tensors(result, file.size(), where);
-  StateDict state = is_zip ? read_zip(file, where, tensors) : read_legacy(file, where, tensors);
-  result.is_nanogpt = state.is_nanogpt;
-  result.model_args = std::move(state.model_args);
-  result.format = std::string(state.is_nanogpt ? "nanoGPT, " : "") +
+  add_tensors(result, state.tensors, storages, file.size(), where);
+  result.format = std::string(state.model_args ? "nanoGPT, " : "") +
                   (is_zip ? "PyTorch zip" : "PyTorch pickle (before 1.6)");
+  result.ignored = std::move(state.ignored);
+  result.model_args = std::move(state.model_args);
   return result;
 }
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +16,9 @@ struct PyTorchFile {
   TensorTable tensors;  ///< point into the file, or into `copies`
   /// Tensors whose elements do not follow one another in the file, put in order.
   std::vector<std::vector<std::byte>> copies;
-  std::string format;  ///< for people
-  bool is_nanogpt = false;
-  std::map<std::string, std::int64_t, std::less<>> model_args;  ///< nanoGPT's
+  std::string format;                   ///< for people
+  std::vector<std::string> ignored;     ///< the keys of what is no tensor of the model
+  std::optional<ModelArgs> model_args;  ///< nanoGPT's
 };
 
 /// Whether a file begins as torch.save's do.

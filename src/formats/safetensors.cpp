@@ -7,21 +7,21 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
+#include "base/json.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
 #include "base/utf8.h"
-#include "formats/safetensors_header.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
 
+using nlohmann::json;
+
+constexpr JsonLimits kLimits{.max_depth = 127,  // where the reference's JSON reader stops
+                             .max_values = kMaxTensors * (kMaxRank + 8)};
 constexpr std::size_t kPrefix = 8;                 // bytes of the header's length
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; decimal, as the reference reader has it
-
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
-}
 
 std::string_view header_of(std::span<const std::byte> file, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
@@ -49,8 +49,108 @@ std::string_view header_of(std::span<const std::byte> file, std::string_view whe
   return header;
 }
 
+// A tensor as the header describes it, whether or not that makes sense.
+struct Entry {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::size_t begin;  // bytes from the start of the data
+  std::size_t end;
+};
+
+// The description of one tensor; `where` names it.
+class EntryReader {
+ public:
+  EntryReader(const json& fields, std::string where) : fields_(fields), where_(std::move(where)) {}
+
+  [[nodiscard]] DType dtype() const {
+    const json& value = field("dtype");
+    if (!value.is_string()) fail(where_, "dtype is " + shown(value) + "; expected a string");
+    const auto dtype = dtype_named(value.get_ref<const std::string&>());
+    if (!dtype) fail(where_, "dtype " + shown(value) + " is not known");
+    return *dtype;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> numbers(const char* name) const {
+    const json& value = field(name);
+    const std::string what = name;
+    if (!value.is_array()) {
+      fail(where_, what + " is " + shown(value) + "; expected an array of whole numbers");
+    }
+    if (value.size() > kMaxRank) {
+      fail(where_, what + " has more than " + std::to_string(kMaxRank) + " numbers");
+    }
+    for (const json& number : value) {
+      if (!number.is_number_unsigned()) {
+        fail(where_, what + " holds " + shown(number) + "; expected whole numbers");
+      }
+    }
+    return value.get<std::vector<std::size_t>>();
+  }
+
+ private:
+  [[nodiscard]] const json& field(const char* name) const {
+    const auto found = fields_.find(name);
+    if (found == fields_.end()) fail(where_, std::string(name) + " is missing");
+    return *found;
+  }
+
+  const json& fields_;
+  std::string where_;
+};
+
+Entry read_entry(const std::string& name, const json& fields, std::string_view where) {
+  if (!fields.is_object()) {
+    fail(where, quote(name) + " is " + shown(fields) + "; expected an object");
+  }
+  const std::string what = std::string(where) + ": tensor " + quote(name);
+  if (name.size() > kMaxTensorName) {
+    fail(what, "a name of " + std::to_string(name.size()) + " bytes; expected at most " +
+                   std::to_string(kMaxTensorName));
+  }
+  const EntryReader reader(fields, what);
+  Entry entry{name, reader.dtype(), Shape(reader.numbers("shape")), 0, 0};
+  const std::vector<std::size_t> offsets = reader.numbers("data_offsets");
+  if (offsets.size() != 2) {
+    fail(what,
+         "data_offsets has " + std::to_string(offsets.size()) + " numbers; expected begin and end");
+  }
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  return entry;
+}
+
+void check_metadata(const json& metadata, std::string_view where) {
+  if (metadata.is_null()) return;
+  if (!metadata.is_object()) {
+    fail(where, "'__metadata__' is " + shown(metadata) + "; expected an object");
+  }
+  for (const json& value : metadata) {
+    if (!value.is_string()) {
+      fail(where, "__metadata__ holds " + shown(value) + "; expected only strings");
+    }
+  }
+}
+
+std::vector<Entry> read_entries(std::string_view header, std::string_view where) {
+  const json root = parse_json(header, where, kLimits);
+  if (!root.is_object()) fail(where, "the header is " + shown(root) + "; expected an object");
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : root.items()) {
+    if (name == "__metadata__") {
+      check_metadata(value, where);
+      continue;
+    }
+    if (entries.size() == kMaxTensors) {
+      fail(where, "more than " + std::to_string(kMaxTensors) + " tensors");
+    }
+    entries.push_back(read_entry(name, value, where));
+  }
+  return entries;
+}
+
 // That the tensor's offsets enclose the bytes that its shape and dtype take.
-void check_size(const SafetensorsEntry& entry, std::string_view where) {
+void check_size(const Entry& entry, std::string_view where) {
   const std::string what = "tensor " + quote(entry.name) + ": " +
                            std::string(name_of(entry.dtype)) + " of shape " +
                            entry.shape.to_string();
@@ -65,10 +165,10 @@ void check_size(const SafetensorsEntry& entry, std::string_view where) {
 }
 
 // That the entries, in the order of their offsets, cover `data_size` bytes exactly.
-void check_coverage(const std::vector<SafetensorsEntry>& entries, std::size_t data_size,
+void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
                     std::string_view where) {
   std::size_t covered = 0;
-  for (const SafetensorsEntry& entry : entries) {
+  for (const Entry& entry : entries) {
     if (entry.begin != covered || entry.end < entry.begin) {
       fail(where, "tensor " + quote(entry.name) + ": data_offsets are [" +
                       std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
@@ -78,7 +178,7 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries, std::size_t da
     check_size(entry, where);
     covered = entry.end;
   }
-  for (const SafetensorsEntry& entry : entries) {
+  for (const Entry& entry : entries) {
     if (entry.end > data_size) {
       fail(where, "the file ends inside tensor " + quote(entry.name) + ", after " +
                       std::to_string(data_size) + " bytes of data; expected " +
@@ -96,7 +196,7 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries, std::size_t da
 // wrong in several ways.
 TensorTable parse_safetensors(std::span<const std::byte> file, std::string_view where) {
   const std::string_view header = header_of(file, where);
-  std::vector<SafetensorsEntry> entries = read_safetensors_header(header, where);
+  std::vector<Entry> entries = read_entries(header, where);
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -104,7 +204,7 @@ TensorTable parse_safetensors(std::span<const std::byte> file, std::string_view 
   check_coverage(entries, data.size(), where);
 
   TensorTable tensors;
-  for (SafetensorsEntry& entry : entries) {
+  for (Entry& entry : entries) {
     tensors.emplace(std::move(entry.name),
                     TensorView{entry.dtype, std::move(entry.shape), data.data() + entry.begin,
                                entry.end - entry.begin});

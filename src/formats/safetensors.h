@@ -17,8 +17,8 @@ namespace gpt2 {
 /// The views point into `file`; nothing is copied. `where` (the path) begins every message.
 ///
 /// Refuses, with Error(invalid_file), all that the reference reader refuses, for the same reason
-/// where there are several; and besides: a tensor's name twice, a tensor that is not an object,
-/// more than kMaxTensors tensors, a name longer than kMaxTensorName, a rank above kMaxRank.
+/// where there are several; and besides: a name twice in one object of the header, more than
+/// kMaxTensors tensors, a name longer than kMaxTensorName, a rank above kMaxRank.
 [[nodiscard]] TensorTable parse_safetensors(std::span<const std::byte> file,
                                             std::string_view where);
 

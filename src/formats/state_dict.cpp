@@ -3,9 +3,8 @@
 #include <optional>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
 #include "base/quote.h"
-#include "formats/tensor_table.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -13,47 +12,30 @@ namespace {
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
+// In the following, `where` names the tensor or storage.
+
+std::size_t read_size(const Pickle& pickle, Pickle::Ref ref, const char* what,
+                      std::string_view where) {
+  const Value& value = pickle[ref];
+  if (value.kind == Kind::integer && value.integer >= 0) {
+    return static_cast<std::size_t>(value.integer);
+  }
+  const std::string found = value.kind == Kind::integer ? std::to_string(value.integer)
+                                                        : std::string(name_of(value.kind));
+  fail(where, "the " + std::string(what) + " is " + found + "; expected a whole number");
 }
 
-// Reads one tensor or storage; messages name it.
-class Reader {
- public:
-  Reader(const Pickle& pickle, std::string_view where, std::string_view kind, std::string_view name)
-      : pickle_(pickle), where_(where), kind_(kind), name_(name) {}
-
-  [[noreturn]] void fail(const std::string& message) const {
-    gpt2::fail(where_, std::string(kind_) + " " + quote(name_) + ": " + message);
+std::vector<std::size_t> read_sizes(const Pickle& pickle, Pickle::Ref ref, const char* what,
+                                    std::string_view where) {
+  const Value& tuple = pickle[ref];
+  if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
+    fail(where, "the " + std::string(what) + " is no tuple of at most " + std::to_string(kMaxRank) +
+                    " numbers");
   }
-
-  [[nodiscard]] std::size_t size(Pickle::Ref ref, const char* what) const {
-    const Value& value = pickle_[ref];
-    if (value.kind == Kind::integer && value.integer >= 0) {
-      return static_cast<std::size_t>(value.integer);
-    }
-    const std::string found = value.kind == Kind::integer ? std::to_string(value.integer)
-                                                          : std::string(name_of(value.kind));
-    fail("the " + std::string(what) + " is " + found + "; expected a whole number");
-  }
-
-  [[nodiscard]] std::vector<std::size_t> sizes(Pickle::Ref ref, const char* what) const {
-    const Value& tuple = pickle_[ref];
-    if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
-      fail("the " + std::string(what) + " is no tuple of at most " + std::to_string(kMaxRank) +
-           " numbers");
-    }
-    std::vector<std::size_t> sizes;
-    for (const Pickle::Ref item : tuple.items) sizes.push_back(size(item, what));
-    return sizes;
-  }
-
- private:
-  const Pickle& pickle_;
-  std::string_view where_;
-  std::string_view kind_;
-  std::string_view name_;
-};
+  std::vector<std::size_t> sizes;
+  for (const Pickle::Ref item : tuple.items) sizes.push_back(read_size(pickle, item, what, where));
+  return sizes;
+}
 
 // One more than the highest element of the storage that the tensor touches.
 std::optional<std::size_t> end_in_storage(const StoredTensor& tensor) {
@@ -68,27 +50,27 @@ std::optional<std::size_t> end_in_storage(const StoredTensor& tensor) {
 
 // value: the arguments of _rebuild_tensor_v2 (storage, offset, size, stride, ...).
 StoredTensor read_tensor(const Pickle& pickle, std::string_view name, const Value& value,
-                         std::string_view where) {
-  const Reader reader(pickle, where, "tensor", name);
-  if (name.size() > kMaxTensorName) reader.fail("the name is too long");
+                         std::string_view file) {
+  const std::string where = std::string(file) + ": tensor " + quote(name);
+  if (name.size() > kMaxTensorName) fail(where, "the name is too long");
   const Value& storage = pickle[value.items[0]];
   if (storage.kind != Kind::storage) {
-    reader.fail("its storage is " + std::string(name_of(storage.kind)));
+    fail(where, "its storage is " + std::string(name_of(storage.kind)));
   }
   StoredTensor tensor{.name = std::string(name),
-                      .storage = storage_info(pickle, storage, where),
-                      .offset = reader.size(value.items[1], "offset"),
-                      .shape = Shape(reader.sizes(value.items[2], "size")),
-                      .strides = reader.sizes(value.items[3], "stride")};
+                      .storage = storage_info(pickle, storage, file),
+                      .offset = read_size(pickle, value.items[1], "offset", where),
+                      .shape = Shape(read_sizes(pickle, value.items[2], "size", where)),
+                      .strides = read_sizes(pickle, value.items[3], "stride", where)};
   if (tensor.strides.size() != tensor.shape.rank()) {
-    reader.fail(std::to_string(tensor.strides.size()) + " strides for shape " +
-                tensor.shape.to_string());
+    fail(where,
+         std::to_string(tensor.strides.size()) + " strides for shape " + tensor.shape.to_string());
   }
   const auto end = end_in_storage(tensor);
   if (!end || *end > tensor.storage.elements) {
-    reader.fail("shape " + tensor.shape.to_string() + " at offset " +
-                std::to_string(tensor.offset) + " reaches outside its storage of " +
-                std::to_string(tensor.storage.elements) + " elements");
+    fail(where, "shape " + tensor.shape.to_string() + " at offset " +
+                    std::to_string(tensor.offset) + " reaches outside its storage of " +
+                    std::to_string(tensor.storage.elements) + " elements");
   }
   return tensor;
 }
@@ -110,33 +92,35 @@ const Value* find_dict(const Pickle& pickle, const Value& root, std::string_view
   return value != nullptr && value->kind == Kind::dict ? value : nullptr;
 }
 
-void read_model_args(const Pickle& pickle, const Value& args, StateDict& state) {
+ModelArgs read_model_args(const Pickle& pickle, const Value& args) {
+  ModelArgs result;
   for (std::size_t i = 0; i + 1 < args.items.size(); i += 2) {
     const Value& key = pickle[args.items[i]];
     const Value& value = pickle[args.items[i + 1]];
     const bool is_number = value.kind == Kind::integer || value.kind == Kind::boolean;
-    if (key.kind == Kind::text && is_number) state.model_args.emplace(key.text, value.integer);
+    if (key.kind == Kind::text && is_number) result.emplace(key.text, value.integer);
   }
+  return result;
 }
 
 }  // namespace
 
-StorageInfo storage_info(const Pickle& pickle, const Value& storage, std::string_view where) {
+StorageInfo storage_info(const Pickle& pickle, const Value& storage, std::string_view file) {
   const Value& word = pickle[storage.items[0]];
   const Value& type = pickle[storage.items[1]];
   const Value& key = pickle[storage.items[2]];
   if (word.text != "storage" || type.kind != Kind::name || !type.name->storage ||
       key.kind != Kind::text) {
-    fail(where, "a storage is not described as ('storage', type, key, location, size)");
+    fail(file, "a storage is not described as ('storage', type, key, location, size)");
   }
-  const Reader reader(pickle, where, "storage", key.text);
+  const std::string where = std::string(file) + ": storage " + quote(key.text);
   // Written by PyTorch before 0.4 for storages that are parts of others.
   if (storage.items.size() > 5 && pickle[storage.items[5]].kind != Kind::none) {
-    reader.fail("a view of another one; save the file again with a newer PyTorch");
+    fail(where, "a view of another one; save the file again with a newer PyTorch");
   }
-  const std::size_t elements = reader.size(storage.items[4], "size");
+  const std::size_t elements = read_size(pickle, storage.items[4], "size", where);
   const auto bytes = checked_multiply(elements, bits_of(*type.name->storage) / 8);
-  if (!bytes) reader.fail("the size " + std::to_string(elements) + " is too large");
+  if (!bytes) fail(where, "the size " + std::to_string(elements) + " is too large");
   return {key.text, *type.name->storage, elements, *bytes};
 }
 
@@ -148,25 +132,32 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   }
   StateDict state;
   const Value* dict = &root;
+  const Value* args = nullptr;
   if (const Value* const model = find_dict(pickle, root, "model")) {
     dict = model;
-    if (const Value* const args = find_dict(pickle, root, "model_args")) {
-      state.is_nanogpt = true;
-      read_model_args(pickle, *args, state);
-    }
+    args = find_dict(pickle, root, "model_args");
+    if (args != nullptr) state.model_args = read_model_args(pickle, *args);
   } else if (const Value* const wrapped = find_dict(pickle, root, "state_dict")) {
     dict = wrapped;
   }
 
   constexpr std::string_view kCompiled = "_orig_mod.";
-  for (std::size_t i = 0; i + 1 < dict->items.size(); i += 2) {
-    const Value& key = pickle[dict->items[i]];
-    const Value& value = pickle[dict->items[i + 1]];
-    if (key.kind != Kind::text || value.kind != Kind::tensor) continue;
-    std::string_view name = key.text;
-    if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
-    state.tensors.push_back(read_tensor(pickle, name, value, where));
-  }
+  const auto read = [&](const Value& from, bool is_state) {
+    for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
+      const Value& key = pickle[from.items[i]];
+      const Value& value = pickle[from.items[i + 1]];
+      if (key.kind != Kind::text || &value == dict || &value == args) continue;
+      std::string_view name = key.text;
+      if (!is_state || value.kind != Kind::tensor) {
+        state.ignored.emplace_back(name);
+        continue;
+      }
+      if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
+      state.tensors.push_back(read_tensor(pickle, name, value, where));
+    }
+  };
+  if (dict != &root) read(root, false);
+  read(*dict, true);
   if (state.tensors.empty()) {
     fail(where, "holds a dict without tensors; its keys: " + keys_of(pickle, *dict));
   }

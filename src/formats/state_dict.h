@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "formats/pickle.h"
+#include "formats/tensor_table.h"
 #include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
 
@@ -35,12 +34,12 @@ struct StoredTensor {
 
 struct StateDict {
   std::vector<StoredTensor> tensors;
-  bool is_nanogpt = false;
-  std::map<std::string, std::int64_t, std::less<>> model_args;  ///< nanoGPT's
+  std::vector<std::string> ignored;     ///< the keys of what is no tensor of the model
+  std::optional<ModelArgs> model_args;  ///< nanoGPT's
 };
 
 /// The tensors that a pickle holds: of its root, a dict, or of the dict in that under "model" or
-/// "state_dict"; what is no tensor is passed over. torch.compile's prefix "_orig_mod." is taken
+/// "state_dict"; the rest is passed over. torch.compile's prefix "_orig_mod." is taken
 /// off. Throws Error(invalid_file) where there is none, or one contradicts itself or its storage.
 [[nodiscard]] StateDict read_state_dict(const Pickle& pickle, std::string_view where);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,6 +12,10 @@ namespace gpt2 {
 
 /// What a file of weights comes down to: tensors by name, in name order.
 using TensorTable = std::map<std::string, TensorView, std::less<>>;
+
+/// nanoGPT's "model_args": n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1), as
+/// far as they are whole numbers or booleans.
+using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
 
 // What no checkpoint of a GPT-2 comes near, and no hostile file gets past.
 inline constexpr std::size_t kMaxTensors = 100'000;   ///< in one file

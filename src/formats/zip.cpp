@@ -3,9 +3,9 @@
 #include <array>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
-#include "gpt2/error.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
 
@@ -28,19 +28,13 @@ constexpr std::uint16_t kEncrypted = 1;
 
 using Bytes = std::span<const std::byte>;
 
-std::uint16_t u16(Bytes bytes, std::size_t at) {
-  return load_little_endian<std::uint16_t>(bytes.subspan(at, 2).data());
+template <class T>
+T number_at(Bytes bytes, std::size_t at) {
+  return load_little_endian<T>(bytes.subspan(at, sizeof(T)).data());
 }
-std::uint32_t u32(Bytes bytes, std::size_t at) {
-  return load_little_endian<std::uint32_t>(bytes.subspan(at, 4).data());
-}
-std::uint64_t u64(Bytes bytes, std::size_t at) {
-  return load_little_endian<std::uint64_t>(bytes.subspan(at, 8).data());
-}
-
-[[noreturn]] void fail(std::string_view where, const std::string& message) {
-  throw Error(ErrorCode::invalid_file, std::string(where) + ": " + message);
-}
+constexpr auto u16 = number_at<std::uint16_t>;
+constexpr auto u32 = number_at<std::uint32_t>;
+constexpr auto u64 = number_at<std::uint64_t>;
 
 // `size` bytes at `offset`, which the file gives and may lie about.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_view where,

@@ -15,14 +15,20 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND gpt2_isas neon neon_dotprod)
 endif()
 
+# The tiles live in registers only where everything is inlined and unrolled: -O3 in every build that
+# optimises at all. With a sanitizer's checks in every lane, that and GCC's tracking of variables
+# would take minutes.
+set(gpt2_kernels_optimised -O3)
+if(GPT2_SANITIZE)
+  set(gpt2_kernels_optimised "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking>")
+endif()
+
 foreach(isa IN LISTS gpt2_isas)
   add_library(gpt2_kernels_${isa} OBJECT src/kernels/kernels_${isa}.cpp)
   set_target_properties(gpt2_kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(gpt2_kernels_${isa} PRIVATE src)
-  # The tiles live in registers only where everything is inlined and unrolled: -O3 in every build
-  # that optimises at all. With sanitizers that would take many minutes to compile.
   target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
-                         $<$<NOT:$<CONFIG:Debug>>:$<IF:$<BOOL:${GPT2_SANITIZE}>,-O1,-O3>>
+                         "$<$<NOT:$<CONFIG:Debug>>:${gpt2_kernels_optimised}>"
                          # GCC 12 warns about its own _mm512_undefined functions.
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized>)
   target_link_libraries(gpt2_kernels_${isa} PRIVATE gpt2_options)

@@ -4,113 +4,57 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "base/checked_math.h"
-#include "base/json.h"
 #include "base/quote.h"
-#include "gpt2/error.h"
+#include "model/config_fields.h"
 
 namespace gpt2 {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxFileBytes = 16 << 20;
 constexpr std::size_t kMaxSize = 1 << 24;    // of a dimension
 constexpr std::size_t kMaxLayers = 1 << 16;  // blocks are allocated before their weights are seen
 constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
 
 // HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
 constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
-    {"gelu_new", ActivationFunction::gelu_new},
-    {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
-    {"gelu_accurate", ActivationFunction::gelu_new},
-    {"gelu_fast", ActivationFunction::gelu_fast},
-    {"gelu", ActivationFunction::gelu},
-    {"gelu_python", ActivationFunction::gelu},
-    {"gelu_10", ActivationFunction::gelu_10},
-    {"quick_gelu", ActivationFunction::quick_gelu},
-    {"relu", ActivationFunction::relu},
-    {"relu2", ActivationFunction::relu2},
-    {"relu6", ActivationFunction::relu6},
-    {"silu", ActivationFunction::silu},
-    {"swish", ActivationFunction::silu},
-    {"mish", ActivationFunction::mish},
-    {"tanh", ActivationFunction::tanh},
-    {"sigmoid", ActivationFunction::sigmoid},
-    {"linear", ActivationFunction::linear},
-    {"laplace", ActivationFunction::laplace},
+    {"gelu_new", ActivationFunction::gelu_new},   {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
+    {"gelu_accurate", ActivationFunction::gelu_new}, {"gelu_fast", ActivationFunction::gelu_fast},
+    {"gelu", ActivationFunction::gelu},           {"gelu_python", ActivationFunction::gelu},
+    {"gelu_10", ActivationFunction::gelu_10},     {"quick_gelu", ActivationFunction::quick_gelu},
+    {"relu", ActivationFunction::relu},           {"relu2", ActivationFunction::relu2},
+    {"relu6", ActivationFunction::relu6},         {"silu", ActivationFunction::silu},
+    {"swish", ActivationFunction::silu},          {"mish", ActivationFunction::mish},
+    {"tanh", ActivationFunction::tanh},           {"sigmoid", ActivationFunction::sigmoid},
+    {"linear", ActivationFunction::linear},       {"laplace", ActivationFunction::laplace},
 };
 
-std::string shown(const json& value) {
-  switch (value.type()) {
-    case json::value_t::object: return "an object";
-    case json::value_t::array: return "an array";
-    case json::value_t::string: return quote(value.get_ref<const std::string&>());
-    default: return value.dump();
+using Fields = ConfigFields;
+
+// A size that goes by two names, which must not contradict each other.
+void read_size(const Fields& fields, const char* key, const char* alias, std::size_t& size) {
+  fields.read(alias, size);
+  const std::size_t aliased = size;
+  fields.read(key, size);
+  if (fields.find(alias) != nullptr && size != aliased) {
+    fields.fail(std::string(key) + " is " + std::to_string(size) + ", but " + alias +
+                ", another name for it, is " + std::to_string(aliased));
   }
 }
 
-// The keys of a config.json, with messages that name key, found and expected.
-class Fields {
- public:
-  Fields(const json& object, std::string_view where) : object_(object), where_(where) {}
-
-  [[noreturn]] void fail(ErrorCode code, const std::string& message) const {
-    throw Error(code, std::string(where_) + ": " + message);
-  }
-
-  // nullptr where the key is absent or null.
-  const json* find(const char* key) const {
-    const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  void read_size(const char* key, std::size_t& size) const {
-    const auto found = object_.find(key);
-    if (found == object_.end()) return;
-    if (!found->is_number_unsigned()) expected(key, *found, "a whole number");
-    size = found->get<std::size_t>();
-  }
-
-  // A size that goes by two names, which must not contradict each other.
-  void read_size(const char* key, const char* alias, std::size_t& size) const {
-    read_size(alias, size);
-    const std::size_t aliased = size;
-    read_size(key, size);
-    if (object_.contains(alias) && size != aliased) {
-      fail(ErrorCode::invalid_file, std::string(key) + " is " + std::to_string(size) + ", but " +
-                                        alias + ", another name for it, is " +
-                                        std::to_string(aliased));
-    }
-  }
-
-  void read_bool(const char* key, bool& value) const {
-    const auto found = object_.find(key);
-    if (found == object_.end()) return;
-    if (!found->is_boolean()) expected(key, *found, "true or false");
-    value = found->get<bool>();
-  }
-
-  TokenId token_id(const char* key, const json& value) const {
-    if (!value.is_number_integer()) expected(key, value, "a token id");
-    const bool fits = value.is_number_unsigned()
-                          ? value.get<std::uint64_t>() <= kMaxVocab
-                          : value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
-    if (!fits) expected(key, value, "a token id");
-    return value.get<TokenId>();
-  }
-
-  [[noreturn]] void expected(const char* key, const json& found, const char* what) const {
-    fail(ErrorCode::invalid_file, std::string(key) + " is " + shown(found) + "; expected " + what);
-  }
-
- private:
-  const json& object_;
-  std::string_view where_;
-};
+TokenId token_id(const Fields& fields, const char* key, const json& value) {
+  if (!value.is_number_integer()) fields.expected(key, value, "a token id");
+  const bool fits = value.is_number_unsigned()
+                        ? value.get<std::uint64_t>() <= kMaxVocab
+                        : value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
+  if (!fits) fields.expected(key, value, "a token id");
+  return value.get<TokenId>();
+}
 
 // The first configs had no model_type; their architectures tell.
 bool is_gpt2(const Fields& fields) {
@@ -125,7 +69,7 @@ bool is_gpt2(const Fields& fields) {
 
 void refuse_other_models(const Fields& fields) {
   const auto fail = [&](const std::string& message) {
-    fields.fail(ErrorCode::unsupported, message);
+    fields.fail(message, ErrorCode::unsupported);
   };
   if (!is_gpt2(fields)) {
     const json* const type = fields.find("model_type");
@@ -135,7 +79,7 @@ void refuse_other_models(const Fields& fields) {
   }
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
     bool value = false;
-    fields.read_bool(key, value);
+    fields.read(key, value);
     if (value) fail(std::string(key) + " is true; only plain decoders are implemented");
   }
   if (const json* heads = fields.find("pruned_heads"); heads != nullptr && !heads->empty()) {
@@ -160,33 +104,24 @@ void read_activation(const Fields& fields, ActivationFunction& function) {
     }
     known += (known.empty() ? "" : ", ") + std::string(known_name);
   }
-  fields.fail(ErrorCode::unsupported,
-              "activation_function is " + shown(*name) + "; implemented are " + known);
+  fields.fail("activation_function is " + shown(*name) + "; implemented are " + known,
+              ErrorCode::unsupported);
 }
 
-void read_epsilon(const Fields& fields, float& epsilon) {
-  const json* const value = fields.find("layer_norm_epsilon");
-  if (value == nullptr) return;
-  const double number = value->is_number() ? value->get<double>() : -1.0;
-  if (!(number >= 0.0 && number <= std::numeric_limits<float>::max())) {
-    fields.expected("layer_norm_epsilon", *value, "a number, zero or more");
-  }
-  epsilon = static_cast<float>(number);
-}
-
-void read_special_tokens(const Fields& fields, const json& object, Config& config) {
+void read_special_tokens(const json& object, std::string_view where, Config& config) {
+  const Fields fields(object, where);
   if (const auto bos = object.find("bos_token_id"); bos != object.end()) {
     config.bos_token_id.reset();
-    if (!bos->is_null()) config.bos_token_id = fields.token_id("bos_token_id", *bos);
+    if (!bos->is_null()) config.bos_token_id = token_id(fields, "bos_token_id", *bos);
   }
   if (const auto eos = object.find("eos_token_id"); eos != object.end()) {
     config.eos_token_id.clear();
     if (eos->is_array()) {
       for (const json& id : *eos) {
-        config.eos_token_id.push_back(fields.token_id("eos_token_id", id));
+        config.eos_token_id.push_back(token_id(fields, "eos_token_id", id));
       }
     } else if (!eos->is_null()) {
-      config.eos_token_id.push_back(fields.token_id("eos_token_id", *eos));
+      config.eos_token_id.push_back(token_id(fields, "eos_token_id", *eos));
     }
   }
   const auto is_outside = [&](TokenId id) {
@@ -202,8 +137,8 @@ void read_packed(const Fields& fields, WeightType& packed) {
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
   if (dtype != "int8" && dtype != "int4") {
-    fields.fail(ErrorCode::unsupported,
-                "gpt2_cpp.dtype is " + shown(dtype) + "; implemented are 'int8' and 'int4'");
+    fields.fail("gpt2_cpp.dtype is " + shown(dtype) + "; implemented are 'int8' and 'int4'",
+                ErrorCode::unsupported);
   }
   packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
 }
@@ -238,39 +173,43 @@ std::string problem_of(const Config& config) {
 }  // namespace
 
 Config Config::load(const std::filesystem::path& file) {
-  return parse(read_file(file, kMaxFileBytes), file.string());
+  Config config = parse(read_file(file, ConfigFields::kMaxFileBytes), file.string());
+  const std::filesystem::path beside = file.parent_path() / "generation_config.json";
+  if (std::error_code none; std::filesystem::exists(beside, none)) {
+    const std::string where = beside.string();
+    const json object = parse_json(read_file(beside, ConfigFields::kMaxFileBytes), where);
+    read_special_tokens(object, where, config);
+  }
+  return config;
 }
 
 Config Config::parse(std::string_view text, std::string_view where) {
   const json object = parse_json(text, where);
   const Fields fields(object, where);
-  if (!object.is_object()) fields.fail(ErrorCode::invalid_file, "not a JSON object");
   refuse_other_models(fields);
 
   Config config;
-  fields.read_size("vocab_size", config.vocab_size);
-  fields.read_size("n_ctx",
-                   config.n_positions);  // the older name, and no contradiction of the newer
-  fields.read_size("n_positions", "max_position_embeddings", config.n_positions);
-  fields.read_size("n_embd", "hidden_size", config.n_embd);
-  fields.read_size("n_layer", "num_hidden_layers", config.n_layer);
-  fields.read_size("n_head", "num_attention_heads", config.n_head);
+  fields.read("vocab_size", config.vocab_size);
+  fields.read("n_ctx", config.n_positions);  // the older name, which the newer may contradict
+  read_size(fields, "n_positions", "max_position_embeddings", config.n_positions);
+  read_size(fields, "n_embd", "hidden_size", config.n_embd);
+  read_size(fields, "n_layer", "num_hidden_layers", config.n_layer);
+  read_size(fields, "n_head", "num_attention_heads", config.n_head);
   if (fields.find("n_inner") != nullptr) {
-    fields.read_size("n_inner", config.n_inner);
-    if (config.n_inner == 0)
-      fields.fail(ErrorCode::invalid_file, "n_inner is 0; expected more, or null");
+    fields.read("n_inner", config.n_inner);
+    if (config.n_inner == 0) fields.fail("n_inner is 0; expected more, or null");
   }
   read_activation(fields, config.activation_function);
-  read_epsilon(fields, config.layer_norm_epsilon);
-  fields.read_bool("scale_attn_weights", config.scale_attn_weights);
-  fields.read_bool("scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx);
-  fields.read_bool("reorder_and_upcast_attn", config.reorder_and_upcast_attn);
-  fields.read_bool("tie_word_embeddings", config.tie_word_embeddings);
-  read_special_tokens(fields, object, config);
+  fields.read("layer_norm_epsilon", config.layer_norm_epsilon);
+  fields.read("scale_attn_weights", config.scale_attn_weights);
+  fields.read("scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx);
+  fields.read("reorder_and_upcast_attn", config.reorder_and_upcast_attn);
+  fields.read("tie_word_embeddings", config.tie_word_embeddings);
+  read_special_tokens(object, where, config);
   read_packed(fields, config.packed);
 
   if (const std::string problem = problem_of(config); !problem.empty()) {
-    fields.fail(ErrorCode::invalid_file, problem);
+    fields.fail(problem);
   }
   return config;
 }

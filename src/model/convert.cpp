@@ -6,7 +6,6 @@
 #include "base/aligned_buffer.h"
 #include "base/float16.h"
 #include "base/parallel.h"
-#include "kernels/kernels.h"
 #include "kernels/pack.h"
 
 namespace gpt2 {
@@ -22,15 +21,6 @@ WeightFormat format_of(WeightType type, WeightFormat stored) {
     case WeightType::int4: return WeightFormat::int4;
   }
   return stored;
-}
-
-auto widen_kernel(WeightFormat format) {
-  const Kernels& k = kernels();
-  switch (format) {
-    case WeightFormat::f16: return k.widen_f16;
-    case WeightFormat::bf16: return k.widen_bf16;
-    default: return k.widen_f32;
-  }
 }
 
 // y[i] = x[i] in another float format; one row of the matrix.
@@ -73,6 +63,15 @@ void pack(std::byte* to, WeightFormat to_format, const Weight& from, int threads
 }
 
 }  // namespace
+
+decltype(Kernels::widen_f32) widen_kernel(WeightFormat format) {
+  const Kernels& k = kernels();
+  switch (format) {
+    case WeightFormat::f16: return k.widen_f16;
+    case WeightFormat::bf16: return k.widen_bf16;
+    default: return k.widen_f32;
+  }
+}
 
 Weight convert(const Weight& weight, WeightType type, int threads,
                std::vector<std::shared_ptr<const void>>& storage) {

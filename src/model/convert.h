@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpt2/dtype.h"
+#include "kernels/kernels.h"
 #include "model/linear.h"
 
 namespace gpt2 {
@@ -13,5 +14,8 @@ namespace gpt2 {
 /// Rounding is to nearest even; int8 and int4 as kernels/pack.h says.
 [[nodiscard]] Weight convert(const Weight& weight, WeightType type, int threads,
                              std::vector<std::shared_ptr<const void>>& storage);
+
+/// The kernel that makes floats of elements of such a format: f32, f16 or bf16.
+[[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightFormat format);
 
 }  // namespace gpt2

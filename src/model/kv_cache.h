@@ -28,6 +28,9 @@ class KVCache {
     return values_.data() + (layer * n_head_ + head) * head_values_;
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return (keys_.size() + values_.size()) * sizeof(float);
+  }
 
   /// Takes over the first `tokens` tokens of a cache of the same model and capacity.
   void copy_from(const KVCache& other, std::size_t tokens) noexcept;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "formats/checkpoint.h"
@@ -17,47 +18,59 @@ namespace fs = std::filesystem;
 
 // nanoGPT's model_args (https://github.com/karpathy/nanoGPT, model.py: GPTConfig): HuggingFace's
 // numbers under its own names, and the exact GELU.
-Config config_of(const Checkpoint& checkpoint) {
+Config config_of(const ModelArgs& args, const fs::path& file) {
+  const std::string where = file.string() + ": model_args";
   Config config;
   config.activation_function = ActivationFunction::gelu;
-  for (const auto& [name, size] :
-       {std::pair{"n_layer", &config.n_layer}, {"n_head", &config.n_head},
-        {"n_embd", &config.n_embd}, {"block_size", &config.n_positions},
-        {"vocab_size", &config.vocab_size}}) {
-    const auto found = checkpoint.model_args().find(name);
-    if (found == checkpoint.model_args().end() || found->second <= 0) {
-      throw Error(ErrorCode::invalid_file, checkpoint.files().front().string() +
-                                               ": model_args has no usable " + name);
+  for (const auto& [name, size] : {std::pair{"n_layer", &config.n_layer},
+                                   {"n_head", &config.n_head},
+                                   {"n_embd", &config.n_embd},
+                                   {"block_size", &config.n_positions},
+                                   {"vocab_size", &config.vocab_size}}) {
+    const auto found = args.find(name);
+    if (found == args.end() || found->second <= 0) {
+      throw Error(ErrorCode::invalid_file, where + " has no usable " + name);
     }
     *size = static_cast<std::size_t>(found->second);
   }
-  std::erase_if(config.eos_token_id, [&](TokenId id) {
-    return static_cast<std::size_t>(id) >= config.vocab_size;
-  });
-  config.validate(checkpoint.files().front().string() + ": model_args");
+  std::erase_if(config.eos_token_id,
+                [&](TokenId id) { return static_cast<std::size_t>(id) >= config.vocab_size; });
+  config.validate(where);
   return config;
 }
 
 }  // namespace
 
 Model Model::load(const fs::path& path, const LoadOptions& options) {
-  if (!fs::exists(path)) {
+  std::error_code none;
+  if (!fs::exists(path, none)) {
     throw Error(ErrorCode::not_found, path.string() + ": no such file or directory");
   }
-  const fs::path directory = fs::is_directory(path) ? path : path.parent_path();
+  const fs::path directory = fs::is_directory(path, none) ? path : path.parent_path();
   std::optional<Config> config;
   // Only nanoGPT's checkpoints do without.
-  if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt")) {
+  if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
     config = Config::load(directory / "config.json");
   }
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
-  if (!checkpoint->model_args().empty()) config = config_of(*checkpoint);
+  const fs::path& file = checkpoint->files.front();
+  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, file);
   if (!config) config = Config::load(directory / "config.json");
+
+  ModelDescription description{.files = checkpoint->files, .format = checkpoint->format};
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    if (checkpoint->model_args || !fs::exists(directory / name, none)) continue;
+    description.files.insert(description.files.begin(), directory / name);
+  }
+  if (!checkpoint->ignored.empty()) {
+    description.ignored["no tensor of the model"] = checkpoint->ignored;
+  }
   return Model(bind_weights(*config,
-                            {.tensors = checkpoint->tensors(),
-                             .where = checkpoint->files().front().string(),
-                             .linear_layout = checkpoint->linear_layout(),
-                             .owner = checkpoint},
+                            {.tensors = checkpoint->tensors,
+                             .where = file.string(),
+                             .linear_layout = checkpoint->model_args.has_value(),
+                             .owner = checkpoint,
+                             .description = std::move(description)},
                             options));
 }
 
@@ -68,11 +81,13 @@ const Config& Model::config() const noexcept { return transformer_->config; }
 
 std::size_t Model::parameter_count() const noexcept { return transformer_->parameters; }
 
+const ModelDescription& Model::description() const noexcept { return transformer_->description; }
+
 std::size_t Model::bytes_per_token() const noexcept {
   std::size_t bytes = transformer_->lm_head.bytes();
   for (const Block& block : transformer_->blocks) {
-    for (const Linear* linear : {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc,
-                                 &block.mlp.c_proj}) {
+    for (const Linear* linear :
+         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
       bytes += linear->weight.bytes();
     }
   }

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
+#include "base/quote.h"
 
 namespace gpt2 {
 namespace {
@@ -14,8 +15,8 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
   }
 }
 
-// GPT2LMHeadModel prefixes all but its head; the LayerNorms of converted TensorFlow models say gamma
-// and beta.
+// GPT2LMHeadModel prefixes all but its head; the LayerNorms of converted TensorFlow models say
+// gamma and beta.
 std::string present_name(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
@@ -24,13 +25,14 @@ std::string present_name(std::string name) {
   return name;
 }
 
-// Causal masks that older versions stored, and the heads of the classes for other tasks.
-bool is_passed_over(std::string_view name) {
+// Why a tensor is passed over; nullptr where it is not.
+const char* reason_to_ignore(std::string_view name) {
   if (name.starts_with("score.") || name.starts_with("classifier.") ||
       name.starts_with("multiple_choice_head.")) {
-    return true;
+    return "the head of another task";
   }
-  return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+  const bool is_mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+  return is_mask && name.starts_with("h.") ? "a causal mask, as old versions stored it" : nullptr;
 }
 
 // At most this many problems are listed: a wrong config makes all of a model's tensors wrong.
@@ -41,11 +43,14 @@ constexpr std::size_t kListed = 8;
 TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_(std::move(where)) {
   for (const auto& [name, view] : tensors) {
     std::string present = present_name(name);
-    if (is_passed_over(present)) continue;
+    if (const char* const reason = reason_to_ignore(present)) {
+      ignored_[reason].push_back(name);
+      continue;
+    }
     const auto [entry, added] = tensors_.try_emplace(present, Entry{name, &view});
     if (!added) {
-      throw Error(ErrorCode::invalid_file, where_ + ": tensors " + entry->second.stored_name + " and " +
-                                               name + " are both " + present);
+      fail(where_, "tensors " + quote(entry->second.stored_name) + " and " + quote(name) +
+                       " are both " + quote(present));
     }
   }
 }
@@ -75,24 +80,28 @@ const TensorView* TensorNames::take(const std::string& name, const Shape& shape,
   return &view;
 }
 
-void TensorNames::ignore(std::string_view name) {
-  if (const auto found = tensors_.find(name); found != tensors_.end()) found->second.taken = true;
+void TensorNames::ignore(std::string_view name, const std::string& reason) {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return;
+  found->second.taken = true;
+  ignored_[reason].push_back(found->second.stored_name);
 }
 
 void TensorNames::finish() const {
   std::vector<std::string> problems = problems_;
   for (const auto& [name, entry] : tensors_) {
-    if (!entry.taken) problems.push_back(entry.stored_name + " is not part of a GPT-2 of this config");
+    if (entry.taken) continue;
+    problems.push_back(quote(entry.stored_name) + " is not part of a GPT-2 of this config");
   }
   if (problems.empty()) return;
-  std::string message = where_ + ": ";
+  std::string message;
   for (std::size_t i = 0; i < std::min(problems.size(), kListed); ++i) {
     message += (i ? "; " : "") + problems[i];
   }
   if (problems.size() > kListed) {
     message += "; and " + std::to_string(problems.size() - kListed) + " more";
   }
-  throw Error(ErrorCode::invalid_file, message + ": do config.json and the weights belong together?");
+  fail(where_, message + ": do config.json and the weights belong together?");
 }
 
 }  // namespace gpt2

@@ -9,8 +9,8 @@
 
 namespace gpt2 {
 
-/// Tensors under HuggingFace's present names, to be taken one by one. What goes wrong is collected, so
-/// that one message can list all of it.
+/// Tensors under HuggingFace's present names, to be taken one by one. What goes wrong is collected,
+/// so that one message can list all of it.
 class TensorNames {
  public:
   /// Throws Error(invalid_file) where two tensors have the same present name.
@@ -27,7 +27,12 @@ class TensorNames {
   [[nodiscard]] bool hopeless() const noexcept { return problems_.size() > 1000; }
 
   /// Passes over a tensor that may be there and is not needed.
-  void ignore(std::string_view name);
+  void ignore(std::string_view name, const std::string& reason);
+
+  /// What was passed over: reason -> stored names.
+  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& ignored() const noexcept {
+    return ignored_;
+  }
 
   /// Throws Error(invalid_file) naming what was missing or wrong, and what nobody took.
   void finish() const;
@@ -40,6 +45,7 @@ class TensorNames {
   };
   std::string where_;
   std::map<std::string, Entry, std::less<>> tensors_;
+  std::map<std::string, std::vector<std::string>> ignored_;
   std::vector<std::string> problems_;
 };
 

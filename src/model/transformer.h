@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "gpt2/config.h"
 #include "gpt2/layer_norm.h"
+#include "gpt2/model.h"
 #include "model/batch.h"
 #include "model/block.h"
 #include "model/embedding.h"
@@ -33,6 +34,7 @@ struct Transformer {
   LayerNorm ln_f;
   Weight lm_head;              ///< (n_embd, vocab_size); wte where they are tied
   std::size_t parameters = 0;  ///< counted once where they are shared
+  ModelDescription description;
 
   /// Keeps what the weights point into: the mapped files, packed matrices.
   std::vector<std::shared_ptr<const void>> storage;

@@ -46,17 +46,17 @@ class Binder {
   Binder(const Config& config, const TensorSource& source)
       : config_(config),
         names_(source.tensors, source.where),
-        linear_layout_(source.linear_layout) {}
+        linear_layout_(source.linear_layout),
+        description_(source.description) {}
 
   // A part with a problem stays empty, and finish() reports all of them.
   Transformer bind() {
     const std::size_t n_embd = config_.n_embd;
     constexpr auto kRows = Weight::Layout::nk;  // a row for each output feature
-    const Embedding embedding{matrix("wte.weight", n_embd, config_.vocab_size, kRows),
-                              positions()};
+    const Embedding embedding{matrix("wte.weight", n_embd, config_.vocab_size, kRows), positions()};
     Weight lm_head = embedding.wte;
     if (config_.tie_word_embeddings) {
-      names_.ignore("lm_head.weight");
+      names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
     } else {
       lm_head = matrix("lm_head.weight", n_embd, config_.vocab_size, kRows);
     }
@@ -66,31 +66,40 @@ class Binder {
     }
     LayerNorm ln_f = layer_norm("ln_f");
     names_.finish();
+    description_.ignored.insert(names_.ignored().begin(), names_.ignored().end());
     return {.config = config_,
             .embedding = embedding,
             .blocks = std::move(blocks),
             .ln_f = std::move(ln_f),
             .lm_head = lm_head,
             .parameters = parameters_,
+            .description = std::move(description_),
             .storage = {}};
   }
 
  private:
   const TensorView* take(const std::string& name, const Shape& shape) {
     const TensorView* view = names_.take(name, shape);
-    if (view != nullptr) parameters_ += shape.element_count();
+    if (view != nullptr) count(name, shape, std::string(name_of(view->dtype)));
     return view;
+  }
+
+  void count(std::string_view name, const Shape& shape, const std::string& type) {
+    const bool is_norm = name.find("ln_") != std::string_view::npos;
+    const char* const group = is_norm                                         ? "norms"
+                              : name.find(".attn.") != std::string_view::npos ? "attention"
+                              : name.find(".mlp.") != std::string_view::npos  ? "mlp"
+                                                                              : "embeddings";
+    ++description_.dtypes[group][type];
+    ++description_.tensors;
+    parameters_ += shape.element_count();
   }
 
   std::vector<float> floats(const std::string& name, std::size_t n) {
     const TensorView* view = take(name, Shape{n});
     if (view == nullptr) return {};
     std::vector<float> values(n);
-    switch (view->dtype) {
-      case DType::f16: kernels().widen_f16(values.data(), view->data, n); break;
-      case DType::bf16: kernels().widen_bf16(values.data(), view->data, n); break;
-      default: kernels().widen_f32(values.data(), view->data, n);
-    }
+    widen_kernel(format_of(view->dtype))(values.data(), view->data, n);
     return values;
   }
 
@@ -121,7 +130,7 @@ class Binder {
       const TensorView* view = names_.take(name, weight.packed_shape(), TensorNames::Kind::packed);
       if (view == nullptr) return {};
       weight.data = view->data;
-      parameters_ += shape.element_count();
+      count(name, shape, weight.format == WeightFormat::int4 ? "INT4" : "INT8");
     } else {
       const TensorView* view = take(name, shape);
       if (view == nullptr) return {};
@@ -173,12 +182,18 @@ class Binder {
   const Config& config_;
   TensorNames names_;
   bool linear_layout_;
+  ModelDescription description_;
   std::size_t parameters_ = 0;
 };
 
 void convert_all(Transformer& transformer, WeightType type) {
+  ModelDescription& description = transformer.description;
+  description.mapped_bytes = transformer.embedding.wpe.bytes();
   const auto change = [&](Weight& weight) {
+    const std::byte* const stored = weight.data;
     weight = convert(weight, type, thread_count(), transformer.storage);
+    (weight.data == stored ? description.mapped_bytes : description.converted_bytes) +=
+        weight.bytes();
   };
   const bool tied = transformer.lm_head.data == transformer.embedding.wte.data;
   change(transformer.embedding.wte);
@@ -188,7 +203,8 @@ void convert_all(Transformer& transformer, WeightType type) {
     change(transformer.lm_head);
   }
   for (Block& block : transformer.blocks) {
-    for (Linear* linear : {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
+    for (Linear* linear :
+         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
       change(linear->weight);
     }
   }
@@ -200,7 +216,7 @@ std::shared_ptr<const Transformer> bind_weights(const Config& config, const Tens
                                                 const LoadOptions& options) {
   const auto transformer = std::make_shared<Transformer>(Binder(config, source).bind());
   transformer->storage.push_back(source.owner);
-  if (options.dtype != WeightType::stored) convert_all(*transformer, options.dtype);
+  convert_all(*transformer, options.dtype);
   return transformer;
 }
 

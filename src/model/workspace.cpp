@@ -30,4 +30,9 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
   tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * kMaxRows * kTileColumns);
 }
 
+std::size_t Workspace::bytes() const noexcept {
+  const std::size_t floats = activations_.size() + scratch_.size() + tiles_.size() + scales_.size();
+  return floats * sizeof(float) + values_.size() + offsets_.size() * sizeof(std::int32_t);
+}
+
 }  // namespace gpt2

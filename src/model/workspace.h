@@ -40,6 +40,8 @@ class Workspace {
     return tiles_.data() + static_cast<std::size_t>(rank) * kMaxRows * kTileColumns;
   }
 
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
  private:
   std::size_t scratch_floats_;
   AlignedBuffer<float> activations_, scratch_, tiles_;

@@ -43,19 +43,13 @@ constexpr bool is_in_order() {
 }
 static_assert(is_in_order());
 
-const Info& info_of(DType dtype) {
-  return kInfos[static_cast<std::size_t>(dtype)];
-}
+const Info& info_of(DType dtype) { return kInfos[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
 
-std::size_t bits_of(DType dtype) noexcept {
-  return info_of(dtype).bits;
-}
+std::size_t bits_of(DType dtype) noexcept { return info_of(dtype).bits; }
 
-std::string_view name_of(DType dtype) noexcept {
-  return info_of(dtype).name;
-}
+std::string_view name_of(DType dtype) noexcept { return info_of(dtype).name; }
 
 std::optional<DType> dtype_named(std::string_view name) noexcept {
   for (const Info& info : kInfos) {

@@ -1,13 +1,43 @@
 #include "text/added_tokens.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "base/quote.h"
 #include "base/utf8.h"
+#include "gpt2/error.h"
 #include "text/char_class.h"
 
 namespace gpt2 {
 namespace {
+
+[[noreturn]] void fail(const std::string& where, const AddedToken& token,
+                       const std::string& message) {
+  throw Error(ErrorCode::invalid_file,
+              where + ": the added token " + quote(token.content) + " " + message);
+}
+
+// tokenizers numbers new tokens by itself and only warns where the file says another number; here
+// the file's number counts, for the model was trained with it.
+void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
+  if (const auto known = vocabulary.find(token.content)) {
+    if (token.id >= 0 && token.id != *known) {
+      fail(where, token,
+           "has the id " + std::to_string(token.id) + ", but has been " + std::to_string(*known) +
+               " before");
+    }
+    token.id = *known;
+    return;
+  }
+  if (token.id < 0) token.id = static_cast<TokenId>(vocabulary.size());
+  if (token.id >= Vocabulary::kMaxTokens) {
+    fail(where, token, "is one more than " + std::to_string(Vocabulary::kMaxTokens));
+  }
+  if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
+    fail(where, token,
+         "has the id of " + quote(vocabulary.bytes(token.id)) + ", " + std::to_string(token.id) +
+             ", expected one of its own");
+  }
+}
 
 bool is_space(const Utf8Char& c) {
   return c.kind == Utf8Char::Kind::valid && class_of(c.code_point) == CharClass::space;
@@ -53,17 +83,33 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
-    passes_[tokens_[i].normalized ? 1 : 0].add(tokens_[i].content, i);
-    if (tokens_[i].special) special_ids_.push_back(tokens_[i].id);
+TokenId AddedTokens::declare(AddedToken token, IfKnown if_known, Vocabulary& vocabulary,
+                             const std::string& where) {
+  if (token.content.empty()) return -1;
+  resolve_id(token, vocabulary, where);
+  const TokenId id = token.id;
+  const auto [known, is_new] = tokens_.try_emplace(id, token);
+  if (is_new) {
+    bytes_ += token.content.size();
+    if (bytes_ > kMaxBytes) {
+      fail(where, token, "makes more than " + std::to_string(kMaxBytes) + " bytes of added tokens");
+    }
+  } else {
+    token.special |= known->second.special;
+    if (if_known == IfKnown::replace) known->second = token;
+    known->second.special = token.special;
   }
+  return id;
+}
+
+void AddedTokens::prepare() {
+  for (const auto& [id, token] : tokens_) passes_[token.normalized ? 1 : 0].add(token.content, id);
   for (TokenFinder& pass : passes_) pass.prepare();
-  std::sort(special_ids_.begin(), special_ids_.end());
 }
 
 bool AddedTokens::is_special(TokenId id) const noexcept {
-  return std::binary_search(special_ids_.begin(), special_ids_.end(), id);
+  const auto found = tokens_.find(id);
+  return found != tokens_.end() && found->second.special;
 }
 
 std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
@@ -90,7 +136,7 @@ void AddedTokens::split(std::string_view text, const TokenFinder& finder, bool p
   std::size_t search_from = 0;  // matches do not overlap
   std::size_t space_until = 0;  // the end of the white space that an rstrip last ran through
   for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
-    const AddedToken& token = tokens_[match->token];
+    const AddedToken& token = tokens_.find(match->token)->second;
     std::size_t begin = match->begin;
     std::size_t end = begin + token.content.size();
     if (begin < search_from) continue;

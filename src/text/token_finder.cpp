@@ -1,10 +1,8 @@
 #include "text/token_finder.h"
 
-#include <algorithm>
-
 namespace gpt2 {
 
-void TokenFinder::add(std::string_view content, std::uint32_t token) {
+void TokenFinder::add(std::string_view content, TokenId token) {
   std::uint32_t node = 0;
   for (std::size_t i = content.size(); i-- > 0;) {
     const auto byte = static_cast<unsigned char>(content[i]);
@@ -26,7 +24,7 @@ void TokenFinder::prepare() {
     for (std::uint32_t c = nodes_[parent].child; c != kNone; c = nodes_[c].sibling) {
       Node& node = nodes_[c];
       if (parent != 0) node.fallback = step(nodes_[parent].fallback, node.byte);
-      if (node.token == kNone) node.token = nodes_[node.fallback].token;
+      if (node.token < 0) node.token = nodes_[node.fallback].token;
       by_depth.push_back(c);
     }
   }
@@ -38,7 +36,7 @@ std::vector<TokenFinder::Match> TokenFinder::find(std::string_view text) const {
   std::uint32_t node = 0;
   for (std::size_t i = text.size(); i-- > 0;) {
     node = step(node, static_cast<unsigned char>(text[i]));
-    if (nodes_[node].token != kNone) matches.push_back({i, nodes_[node].token});
+    if (nodes_[node].token >= 0) matches.push_back({i, nodes_[node].token});
   }
   return matches;
 }

@@ -6,21 +6,21 @@
 #include <string_view>
 #include <vector>
 
+#include "gpt2/config.h"
+
 namespace gpt2 {
 
 /// Finds many strings in a text at once, in time that does not depend on how many there are or how
 /// they overlap (Aho and Corasick, 1975).
 class TokenFinder {
  public:
-  static constexpr std::uint32_t kNone = 0xffffffff;
-
   struct Match {
     std::size_t begin;
-    std::uint32_t token;  ///< the number that `add` was given
+    TokenId token;
   };
 
-  /// `content` must be no empty string and not be there yet.
-  void add(std::string_view content, std::uint32_t token);
+  /// `content` must be no empty string and not be there yet, `token` not negative.
+  void add(std::string_view content, TokenId token);
 
   /// To be called after the last `add`.
   void prepare();
@@ -31,12 +31,13 @@ class TokenFinder {
  private:
   // The strings are kept back to front and the text is read from its end, so that what the
   // automaton knows at a position is about the strings that begin there.
+  static constexpr std::uint32_t kNone = 0xffffffff;
   struct Node {
     unsigned char byte = 0;
     std::uint32_t child = kNone;    // the first
     std::uint32_t sibling = kNone;  // the next child of the same parent
     std::uint32_t fallback = 0;     // the node of the longest proper suffix
-    std::uint32_t token = kNone;    // the longest string that is a suffix
+    TokenId token = -1;             // of the longest string that is a suffix
   };
 
   [[nodiscard]] std::uint32_t child_of(std::uint32_t node, unsigned char byte) const noexcept;

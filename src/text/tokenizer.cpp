@@ -60,8 +60,8 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
 bool Tokenizer::is_special(TokenId id) const noexcept { return impl_->added.is_special(id); }
 
 std::optional<TokenId> Tokenizer::find(std::string_view content) const {
-  const auto added = impl_->vocabulary.find_literal(content);
-  return added ? added : impl_->vocabulary.find_bytes(content);
+  const auto named = impl_->vocabulary.find(content);
+  return named && bytes(*named) == content ? named : impl_->vocabulary.find_bytes(content);
 }
 
 std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->end_of_text; }

@@ -1,36 +1,52 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
+#include "base/json_fields.h"
 #include "gpt2/tokenizer.h"
-#include "text/tokenizer_parts.h"
+#include "text/added_tokens.h"
+#include "text/bpe.h"
+#include "text/vocabulary.h"
+#include "text/vocabulary_reader.h"
 
 namespace gpt2 {
 
-struct Tokenizer::Impl {
-  Impl(TokenizerParts parts, std::optional<TokenId> end_of_text_id, std::string words)
-      : vocabulary(std::move(parts.vocabulary)),
-        bpe(vocabulary, std::move(parts.merges), parts.bpe),
-        added(std::move(parts.added.tokens)),
-        prefix_space(parts.prefix_space),
-        split_words(parts.split_words),
-        before(std::move(parts.before)),
-        after(std::move(parts.after)),
-        end_of_text(end_of_text_id),
-        description(std::move(words)) {}
+/// Where a space is put before text that has none (add_prefix_space).
+enum class PrefixSpace : std::uint8_t {
+  nowhere,
+  before_text,    ///< before the whole text, always: GPT2Tokenizer
+  before_pieces,  ///< before each piece between added tokens that does not begin with one:
+                  ///< tokenizers
+};
 
+struct Tokenizer::Impl {
   Vocabulary vocabulary;
   Bpe bpe;
   AddedTokens added;
-  PrefixSpace prefix_space;
-  bool split_words;
-  std::vector<TokenId> before;
+  PrefixSpace prefix_space = PrefixSpace::nowhere;
+  bool split_words = true;
+  std::vector<TokenId> before;  // what every text begins and ends with
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
   std::string description;
 };
+
+/// Reads a tokenizer.json. Throws Error: invalid_file, or unsupported for what is not GPT-2's kind.
+void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
+
+/// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
+void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
+
+/// Adds what tokenizer_config.json, special_tokens_map.json and added_tokens.json say; of one that
+/// is not there, an empty object. Throws Error(invalid_file).
+void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
+                     const JsonFields& added_tokens, Tokenizer::Impl& tokenizer);
+
+/// The members of an AddedToken as files write them. Throws Error(invalid_file).
+[[nodiscard]] AddedToken read_added_token(const JsonFields& fields);
 
 }  // namespace gpt2

@@ -1,9 +1,6 @@
-#include <algorithm>
 #include <utility>
 
-#include "gpt2/error.h"
-#include "text/tokenizer_parts.h"
-#include "text/vocabulary_reader.h"
+#include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -14,6 +11,10 @@ using nlohmann::json;
 struct Step {
   std::string type;
   JsonFields fields;
+
+  [[noreturn]] void refuse(std::string_view expected) const {
+    fields.refuse("type", expected, ErrorCode::unsupported);
+  }
 };
 
 // `list_key` is what a Sequence of this part calls its members.
@@ -25,38 +26,27 @@ std::vector<Step> steps_of(const JsonFields& root, const char* part, const char*
     pending.pop_back();
     if (!next) continue;
     const JsonFields fields(*next, root.where() + ": " + part);
-    const auto type = fields.string("type");
-    if (!type) fields.refuse("type", "a string");
-    if (*type != "Sequence") {
-      steps.push_back({*type, fields});
-      continue;
+    std::string type = fields.required_string("type");
+    if (type == "Sequence") {
+      const json& list = fields.required_list(list_key);
+      for (auto one = list.rbegin(); one != list.rend(); ++one) pending.push_back(&*one);
+    } else {
+      steps.push_back({std::move(type), fields});
     }
-    const json* list = fields.find(list_key);
-    if (!list || !list->is_array()) fields.refuse(list_key, "a list");
-    for (auto member = list->rbegin(); member != list->rend(); ++member)
-      pending.push_back(&*member);
   }
   return steps;
-}
-
-[[noreturn]] void refuse(const Step& step, const char* expected) {
-  step.fields.refuse("type", expected, ErrorCode::unsupported);
-}
-
-void require_empty(const JsonFields& model, const char* key) {
-  const json* value = model.find(key);
-  const bool is_empty = !value || *value == "" || *value == 0 || *value == false;
-  if (!is_empty) model.refuse(key, "none, as in GPT-2", ErrorCode::unsupported);
 }
 
 Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
   if (const auto type = model.string("type"); type && *type != "BPE") {
     model.refuse("type", "'BPE'", ErrorCode::unsupported);
   }
-  require_empty(model, "dropout");
-  require_empty(model, "continuing_subword_prefix");
-  require_empty(model, "end_of_word_suffix");
-  require_empty(model, "byte_fallback");
+  for (const char* key :
+       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}) {
+    const json* value = model.find(key);
+    const bool is_empty = !value || *value == "" || *value == 0 || *value == false;
+    if (!is_empty) model.refuse(key, "none, as in GPT-2", ErrorCode::unsupported);
+  }
   Bpe::Options options;
   options.fuse_unknown = model.boolean("fuse_unk", false);
   options.ignore_merges = model.boolean("ignore_merges", false);
@@ -67,10 +57,10 @@ Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
   return options;
 }
 
-void read_pre_tokenizer(const JsonFields& root, TokenizerParts& parts) {
+void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   const std::vector<Step> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
   for (const Step& step : steps) {
-    if (step.type != "ByteLevel") refuse(step, "'ByteLevel'");
+    if (step.type != "ByteLevel") step.refuse("'ByteLevel'");
   }
   if (steps.size() != 1) {
     throw Error(ErrorCode::unsupported, root.where() + ": pre_tokenizer has " +
@@ -78,95 +68,87 @@ void read_pre_tokenizer(const JsonFields& root, TokenizerParts& parts) {
                                             " steps, expected one, 'ByteLevel'");
   }
   const JsonFields& fields = steps[0].fields;
-  parts.split_words = fields.boolean("use_regex", true);
-  if (fields.boolean("add_prefix_space", false)) parts.prefix_space = PrefixSpace::before_pieces;
-}
-
-// The ids that a template puts where `piece` is. `special_tokens` tells: {name: {"ids": [...]}}.
-std::vector<TokenId> special_ids(const JsonFields& processor, const json& piece) {
-  const std::string where = processor.where() + ".single";
-  const JsonFields token(piece, where);
-  const auto name = token.string("id");
-  if (!name) token.refuse("id", "a string");
-  const json* all = processor.find("special_tokens");
-  if (!all) processor.refuse("special_tokens", "an object");
-  const json* one = JsonFields(*all, processor.where() + ".special_tokens").find(*name);
-  if (!one) token.refuse("id", "one of special_tokens");
-  const JsonFields entry(*one, processor.where() + ".special_tokens");
-  const json* ids = entry.find("ids");
-  if (!ids || !ids->is_array()) entry.refuse("ids", "a list");
-  std::vector<TokenId> out;
-  for (const json& value : *ids) {
-    const auto id = token_id_in(value);
-    if (!id) entry.refuse("ids", "a list of ids, each " + expected_id());
-    out.push_back(*id);
+  tokenizer.split_words = fields.boolean("use_regex", true);
+  if (fields.boolean("add_prefix_space", false)) {
+    tokenizer.prefix_space = PrefixSpace::before_pieces;
   }
-  return out;
 }
 
-// {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}
-void read_template(const JsonFields& processor, TokenizerParts& parts) {
-  const json* single = processor.find("single");
-  if (!single || !single->is_array()) processor.refuse("single", "a list");
+// {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+//  "special_tokens": {"<s>": {"ids": [1]}}}
+void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
   std::size_t texts = 0;
-  for (const json& value : *single) {
-    const JsonFields piece(value, processor.where() + ".single");
-    if (const json* token = piece.find("SpecialToken")) {
-      auto& ids = texts == 0 ? parts.before : parts.after;
-      const std::vector<TokenId> more = special_ids(processor, *token);
-      ids.insert(ids.end(), more.begin(), more.end());
+  for (const json& value : processor.required_list("single")) {
+    const JsonFields piece(value, processor.where() + ": single");
+    if (piece.find("SpecialToken")) {
+      const JsonFields special = piece.required_object("SpecialToken");
+      const std::string name = special.required_string("id");
+      const JsonFields all = processor.required_object("special_tokens");
+      const json* found = all.find(name);
+      if (!found) special.refuse("id", "one of special_tokens");
+      auto& ids = texts == 0 ? tokenizer.before : tokenizer.after;
+      for (const json& id : JsonFields(*found, all.where()).required_list("ids")) {
+        ids.push_back(read_token_id(id, name, all.where()));
+      }
     } else if (piece.find("Sequence")) {
       ++texts;
     } else {
-      processor.refuse("single", "a list of SpecialToken and Sequence");
+      processor.refuse("single", "an array of SpecialToken and Sequence");
     }
   }
-  if (texts != 1) processor.refuse("single", "a list with one Sequence", ErrorCode::unsupported);
+  if (texts != 1) processor.refuse("single", "an array with one Sequence", ErrorCode::unsupported);
+}
+
+void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
+  if (!root.find("added_tokens")) return;
+  for (const json& value : root.required_list("added_tokens")) {
+    const JsonFields fields(value, root.where() + ": added_tokens");
+    AddedToken token = read_added_token(fields);
+    const json* id = fields.find("id");
+    token.id = read_token_id(id ? *id : json(), token.content, fields.where());
+    tokenizer.added.declare(std::move(token), AddedTokens::IfKnown::replace, tokenizer.vocabulary,
+                            fields.where());
+  }
 }
 
 }  // namespace
 
-void read_tokenizer_json(std::string_view text, const std::string& where, TokenizerParts& parts) {
-  MergeList merges(where);
-  VocabularyReader reader(VocabularyReader::File::tokenizer_json, where, parts.vocabulary, merges);
-  read_json(text, where, reader);
-  const JsonFields root(reader.tree.root, where);
+void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
+  using File = VocabularyReader::File;
+  VocabularyReader reader(File::tokenizer_json, file.where, tokenizer.vocabulary);
+  read_json(file.text, file.where, reader);
+  const JsonFields root(reader.tree.root, file.where);
   if (const auto version = root.string("version"); version && *version != "1.0") {
     root.refuse("version", "'1.0'", ErrorCode::unsupported);
   }
-  const json* model_value = root.find("model");
-  if (!model_value) root.refuse("model", "an object");
-  const JsonFields model(*model_value, where + ": model");
-  parts.bpe = read_model(model, parts.vocabulary);
+  const JsonFields model = root.required_object("model");
+  const Bpe::Options options = read_model(model, tokenizer.vocabulary);
   if (!reader.has_vocabulary) model.refuse("vocab", "an object of tokens and their ids");
-  if (!reader.has_merges) model.refuse("merges", "a list");
+  if (!reader.has_merges) model.refuse("merges", "an array");
 
-  for (const Step& step : steps_of(root, "normalizer", "normalizers")) refuse(step, "none");
-  read_pre_tokenizer(root, parts);
+  for (const Step& step : steps_of(root, "normalizer", "normalizers")) step.refuse("none");
+  read_pre_tokenizer(root, tokenizer);
   for (const Step& step : steps_of(root, "decoder", "decoders")) {
-    if (step.type != "ByteLevel") refuse(step, "'ByteLevel'");
+    if (step.type != "ByteLevel") step.refuse("'ByteLevel'");
   }
   for (const Step& step : steps_of(root, "post_processor", "processors")) {
-    if (step.type == "TemplateProcessing" && parts.before.empty() && parts.after.empty()) {
-      read_template(step.fields, parts);
+    if (step.type == "TemplateProcessing" && tokenizer.before.empty() && tokenizer.after.empty()) {
+      read_template(step.fields, tokenizer);
     } else if (step.type != "ByteLevel") {  // which only changes offsets
-      refuse(step, "'ByteLevel', or 'TemplateProcessing' once");
+      step.refuse("'ByteLevel', or 'TemplateProcessing' once");
     }
   }
-  parts.merges = merges.resolve(parts.vocabulary);
+  tokenizer.bpe = Bpe(tokenizer.vocabulary, reader.merges.resolve(tokenizer.vocabulary), options);
+  read_added_tokens(root, tokenizer);
+}
 
-  const json* added = root.find("added_tokens");
-  if (!added) return;
-  if (!added->is_array()) root.refuse("added_tokens", "a list");
-  for (const json& value : *added) {
-    const JsonFields fields(value, where + ": added_tokens");
-    AddedToken token = read_added_token(fields);
-    const json* id = fields.find("id");
-    if (!id || !token_id_in(*id)) fields.refuse("id", expected_id());
-    token.id = *token_id_in(*id);
-    parts.added.declare(std::move(token), AddedTokenList::IfKnown::replace, parts.vocabulary,
-                        where);
-  }
+void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
+  VocabularyReader reader(VocabularyReader::File::vocab_json, vocab.where, tokenizer.vocabulary);
+  read_json(vocab.text, vocab.where, reader);
+  if (!reader.has_vocabulary) static_cast<void>(JsonFields(reader.tree.root, vocab.where));
+  MergeList list(merges.where);
+  list.add_lines(merges.text);
+  tokenizer.bpe = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});
 }
 
 }  // namespace gpt2

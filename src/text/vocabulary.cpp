@@ -1,95 +1,80 @@
 #include "text/vocabulary.h"
 
 #include <algorithm>
-#include <functional>
+#include <cstring>
 
 #include "text/byte_alphabet.h"
 
 namespace gpt2 {
-namespace {
 
-constexpr std::size_t kFirstSlots = 1024;
+bool Vocabulary::insert(std::string_view name, TokenId id, Kind kind) {
+  const auto index = static_cast<std::size_t>(id);
+  if (index < tokens_.size() && tokens_[index].kind != Kind::none) return false;
+  if (2 * (count_ + 1) > slots_.size()) grow();
+  const std::uint32_t hash = hash_of(name);
+  Slot& slot = slots_[slot_of(name, hash)];
+  if (slot.id >= 0) return false;
+  slot = {hash, id};
+  ++count_;
 
-std::uint32_t hash_of(std::string_view bytes) noexcept {
-  return static_cast<std::uint32_t>(std::hash<std::string_view>{}(bytes));
-}
-
-}  // namespace
-
-Vocabulary::Inserted Vocabulary::insert(std::string_view spelled, TokenId id) {
   const std::size_t begin = text_.size();
-  if (append_spelled_bytes(text_, spelled)) return insert_last(begin, Kind::spelled, id);
-  return insert_literal(spelled, id);
+  text_ += name;
+  if (kind == Kind::literal || !append_spelled_bytes(text_, name)) {
+    kind = Kind::literal;
+    text_ += name;
+  }
+  if (index >= tokens_.size()) tokens_.resize(index + 1);
+  tokens_[index] = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(name.size()),
+                    static_cast<std::uint32_t>(text_.size() - begin - name.size()), kind};
+  return true;
 }
 
-Vocabulary::Inserted Vocabulary::insert_literal(std::string_view content, TokenId id) {
-  const std::size_t begin = text_.size();
-  text_ += content;
-  return insert_last(begin, Kind::literal, id);
+std::optional<TokenId> Vocabulary::find(std::string_view name) const noexcept {
+  const TokenId id = slots_[slot_of(name, hash_of(name))].id;
+  return id < 0 ? std::nullopt : std::optional(id);
 }
 
-std::optional<TokenId> Vocabulary::find(std::string_view spelled) const {
-  std::string bytes;
-  if (append_spelled_bytes(bytes, spelled)) return find(bytes, Kind::spelled);
-  return find(spelled, Kind::literal);
-}
-
-std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const noexcept {
-  return find(bytes, Kind::spelled);
-}
-
-std::optional<TokenId> Vocabulary::find_literal(std::string_view content) const noexcept {
-  return find(content, Kind::literal);
+std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
+  const std::optional<TokenId> id = find(spell(bytes));
+  return id && tokens_[static_cast<std::size_t>(*id)].kind == Kind::spelled ? id : std::nullopt;
 }
 
 std::string_view Vocabulary::bytes(TokenId id) const noexcept {
   if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size()) return {};
   const Token& token = tokens_[static_cast<std::size_t>(id)];
-  return std::string_view(text_).substr(token.begin, token.length);
+  return std::string_view(text_).substr(token.name + token.name_length, token.length);
 }
 
-// The token is what text_ holds from `begin` on.
-Vocabulary::Inserted Vocabulary::insert_last(std::size_t begin, Kind kind, TokenId id) {
-  if (2 * (count_ + 1) > slots_.size()) grow();
-  const std::string_view bytes = std::string_view(text_).substr(begin);
-  const std::uint32_t hash = hash_of(bytes);
-  Slot& slot = slots_[slot_of(bytes, kind, hash)];
-  const auto index = static_cast<std::size_t>(id);
-  const bool is_repeated_id = index < tokens_.size() && tokens_[index].kind != Kind::none;
-  if (is_repeated_id || slot.id >= 0) {
-    text_.resize(begin);
-    return is_repeated_id ? Inserted::repeated_id : Inserted::repeated_token;
+// A polynomial in a secret point, modulo 2^61 - 1: whatever names a file holds, few meet (Carter
+// and Wegman, 1979). std::hash can be made to collide, whatever it begins with.
+std::uint32_t Vocabulary::hash_of(std::string_view name) const noexcept {
+  constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
+  std::uint64_t sum = name.size();
+  while (!name.empty()) {
+    std::uint64_t coefficient = 0;
+    const std::size_t length = std::min(name.size(), std::size_t{7});
+    std::memcpy(&coefficient, name.data(), length);
+    name.remove_prefix(length);
+    const auto product = static_cast<unsigned __int128>(sum + coefficient) * secret_;
+    sum = static_cast<std::uint64_t>(product & kPrime) + static_cast<std::uint64_t>(product >> 61);
   }
-  slot = {hash, id};
-  if (index >= tokens_.size()) tokens_.resize(index + 1);
-  tokens_[index] = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(bytes.size()),
-                    kind};
-  ++count_;
-  return Inserted::yes;
-}
-
-std::optional<TokenId> Vocabulary::find(std::string_view bytes, Kind kind) const noexcept {
-  if (slots_.empty()) return std::nullopt;
-  const Slot& slot = slots_[slot_of(bytes, kind, hash_of(bytes))];
-  return slot.id >= 0 ? std::optional(slot.id) : std::nullopt;
+  return static_cast<std::uint32_t>(sum >> 20);
 }
 
 // The slot that holds the token, or the empty one where it would go.
-std::size_t Vocabulary::slot_of(std::string_view bytes, Kind kind,
-                                std::uint32_t hash) const noexcept {
+std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
     const Slot& slot = slots_[i];
     if (slot.id < 0) return i;
-    if (slot.hash == hash && this->bytes(slot.id) == bytes &&
-        tokens_[static_cast<std::size_t>(slot.id)].kind == kind) {
-      return i;
-    }
+    if (slot.hash != hash) continue;
+    const Token& token = tokens_[static_cast<std::size_t>(slot.id)];
+    if (std::string_view(text_).substr(token.name, token.name_length) == name) return i;
   }
 }
 
 void Vocabulary::grow() {
-  std::vector<Slot> old(std::max(kFirstSlots, 2 * slots_.size()));
+  std::vector<Slot> old(2 * slots_.size());
   old.swap(slots_);
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {

@@ -7,34 +7,29 @@
 #include <string_view>
 #include <vector>
 
+#include "base/secret.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {
 
-/// Tokens and their ids, both ways.
-///
-/// A token is kept as the bytes it means. In a file it is either spelled in the byte alphabet or,
-/// where it has a character outside of that, means itself (a literal). The two are told apart: an
-/// added token may read exactly like a token of the BPE.
+/// Tokens and their ids, both ways. A token has a name, which is what files call it, and bytes,
+/// which are what it means: of a token of the BPE, what the name spells in the byte alphabet; of a
+/// literal, which is an added token or one with a character outside of the alphabet, the name.
 class Vocabulary {
  public:
   /// Ids are below this, so that a small file cannot ask for a large table.
   static constexpr TokenId kMaxTokens = 1 << 20;
 
-  enum class Inserted : std::uint8_t { yes, repeated_token, repeated_id };
+  enum class Kind : std::uint8_t { none, spelled, literal };
 
-  /// `id` in [0, kMaxTokens); all tokens together are shorter than 4 GiB. Nothing changes unless
-  /// the answer is yes.
-  Inserted insert(std::string_view spelled, TokenId id);
-  Inserted insert_literal(std::string_view content, TokenId id);
+  /// False, and nothing changes, where the name or the id is taken. `id` is in [0, kMaxTokens), all
+  /// tokens together are shorter than 2 GiB. What cannot be spelled is literal.
+  [[nodiscard]] bool insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
 
-  /// The token that a file spells so.
-  [[nodiscard]] std::optional<TokenId> find(std::string_view spelled) const;
+  [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 
-  /// The token that the files spell in the byte alphabet and that means `bytes`.
-  [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const noexcept;
-
-  [[nodiscard]] std::optional<TokenId> find_literal(std::string_view content) const noexcept;
+  /// The token of the BPE that means `bytes`.
+  [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const;
 
   /// Empty for an id without a token. Valid until the next insertion.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
@@ -44,10 +39,10 @@ class Vocabulary {
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
 
  private:
-  enum class Kind : std::uint8_t { none, spelled, literal };
   struct Token {
-    std::uint32_t begin = 0;  // in text_
-    std::uint32_t length = 0;
+    std::uint32_t name = 0;  // where it begins in text_; the bytes follow
+    std::uint32_t name_length = 0;
+    std::uint32_t length = 0;  // of the bytes
     Kind kind = Kind::none;
   };
   struct Slot {
@@ -55,16 +50,15 @@ class Vocabulary {
     TokenId id = -1;
   };
 
-  Inserted insert_last(std::size_t begin, Kind kind, TokenId id);
-  [[nodiscard]] std::optional<TokenId> find(std::string_view bytes, Kind kind) const noexcept;
-  [[nodiscard]] std::size_t slot_of(std::string_view bytes, Kind kind,
-                                    std::uint32_t hash) const noexcept;
+  [[nodiscard]] std::uint32_t hash_of(std::string_view name) const noexcept;
+  [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint32_t hash) const noexcept;
   void grow();
 
-  std::string text_;
-  std::vector<Token> tokens_;  // by id
-  std::vector<Slot> slots_;    // open addressing, a power of two, at most half full
+  std::string text_;                                   // names and bytes
+  std::vector<Token> tokens_;                          // by id
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);  // a power of two, at most half full
   std::size_t count_ = 0;
+  std::uint64_t secret_ = new_secret() >> 3;
 };
 
 }  // namespace gpt2

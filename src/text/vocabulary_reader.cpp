@@ -4,26 +4,23 @@
 
 #include "base/quote.h"
 #include "gpt2/error.h"
-#include "text/json_fields.h"
 
 namespace gpt2 {
 
 using nlohmann::json;
 
-std::optional<TokenId> token_id_in(const json& value) {
-  if (!value.is_number_unsigned()) return std::nullopt;
-  const auto id = value.get<std::uint64_t>();
-  if (id >= static_cast<std::uint64_t>(Vocabulary::kMaxTokens)) return std::nullopt;
-  return static_cast<TokenId>(id);
+TokenId read_token_id(const json& value, std::string_view token, const std::string& where) {
+  if (value.is_number_unsigned()) {
+    const auto id = value.get<std::uint64_t>();
+    if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
+  }
+  throw Error(ErrorCode::invalid_file, where + ": the id of " + quote(token) + " is " +
+                                           shown(value) + ", expected a number from 0 to " +
+                                           std::to_string(Vocabulary::kMaxTokens - 1));
 }
 
-std::string expected_id() {
-  return "a number from 0 to " + std::to_string(Vocabulary::kMaxTokens - 1);
-}
-
-VocabularyReader::VocabularyReader(File file, std::string_view where, Vocabulary& vocabulary,
-                                   MergeList& merges)
-    : tree(where), file_(file), where_(where), vocabulary_(vocabulary), merges_(merges) {}
+VocabularyReader::VocabularyReader(File file, const std::string& where, Vocabulary& vocabulary)
+    : tree(where), merges(where), file_(file), where_(where), vocabulary_(vocabulary) {}
 
 void VocabularyReader::begin(json::value_t kind) {
   switch (inside_) {
@@ -34,7 +31,7 @@ void VocabularyReader::begin(json::value_t kind) {
       pair_.clear();
       inside_ = Inside::merge;
       return;
-    case Inside::merge: refuse_merge("another list");
+    case Inside::merge: refuse_merge("another array");
   }
 }
 
@@ -43,8 +40,9 @@ void VocabularyReader::begin_in_tree(json::value_t kind) {
   const bool in_model = file_ == File::tokenizer_json && depth_ == 2 && outer_key_ == "model";
   if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
     if (!is_object) {
-      throw Error(ErrorCode::unsupported, std::string(where_) + ": the vocabulary is a list, as " +
-                                              "in a Unigram model, expected an object, as in BPE");
+      throw Error(ErrorCode::unsupported, where_ +
+                                              ": the vocabulary is an array, as in a Unigram " +
+                                              "model, expected an object, as in BPE");
     }
     inside_ = Inside::vocabulary;
     has_vocabulary = true;
@@ -70,10 +68,10 @@ void VocabularyReader::scalar(json value) {
     case Inside::tree: return tree.scalar(std::move(value));
     case Inside::vocabulary: return add_token(value);
     case Inside::merges:
-      if (!text || !merges_.add(*text)) refuse_merge(show(value));
+      if (!text || !merges.add(*text)) refuse_merge(shown(value));
       return;
     case Inside::merge:
-      if (!text || pair_.size() == 2) refuse_merge("another list");
+      if (!text || pair_.size() == 2) refuse_merge("another array");
       pair_.push_back(std::move(*text));
   }
 }
@@ -82,7 +80,9 @@ void VocabularyReader::end() {
   switch (inside_) {
     case Inside::tree: --depth_; return tree.end();
     case Inside::merge:
-      if (pair_.size() != 2 || !merges_.add(pair_[0], pair_[1])) refuse_merge("another list");
+      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) {
+        refuse_merge("another array");
+      }
       inside_ = Inside::merges;
       return;
     case Inside::vocabulary:
@@ -91,25 +91,19 @@ void VocabularyReader::end() {
 }
 
 void VocabularyReader::add_token(const json& value) {
-  const std::optional<TokenId> id = token_id_in(value);
-  if (!id) fail("the id of " + quote(key_) + " is " + show(value) + ", expected " + expected_id());
-  switch (vocabulary_.insert(key_, *id)) {
-    case Vocabulary::Inserted::yes: return;
-    case Vocabulary::Inserted::repeated_token:
-      fail("the token " + quote(key_) + " appears twice in the vocabulary");
-    case Vocabulary::Inserted::repeated_id:
-      fail("the tokens " + quote(vocabulary_.bytes(*id)) + " and " + quote(key_) +
-           " have the same id, " + std::to_string(*id));
-  }
+  const TokenId id = read_token_id(value, key_, where_);
+  if (vocabulary_.insert(key_, id)) return;
+  throw Error(ErrorCode::invalid_file,
+              vocabulary_.find(key_)
+                  ? where_ + ": the token " + quote(key_) + " appears twice in the vocabulary"
+                  : where_ + ": the tokens " + quote(vocabulary_.bytes(id)) + " and " +
+                        quote(key_) + " have the same id, " + std::to_string(id));
 }
 
 void VocabularyReader::refuse_merge(const std::string& found) const {
-  fail("model.merges[" + std::to_string(merges_.size()) + "]: expected two tokens in the byte " +
-       "alphabet, \"left right\" or [\"left\", \"right\"], found " + found);
-}
-
-void VocabularyReader::fail(const std::string& message) const {
-  throw Error(ErrorCode::invalid_file, std::string(where_) + ": " + message);
+  throw Error(ErrorCode::invalid_file, where_ + ": model.merges[" + std::to_string(merges.size()) +
+                                           "]: expected " +
+                                           R"("left right" or ["left", "right"], found )" + found);
 }
 
 }  // namespace gpt2

@@ -1,4 +1,4 @@
-#include "formats/shard_index.h"
+#include "formats/checkpoint.h"
 #include "fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,21 +1,15 @@
-#include "text/json_fields.h"
+#include "base/json_fields.h"
 
 #include <utility>
 
-#include "base/quote.h"
+#include "base/json.h"
 
 namespace gpt2 {
-
-std::string show(const nlohmann::json& value) {
-  if (value.is_object()) return "an object";
-  if (value.is_array()) return "a list";
-  return value.is_string() ? quote(value.get_ref<const std::string&>()) : value.dump();
-}
 
 JsonFields::JsonFields(const nlohmann::json& object, std::string where)
     : object_(object), where_(std::move(where)) {
   if (!object.is_object()) {
-    throw Error(ErrorCode::invalid_file, where_ + " is " + show(object) + ", expected an object");
+    throw Error(ErrorCode::invalid_file, where_ + " is " + shown(object) + ", expected an object");
   }
 }
 
@@ -38,9 +32,27 @@ std::optional<std::string> JsonFields::string(std::string_view key) const {
   return value->get<std::string>();
 }
 
+std::string JsonFields::required_string(std::string_view key) const {
+  const auto value = string(key);
+  if (!value) refuse(key, "a string");
+  return *value;
+}
+
+const nlohmann::json& JsonFields::required_list(std::string_view key) const {
+  const nlohmann::json* value = find(key);
+  if (!value || !value->is_array()) refuse(key, "an array");
+  return *value;
+}
+
+JsonFields JsonFields::required_object(std::string_view key) const {
+  const nlohmann::json* value = find(key);
+  if (!value) refuse(key, "an object");
+  return {*value, where_ + ": " + std::string(key)};
+}
+
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
   const nlohmann::json* value = find(key);
-  throw Error(code, where_ + ": " + std::string(key) + " is " + (value ? show(*value) : "null") +
+  throw Error(code, where_ + ": " + std::string(key) + " is " + (value ? shown(*value) : "null") +
                         ", expected " + std::string(expected));
 }
 

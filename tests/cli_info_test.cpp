@@ -1,0 +1,161 @@
+// gpt2 info, as a process.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
+
+// The directory of an alphabet model: its tokens are the bytes.
+std::string model() {
+  static const TemporaryDirectory directory;
+  static const bool written = (write_alphabet_model(directory.path()), true);
+  return written ? directory.path().string() : "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+nlohmann::json json_of(Words arguments) {
+  arguments.insert(arguments.begin(), "info");
+  arguments.push_back("--json");
+  const Outcome outcome = run(arguments);
+  CHECK(outcome.status == 0);
+  CHECK(outcome.err == "");
+  return nlohmann::json::parse(outcome.out);
+}
+
+}  // namespace
+
+TEST_CASE("info tells what a model is made of") {
+  const Outcome outcome = run({"info", "-m", model()});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.err == "");
+  for (const std::string& row : Words{
+           "model        " + model() + "\n",
+           "files        " + model() + "/config.json, " + model() + "/model.safetensors\n",
+           "format       safetensors\n",
+           "config       n_layer 1, n_head 1, n_embd 64, n_inner 64, n_positions 1024, vocab_size "
+           "257, activation_function gelu_new, layer_norm_epsilon 1e-05, scale_attn_weights true, ",
+           "tie_word_embeddings false, eos_token_id (256), bos_token_id 256\n",
+           // wte and lm_head 2 * 257 * 64, wpe 1024 * 64, layer norms 3 * 2 * 64, c_attn 65 * 192,
+           // three more linear layers of 65 * 64.
+           "parameters   123776\n",
+           "tensors      17\n",
+           "ignored      none\n",
+           "dtypes       attention (F32 4), embeddings (F32 3), mlp (F32 4), norms (F32 6)\n",
+           // Of those parameters all but the norms' and the biases, 4 bytes each.
+           "memory       mapped weights 492.0 kB, converted weights 0.0 kB, keys and values "
+           "524.3 kB, workspace ",
+           "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
+           "threads      ",
+       }) {
+    CAPTURE(row, outcome.out);
+    CHECK(contains(outcome.out, row));
+  }
+  CHECK(!contains(outcome.out, "warning"));
+}
+
+TEST_CASE("info --json tells the same to programs") {
+  const nlohmann::json json = json_of({"-m", model()});
+  CHECK(json["model"] == model());
+  CHECK(json["files"].size() == 2);
+  CHECK(json["config"]["n_positions"] == 1024);
+  CHECK(json["config"]["layer_norm_epsilon"] == 1e-5);
+  CHECK(json["config"]["eos_token_id"] == std::vector<int>{256});
+  CHECK(json["parameters"] == 123776);
+  CHECK(json["tensors"] == 17);
+  CHECK(json["ignored"].empty());
+  CHECK(json["dtypes"]["norms"] == nlohmann::json{{"F32", 6}});
+  CHECK(json["memory"]["mapped_weights_bytes"] == 4 * 64 * (2 * 257 + 1024 + 6 * 64));
+  CHECK(json["memory"]["keys_and_values_bytes"] == 2 * 1024 * 64 * 4);
+  CHECK(json["memory"]["workspace_bytes"] > 0);
+  CHECK(json["tokenizer"]["size"] == 257);
+  CHECK(json["warnings"].empty());
+  CHECK(json["threads"] >= 1);
+  CHECK(!json.contains("cost"));
+}
+
+TEST_CASE("info names what was passed over, and why") {
+  const nlohmann::json json = json_of({"-m", (kCases / "legacy_hub_gpt2").string()});
+  CHECK(json["ignored"] == nlohmann::json{{"a causal mask, as old versions stored it",
+                                           {"h.0.attn.bias", "h.1.attn.bias"}}});
+  const Outcome outcome = run({"info", "-m", (kCases / "legacy_hub_gpt2").string()});
+  CHECK(contains(outcome.out,
+                 "ignored      a causal mask, as old versions stored it "
+                 "(h.0.attn.bias, h.1.attn.bias)\n"));
+}
+
+TEST_CASE("info warns where tokenizer and embeddings differ in number, or there is no tokenizer") {
+  const auto warning = [](const std::string& directory) {
+    const nlohmann::json json = json_of({"-m", directory});
+    REQUIRE(json["warnings"].size() == 1);
+    const std::string text = json["warnings"][0];
+    CHECK(contains(run({"info", "-m", directory}).out, "warning      " + text + "\n"));
+    return text;
+  };
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path();
+  write_alphabet_model(path, 64);
+  std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
+  CHECK(warning(path.string()) ==
+        "the tokenizer goes up to id 257, the embeddings to 256: texts with more are refused");
+  fs::remove(path / "added_tokens.json");
+  std::ifstream in(path / "vocab.json");
+  nlohmann::json vocabulary = nlohmann::json::parse(in);
+  vocabulary.erase("<|endoftext|>");
+  std::ofstream(path / "vocab.json") << vocabulary;
+  CHECK(warning(path.string()) ==
+        "the tokenizer ends before the 257 embeddings: ids from 256 on have no text");
+  fs::remove(path / "vocab.json");
+  CHECK(warning(path.string()) ==
+        path.string() +
+            ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt; gpt2 --tokens "
+            "does without");
+  CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
+}
+
+TEST_CASE("info --dtype tells what holding the weights so costs") {
+  const Outcome outcome = run({"info", "-m", model(), "--dtype", "int8"});
+  CAPTURE(outcome.out);
+  CHECK(outcome.err == "");
+  // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
+  // bytes each, or 64 * 34 / 32.
+  CHECK(contains(outcome.out, "\nsize         0.2 MB -> 0.0 MB (-72.2 %)\nperplexity   "));
+  CHECK(contains(outcome.out, " tokens\nlogits       change by at most "));
+
+  // A text of alphabets: the model's own, so that both are sure of every letter but the first ones.
+  const TemporaryDirectory directory;
+  const std::string text = "abcdefghijklmnopqrstuvwxyz \u00e9abcdefghijklmnopqrstuvwxyz";
+  const std::string file = directory.write("text", text).string();
+  const nlohmann::json cost = json_of({"-m", model(), "--dtype", "int8", "--text", file})["cost"];
+  CHECK(cost["tokens"] == text.size() - 1);
+  CHECK(cost["bytes"][0] == 4 * 64 * (257 + 6 * 64));
+  CHECK(cost["bytes"][1] == 64 * 34 / 32 * (288 + 6 * 64));
+  CHECK(cost["perplexity"][0] >= 1.0);
+  CHECK(cost["perplexity"][0] < 1.1);
+  CHECK(cost["perplexity"][1] < 1.1);
+  CHECK(cost["largest_logit_change"] > 0.0);
+
+  const Outcome alone = run({"info", "-m", model(), "--text", file});
+  CHECK(alone.status == 2);
+  CHECK(contains(alone.err, "--dtype"));
+}
+
+TEST_CASE("info tells which instruction set is forced") {
+  const Outcome outcome = run({"info", "-m", model()}, {.environment = {"GPT2_ISA=scalar"}});
+  CHECK(contains(outcome.out, "isa          scalar"));
+  const Outcome unknown = run({"-m", model(), "x"}, {.environment = {"GPT2_ISA=mmx"}});
+  CHECK(unknown.status == 1);
+  CHECK(contains(unknown.err, "mmx"));
+}

@@ -1,0 +1,11 @@
+#include "fuzz_tokenizer.h"
+
+// A merges.txt beside a vocabulary of all bytes: whatever merges, no byte is lost.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const gpt2::test::TemporaryDirectory folder;
+  static const auto vocab = folder.write("vocab.json", gpt2::fuzz::read_small("vocab.json"));
+  folder.write("merges.txt", gpt2::fuzz::text_of(data, size));
+  gpt2::fuzz::expect_answer(
+      [] { gpt2::fuzz::use(gpt2::Tokenizer::load(folder.path()), /*is_lossless=*/true); });
+  return 0;
+}

@@ -1,0 +1,255 @@
+// Model::load: what it says about a model, and the files that nanoGPT writes.
+#include "gpt2/model.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "formats/checkpoint.h"
+#include "gpt2/session.h"
+#include "model/weights.h"
+#include "support/catch.h"
+#include "support/golden.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+#include "support/torch_file.h"
+
+using namespace gpt2;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Dtypes = std::map<std::string, std::map<std::string, std::size_t>>;
+using Names = std::vector<std::string>;
+
+const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
+
+// -- A ckpt.pt as nanoGPT's train.py saves it, of the weights of the HuggingFace model act_gelu
+// ----
+
+struct NanoGpt {
+  std::string prefix = "_orig_mod.";
+  std::size_t vocab_size = 211;  // more: rows of zeros are added, as nanoGPT pads 50257 to 50304
+  bool bias = true;
+  bool zero_bias = false;
+  std::string without = {};  // a key of model_args
+};
+
+// Rows become columns.
+std::string transposed(const std::string& bytes, std::size_t rows, std::size_t columns) {
+  std::string result(bytes.size(), '\0');
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      std::memcpy(&result[4 * (j * rows + i)], &bytes[4 * (i * columns + j)], 4);
+    }
+  }
+  return result;
+}
+
+std::string model_args(const NanoGpt& nano) {
+  std::vector<test::Item> args = {{"n_layer", test::py_int(2)},
+                                  {"n_head", test::py_int(2)},
+                                  {"n_embd", test::py_int(32)},
+                                  {"block_size", test::py_int(64)},
+                                  {"bias", nano.bias ? "\x88" : "\x89"},
+                                  {"vocab_size", test::py_int(static_cast<int>(nano.vocab_size))},
+                                  {"dropout", "G" + std::string(8, '\0')}};
+  std::erase_if(args, [&](const test::Item& item) { return item.name == nano.without; });
+  return test::py_dict(args);
+}
+
+std::string file_of(const NanoGpt& nano) {
+  const Checkpoint hf = Checkpoint::open(kCases / "act_gelu");
+  std::vector<test::Item> state;
+  std::vector<test::StoredBytes> storages;
+  std::string wte;
+  for (const auto& [name, view] : hf.tensors) {
+    const bool is_bias = name.ends_with(".bias");
+    if (is_bias && !nano.bias) continue;
+    std::string bytes(reinterpret_cast<const char*>(view.data), view.bytes);
+    if (is_bias && nano.zero_bias) bytes.assign(bytes.size(), '\0');
+    std::vector<std::int32_t> shape(view.shape.sizes().begin(), view.shape.sizes().end());
+    if (name.find(".c_") != std::string::npos && shape.size() == 2) {
+      bytes = transposed(bytes, view.shape[0], view.shape[1]);
+      std::swap(shape[0], shape[1]);
+    }
+    if (name.ends_with("wte.weight")) {
+      bytes.resize(nano.vocab_size * 32 * 4);
+      shape[0] = static_cast<std::int32_t>(nano.vocab_size);
+    }
+    const std::string key = std::to_string(storages.size());
+    const std::vector<std::int32_t> strides =
+        shape.size() == 2 ? std::vector<std::int32_t>{shape[1], 1} : std::vector<std::int32_t>{1};
+    const std::string tensor = test::py_tensor(
+        test::py_storage("FloatStorage", key, static_cast<std::int32_t>(bytes.size() / 4)), 0,
+        shape, strides);
+    if (name.ends_with("wte.weight")) wte = tensor;
+    state.push_back({nano.prefix + name, tensor});
+    storages.push_back({key, bytes});
+  }
+  state.push_back({nano.prefix + "lm_head.weight", wte});  // tied: the same storage
+  // The optimiser's storages are not even in the file: whoever touches them fails.
+  const std::string moment =
+      test::py_tensor(test::py_storage("FloatStorage", "gone", 9), 0, {9}, {1});
+  const std::string optimizer =
+      test::py_dict({{"state", "}(" + test::py_int(0) + test::py_dict({{"exp_avg", moment}}) + "u"},
+                     {"param_groups", "]" + test::py_dict({{"lr", "K\1"}}) + "a"}});
+  return test::torch_zip(
+      test::py_dict({{"model", test::py_dict(state)},
+                     {"optimizer", optimizer},
+                     {"model_args", model_args(nano)},
+                     {"iter_num", test::py_int(2000)},
+                     {"best_val_loss", moment},
+                     {"config", test::py_dict({{"dataset", test::py_text("x")}})}}),
+      storages);
+}
+
+Model load(const NanoGpt& nano, const LoadOptions& options = {}) {
+  const test::TemporaryDirectory directory;
+  directory.write("ckpt.pt", file_of(nano));
+  return Model::load(directory.path(), options);
+}
+
+std::vector<float> logits_of(const Model& model, const std::vector<TokenId>& ids) {
+  Session session(model);
+  std::vector<float> logits(ids.size() * model.config().vocab_size);
+  const Slice slice{&session, ids, logits};
+  forward(std::span(&slice, 1));
+  return logits;
+}
+
+const std::vector<TokenId> kIds = {1, 207, 33, 0, 99, 4, 4, 150};
+
+}  // namespace
+
+TEST_CASE("a model tells its files, their format and the types of its tensors") {
+  const fs::path directory = kCases / "mixed_dtypes";
+  const Model model = Model::load(directory);
+  const ModelDescription& description = model.description();
+  CHECK(description.files == std::vector<fs::path>{directory / "config.json",
+                                                   directory / "generation_config.json",
+                                                   directory / "model.safetensors"});
+  CHECK(description.format == "safetensors");
+  CHECK(description.tensors == 28);
+  CHECK(description.ignored.empty());
+  CHECK(description.dtypes == Dtypes{{"attention", {{"BF16", 4}, {"F16", 2}, {"F32", 2}}},
+                                     {"embeddings", {{"BF16", 1}, {"F16", 1}}},
+                                     {"mlp", {{"BF16", 4}, {"F16", 2}, {"F32", 2}}},
+                                     {"norms", {{"F16", 5}, {"F32", 5}}}});
+  // Two bytes for each of wte (211, 32), wpe (64, 32) and, in two layers, 12 * 32 * 32.
+  CHECK(description.mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * 12 * 32 * 32));
+  CHECK(description.converted_bytes == 0);
+}
+
+TEST_CASE("a model tells which matrices were converted") {
+  const Model model = Model::load(kCases / "mixed_dtypes", {.dtype = WeightType::f16});
+  // In each layer c_attn and c_fc are BF16; what is F16 stays where it is, and so does wpe.
+  CHECK(model.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
+  CHECK(model.description().mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * (1 + 4) * 32 * 32));
+}
+
+TEST_CASE("a model tells which tensors it passed over, and why") {
+  const auto ignored = [](const char* name) {
+    return Model::load(kCases / name).description().ignored;
+  };
+  CHECK(ignored("tiny_default").empty());
+  CHECK(ignored("legacy_buffers_u8") ==
+        std::map<std::string, Names>{
+            {"a causal mask, as old versions stored it",
+             {"transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias",
+              "transformer.h.1.attn.bias", "transformer.h.1.attn.masked_bias"}}});
+  CHECK(
+      ignored("st_tied_lm_head_stored") ==
+      std::map<std::string, Names>{{"tied: wte.weight is used in its place", {"lm_head.weight"}}});
+  CHECK(ignored("untied").empty());
+}
+
+TEST_CASE("nanoGPT's ckpt.pt gives the logits that HuggingFace gives for the same weights") {
+  const test::Golden golden(kCases / "act_gelu" / "golden.json");
+  const Model model = load({});
+  const Model padded = load({.prefix = "", .vocab_size = 256});
+  CHECK(padded.config().vocab_size == 256);
+  for (const auto& prompt : golden.json.at("prompts")) {
+    const std::vector<TokenId> ids = test::ids_of(prompt.at("input_ids"));
+    const std::vector<double> expected = golden.tensor(prompt.at("logits"));
+    const std::vector<float> logits = logits_of(model, ids);
+    const std::vector<float> more = logits_of(padded, ids);
+    REQUIRE(logits.size() == expected.size());
+    const double tolerance = 2e-5 * test::range_of(expected);  // as oracle_test.cpp derives it
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      REQUIRE(std::abs(static_cast<double>(logits[i]) - expected[i]) <= tolerance);
+      REQUIRE(more[i / 211 * 256 + i % 211] == logits[i]);
+    }
+  }
+  // Its matrices lie the other way round, and sums over other lanes round otherwise; once packed,
+  // both are the same bits.
+  const LoadOptions int8{.dtype = WeightType::int8};
+  CHECK(logits_of(load({}, int8), kIds) == logits_of(Model::load(kCases / "act_gelu", int8), kIds));
+}
+
+TEST_CASE("nanoGPT's ckpt.pt without biases is one with biases of zero") {
+  const Model model = load({.bias = false});
+  CHECK(model.description().tensors == 2 + 2 * 6 + 1);
+  CHECK(logits_of(model, kIds) == logits_of(load({.zero_bias = true}), kIds));
+  CHECK(logits_of(model, kIds) != logits_of(load({}), kIds));
+}
+
+TEST_CASE("nanoGPT's ckpt.pt tells its numbers, and what was passed over") {
+  const Model model = load({});
+  CHECK(model.config().n_layer == 2);
+  CHECK(model.config().n_positions == 64);
+  CHECK(model.config().activation_function == ActivationFunction::gelu);
+  CHECK(model.config().eos_token_id.empty());
+  const ModelDescription& description = model.description();
+  CHECK(description.format == "nanoGPT, PyTorch zip");
+  CHECK(description.files.size() == 1);
+  CHECK(description.ignored ==
+        std::map<std::string, Names>{
+            {"no tensor of the model", {"optimizer", "iter_num", "best_val_loss", "config"}},
+            {"tied: wte.weight is used in its place", {"lm_head.weight"}}});
+}
+
+TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
+  const auto refusal = [](const NanoGpt& nano) {
+    const std::string message = test::refusal_of([&] { (void)load(nano); });
+    const std::size_t at = message.find("ckpt.pt: ");
+    return at == std::string::npos ? message : message.substr(at + 9);
+  };
+  for (const std::string key : {"n_layer", "n_head", "n_embd", "block_size", "vocab_size"}) {
+    CHECK(refusal({.without = key}) == "model_args has no usable " + key);
+  }
+  CHECK(refusal({.without = "bias"}) == "(accepted)");  // the tensors tell
+}
+
+TEST_CASE(
+    "refused: tensors that are missing, left over, twice there, or of another shape or type") {
+  const Checkpoint checkpoint = Checkpoint::open(kCases / "act_gelu");
+  const Config config = Config::load(kCases / "act_gelu" / "config.json");
+  const auto refusal = [&](const auto& change) {
+    TensorTable tensors = checkpoint.tensors;
+    change(tensors);
+    return test::refusal_of([&] {
+      (void)bind_weights(
+          config, {.tensors = tensors, .where = "f", .linear_layout = false, .owner = {}}, {});
+    });
+  };
+  const std::string question = ": do config.json and the weights belong together?";
+  const std::string ln_f = "transformer.ln_f.bias";
+  const TensorView view = checkpoint.tensors.at(ln_f);
+  CHECK(refusal([&](TensorTable&) {}) == "(accepted)");
+  CHECK(refusal([&](TensorTable& t) { t.erase(ln_f); }) ==
+        "f: ln_f.bias [32] is missing" + question);
+  CHECK(refusal([&](TensorTable& t) { t["h.0.q_attn.weight\n"] = view; }) ==
+        "f: 'h.0.q_attn.weight\\x0a' is not part of a GPT-2 of this config" + question);
+  CHECK(refusal([&](TensorTable& t) { t["ln_f.beta"] = view; }) ==
+        "f: tensors 'ln_f.beta' and 'transformer.ln_f.bias' are both 'ln_f.bias'");
+  CHECK(refusal([&](TensorTable& t) { t[ln_f].shape = Shape{31}; }) ==
+        "f: transformer.ln_f.bias has shape [31], the config asks for [32]" + question);
+  CHECK(refusal([&](TensorTable& t) { t[ln_f].dtype = DType::f64; }) ==
+        "f: transformer.ln_f.bias is F64, weights must be F32, F16 or BF16" + question);
+  const std::string all = refusal([&](TensorTable& t) { t.clear(); });
+  CHECK(all.starts_with("f: wte.weight [211, 32] is missing; wpe.weight [64, 32] is missing; "));
+  CHECK(all.ends_with("; and 20 more" + question));  // of 28, 8 are listed
+}

@@ -1,0 +1,328 @@
+#!/usr/bin/env bash
+# Downloads a GPT-2 model from the HuggingFace hub to where `gpt2 -m NAME` finds it.
+#
+#   tools/download_model.sh NAME[@REVISION] [DIRECTORY]
+#
+#   tools/download_model.sh gpt2                       # then: gpt2 -m gpt2 "Once upon a time"
+#   tools/download_model.sh distilbert/distilgpt2
+#   tools/download_model.sh gpt2@607a30d783dfa663caf39e06633721c8d4cfcd7e
+#   HF_TOKEN=hf_... tools/download_model.sh owner/private-model ~/models/private
+#
+# Takes what gpt2 reads (config.json, the weights, the tokenizer) and prints the directory: by
+# default NAME in $GPT2_MODELS, or in models/ of this repository. Every file is checked against the
+# size and the hash that the hub gives. Run again, it goes on where it was cut off; what is there
+# and right is left alone. HF_ENDPOINT is another hub to ask, HF_TOKEN opens gated and private
+# models.
+set -euo pipefail
+export LC_ALL=C  # [a-z] are 26 letters, and messages are what this script expects
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+  say "download_model: $*"
+  exit 1
+}
+
+usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+# -- The hub -------------------------------------------------------------------------------------
+
+# curl's options for one URL, for its standard input: neither the token nor a signed address shows
+# in the list of processes. The token goes to the hub alone.
+options_for() {
+  local url="${1//\\/\\\\}"
+  printf 'url = "%s"\n' "${url//\"/\\\"}"
+  if [[ -n "${HF_TOKEN:-}" && "$(origin_of "$1")" == "$origin" ]]; then
+    printf 'header = "Authorization: Bearer %s"\n' "$HF_TOKEN"
+  fi
+}
+
+ask() {
+  local url="$1"
+  shift
+  options_for "$url" | curl --config - --silent --globoff --proto "$protocols" \
+    --suppress-connect-headers --user-agent gpt2.cpp --connect-timeout 30 \
+    --speed-limit 1 --speed-time 60 --write-out '%{errormsg}' "$@"
+}
+
+origin_of() {
+  local url="${1%%[?#]*}" scheme="${1%%://*}"
+  url="${url#*://}"
+  printf '%s://%s' "$scheme" "${url%%/*}"
+}
+
+# Reads an answer's first lines: its status and, by lower-case name, its headers.
+declare -A header
+parse() {
+  local line
+  status=''
+  header=()
+  while IFS= read -r line; do
+    line="${line//[^[:print:]]/}"
+    if [[ "$line" == HTTP/* ]]; then
+      line="${line#* }"
+      status="${line%% *}"
+    elif [[ "$line" =~ ^([A-Za-z0-9-]+):\ *(.*)$ ]]; then
+      header["${BASH_REMATCH[1],,}"]="${BASH_REMATCH[2]}"
+    fi
+  done <<<"$1"
+}
+
+# look FILE: what the hub knows of a file, without fetching it: status, url, size and hash. Follows
+# redirects within the hub (a model that was renamed); one that leads out of it is where the content
+# is. The hub describes a large file before it leads there.
+look() {
+  local file="$1" hops answer location commit=''
+  url="$endpoint/$name/resolve/${revision//\//%2F}/$file"
+  size=''
+  hash=''
+  for ((hops = 0; hops < 5; hops++)); do
+    answer="$(ask "$url" --head)" ||
+      fail "cannot reach $origin: ${answer##*$'\n'}; check the network, HF_ENDPOINT and the proxy"
+    parse "$answer"
+    commit="${header[x-repo-commit]:-$commit}"
+    size="${header[x-linked-size]:-$size}"
+    hash="${header[x-linked-etag]:-$hash}"
+    [[ "$status" == 30? ]] || break
+    location="${header[location]:-}"
+    [[ "$location" == /* ]] && location="$origin$location"
+    [[ "$location" == http://* || "$location" == https://* ]] ||
+      fail "$file: the hub leads nowhere (status $status)"
+    url="$location"
+    [[ "$(origin_of "$url")" == "$origin" ]] || break
+  done
+  ((hops < 5)) || fail "$file: the hub leads in circles"
+
+  if [[ "$status" == 200 ]]; then
+    size="${size:-${header[content-length]:-}}"
+    hash="${hash:-${header[etag]:-}}"
+  fi
+  [[ "$size" =~ ^(0|[1-9][0-9]{0,14})$ ]] || size=''
+  hash="${hash#W/}"
+  hash="${hash//\"/}"
+  [[ "$hash" =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || hash=''
+  # All files of one commit, whatever happens to the branch meanwhile.
+  if [[ "$commit" =~ ^[0-9a-f]{40}$ ]]; then revision="$commit"; fi
+}
+
+# Whether the hub has the file that `look` asked for; anything but yes or no ends the program.
+is_there() {
+  local file="$1"
+  case "$status:${header[x-error-code]:-}" in
+    200:* | 30?:*) return 0 ;;
+    404:RevisionNotFound) fail "$name has no revision '$revision' at $endpoint" ;;
+    404:RepoNotFound) fail "no model '$name' at $endpoint; check the name (owner/name)" ;;
+    404:*) return 1 ;;
+    401:* | 403:*)
+      if [[ -n "${HF_TOKEN:-}" ]]; then
+        fail "no access to '$name' at $endpoint (status $status): HF_TOKEN does not open it;" \
+          "accept the model's terms on its page, or check the name and the token"
+      fi
+      fail "no access to '$name' at $endpoint (status $status): there is no such model, or it is" \
+        "gated or private; check the name, or set HF_TOKEN"
+      ;;
+    *) fail "$file: the hub answered with status $status; try again later" ;;
+  esac
+}
+
+has() {
+  look "$1"
+  is_there "$1"
+}
+
+# -- One file ------------------------------------------------------------------------------------
+
+size_of() {
+  if [[ -f "$1" ]]; then wc -c <"$1"; else printf 0; fi
+}
+
+# The hub names a large file by its SHA-256, a small one as git does.
+hash_of() {
+  if [[ ${#hash} -eq 64 ]]; then
+    sha256sum <"$1"
+  else
+    { printf 'blob %s\0' "$(size_of "$1")" && cat "$1"; } | sha1sum
+  fi | cut -d ' ' -f 1
+}
+
+# Whether a file is what `look` found, as far as the hub tells.
+is_right() {
+  [[ -f "$1" ]] && [[ -z "$size" || "$(size_of "$1")" == "$size" ]] &&
+    [[ -n "$size$hash" ]] && [[ -z "$hash" || "$(hash_of "$1")" == "$hash" ]]
+}
+
+mebibytes() { awk -v bytes="$1" 'BEGIN { printf "%.1f MiB", bytes / 1048576 }'; }
+
+check_space() {
+  local free
+  free="$(df -Pk "$directory" | awk 'END { print $4 }')"
+  if [[ -n "$size" && "$free" =~ ^[0-9]+$ ]] && ((size - $1 > free * 1024)); then
+    fail "$2: needs $(mebibytes $((size - $1))), but $directory has $(mebibytes $((free * 1024)))" \
+      "free; make room and run this again"
+  fi
+}
+
+# Appends to $part what is missing of it. Shows on a terminal how far it is. Sets $result to curl's
+# exit status and $error to its words.
+transfer() {
+  local follow=() watcher=''
+  [[ "$(origin_of "$url")" == "$origin" ]] || follow=(--location --max-redirs 5)
+  if [[ -t 2 ]]; then
+    while sleep 0.5 && kill -0 $$ 2>/dev/null; do
+      printf '\r%s%s ' "$(mebibytes "$(size_of "$part")")" "${size:+ of $(mebibytes "$size")}" >&2
+    done &
+    watcher=$!
+  fi
+  result=0
+  error="$(ask "$url" "${follow[@]}" --fail --continue-at - --output "$part")" || result=$?
+  if [[ -n "$watcher" ]]; then
+    kill "$watcher" 2>/dev/null || true
+    printf '\r\033[K' >&2
+  fi
+}
+
+# Fills $part, going on after every cut as long as something arrives.
+fill() {
+  local file="$1" tries=0 before have
+  while :; do
+    before="$(size_of "$part")"
+    [[ -n "$size" && "$before" == "$size" ]] && return
+    check_space "$before" "$file"
+    transfer
+    [[ $result -eq 0 ]] && return
+    have="$(size_of "$part")"
+    case "$result $error" in
+      23*) fail "$file: cannot write to $directory: $error; make room and run this again" ;;
+      33* | 22*416*) rm -f "$part" ;;  # the server cannot go on from there
+      22*' 4'*) fail "$file: the server answered with status ${error##*: }; run this again" ;;
+    esac
+    if ((have > before)); then
+      tries=0
+    elif ((++tries == 3)); then
+      fail "$file: cut off at $(mebibytes "$have"): $error; run this again to go on from there"
+    fi
+    sleep $((tries + 1))
+  done
+}
+
+# fetch FILE, which `look` was asked for last: complete and checked under its name, or not there.
+fetch() {
+  local file="$1" target="$directory/$1" have found
+  if is_right "$target"; then
+    say "$file: is there already"
+    return
+  fi
+  # The part of another version is another file; one that no hash names is not gone on with.
+  part="$directory/.$file.${hash:0:16}.part"
+  if [[ -z "$hash" || (-n "$size" && "$(size_of "$part")" -gt "$size") ]]; then rm -f "$part"; fi
+
+  say "$file${size:+ ($(mebibytes "$size"))}"
+  fill "$file"
+  [[ -f "$part" ]] || : >"$part"  # nothing is written for an empty file
+  have="$(size_of "$part")"
+  if [[ -n "$size" && "$have" != "$size" ]]; then
+    rm -f "$part"
+    fail "$file: got $have bytes, expected $size; run this again"
+  fi
+  found="${hash:+$(hash_of "$part")}"
+  if [[ "$found" != "$hash" ]]; then
+    rm -f "$part"
+    fail "$file: its hash is $found, expected $hash: damaged on the way; run this again"
+  fi
+  mv -f "$part" "$target"
+  rm -f "$directory/.$file."*.part  # of other versions
+}
+
+# -- A model -------------------------------------------------------------------------------------
+
+# The names of the files that an index names. They come from a stranger.
+shards_in() {
+  local suffix="$2" shards shard
+  shards="$(tr '\n\r' '  ' <"$directory/$1" |
+    sed -n 's/.*"weight_map"[[:space:]]*:[[:space:]]*{\([^}]*\)}.*/\1/p' |
+    grep -oE ':[[:space:]]*"[^"]*"' | sed 's/^[^"]*"//; s/"$//' | sort -u)" ||
+    fail "$1: names no files in a weight_map"
+  while IFS= read -r shard; do
+    [[ "$shard" =~ ^[A-Za-z0-9_][A-Za-z0-9._-]*$ && "$shard" == *"$suffix" ]] ||
+      fail "$1: names the file '$(tr -cd '[:print:]' <<<"${shard:0:80}")', expected NAME$suffix"
+  done <<<"$shards"
+  printf '%s\n' "$shards"
+}
+
+fetch_weights() {
+  local stem suffix shards shard
+  for stem in model.safetensors pytorch_model.bin; do
+    suffix=".${stem##*.}"
+    if has "$stem"; then
+      fetch "$stem"
+      return
+    fi
+    if has "$stem.index.json"; then
+      fetch "$stem.index.json"
+      shards="$(shards_in "$stem.index.json" "$suffix")"
+      while IFS= read -r shard; do
+        has "$shard" || fail "$name has no file $shard, which $stem.index.json names"
+        fetch "$shard"
+      done <<<"$shards"
+      return
+    fi
+  done
+  fail "$name has no weights that gpt2 reads: neither model.safetensors nor pytorch_model.bin, nor" \
+    "an index of shards of one"
+}
+
+fetch_tokenizer() {
+  local file
+  if has tokenizer.json; then
+    fetch tokenizer.json
+  elif has vocab.json; then
+    fetch vocab.json
+    has merges.txt || fail "$name has a vocab.json, but no merges.txt"
+    fetch merges.txt
+  else
+    say "note: $name has no tokenizer that gpt2 reads; it runs on token ids (gpt2 --tokens)"
+  fi
+  for file in {tokenizer_config,special_tokens_map,added_tokens,generation_config}.json; do
+    if has "$file"; then fetch "$file"; fi
+  done
+}
+
+main() {
+  if [[ "${1:-}" == --help || "${1:-}" == -h ]]; then
+    usage
+    exit 0
+  fi
+  if [[ $# -lt 1 || $# -gt 2 || "$1" == -* ]]; then
+    usage >&2
+    exit 2
+  fi
+  local word='[A-Za-z0-9_][A-Za-z0-9._-]*'
+  [[ "$1" =~ ^$word(/$word)?(@$word(/$word)*)?$ && "$1" != *..* ]] ||
+    fail "'${1//[^[:print:]]/?}' is no model's name, expected NAME or OWNER/NAME, and @REVISION if any"
+  name="${1%%@*}"
+  revision=main
+  [[ "$1" == *@* ]] && revision="${1#*@}"
+  directory="${2:-${GPT2_MODELS:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/models}/$1}"
+
+  endpoint="${HF_ENDPOINT:-https://huggingface.co}"
+  endpoint="${endpoint%/}"
+  [[ "$endpoint" =~ ^https?://[^[:space:]]+$ ]] || fail "HF_ENDPOINT is no web address: '$endpoint'"
+  origin="$(origin_of "$endpoint")"
+  protocols='=https'
+  [[ "$origin" == http://* ]] && protocols='=http,https'
+  [[ "${HF_TOKEN:-}" =~ ^[A-Za-z0-9_.~+/=-]*$ ]] || fail "HF_TOKEN is no token"
+  command -v curl >/dev/null || fail "curl is missing; install it (apt-get install curl)"
+
+  has config.json || fail "$name has no config.json at $endpoint: no model for gpt2"
+  mkdir -p -- "$directory" || fail "cannot make the directory $directory"
+  directory="$(cd -- "$directory" && pwd)"
+  exec {lock}<"$directory"
+  ! command -v flock >/dev/null || flock --nonblock "$lock" ||
+    fail "another download into $directory is running"
+  fetch config.json
+  fetch_tokenizer
+  fetch_weights
+  printf '%s\n' "$directory"
+}
+
+main "$@"
