@@ -61,15 +61,19 @@ PackedWeight weight_at(const Format& format, const std::vector<std::byte>& bytes
 
 struct Quantized {
   Quantized(std::size_t m, std::size_t k)
-      : blocks(block_count(k)), value(m * blocks * kBlock), scale(m * blocks), offset(m * blocks) {}
-  std::size_t blocks;
+      : blocks(block_count(k)),
+        rows((m + kRowGroup - 1) / kRowGroup * kRowGroup),
+        value(rows * blocks * kBlock),
+        scale(rows * blocks),
+        offset(rows * blocks) {}
+  std::size_t blocks, rows;
   Guarded<std::int8_t> value;
   Guarded<float> scale;
   Guarded<std::int32_t> offset;
 
   QuantizedRows row(std::size_t i) {
-    return {value.data() + i * blocks * kBlock, scale.data() + i * blocks,
-            offset.data() + i * blocks, blocks};
+    const std::size_t at = i / kRowGroup * blocks * kRowGroup + i % kRowGroup;
+    return {value.data() + at * kBlock, scale.data() + at, offset.data() + at, blocks};
   }
 };
 
@@ -99,10 +103,11 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
         for (std::size_t b = 0; b < blocks; ++b) {
           int dot = 0;
           for (std::size_t j = b * kBlock; j < (b + 1) * kBlock; ++j) {
-            dot += row.value[j] * weight_at(format, bytes, blocks, j, n).value;
+            dot += row.value[b * kRowGroup * kBlock + j % kBlock] *
+                   weight_at(format, bytes, blocks, j, n).value;
           }
           const float w_scale = weight_at(format, bytes, blocks, b * kBlock, n).scale;
-          sum = std::fma(static_cast<float>(dot), row.scale[b] * w_scale, sum);
+          sum = std::fma(static_cast<float>(dot), row.scale[b * kRowGroup] * w_scale, sum);
         }
         if (c.bias) sum = sum + bias[n];
         if (c.activation) sum = std::max(0.0f, sum);
@@ -169,19 +174,21 @@ TEST_CASE("quantize_row rounds to the nearest of 255 steps of its block") {
       for (std::size_t b = 0; b < row.blocks; ++b) {
         float largest = 0.0f;
         int sum = 0;
-        for (std::size_t i = b * kBlock; i < (b + 1) * kBlock; ++i) {
-          if (i < k) largest = std::max(largest, std::abs(x.data()[i]));
-          sum += row.value[i];
+        const std::int8_t* const value = row.value + b * kRowGroup * kBlock;
+        for (std::size_t i = 0; i < kBlock; ++i) {
+          if (b * kBlock + i < k) largest = std::max(largest, std::abs(x.data()[b * kBlock + i]));
+          sum += value[i];
         }
-        wrong += row.scale[b] != largest / 127.0f;
-        wrong += row.offset[b] != -128 * sum;
-        for (std::size_t i = b * kBlock; i < (b + 1) * kBlock; ++i) {
-          const float exact = i < k && largest > 0.0f ? x.data()[i] * (127.0f / largest) : 0.0f;
-          wrong += std::abs(static_cast<float>(row.value[i]) - exact) > 0.50001f;
+        wrong += row.scale[b * kRowGroup] != largest / 127.0f;
+        wrong += row.offset[b * kRowGroup] != -128 * sum;
+        for (std::size_t i = 0; i < kBlock; ++i) {
+          const std::size_t at = b * kBlock + i;
+          const float exact = at < k && largest > 0.0f ? x.data()[at] * (127.0f / largest) : 0.0f;
+          wrong += std::abs(static_cast<float>(value[i]) - exact) > 0.50001f;
         }
       }
       CHECK(wrong == 0);
-      const std::vector<std::int8_t> values(row.value, row.value + row.blocks * kBlock);
+      const std::vector<std::int8_t> values(row.value, row.value + q.rows * row.blocks * kBlock);
       if (first.empty()) first = values;
       CHECK(values == first);
     }

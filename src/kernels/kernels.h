@@ -23,9 +23,10 @@
 namespace gpt2 {
 
 inline constexpr std::size_t kLanes = 16;
-inline constexpr std::size_t kChunk = 256;  ///< k is summed in chunks of this many
-inline constexpr std::size_t kPanel = 32;   ///< columns of a packed panel, and keys of a key panel
-inline constexpr std::size_t kBlock = 32;   ///< consecutive k that share one quantisation scale
+inline constexpr std::size_t kChunk = 256;   ///< k is summed in chunks of this many
+inline constexpr std::size_t kPanel = 32;    ///< columns of a packed panel, and keys of a key panel
+inline constexpr std::size_t kBlock = 32;    ///< consecutive k that share one quantisation scale
+inline constexpr std::size_t kRowGroup = 6;  ///< quantised rows that lie side by side
 inline constexpr std::size_t kMaxRows = 512;  ///< the most rows one matmul call takes
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
@@ -50,11 +51,12 @@ struct Matmul {
 };
 
 /// Rows of activations quantised in symmetric blocks of kBlock along k (the last one filled with
-/// zeros): x[i, j] ~ scale[i, j / kBlock] * value[i, j], value in [-127, 127].
+/// zeros), value in [-127, 127]: x = scale * value. A tile reads its rows side by side, so groups
+/// of kRowGroup rows lie block by block; what would follow the last row is never read.
 struct QuantizedRows {
-  std::int8_t* value;    ///< (m, blocks * kBlock)
-  float* scale;          ///< (m, blocks)
-  std::int32_t* offset;  ///< (m, blocks): -128 times the sum of a block's values
+  std::int8_t* value;    ///< (groups, blocks, kRowGroup, kBlock)
+  float* scale;          ///< (groups, blocks, kRowGroup)
+  std::int32_t* offset;  ///< (groups, blocks, kRowGroup): -128 times the sum of a block's values
   std::size_t blocks;    ///< ceil(k / kBlock)
 };
 
@@ -120,7 +122,7 @@ struct Kernels {
   /// The same for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
   MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
 
-  /// One row (k) into one row of QuantizedRows (row 0 of `y`).
+  /// One row (k) into one row of QuantizedRows: that which the pointers of `y` point at.
   void (*quantize_row)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;
 
   /// The same product from quantised rows and packed panels (`product.x` is not read). Within a

@@ -6,7 +6,7 @@ namespace gpt2 {
 
 /// Rows normalised side by side: a row's sums are one chain of dependent additions, and the chains
 /// of several rows fill each other's waiting times.
-inline constexpr std::size_t kNormRows = 4;
+inline constexpr std::size_t kNormRows = 3;
 
 /// A row times `scaling`: its mean and its variance.
 struct Moments {
@@ -32,6 +32,7 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r) {
       const float mean = rows[r].mean;
+      __builtin_prefetch(x + (r + kRows) * n + i);  // the rows that come next
       const Vec value = load<Vec>(x + r * n + i, lanes, mean / scaling);
       const Vec deviation = fma(value, Vec::broadcast(scaling), Vec::broadcast(-mean));
       squares[r] = fma(deviation, deviation, squares[r]);

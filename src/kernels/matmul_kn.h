@@ -29,6 +29,16 @@ void pack_panels(float* packed, const Stored* w, std::size_t w_stride, std::size
   }
 }
 
+/// Fetches w[begin ... end, 0 ... columns) into the L2 cache.
+template <class Vec, class Stored>
+void fetch(const Stored* w, std::size_t w_stride, RowRange rows, std::size_t columns) {
+  for (std::size_t k = rows.begin; k < rows.end; ++k) {
+    for (std::size_t n = 0; n < columns; n += 64 / sizeof(Stored)) {
+      __builtin_prefetch(w + k * w_stride + n, 0, 2);
+    }
+  }
+}
+
 /// sums (rows, kGroup) (+)= x (rows, depth) times packed panels.
 template <class Vec>
 void multiply_panels(const Matmul& product, RowRange rows, std::size_t k, std::size_t depth,
@@ -56,9 +66,14 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t k = 0; k < product.k; k += kChunk, w += kChunk * product.n) {
     const std::size_t depth = product.k - k < kChunk ? product.k - k : kChunk;
+    const std::size_t left = product.k - k - depth;
+    const std::size_t next = left < kChunk ? left : kChunk;
     pack_panels<Vec>(packed, w, product.n, depth, columns);
     for (std::size_t row = 0; row < product.m; row += height) {
       const RowRange rows{row, product.m - row < height ? product.m : row + height};
+      // Meanwhile the next chunk comes nearer.
+      fetch<Vec>(w + kChunk * product.n, product.n,
+                 {next * rows.begin / product.m, next * rows.end / product.m}, columns);
       multiply_panels<Vec>(product, rows, k, depth, packed, columns, sums);
       if (k + depth == product.k) {
         finish<Vec>(product, rows, sums, kGroup, n_begin, columns);

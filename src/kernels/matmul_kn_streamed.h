@@ -9,11 +9,11 @@
 namespace gpt2 {
 
 inline constexpr std::size_t kStreamSums = std::size_t{1} << 15;  // floats of chunk sums, of totals
+inline constexpr std::size_t kXStride = kChunk + kLanes;  // not a power of two: all cache sets
 
 /// Rows of x in one chunk of k, and their sums.
 struct StreamBlock {
-  const float* x;
-  std::size_t x_stride;
+  float* x;     ///< (rows, kChunk), kXStride apart
   float* sums;  ///< (rows, columns rounded up to kLanes)
   std::size_t rows, columns, stride;
 };
@@ -31,7 +31,7 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
     const Stored* const row = w + i * w_stride + column;
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
-      __builtin_prefetch(row + kDepth * w_stride + j, 0, 2);
+      __builtin_prefetch(row + 2 * kDepth * w_stride + j, 0, 2);
       __builtin_prefetch(row + kWidth + j, 0, 3);
     }
 #pragma GCC unroll 4
@@ -39,7 +39,7 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
   }
   const float* x = block.x + k;
   float* sums = block.sums + column;
-  for (std::size_t r = 0; r < block.rows; ++r, x += block.x_stride, sums += block.stride) {
+  for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += block.stride) {
     Vec sum[kVecs];
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) {
@@ -76,10 +76,15 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
   constexpr std::size_t kDepth = Vec::kStreamDepth;
   const std::size_t stride = (columns + kLanes - 1) / kLanes * kLanes;
   float* const totals = scratch;
-  StreamBlock block{product.x, product.x_stride, totals + kStreamSums, product.m, columns, stride};
+  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns,
+                          stride};
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
-  for (std::size_t begin = 0; begin < product.k; begin += kChunk, block.x += kChunk) {
+  for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
     const std::size_t depth = product.k - begin < kChunk ? product.k - begin : kChunk;
+    for (std::size_t row = 0; row < product.m; ++row) {
+      __builtin_memcpy(block.x + row * kXStride, product.x + row * product.x_stride + begin,
+                       depth * sizeof(float));
+    }
     std::size_t k = 0;
     for (; k + kDepth <= depth; k += kDepth, w += kDepth * product.n) {
       stream_rows<Vec, kDepth>(block, k, w, product.n);

@@ -15,12 +15,12 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
                                              std::size_t ahead) {
 #pragma GCC unroll 8
   for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = Vec::broadcast(0.0f);
   }
   for_each_vec<Vec>(depth, [&](std::size_t k, auto lanes) {
     Vec column[kColumns];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < kColumns; ++j) {
       __builtin_prefetch(w + j * w_stride + k + ahead, 0, 2);
       column[j] = load<Vec>(w + j * w_stride + k, lanes);
@@ -28,7 +28,7 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
       const Vec factor = load<Vec>(x + i * x_stride + k, lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
     }
   });
@@ -45,7 +45,7 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
                    product.k - k < kChunk ? product.k - k : kChunk, kColumns * product.k);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (std::size_t j = 0; j < kColumns; ++j) {
         total[i][j] = k == 0 ? sum[i][j] : total[i][j] + sum[i][j];
       }
@@ -62,11 +62,12 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
 template <class Vec, class Stored>
 void dot_columns(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kMost = Vec::kDotRows;
-  constexpr std::size_t kColumns = Vec::kDotColumns;
   const std::size_t tiles = (product.m + kMost - 1) / kMost;
   const std::size_t height = (product.m + tiles - 1) / tiles;
   for (std::size_t row = 0; row < product.m; row += height) {
     with_rows<kMost>(product.m - row < height ? product.m - row : height, [&](auto rows) {
+      // A single row is read for: the more streams, the faster.
+      constexpr std::size_t kColumns = (rows.value == 1 ? 2 : 1) * Vec::kDotColumns;
       std::size_t n = 0;
       for (; n + kColumns <= columns; n += kColumns) {
         dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n);
@@ -84,7 +85,7 @@ void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
   if (product.m == 0) return;
   // Few rows of x stay in the L1 cache, and pass by every few rows of w. Of many rows, a tile stays
   // there while a panel of w, in the L2 cache, passes by.
-  const std::size_t group = product.m <= 24 ? Vec::kDotColumns : kPanel;
+  const std::size_t group = product.m <= 24 ? 2 * Vec::kDotColumns : kPanel;
   for (std::size_t n = n_begin; n < n_end; n += kPanel) {
     const std::size_t columns = n_end - n < kPanel ? n_end - n : kPanel;
     const Stored* const w = static_cast<const Stored*>(product.w) + n * product.k;

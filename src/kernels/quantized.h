@@ -45,13 +45,12 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
   using Int = typename Vec::Integer;
   Vec total[kRows][kVecs] = {};
   for (std::size_t b = 0; b < x.blocks; ++b, panel += Codes::kBlockBytes) {
-    const std::size_t at = row * x.blocks + b;
+    const std::size_t at = (row / kRowGroup * x.blocks + b) * kRowGroup + row % kRowGroup;
     Int sum[kRows][kVecs];
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kVecs; ++j)
-        sum[i][j] = Int::sum_from(x.offset[at + i * x.blocks]);
+      for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Int::sum_from(x.offset[at + i]);
     }
     const std::int8_t* const value = x.value + at * kBlock;
 #pragma GCC unroll 4
@@ -63,7 +62,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       }
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < kRows; ++i) {
-        const std::int8_t* const eight = value + i * x.blocks * kBlock + pair * 8;
+        const std::int8_t* const eight = value + i * kBlock + pair * 8;
         const Int x_first = Int::broadcast_bytes(eight);
         const Int x_second = Int::broadcast_bytes(eight + 4);
 #pragma GCC unroll 4
@@ -75,7 +74,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
     const F16* const scale = reinterpret_cast<const F16*>(panel) + column;
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
-      const Vec x_scale = Vec::broadcast(x.scale[at + i * x.blocks]);
+      const Vec x_scale = Vec::broadcast(x.scale[at + i]);
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kVecs; ++j) {
         const Vec both = x_scale * Vec::load(scale + j * kLanes);
@@ -96,6 +95,7 @@ template <class Vec, class Codes>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
   constexpr std::size_t kMost = Vec::kQuantizedRows;
+  static_assert(kRowGroup % kMost == 0);
   constexpr std::size_t kVecs = Vec::kQuantizedVecs;
   for (std::size_t n = n_begin; n < n_end; n += kPanel) {
     const auto* const panel =
@@ -144,7 +144,8 @@ template <class Vec>
 void quantize_row(const QuantizedRows& y, const float* x, std::size_t k) noexcept {
   for (std::size_t b = 0; b < y.blocks; ++b) {
     const std::size_t begin = b * kBlock;
-    quantize_block<Vec>(y.value + begin, y.scale + b, y.offset + b, x + begin,
+    const std::size_t at = b * kRowGroup;
+    quantize_block<Vec>(y.value + at * kBlock, y.scale + at, y.offset + at, x + begin,
                         k - begin < kBlock ? k - begin : kBlock);
   }
 }

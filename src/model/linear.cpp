@@ -21,24 +21,26 @@ bool is_packed(const Weight& weight) {
   return weight.format == WeightFormat::int8 || weight.format == WeightFormat::int4;
 }
 
-QuantizedRows rows_from(const QuantizedRows& all, std::size_t row) {
-  return {all.value + row * all.blocks * kBlock, all.scale + row * all.blocks,
-          all.offset + row * all.blocks, all.blocks};
-}
-
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
-  QuantizedRows rows = ws.quantized;
-  rows.blocks = ceil_div(weight.k, kBlock);
+  const std::size_t blocks = ceil_div(weight.k, kBlock);
   const auto quantize_row = kernels().quantize_row;
+  const auto row_at = [&](std::size_t group, std::size_t row) -> QuantizedRows {
+    const std::size_t at = group * blocks * kRowGroup + row;
+    return {ws.values.data() + at * kBlock, ws.scales.data() + at, ws.offsets.data() + at, blocks};
+  };
   if (each_for_itself(team, x.rows)) {
-    rows = rows_from(rows, static_cast<std::size_t>(team.rank()));
-    quantize_row(rows, x.data, weight.k);
-    return rows;
+    const QuantizedRows own = row_at(static_cast<std::size_t>(team.rank()), 0);
+    quantize_row(own, x.data, weight.k);
+    return own;
   }
-  team.for_each(x.rows,
-                [&](std::size_t i) { quantize_row(rows_from(rows, i), x.row(i), weight.k); });
-  return rows;
+  // Rows of a group share cache lines: one thread writes them.
+  team.for_ranges(x.rows, kRowGroup, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      quantize_row(row_at(i / kRowGroup, i % kRowGroup), x.row(i), weight.k);
+    }
+  });
+  return row_at(0, 0);
 }
 
 void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& quantized,

@@ -20,11 +20,11 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
     next += kMaxRows * cols;
   }
 
-  const std::size_t blocks = (std::max(n_embd, inner) + kBlock - 1) / kBlock;
-  values_ = AlignedBuffer<std::int8_t>(kMaxRows * blocks * kBlock);
-  scales_ = AlignedBuffer<float>(kMaxRows * blocks);
-  offsets_ = AlignedBuffer<std::int32_t>(kMaxRows * blocks);
-  quantized = {values_.data(), scales_.data(), offsets_.data(), blocks};
+  const std::size_t rows = (kMaxRows + kRowGroup - 1) / kRowGroup * kRowGroup;
+  const std::size_t blocks = rows * ((std::max(n_embd, inner) + kBlock - 1) / kBlock);
+  values = AlignedBuffer<std::int8_t>(blocks * kBlock);
+  scales = AlignedBuffer<float>(blocks);
+  offsets = AlignedBuffer<std::int32_t>(blocks);
 
   scratch_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * scratch_floats_);
   tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * kMaxRows * kTileColumns);

@@ -18,12 +18,16 @@ class Workspace {
   /// `keys`: the longest sequence attention will see.
   Workspace(const Config& config, std::size_t keys, int threads);
 
-  Matrix x;                 ///< (kMaxRows, n_embd)      the residual stream
-  Matrix normed;            ///< (kMaxRows, n_embd)      what a LayerNorm made of it
-  Matrix qkv;               ///< (kMaxRows, 3 n_embd)    queries, keys, values
-  Matrix attended;          ///< (kMaxRows, n_embd)      the heads' outputs, side by side
-  Matrix hidden;            ///< (kMaxRows, inner_dim)   the feed-forward layer's inside
-  QuantizedRows quantized;  ///< the input of a product with int8 or int4 weights
+  Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
+  Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it
+  Matrix qkv;       ///< (kMaxRows, 3 n_embd)    queries, keys, values
+  Matrix attended;  ///< (kMaxRows, n_embd)      the heads' outputs, side by side
+  Matrix hidden;    ///< (kMaxRows, inner_dim)   the feed-forward layer's inside
+
+  /// Room for the QuantizedRows of the widest product's input.
+  AlignedBuffer<std::int8_t> values;
+  AlignedBuffer<float> scales;
+  AlignedBuffer<std::int32_t> offsets;
 
   /// A thread's own, for kernels.
   [[nodiscard]] float* scratch(int rank) const noexcept {
@@ -40,15 +44,13 @@ class Workspace {
 
  private:
   std::size_t scratch_floats_;
-  AlignedBuffer<float> activations_, scratch_, tiles_, scales_;
-  AlignedBuffer<std::int8_t> values_;
-  AlignedBuffer<std::int32_t> offsets_;
+  AlignedBuffer<float> activations_, scratch_, tiles_;
 };
 
 /// Whether every thread makes the one row of a pass for itself, in the row of its rank, before each
 /// product: that takes less time than to wait for one another.
 inline bool each_for_itself(const Team& team, std::size_t rows) {
-  return rows == 1 && static_cast<std::size_t>(team.size()) <= kMaxRows;
+  return rows == 1 && static_cast<std::size_t>(team.size()) <= kMaxRows / kRowGroup;
 }
 
 }  // namespace gpt2
