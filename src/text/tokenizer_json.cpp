@@ -8,6 +8,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every text
+
 /// One step of a part (normalizer, pre_tokenizer, ...) that may be a "Sequence" of several.
 struct Step {
   std::string type;
@@ -90,6 +92,7 @@ void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
       auto& ids = texts == 0 ? tokenizer.before : tokenizer.after;
       for (const json& id : JsonFields(*found, all.where()).required_list("ids")) {
         ids.push_back(read_token_id(id, name, all.where()));
+        if (ids.size() > kMaxTemplate) processor.refuse("single", "no more than 64 special tokens");
       }
     } else if (piece.find("Sequence")) {
       ++texts;
@@ -124,7 +127,9 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   }
   const JsonFields model = root.required_object("model");
   const Bpe::Options options = read_model(model, tokenizer.vocabulary);
-  if (!reader.has_vocabulary) model.refuse("vocab", "an object of tokens and their ids");
+  if (!reader.has_vocabulary || tokenizer.vocabulary.count() == 0) {
+    model.refuse("vocab", "an object of tokens and their ids");
+  }
   if (!reader.has_merges) model.refuse("merges", "an array");
 
   for (const Step& step : steps_of(root, "normalizer", "normalizers")) step.refuse("none");
@@ -147,6 +152,7 @@ void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::I
   VocabularyReader reader(VocabularyReader::File::vocab_json, vocab.where, tokenizer.vocabulary);
   read_json(vocab.text, vocab.where, reader);
   if (!reader.has_vocabulary) static_cast<void>(JsonFields(reader.tree.root, vocab.where));
+  if (tokenizer.vocabulary.count() == 0) fail(vocab.where, "the vocabulary is empty");
   MergeList list(merges.where);
   list.add_lines(merges.text);
   tokenizer.bpe = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});
