@@ -109,14 +109,14 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   write_alphabet_model(path, 64);
   std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
   CHECK(warning(path.string()) ==
-        "the tokenizer goes up to id 257, the embeddings to 256: texts with more are refused");
+        "the tokenizer has 258 ids, the model 257: texts with the last of those are refused");
   fs::remove(path / "added_tokens.json");
   std::ifstream in(path / "vocab.json");
   nlohmann::json vocabulary = nlohmann::json::parse(in);
   vocabulary.erase("<|endoftext|>");
   std::ofstream(path / "vocab.json") << vocabulary;
   CHECK(warning(path.string()) ==
-        "the tokenizer ends before the 257 embeddings: ids from 256 on have no text");
+        "the tokenizer has 256 ids, the model 257: the last of these have no text");
   fs::remove(path / "vocab.json");
   CHECK(warning(path.string()) ==
         path.string() +

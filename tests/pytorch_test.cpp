@@ -16,8 +16,8 @@
 using gpt2::Checkpoint;
 using gpt2::DType;
 using gpt2::parse_pytorch;
-using gpt2::PyTorchFile;
 using gpt2::Shape;
+using gpt2::TensorFile;
 using namespace gpt2::test;
 
 namespace fs = std::filesystem;
@@ -54,7 +54,7 @@ std::string one_tensor(const std::string& data, std::int32_t offset,
 
 // Its elements, and whether they lie in the file.
 std::string elements_of(const std::string& file, bool in_place) {
-  const PyTorchFile result = parse_pytorch(as_bytes(file), "f");
+  const TensorFile result = parse_pytorch(as_bytes(file), "f");
   CHECK(is_inside(result.tensors.at("a"), file) == in_place);
   CHECK(result.copies.empty() == in_place);
   return bytes_of(result.tensors.at("a"));
@@ -76,7 +76,7 @@ TEST_CASE("zip: tensors lie in place, with dtype, shape and shared storages") {
                {"empty", py_tensor(py_storage("LongStorage", "2", 0), 0, {0, 5}, {5, 1})}}),
       {{"0", "0a1b2c3d4e5f"}, {"1", "flot"}, {"2", ""}});
   CHECK(gpt2::is_pytorch(as_bytes(file)));
-  const PyTorchFile result = parse_pytorch(as_bytes(file), "f");
+  const TensorFile result = parse_pytorch(as_bytes(file), "f");
   CHECK(result.format == "PyTorch zip");
   CHECK(result.tensors.size() == 5);
   CHECK(result.copies.empty());
@@ -99,7 +99,7 @@ TEST_CASE("before 1.6: the same, from the storages after the pickles") {
                {"a", py_tensor(py_storage("FloatStorage", "10", 1, true), 0, {1, 1}, {1, 1})}});
   const std::string file = torch_legacy(object, {{"10", "1234"}, {"9", "abcdefgh"}});
   CHECK(gpt2::is_pytorch(as_bytes(file)));
-  const PyTorchFile result = parse_pytorch(as_bytes(file), "f");
+  const TensorFile result = parse_pytorch(as_bytes(file), "f");
   CHECK(result.format == "PyTorch pickle (before 1.6)");
   CHECK(bytes_of(result.tensors.at("a")) == "1234");
   CHECK(result.tensors.at("a").shape == Shape{1, 1});
@@ -132,7 +132,7 @@ TEST_CASE("a state_dict may be wrapped, and hold more than tensors") {
         // With attributes, and plain dicts in place of OrderedDict.
         "}" + py_text("model") + state + "}" + py_text("_metadata") + "}sb" + "s"}) {
     const std::string file = torch_zip(root, storages);
-    const PyTorchFile result = parse_pytorch(as_bytes(file), "f");
+    const TensorFile result = parse_pytorch(as_bytes(file), "f");
     REQUIRE(result.tensors.size() == 1);
     CHECK(bytes_of(result.tensors.at("a")) == "xy");
     CHECK_FALSE(result.model_args);

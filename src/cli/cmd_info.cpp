@@ -41,16 +41,13 @@ void add_tokenizer(Json& json, const std::filesystem::path& directory, std::size
   Json& warnings = json["warnings"];
   try {
     const Tokenizer tokenizer = Tokenizer::load(directory);
-    const std::string size = std::to_string(tokenizer.size());
     json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
-    if (tokenizer.size() < vocab_size) {
-      warnings.push_back("the tokenizer ends before the " + std::to_string(vocab_size) +
-                         " embeddings: ids from " + size + " on have no text");
-    } else if (tokenizer.size() > vocab_size) {
-      warnings.push_back("the tokenizer goes up to id " + std::to_string(tokenizer.size() - 1) +
-                         ", the embeddings to " + std::to_string(vocab_size - 1) +
-                         ": texts with more are refused");
-    }
+    if (tokenizer.size() == vocab_size) return;
+    warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
+                       " ids, the model " + std::to_string(vocab_size) + ": " +
+                       (tokenizer.size() < vocab_size
+                            ? "the last of these have no text"
+                            : "texts with the last of those are refused"));
   } catch (const Error& error) {
     warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
   }
@@ -127,13 +124,6 @@ std::string rows(const Json& json) {
   return text;
 }
 
-Json to_json(const QuantizationCost& cost) {
-  return {{"bytes", cost.bytes},
-          {"tokens", cost.comparison.tokens},
-          {"perplexity", cost.comparison.perplexity},
-          {"largest_logit_change", cost.comparison.largest_logit_change}};
-}
-
 }  // namespace
 
 int info(Arguments arguments) {
@@ -158,7 +148,12 @@ int info(Arguments arguments) {
     cost = quantization_cost(Model::load(path.weights), model, path.directory, text);
   }
   loading.done();
-  if (as_json && cost) json["cost"] = to_json(*cost);
+  if (as_json && cost) {
+    json["cost"] = {{"bytes", cost->bytes},
+                    {"tokens", cost->comparison.tokens},
+                    {"perplexity", cost->comparison.perplexity},
+                    {"largest_logit_change", cost->comparison.largest_logit_change}};
+  }
   write_stdout(as_json ? json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
                        : rows(json) + (cost ? to_string(*cost) : ""));
   return 0;

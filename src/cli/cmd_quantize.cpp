@@ -6,8 +6,6 @@
 #include "cli/find_model.h"
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
-#include "gpt2/runtime.h"
-#include "gpt2/tokenizer.h"
 #include "model/save_packed.h"
 
 namespace gpt2::cli {

@@ -37,12 +37,6 @@ two people in this house who can light the lamp," he said. From that day on Nora
 every evening, and she was never afraid of the dark again.
 )";
 
-std::string line(const char* format, double before, double after) {
-  char text[120];
-  std::snprintf(text, sizeof text, format, before, after, 100.0 * (after / before - 1.0));
-  return text;
-}
-
 }  // namespace
 
 std::string text_to_measure(const std::string& file) {
@@ -70,18 +64,19 @@ QuantizationCost quantization_cost(const Model& before, const Model& after,
 
 std::string to_string(const QuantizationCost& cost) {
   const Comparison& comparison = cost.comparison;
-  std::string lines =
-      line("size         %.1f MB -> %.1f MB (%+.1f %%)\n",
-           static_cast<double>(cost.bytes[0]) * 1e-6, static_cast<double>(cost.bytes[1]) * 1e-6);
-  if (comparison.tokens == 0) {
-    return lines + "perplexity   not measured: the model has no tokenizer\n";
-  }
-  lines += line("perplexity   %.4f -> %.4f (%+.3f %%)", comparison.perplexity[0],
-                comparison.perplexity[1]);
-  char rest[120];
-  std::snprintf(rest, sizeof rest, " on %zu tokens\nlogits       change by at most %.3g\n",
-                comparison.tokens, comparison.largest_logit_change);
-  return lines + rest;
+  const double size[] = {static_cast<double>(cost.bytes[0]), static_cast<double>(cost.bytes[1])};
+  const double* const perplexity = comparison.perplexity;
+  const auto percent = [](const double* pair) { return 100.0 * (pair[1] / pair[0] - 1.0); };
+  char lines[2][160];
+  std::snprintf(lines[0], sizeof lines[0], "size         %.1f MB -> %.1f MB (%+.1f %%)\n",
+                size[0] * 1e-6, size[1] * 1e-6, percent(size));
+  std::snprintf(lines[1], sizeof lines[1],
+                "perplexity   %.6g -> %.6g (%+.3g %%) on %zu tokens\n"
+                "logits       change by at most %.3g\n",
+                perplexity[0], perplexity[1], percent(perplexity), comparison.tokens,
+                comparison.largest_logit_change);
+  if (comparison.tokens != 0) return std::string(lines[0]) + lines[1];
+  return std::string(lines[0]) + "perplexity   not measured: the model has no tokenizer\n";
 }
 
 }  // namespace gpt2::cli

@@ -34,37 +34,28 @@ bool is_plain_file_name(const std::string& name) {
   return is_clean && !name.empty() && name != "." && name.find("..") == std::string::npos;
 }
 
-template <class T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  std::move(from.begin(), from.end(), std::back_inserter(to));
-}
-
-TensorTable read_pytorch(Checkpoint& checkpoint, std::span<const std::byte> bytes,
-                         const fs::path& path) {
-  PyTorchFile file = parse_pytorch(bytes, path.string());
-  append(checkpoint.copies, file.copies);
-  append(checkpoint.ignored, file.ignored);
-  checkpoint.format = std::move(file.format);
-  checkpoint.model_args = std::move(file.model_args);
-  return std::move(file.tensors);
-}
-
 // Adds the tensors of one file, among which must be the `expected` ones.
 void add_file(Checkpoint& checkpoint, const fs::path& path,
               const std::vector<std::string>& expected = {}) {
   checkpoint.files.push_back(path);
   const std::span<const std::byte> bytes = checkpoint.mappings.emplace_back(path).bytes();
-  TensorTable table = is_pytorch(bytes) ? read_pytorch(checkpoint, bytes, path)
-                                        : parse_safetensors(bytes, path.string());
+  TensorFile file = is_pytorch(bytes)
+                        ? parse_pytorch(bytes, path.string())
+                        : TensorFile{.tensors = parse_safetensors(bytes, path.string())};
   for (const std::string& name : expected) {
-    if (!table.contains(name)) {
+    if (!file.tensors.contains(name)) {
       fail(path.string(), "no tensor " + quote(name) + ", which the index says is here");
     }
   }
-  checkpoint.tensors.merge(table);
-  if (!table.empty()) {
-    fail(path.string(), "tensor " + quote(table.begin()->first) + " is in another shard too");
+  checkpoint.tensors.merge(file.tensors);
+  if (!file.tensors.empty()) {
+    fail(path.string(),
+         "tensor " + quote(file.tensors.begin()->first) + " is in another shard too");
   }
+  std::move(file.copies.begin(), file.copies.end(), std::back_inserter(checkpoint.copies));
+  std::move(file.ignored.begin(), file.ignored.end(), std::back_inserter(checkpoint.ignored));
+  checkpoint.format = std::move(file.format);
+  checkpoint.model_args = std::move(file.model_args);
 }
 
 void add_shards(Checkpoint& checkpoint, const fs::path& index_file) {

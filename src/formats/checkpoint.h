@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,24 +13,17 @@ namespace gpt2 {
 
 /// The weights of a model, from any format: names and where their bytes lie in the mapped files.
 /// Nothing is converted. Move-only; moving keeps the addresses.
-struct Checkpoint {
+///
+/// nanoGPT's model_args take the place of a config.json. There, matrices lie as torch.nn.Linear has
+/// them, [out, in], instead of as HuggingFace's Conv1D has them, [in, out].
+struct Checkpoint : TensorFile {
   /// Opens a file of weights or an index of shards by its content; or, in a directory, the first of
   /// model.safetensors, model.safetensors.index.json, pytorch_model.bin,
   /// pytorch_model.bin.index.json (HuggingFace's order) and ckpt.pt (nanoGPT's name). Throws Error.
   [[nodiscard]] static Checkpoint open(const std::filesystem::path& directory_or_file);
 
-  TensorTable tensors;
   std::vector<std::filesystem::path> files;  ///< read, an index before its shards; at least one
-  std::string format = "safetensors";        ///< for people: "PyTorch zip, 5 shards" ...
-  std::vector<std::string> ignored;          ///< what the files hold besides tensors of the model
-
-  /// nanoGPT's, which take the place of a config.json: there, matrices lie as torch.nn.Linear has
-  /// them, [out, in], instead of as HuggingFace's Conv1D has them, [in, out].
-  std::optional<ModelArgs> model_args;
-
-  // What the tensors point into.
-  std::vector<MappedFile> mappings;
-  std::vector<std::vector<std::byte>> copies;
+  std::vector<MappedFile> mappings;          ///< what the tensors point into
 };
 
 /// The files of a sharded checkpoint, and the tensors that each is said to hold.

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/pickle.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -89,16 +89,13 @@ std::string PickleReader::line() {
   }
 }
 
-void PickleReader::fail(const std::string& message) const {
-  throw Error(ErrorCode::invalid_file, std::string(where_) + ": pickle, byte " +
-                                           std::to_string(opcode_at_) + ": " + message);
+void PickleReader::fail(const std::string& message, ErrorCode code) const {
+  gpt2::fail(where_, "pickle, byte " + std::to_string(opcode_at_) + ": " + message, code);
 }
 
 void PickleReader::refuse(const std::string& message) const {
-  throw Error(ErrorCode::unsupported,
-              std::string(where_) + ": pickle, byte " + std::to_string(opcode_at_) + ": " +
-                  message +
-                  "; refused, nothing in a pickle is ever run: save the model's state_dict()");
+  fail(message + "; refused, nothing in a pickle is ever run: save the model's state_dict()",
+       ErrorCode::unsupported);
 }
 
 std::span<const std::byte> PickleReader::take(std::size_t size) {

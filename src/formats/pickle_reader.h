@@ -9,6 +9,7 @@
 
 #include "base/little_endian.h"
 #include "gpt2/dtype.h"
+#include "gpt2/error.h"
 
 namespace gpt2 {
 
@@ -62,8 +63,9 @@ class PickleReader {
   std::string_view text(std::size_t size);  ///< checked UTF-8, at most Pickle::kMaxText bytes
   std::string line();                       ///< up to and without '\n', at most 256 bytes
 
-  /// Throws Error(invalid_file).
-  [[noreturn]] void fail(const std::string& message) const;
+  /// Throws Error.
+  [[noreturn]] void fail(const std::string& message,
+                         ErrorCode code = ErrorCode::invalid_file) const;
 
   /// Throws Error(unsupported), with what to do about it.
   [[noreturn]] void refuse(const std::string& message) const;

@@ -67,7 +67,7 @@ std::vector<std::byte> gather(const StoredTensor& tensor, Bytes storage, std::si
 using Storages = std::map<std::string_view, Bytes>;
 
 // Makes views of the tensors, and copies of those that do not lie in order.
-void add_tensors(PyTorchFile& result, const std::vector<StoredTensor>& tensors,
+void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
                  const Storages& storages, std::size_t file_size, std::string_view where) {
   std::size_t room_for_copies = file_size;
   for (const StoredTensor& tensor : tensors) {
@@ -211,7 +211,7 @@ bool is_pytorch(Bytes file) noexcept {
          load_little_endian<std::uint32_t>(&file[4]) != 0;
 }
 
-PyTorchFile parse_pytorch(Bytes file, std::string_view where) {
+TensorFile parse_pytorch(Bytes file, std::string_view where) {
   const std::string_view text = text_of(file);
   const bool is_zip = text.starts_with(kZipMagic);
   if (!is_zip && !text.starts_with(kLegacyMagic)) {
@@ -219,7 +219,7 @@ PyTorchFile parse_pytorch(Bytes file, std::string_view where) {
   }
   Storages storages;
   StateDict state = is_zip ? read_zip(file, where, storages) : read_legacy(file, where, storages);
-  PyTorchFile result;
+  TensorFile result;
   add_tensors(result, state.tensors, storages, file.size(), where);
   result.format = std::string(state.model_args ? "nanoGPT, " : "") +
                   (is_zip ? "PyTorch zip" : "PyTorch pickle (before 1.6)");

@@ -58,46 +58,37 @@ struct Entry {
   std::size_t end;
 };
 
-// The description of one tensor; `where` names it.
-class EntryReader {
- public:
-  EntryReader(const json& fields, std::string where) : fields_(fields), where_(std::move(where)) {}
+// In the following, `where` names the tensor.
 
-  [[nodiscard]] DType dtype() const {
-    const json& value = field("dtype");
-    if (!value.is_string()) fail(where_, "dtype is " + shown(value) + "; expected a string");
-    const auto dtype = dtype_named(value.get_ref<const std::string&>());
-    if (!dtype) fail(where_, "dtype " + shown(value) + " is not known");
-    return *dtype;
+const json& field(const json& fields, const char* name, std::string_view where) {
+  const auto found = fields.find(name);
+  if (found == fields.end()) fail(where, std::string(name) + " is missing");
+  return *found;
+}
+
+DType read_dtype(const json& value, std::string_view where) {
+  if (!value.is_string()) fail(where, "dtype is " + shown(value) + "; expected a string");
+  const auto dtype = dtype_named(value.get_ref<const std::string&>());
+  if (!dtype) fail(where, "dtype " + shown(value) + " is not known");
+  return *dtype;
+}
+
+std::vector<std::size_t> read_numbers(const json& fields, const char* name,
+                                      std::string_view where) {
+  const json& value = field(fields, name, where);
+  const std::string what = name;
+  if (!value.is_array()) {
+    fail(where, what + " is " + shown(value) + "; expected an array of whole numbers");
   }
-
-  [[nodiscard]] std::vector<std::size_t> numbers(const char* name) const {
-    const json& value = field(name);
-    const std::string what = name;
-    if (!value.is_array()) {
-      fail(where_, what + " is " + shown(value) + "; expected an array of whole numbers");
-    }
-    if (value.size() > kMaxRank) {
-      fail(where_, what + " has more than " + std::to_string(kMaxRank) + " numbers");
-    }
-    for (const json& number : value) {
-      if (!number.is_number_unsigned()) {
-        fail(where_, what + " holds " + shown(number) + "; expected whole numbers");
-      }
-    }
-    return value.get<std::vector<std::size_t>>();
+  if (value.size() > kMaxRank) {
+    fail(where, what + " has more than " + std::to_string(kMaxRank) + " numbers");
   }
-
- private:
-  [[nodiscard]] const json& field(const char* name) const {
-    const auto found = fields_.find(name);
-    if (found == fields_.end()) fail(where_, std::string(name) + " is missing");
-    return *found;
+  for (const json& number : value) {
+    if (number.is_number_unsigned()) continue;
+    fail(where, what + " holds " + shown(number) + "; expected whole numbers");
   }
-
-  const json& fields_;
-  std::string where_;
-};
+  return value.get<std::vector<std::size_t>>();
+}
 
 Entry read_entry(const std::string& name, const json& fields, std::string_view where) {
   if (!fields.is_object()) {
@@ -108,16 +99,14 @@ Entry read_entry(const std::string& name, const json& fields, std::string_view w
     fail(what, "a name of " + std::to_string(name.size()) + " bytes; expected at most " +
                    std::to_string(kMaxTensorName));
   }
-  const EntryReader reader(fields, what);
-  Entry entry{name, reader.dtype(), Shape(reader.numbers("shape")), 0, 0};
-  const std::vector<std::size_t> offsets = reader.numbers("data_offsets");
+  const DType dtype = read_dtype(field(fields, "dtype", what), what);
+  Shape shape(read_numbers(fields, "shape", what));
+  const std::vector<std::size_t> offsets = read_numbers(fields, "data_offsets", what);
   if (offsets.size() != 2) {
     fail(what,
          "data_offsets has " + std::to_string(offsets.size()) + " numbers; expected begin and end");
   }
-  entry.begin = offsets[0];
-  entry.end = offsets[1];
-  return entry;
+  return {name, dtype, std::move(shape), offsets[0], offsets[1]};
 }
 
 void check_metadata(const json& metadata, std::string_view where) {

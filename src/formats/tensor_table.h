@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tensor/view.h"
 
@@ -16,6 +18,15 @@ using TensorTable = std::map<std::string, TensorView, std::less<>>;
 /// nanoGPT's "model_args": n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1), as
 /// far as they are whole numbers or booleans.
 using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
+
+/// What a file of weights holds.
+struct TensorFile {
+  TensorTable tensors = {};                         ///< point into the file, or into `copies`
+  std::string format = "safetensors";               ///< for people: "PyTorch zip" ...
+  std::vector<std::string> ignored = {};            ///< the keys of what is no tensor of the model
+  std::optional<ModelArgs> model_args = {};         ///< of nanoGPT
+  std::vector<std::vector<std::byte>> copies = {};  ///< of tensors that did not lie in order
+};
 
 // What no checkpoint of a GPT-2 comes near, and no hostile file gets past.
 inline constexpr std::size_t kMaxTensors = 100'000;   ///< in one file

@@ -149,12 +149,11 @@ Bytes ZipReader::content(std::string_view name) const {
   if (found == files_.end()) fail(where_, what + " is missing");
   const Entry& entry = found->second;
   if (entry.method != 0 || (entry.flags & kEncrypted) != 0) {
-    throw Error(
-        ErrorCode::unsupported,
-        where_ + ": " + what +
-            (entry.method != 0 ? " is compressed (method " + std::to_string(entry.method) + ")"
-                               : " is encrypted") +
-            "; expected it stored, as torch.save does: save it again");
+    const std::string how = entry.method != 0
+                                ? "compressed (method " + std::to_string(entry.method) + ")"
+                                : "encrypted";
+    fail(where_, what + " is " + how + "; expected it stored, as torch.save does: save it again",
+         ErrorCode::unsupported);
   }
   if (entry.stored_size != entry.size) {
     fail(where_, what + " has two sizes, " + std::to_string(entry.stored_size) + " and " +

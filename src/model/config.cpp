@@ -235,7 +235,6 @@ nlohmann::ordered_json to_json(const Config& config) {
   char epsilon[32];  // 1e-05, not the double nearest to its float
   *std::to_chars(epsilon, epsilon + 31, config.layer_norm_epsilon).ptr = '\0';
   nlohmann::ordered_json object = {
-      {"model_type", "gpt2"},
       {"n_layer", config.n_layer},
       {"n_head", config.n_head},
       {"n_embd", config.n_embd},
@@ -248,8 +247,8 @@ nlohmann::ordered_json to_json(const Config& config) {
       {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
       {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
       {"tie_word_embeddings", config.tie_word_embeddings},
-      {"bos_token_id", nullptr},
-      {"eos_token_id", config.eos_token_id}};
+      {"eos_token_id", config.eos_token_id},
+      {"bos_token_id", nullptr}};
   if (config.bos_token_id) object["bos_token_id"] = *config.bos_token_id;
   return object;
 }

@@ -39,8 +39,7 @@ class ConfigFields {
     return found == object_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  // These change nothing where the key is absent, and refuse null.
-
+  /// These change nothing where the key is absent, and refuse null.
   void read(const char* key, std::size_t& size) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return;

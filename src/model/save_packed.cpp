@@ -112,6 +112,7 @@ void write_safetensors(const fs::path& file, const std::vector<Entry>& entries) 
 
 void write_config(const fs::path& to, const Config& config, const char* dtype) {
   nlohmann::ordered_json json = to_json(config);
+  json["model_type"] = "gpt2";
   json["gpt2_cpp"] = {{"dtype", dtype}};
   std::ofstream out(to);
   out << json.dump(2) << '\n';

@@ -29,10 +29,9 @@ Tensor::Tensor(Shape shape, float value)
 Tensor::Tensor(Shape shape, std::vector<float> values)
     : shape_(std::move(shape)), values_(std::move(values)) {
   if (values_.size() != shape_.element_count()) {
-    throw Error(ErrorCode::invalid_argument,
-                "a tensor of shape " + shape_.to_string() + " takes " +
-                    std::to_string(shape_.element_count()) + " values, got " +
-                    std::to_string(values_.size()));
+    throw Error(ErrorCode::invalid_argument, "a tensor of shape " + shape_.to_string() + " takes " +
+                                                 std::to_string(shape_.element_count()) +
+                                                 " values, got " + std::to_string(values_.size()));
   }
 }
 
