@@ -31,8 +31,8 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
 }
 
 std::size_t Workspace::bytes() const noexcept {
-  const std::size_t floats = activations_.size() + scratch_.size() + tiles_.size() + scales_.size();
-  return floats * sizeof(float) + values_.size() + offsets_.size() * sizeof(std::int32_t);
+  const std::size_t floats = activations_.size() + scratch_.size() + tiles_.size() + scales.size();
+  return floats * sizeof(float) + values.size() + offsets.size() * sizeof(std::int32_t);
 }
 
 }  // namespace gpt2
