@@ -52,6 +52,12 @@ TEST_CASE("parse_json refuses text that is not UTF-8, and quotes none of it raw"
   for (const char c : message) CHECK((c >= 0x20 && c < 0x7f));
 }
 
+TEST_CASE("parse_json refuses a byte order mark, and a NUL as an end") {
+  CHECK(refusal("\xef\xbb\xbf{}").find("byte order mark") != std::string::npos);
+  CHECK(refusal(std::string("{}\0{}", 5)).find("NUL") != std::string::npos);
+  CHECK(refusal(std::string("{}\0", 3)).find("NUL") != std::string::npos);
+}
+
 TEST_CASE("parse_json refuses a name that appears twice in one object") {
   CHECK(refusal(R"({"a": 1, "b": {"a": 1}, "a": 2})") ==
         "file.json: key 'a' appears twice in one object");

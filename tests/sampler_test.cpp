@@ -51,8 +51,7 @@ std::set<std::size_t> kept(std::span<const float> scores) {
 
 TEST_CASE("Philox gives the known answers of its authors' test vectors") {
   using Words = std::array<std::uint32_t, 4>;
-  CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) ==
-        Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint32_t kOnes = 0xffffffff;
   CHECK(philox4x32({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}) ==
         Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -76,7 +75,8 @@ TEST_CASE("temperature, top_k and top_p keep and scale what HuggingFace's proces
       const std::span<const float> actual = sampler.process(logits);
       const std::string out = entry.at("out");
       const std::vector<float> all = processors().floats(out);
-      const std::span<const float> expected = std::span(all).subspan(i * logits.size(), logits.size());
+      const std::span<const float> expected =
+          std::span(all).subspan(i * logits.size(), logits.size());
       const std::size_t count = entry.at("kept")[i];
       CHECK(kept(actual).size() == count);
       // Which of several equal logits top_p keeps is a matter of sort order.
@@ -134,7 +134,8 @@ TEST_CASE("the kept sets over GPT-2's vocabulary are HuggingFace's") {
       const float max = *std::max_element(logits.begin(), logits.end());
       for (const float logit : logits) sum += std::exp(static_cast<double>(logit - max));
       double mass = 0.0;
-      for (const std::size_t id : different) mass += std::exp(static_cast<double>(logits[id] - max)) / sum;
+      for (const std::size_t id : different)
+        mass += std::exp(static_cast<double>(logits[id] - max)) / sum;
       CHECK(mass < 4e-6);
     }
   }
@@ -190,8 +191,15 @@ TEST_CASE("options and logits that make no sense are refused") {
   CHECK_THROWS_AS(Sampler({.temperature = -1.0f}, 3), Error);
   CHECK_THROWS_AS(Sampler({.temperature = kInfinity}, 3), Error);
   CHECK_THROWS_AS(Sampler({.temperature = std::nanf("")}, 3), Error);
+  CHECK_THROWS_AS(Sampler({.temperature = 1e-7f}, 3), Error);
   CHECK_THROWS_AS(Sampler({.top_p = 1.5f}, 3), Error);
   CHECK_THROWS_AS(Sampler({.top_p = std::nanf("")}, 3), Error);
+  for (const float top_p : {0.0f, 0.5f, 1.0f}) {  // beyond all floats once divided
+    Sampler sampler({.temperature = 1e-6f, .top_p = top_p}, 3);
+    CHECK(sampler.sample(std::vector<float>{-1e38f, 1e38f, 0}, 0) == 1);
+    CHECK(sampler.sample(std::vector<float>{-1e38f, -3e38f, -1e38f}, 0) < 3);
+    CHECK(sampler.sample(std::vector<float>{1.0f, 1.001f, 0}, 0) == 1);
+  }
   for (const float temperature : {0.0f, 1.0f}) {
     Sampler sampler({.temperature = temperature, .top_k = 2, .top_p = 0.5f}, 3);
     CHECK_THROWS_AS(sampler.sample(std::vector<float>{1, std::nanf(""), 2}, 0), Error);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/mapped_file.h"
 #include "base/quote.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -133,6 +133,9 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
 
 void read_json(std::string_view text, std::string_view where, JsonHandler& handler,
                JsonLimits limits) {
+  // The library would skip the mark, and take a NUL for the end.
+  if (text.starts_with("\xef\xbb\xbf")) fail(where, "begins with a byte order mark; remove it");
+  if (text.find('\0') != text.npos) fail(where, "holds a NUL byte, which no JSON does");
   Guard guard(text, where, handler, limits);
   json::sax_parse(text.begin(), text.end(), &guard);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/fail.h"
 #include "base/json.h"
 
 namespace gpt2 {
@@ -52,8 +53,10 @@ JsonFields JsonFields::required_object(std::string_view key) const {
 
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
   const nlohmann::json* value = find(key);
-  throw Error(code, where_ + ": " + std::string(key) + " is " + (value ? shown(*value) : "null") +
-                        ", expected " + std::string(expected));
+  fail(where_,
+       std::string(key) + " is " + (value ? shown(*value) : "null") + ", expected " +
+           std::string(expected),
+       code);
 }
 
 }  // namespace gpt2

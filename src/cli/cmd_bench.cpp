@@ -79,9 +79,12 @@ Measurement measure(const Workload& work, LimitMeter& meter, std::size_t repetit
   const double rate = median(rates);
   const bool memory = 2 * by_memory > repetitions;
   const double amount = memory ? work.bytes : work.multiply_adds + work.byte_products;
-  return {rate,   *std::min_element(rates.begin(), rates.end()),
-          *std::max_element(rates.begin(), rates.end()), median(shares),
-          memory, amount * rate / static_cast<double>(work.tokens)};
+  return {rate,
+          *std::min_element(rates.begin(), rates.end()),
+          *std::max_element(rates.begin(), rates.end()),
+          median(shares),
+          memory,
+          amount * rate / static_cast<double>(work.tokens)};
 }
 
 std::vector<TokenId> prompt_of(const Config& config, std::size_t length) {
@@ -101,7 +104,8 @@ Workload workload(const Model& model, std::string name, std::size_t passes, std:
   const auto head = static_cast<double>(config.n_embd * config.vocab_size);
   double matrices = 0.0;
   for (const Block& block : transformer.blocks) {
-    for (const Linear* linear : {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
+    for (const Linear* linear :
+         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
       matrices += static_cast<double>(linear->weight.k * linear->weight.n);
     }
   }
@@ -112,9 +116,12 @@ Workload workload(const Model& model, std::string name, std::size_t passes, std:
   const auto count = static_cast<double>(passes);
   // A slice's keys and values are read once a pass, however many of its tokens look at them.
   const double cache = rows == wanted ? attention * sizeof(float) : 0.0;
-  return {std::move(name), passes * rows,
+  return {std::move(name),
+          passes * rows,
           count * (static_cast<double>(model.bytes_per_token()) + cache),
-          count * (attention + (packed ? 0.0 : products)), packed ? count * products : 0.0, {}};
+          count * (attention + (packed ? 0.0 : products)),
+          packed ? count * products : 0.0,
+          {}};
 }
 
 Workload prefill(const Model& model, Session& session, std::size_t length) {
@@ -171,7 +178,8 @@ class Report {
 
   void limits(const std::string& dtype, int threads, const Limits& limits) {
     if (json_) {
-      all_["limits"].push_back({{"dtype", dtype}, {"threads", threads},
+      all_["limits"].push_back({{"dtype", dtype},
+                                {"threads", threads},
                                 {"read_gb_per_s", limits.read_bytes * 1e-9},
                                 {"f32_gflop_per_s", limits.multiply_adds * 2e-9},
                                 {"int8_gop_per_s", limits.byte_products * 2e-9}});
@@ -187,16 +195,20 @@ class Report {
 
   void add(const std::string& dtype, int threads, const std::string& name, const Measurement& m) {
     if (json_) {
-      all_["measurements"].push_back({{"dtype", dtype}, {"threads", threads}, {"workload", name},
+      all_["measurements"].push_back({{"dtype", dtype},
+                                      {"threads", threads},
+                                      {"workload", name},
                                       {"tokens_per_s", m.tokens_per_second},
-                                      {"min", m.least}, {"max", m.most},
+                                      {"min", m.least},
+                                      {"max", m.most},
                                       {"of_limit", m.of_limit},
                                       {"limit", m.by_memory ? "memory" : "arithmetic"}});
       return;
     }
     char line[200];
-    std::snprintf(line, sizeof line, "  %-5s %-12s %8.1f tokens/s (%.1f .. %.1f)  %7.1f %s  %5.1f %%\n",
-                  dtype.c_str(), name.c_str(), m.tokens_per_second, m.least, m.most,
+    std::snprintf(line, sizeof line,
+                  "  %-5s %-12s %8.1f tokens/s (%.1f .. %.1f)  %7.1f %s  %5.1f %%\n", dtype.c_str(),
+                  name.c_str(), m.tokens_per_second, m.least, m.most,
                   m.rate * (m.by_memory ? 1e-9 : 2e-9), m.by_memory ? "GB/s   " : "GFLOP/s",
                   100.0 * m.of_limit);
     write_stdout(line);
@@ -242,13 +254,15 @@ void bench(const Model& model, const std::string& dtype, int threads, const Opti
 
 int bench(Arguments arguments) {
   Options options;
-  CLI::App app("Measures this machine's limits, and how much of them the engine reaches", "gpt2 bench");
+  CLI::App app("Measures this machine's limits, and how much of them the engine reaches",
+               "gpt2 bench");
   app.footer(kExamples);
   app.add_option("--size", options.size, "a model of random weights: 124M, 355M, 774M or 1558M")
       ->capture_default_str();
   add_model_option(app, options.model);
   app.add_option("--dtype", options.dtypes, "weight types; may be repeated")->capture_default_str();
-  app.add_option("--threads", options.threads, "thread counts; may be repeated (default: all cores)")
+  app.add_option("--threads", options.threads,
+                 "thread counts; may be repeated (default: all cores)")
       ->check(CLI::Range(1, 1024));
   add_number(app, "--repetitions", options.repetitions, std::size_t{1}, std::size_t{1000},
              "of which the median is shown");

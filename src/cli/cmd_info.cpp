@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/json.h"
+#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
@@ -13,6 +12,7 @@
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "gpt2/tokenizer.h"
+#include "model/config_fields.h"
 #include "model/session_impl.h"
 
 namespace gpt2::cli {
@@ -26,25 +26,6 @@ Examples:
   gpt2 info
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
-
-Json describe(const Config& config) {
-  char epsilon[32];  // 1e-05, not the double nearest to its float
-  *std::to_chars(epsilon, epsilon + 31, config.layer_norm_epsilon).ptr = '\0';
-  Json json = {{"n_layer", config.n_layer},
-               {"n_head", config.n_head},
-               {"n_embd", config.n_embd},
-               {"n_inner", config.inner_dim()},
-               {"n_positions", config.n_positions},
-               {"vocab_size", config.vocab_size},
-               {"activation_function", name_of(config.activation_function)},
-               {"layer_norm_epsilon", std::strtod(epsilon, nullptr)},
-               {"scale_attn_weights", config.scale_attn_weights},
-               {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
-               {"tie_word_embeddings", config.tie_word_embeddings},
-               {"eos_token_id", config.eos_token_id}};
-  if (config.bos_token_id) json["bos_token_id"] = *config.bos_token_id;
-  return json;
-}
 
 Json describe_memory(const Model& model) {
   Session session(model);  // pages that nobody touches take no memory
@@ -82,7 +63,7 @@ Json describe(const Model& model, const std::filesystem::path& directory) {
   Json json = {{"model", directory.string()},
                {"files", files},
                {"format", description.format},
-               {"config", describe(model.config())},
+               {"config", to_json(model.config())},
                {"parameters", model.parameter_count()},
                {"tensors", description.tensors},
                {"ignored", description.ignored},
@@ -105,16 +86,11 @@ std::string size(double bytes) {
   return text;
 }
 
-// A value in words. Names from files may hold anything: control characters become spaces.
+// A value in words. Names from files may hold anything.
 std::string words(const Json& value, bool is_inside = false) {
   constexpr std::size_t kShown = 6;  // of a list
   std::string text;
-  if (value.is_string()) {
-    text = value.get<std::string>();
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c >= '\0' && c < ' '; }, ' ');
-    return text;
-  }
+  if (value.is_string()) return printable(value.get_ref<const std::string&>());
   if (value.is_null() || (value.is_structured() && value.empty())) return "none";
   if (!value.is_structured()) return value.dump();
   std::size_t shown = 0;
@@ -173,7 +149,7 @@ int info(Arguments arguments) {
   if (!parse(app, std::move(arguments))) return 0;
 
   const ModelPath path = find_model(name);
-  const std::string text = text_file.empty() ? "" : read_file(text_file, kMaxTextBytes);
+  const std::string text = text_to_measure(text_file);
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory);

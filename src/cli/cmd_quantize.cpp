@@ -39,17 +39,18 @@ int quantize(Arguments arguments) {
   if (dtype != WeightType::int8 && dtype != WeightType::int4) {
     throw UsageError("--dtype: expected int8 or int4");
   }
+  if (out.empty()) throw UsageError("OUT: expected the name of a directory to write");
   if (std::filesystem::exists(out)) {
     throw Error(ErrorCode::invalid_argument, out + ": exists already; choose another name");
   }
-  const std::string text = text_file.empty() ? "" : read_file(text_file, kMaxTextBytes);
+  const std::string text = text_to_measure(text_file);
 
   const ModelPath path = find_model(name);
   Progress progress("quantising " + path.directory.string());
   const Model before = Model::load(path.weights);
   const Model after = Model::load(path.weights, {.dtype = dtype});
-  save_packed(after, path.directory, out);
   const QuantizationCost cost = quantization_cost(before, after, path.directory, text);
+  save_packed(after, path.directory, out);
   progress.done();
   write_stdout(out + "\n" + to_string(cost));
   return 0;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/quote.h"
 #include "gpt2/error.h"
 
 namespace gpt2::cli {
@@ -43,16 +43,13 @@ bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 
 void print_error(std::string_view message) {
-  std::string line = "gpt2: " + std::string(message);
-  const auto is_control = [](char c) { return (c >= '\0' && c < ' ') || c == '\x7f'; };
-  std::replace_if(line.begin(), line.end(), is_control, ' ');
-  line += '\n';
+  const std::string line = "gpt2: " + printable(message) + '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-Progress::Progress(std::string what) {
+Progress::Progress(std::string_view what) {
   if (isatty(STDERR_FILENO) == 0) return;
-  thread_ = std::jthread([what = std::move(what)](std::stop_token stop) {
+  thread_ = std::jthread([what = printable(what)](std::stop_token stop) {
     std::mutex mutex;
     std::unique_lock lock(mutex);
     std::condition_variable_any stopped;

@@ -23,7 +23,7 @@ void print_error(std::string_view message);
 /// Says on a terminal what takes longer than a second, and wipes it away once it is done.
 class Progress {
  public:
-  explicit Progress(std::string what);
+  explicit Progress(std::string_view what);
   void done();
 
  private:

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iomanip>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "base/json.h"
 #include "gpt2/error.h"
 
 namespace gpt2::cli {
@@ -89,9 +88,11 @@ fs::path find_snapshot(const fs::path& cache, std::string name, const std::strin
     name.replace(slash, 1, "--");
   }
   const fs::path repository = cache / ("models--" + name);
-  std::string commit;
-  std::ifstream ref(repository / "refs" / revision);
-  if (!(ref >> std::setw(128) >> commit)) commit = revision;
+  std::string commit = revision;
+  if (const fs::path ref = repository / "refs" / revision; file_exists(ref)) {
+    commit = read_file(ref, 128);
+    commit.erase(commit.find_last_not_of(" \r\n") + 1);
+  }
   if (!is_plain(commit)) return {};
   const fs::path snapshot = repository / "snapshots" / commit;
   return directory_exists(snapshot) ? snapshot : fs::path();

@@ -56,7 +56,8 @@ int run(Arguments arguments) {
 
 int main(int argc, char* argv[]) {
   using namespace gpt2::cli;
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is then an error of the write
+  // A closed pipe and a file that may grow no further are then errors of the write.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   try {
     return run(Arguments(argv + (argc > 0), argv + argc));
   } catch (const UsageError& error) {

@@ -1,7 +1,10 @@
 #include "cli/quantization_cost.h"
 
+#include <cmath>
 #include <cstdio>
 
+#include "base/json.h"
+#include "cli/args.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "gpt2/tokenizer.h"
@@ -42,14 +45,25 @@ std::string line(const char* format, double before, double after) {
 
 }  // namespace
 
+std::string text_to_measure(const std::string& file) {
+  std::string text = file.empty() ? std::string(kStory) : read_file(file, kMaxTextBytes);
+  if (text.empty()) throw Error(ErrorCode::invalid_argument, file + ": holds no text to measure");
+  return text;
+}
+
 QuantizationCost quantization_cost(const Model& before, const Model& after,
                                    const std::filesystem::path& directory, std::string_view text) {
   QuantizationCost cost{.bytes = {before.bytes_per_token(), after.bytes_per_token()}};
   try {
-    const auto tokens = Tokenizer::load(directory).encode(text.empty() ? kStory : text);
+    const auto tokens = Tokenizer::load(directory).encode(text);
     cost.comparison = compare(before, after, tokens, thread_count());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
+  }
+  for (const double perplexity : cost.comparison.perplexity) {
+    if (std::isfinite(perplexity)) continue;
+    throw Error(ErrorCode::invalid_file,
+                directory.string() + ": its perplexity is no number: weights are damaged");
   }
   return cost;
 }

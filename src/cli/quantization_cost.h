@@ -17,7 +17,10 @@ struct QuantizationCost {
   Comparison comparison = {};             ///< of no tokens where the model has no tokenizer
 };
 
-/// Compares on `text`, or on a short story of the engine's own where it is empty.
+/// The text of a file, or for "" a short story of the engine's own. Throws Error where it is empty.
+[[nodiscard]] std::string text_to_measure(const std::string& file);
+
+/// Compares on `text`. Throws Error where a perplexity is no number: the weights are damaged.
 [[nodiscard]] QuantizationCost quantization_cost(const Model& before, const Model& after,
                                                  const std::filesystem::path& directory,
                                                  std::string_view text);

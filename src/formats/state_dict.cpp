@@ -1,6 +1,7 @@
 #include "formats/state_dict.h"
 
 #include <optional>
+#include <set>
 
 #include "base/checked_math.h"
 #include "base/fail.h"
@@ -142,6 +143,7 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   }
 
   constexpr std::string_view kCompiled = "_orig_mod.";
+  std::set<std::string_view> ignored;  // once each: a pickle may use a long text again and again
   const auto read = [&](const Value& from, bool is_state) {
     for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
       const Value& key = pickle[from.items[i]];
@@ -149,7 +151,7 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
       if (key.kind != Kind::text || &value == dict || &value == args) continue;
       std::string_view name = key.text;
       if (!is_state || value.kind != Kind::tensor) {
-        state.ignored.emplace_back(name);
+        ignored.insert(name);
         continue;
       }
       if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
@@ -158,6 +160,7 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   };
   if (dict != &root) read(root, false);
   read(*dict, true);
+  state.ignored.assign(ignored.begin(), ignored.end());
   if (state.tensors.empty()) {
     fail(where, "holds a dict without tensors; its keys: " + keys_of(pickle, *dict));
   }

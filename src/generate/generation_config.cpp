@@ -17,15 +17,29 @@ using nlohmann::json;
 // lists do nothing, and null, false or an empty list any of them.
 constexpr const char* kNeutralAtZero[] = {
     "min_length", "min_new_tokens", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
-    "min_p", "epsilon_cutoff", "eta_cutoff", "penalty_alpha"};
-constexpr const char* kNeutralAtOne[] = {
-    "num_beams", "num_beam_groups", "num_return_sequences", "repetition_penalty",
-    "encoder_repetition_penalty", "typical_p", "guidance_scale"};
-constexpr const char* kNeverNeutral[] = {
-    "max_time", "forced_bos_token_id", "forced_eos_token_id", "bad_words_ids", "force_words_ids",
-    "constraints", "suppress_tokens", "begin_suppress_tokens", "sequence_bias",
-    "exponential_decay_length_penalty", "stop_strings", "remove_invalid_values",
-    "watermarking_config", "token_healing", "dola_layers"};
+    "min_p",      "epsilon_cutoff", "eta_cutoff",           "penalty_alpha"};
+constexpr const char* kNeutralAtOne[] = {"num_beams",
+                                         "num_beam_groups",
+                                         "num_return_sequences",
+                                         "repetition_penalty",
+                                         "encoder_repetition_penalty",
+                                         "typical_p",
+                                         "guidance_scale"};
+constexpr const char* kNeverNeutral[] = {"max_time",
+                                         "forced_bos_token_id",
+                                         "forced_eos_token_id",
+                                         "bad_words_ids",
+                                         "force_words_ids",
+                                         "constraints",
+                                         "suppress_tokens",
+                                         "begin_suppress_tokens",
+                                         "sequence_bias",
+                                         "exponential_decay_length_penalty",
+                                         "stop_strings",
+                                         "remove_invalid_values",
+                                         "watermarking_config",
+                                         "token_healing",
+                                         "dola_layers"};
 
 void refuse(const ConfigFields& fields, std::span<const char* const> keys, double neutral) {
   for (const char* key : keys) {

@@ -30,7 +30,8 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
     throw Error(ErrorCode::invalid_argument,
                 "comparing takes two models of one vocabulary and a text of two tokens or more");
   }
-  const std::size_t window = std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
+  const std::size_t window =
+      std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
   const std::size_t stride = std::max<std::size_t>(1, window / 2);
   Session sessions[2] = {Session(a, {.threads = threads}), Session(b, {.threads = threads})};
   std::vector<float> logits[2] = {std::vector<float>(kRows * vocab_size),

@@ -13,9 +13,11 @@ namespace gpt2 {
 namespace {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr float kLeastTemperature = 1e-6f;
 
-// The k-th largest value: a heap of the k best seen so far, its least one on top. Almost every value
-// of a long row fails the first comparison.
+// The k-th largest value: a heap of the k best seen so far, its least one on top. Almost every
+// value of a long row fails the first comparison.
 float kth_largest(std::span<const float> values, std::size_t k, std::vector<float>& heap) {
   const std::greater<float> above;
   heap.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k));
@@ -35,9 +37,11 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
     : options_(options), scores_(vocab_size), noise_(vocab_size), bits_((vocab_size + 3) / 4 * 4) {
   order_.reserve(vocab_size);
   heap_.reserve(vocab_size);
-  if (!(options.temperature >= 0.0f) || !std::isfinite(options.temperature)) {
-    throw Error(ErrorCode::invalid_argument, "temperature must be finite and not negative, got " +
-                                                 std::to_string(options.temperature));
+  const float temperature = options.temperature;
+  if (!(temperature == 0.0f || temperature >= kLeastTemperature) || !std::isfinite(temperature)) {
+    throw Error(ErrorCode::invalid_argument,
+                "temperature must be 0 (greedy) or a finite number from 1e-6, got " +
+                    std::to_string(temperature));
   }
   if (!(options.top_p >= 0.0f && options.top_p <= 1.0f)) {
     throw Error(ErrorCode::invalid_argument,
@@ -47,7 +51,9 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
 
 std::span<const float> Sampler::process(std::span<const float> logits) {
   check(logits);
-  for (std::size_t i = 0; i < logits.size(); ++i) scores_[i] = logits[i] / options_.temperature;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    scores_[i] = std::min(logits[i] / options_.temperature, kLargest);
+  }
   keep_top_k();
   keep_top_p();
   return scores_;
@@ -65,14 +71,14 @@ TokenId Sampler::sample(std::span<const float> logits, std::size_t position) {
 
 void Sampler::check(std::span<const float> logits) const {
   if (logits.size() != scores_.size()) {
-    throw Error(ErrorCode::invalid_argument,
-                "this sampler takes " + std::to_string(scores_.size()) + " logits, got " +
-                    std::to_string(logits.size()));
+    throw Error(ErrorCode::invalid_argument, "this sampler takes " +
+                                                 std::to_string(scores_.size()) + " logits, got " +
+                                                 std::to_string(logits.size()));
   }
   bool bad = false;
   bool any = false;
   for (const float logit : logits) {
-    bad |= !(logit <= std::numeric_limits<float>::max());  // NaN, +infinity
+    bad |= !(logit <= kLargest);  // NaN, +infinity
     any |= logit > kRemoved;
   }
   if (bad || !any) {
@@ -89,8 +95,8 @@ void Sampler::keep_top_k() {
   for (float& score : scores_) score = score < least ? kRemoved : score;
 }
 
-// A token stays while the probabilities of those before it (logit descending, then id ascending) sum
-// to less than top_p: HuggingFace's rule, seen from the other end. The first always stays.
+// A token stays while the probabilities of those before it (logit descending, then id ascending)
+// sum to less than top_p: HuggingFace's rule, seen from the other end. The first always stays.
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1.0f) return;
   const float max = scores_[kernels().argmax(scores_.data(), scores_.size())];
@@ -101,6 +107,7 @@ void Sampler::keep_top_p() {
   for (std::size_t i = 0; i < scores_.size(); ++i) {
     if (probability[i] > 0.0f) order_.push_back(static_cast<TokenId>(i));
   }
+  if (order_.empty()) return;  // every score is minus infinity: none is likelier than another
   const auto after = [this](TokenId a, TokenId b) {
     const float score_a = scores_[static_cast<std::size_t>(a)];
     const float score_b = scores_[static_cast<std::size_t>(b)];
@@ -125,19 +132,21 @@ void Sampler::keep_top_p() {
   }
 }
 
-// Noise is a function of (seed, sequence, position, id): four neighbouring ids share one Philox block.
+// Noise is a function of (seed, sequence, position, id): four neighbouring ids share one Philox
+// block.
 void Sampler::add_noise(std::size_t position) {
   const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(options_.seed),
                                             static_cast<std::uint32_t>(options_.seed >> 32)};
   for (std::size_t id = 0; id < scores_.size(); id += 4) {
     const auto first = scores_.begin() + static_cast<std::ptrdiff_t>(id);
-    const auto last = first + static_cast<std::ptrdiff_t>(std::min<std::size_t>(4, scores_.size() - id));
+    const auto last =
+        first + static_cast<std::ptrdiff_t>(std::min<std::size_t>(4, scores_.size() - id));
     if (std::all_of(first, last, [](float score) { return score == kRemoved; })) continue;
-    const auto words = philox4x32({static_cast<std::uint32_t>(id / 4),
-                                   static_cast<std::uint32_t>(position),
-                                   static_cast<std::uint32_t>(options_.sequence),
-                                   static_cast<std::uint32_t>(options_.sequence >> 32)},
-                                  key);
+    const auto words =
+        philox4x32({static_cast<std::uint32_t>(id / 4), static_cast<std::uint32_t>(position),
+                    static_cast<std::uint32_t>(options_.sequence),
+                    static_cast<std::uint32_t>(options_.sequence >> 32)},
+                   key);
     std::copy(words.begin(), words.end(), bits_.begin() + static_cast<std::ptrdiff_t>(id));
   }
   kernels().gumbel(noise_.data(), bits_.data(), noise_.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/float16.h"
 #include "kernels/kernels.h"
@@ -153,7 +154,12 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size
       read_block(block, w, panel, b * kBlock);
       std::memset(at, 0, block_bytes);
       for (std::size_t column = 0; column < kPanel; ++column) {
-        encode(at, block.weight[column], column);
+        const float(&values)[kBlock] = block.weight[column];
+        encode(at, values, column);
+        // Damage stays visible: a weight that is no number makes every product with its block none.
+        if (!std::all_of(values, values + kBlock, [](float x) { return std::isfinite(x); })) {
+          store_scale(at, column, std::numeric_limits<float>::quiet_NaN());
+        }
       }
     }
   }

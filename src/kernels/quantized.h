@@ -133,11 +133,14 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
     store_low_bytes(value + i, bits_of(shifted));
     sum = sum + (shifted - Vec::broadcast(kRound));
   }
-  *scale = magnitude / 127.0f;
-  // The sum of 32 integers is exact in f32, and so is this way to make it an integer.
+  // The sum of 32 integers is exact in f32, and so is this way to make it an integer. NaN and
+  // infinity make it NaN, and with it the scale and every product.
   const float shifted_sum = reduce_add(sum) + kRound;
-  *offset = -128 * (__builtin_bit_cast(std::int32_t, shifted_sum) -
-                    __builtin_bit_cast(std::int32_t, kRound));
+  const bool is_number = shifted_sum == shifted_sum;
+  *scale = is_number ? magnitude / 127.0f : shifted_sum;
+  *offset = is_number ? -128 * (__builtin_bit_cast(std::int32_t, shifted_sum) -
+                                __builtin_bit_cast(std::int32_t, kRound))
+                      : 0;
 }
 
 template <class Vec>

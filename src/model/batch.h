@@ -8,8 +8,8 @@
 
 namespace gpt2 {
 
-/// The tokens of one forward pass, as the rows of one matrix. Every linear layer sees rows; attention
-/// goes slice by slice. There is no padding.
+/// The tokens of one forward pass, as the rows of one matrix. Every linear layer sees rows;
+/// attention goes slice by slice. There is no padding.
 struct Batch {
   /// Consecutive rows that are consecutive tokens of one sequence.
   struct Slice {

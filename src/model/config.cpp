@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -23,15 +25,24 @@ constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
 
 // HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
 constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
-    {"gelu_new", ActivationFunction::gelu_new},   {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
-    {"gelu_accurate", ActivationFunction::gelu_new}, {"gelu_fast", ActivationFunction::gelu_fast},
-    {"gelu", ActivationFunction::gelu},           {"gelu_python", ActivationFunction::gelu},
-    {"gelu_10", ActivationFunction::gelu_10},     {"quick_gelu", ActivationFunction::quick_gelu},
-    {"relu", ActivationFunction::relu},           {"relu2", ActivationFunction::relu2},
-    {"relu6", ActivationFunction::relu6},         {"silu", ActivationFunction::silu},
-    {"swish", ActivationFunction::silu},          {"mish", ActivationFunction::mish},
-    {"tanh", ActivationFunction::tanh},           {"sigmoid", ActivationFunction::sigmoid},
-    {"linear", ActivationFunction::linear},       {"laplace", ActivationFunction::laplace},
+    {"gelu_new", ActivationFunction::gelu_new},
+    {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
+    {"gelu_accurate", ActivationFunction::gelu_new},
+    {"gelu_fast", ActivationFunction::gelu_fast},
+    {"gelu", ActivationFunction::gelu},
+    {"gelu_python", ActivationFunction::gelu},
+    {"gelu_10", ActivationFunction::gelu_10},
+    {"quick_gelu", ActivationFunction::quick_gelu},
+    {"relu", ActivationFunction::relu},
+    {"relu2", ActivationFunction::relu2},
+    {"relu6", ActivationFunction::relu6},
+    {"silu", ActivationFunction::silu},
+    {"swish", ActivationFunction::silu},
+    {"mish", ActivationFunction::mish},
+    {"tanh", ActivationFunction::tanh},
+    {"sigmoid", ActivationFunction::sigmoid},
+    {"linear", ActivationFunction::linear},
+    {"laplace", ActivationFunction::laplace},
 };
 
 using Fields = ConfigFields;
@@ -218,6 +229,29 @@ void Config::validate(std::string_view where) const {
   if (const std::string problem = problem_of(*this); !problem.empty()) {
     throw Error(ErrorCode::invalid_argument, std::string(where) + ": " + problem);
   }
+}
+
+nlohmann::ordered_json to_json(const Config& config) {
+  char epsilon[32];  // 1e-05, not the double nearest to its float
+  *std::to_chars(epsilon, epsilon + 31, config.layer_norm_epsilon).ptr = '\0';
+  nlohmann::ordered_json object = {
+      {"model_type", "gpt2"},
+      {"n_layer", config.n_layer},
+      {"n_head", config.n_head},
+      {"n_embd", config.n_embd},
+      {"n_inner", config.inner_dim()},
+      {"n_positions", config.n_positions},
+      {"vocab_size", config.vocab_size},
+      {"activation_function", name_of(config.activation_function)},
+      {"layer_norm_epsilon", std::strtod(epsilon, nullptr)},
+      {"scale_attn_weights", config.scale_attn_weights},
+      {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
+      {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
+      {"tie_word_embeddings", config.tie_word_embeddings},
+      {"bos_token_id", nullptr},
+      {"eos_token_id", config.eos_token_id}};
+  if (config.bos_token_id) object["bos_token_id"] = *config.bos_token_id;
+  return object;
 }
 
 std::string_view name_of(ActivationFunction function) noexcept {

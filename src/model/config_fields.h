@@ -7,10 +7,12 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "gpt2/config.h"
 
 namespace gpt2 {
 
-/// The keys of a config file, with messages that name key, found and expected. Refers to the object.
+/// The keys of a config file, with messages that name key, found and expected. Refers to the
+/// object.
 class ConfigFields {
  public:
   static constexpr std::size_t kMaxFileBytes = 16 << 20;
@@ -67,5 +69,8 @@ class ConfigFields {
   const nlohmann::json& object_;
   std::string_view where_;
 };
+
+/// What Config::parse reads, all of it.
+[[nodiscard]] nlohmann::ordered_json to_json(const Config& config);
 
 }  // namespace gpt2

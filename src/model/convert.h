@@ -9,8 +9,8 @@
 
 namespace gpt2 {
 
-/// The same matrix as another type, on `threads` threads; the result points into what is appended to
-/// `storage`. Returns `weight` itself where it has the type already, or for WeightType::stored.
+/// The same matrix as another type, on `threads` threads; the result points into what is appended
+/// to `storage`. Returns `weight` itself where it has the type already, or for WeightType::stored.
 /// Rounding is to nearest even; int8 and int4 as kernels/pack.h says.
 [[nodiscard]] Weight convert(const Weight& weight, WeightType type, int threads,
                              std::vector<std::shared_ptr<const void>>& storage);

@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/fail.h"
 #include "formats/checkpoint.h"
-#include "gpt2/error.h"
 #include "model/transformer.h"
 #include "model/weights.h"
 
@@ -51,6 +51,13 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   // Only nanoGPT's checkpoints do without.
   if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
     config = Config::load(directory / "config.json");
+  }
+  if (config && config->packed != WeightType::stored && options.dtype != config->packed &&
+      options.dtype != WeightType::stored) {
+    fail(path.string(),
+         "its weights are packed already, which loses what another dtype would need: "
+         "load it as it is, or start from the model that it was made of",
+         ErrorCode::invalid_argument);
   }
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
   const fs::path& file = checkpoint->files.front();

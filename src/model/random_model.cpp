@@ -60,9 +60,10 @@ bool is_norm_weight(const std::string& name) {
 
 Config published_config(std::string_view size) {
   Config config;
-  for (const auto& [name, n_embd, n_layer, n_head] :
-       {std::tuple{"124M", 768, 12, 12}, {"355M", 1024, 24, 16}, {"774M", 1280, 36, 20},
-        {"1558M", 1600, 48, 25}}) {
+  for (const auto& [name, n_embd, n_layer, n_head] : {std::tuple{"124M", 768, 12, 12},
+                                                      {"355M", 1024, 24, 16},
+                                                      {"774M", 1280, 36, 20},
+                                                      {"1558M", 1600, 48, 25}}) {
     if (size != name) continue;
     config.n_embd = static_cast<std::size_t>(n_embd);
     config.n_layer = static_cast<std::size_t>(n_layer);

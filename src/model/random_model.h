@@ -6,12 +6,12 @@
 
 namespace gpt2 {
 
-/// The config of a published GPT-2 by its parameter count: "124M", "355M", "774M" or "1558M". Throws
-/// Error(invalid_argument) for another name.
+/// The config of a published GPT-2 by its parameter count: "124M", "355M", "774M" or "1558M".
+/// Throws Error(invalid_argument) for another name.
 [[nodiscard]] Config published_config(std::string_view size);
 
-/// A model of random weights in memory, for measuring: speed does not depend on the values. Element i
-/// of tensor t (in the order of the binder) is a hash of (t, i), uniform with GPT-2's initial
+/// A model of random weights in memory, for measuring: speed does not depend on the values. Element
+/// i of tensor t (in the order of the binder) is a hash of (t, i), uniform with GPT-2's initial
 /// deviation of 0.02; tools/make_random_model.py writes the same model as a HuggingFace directory.
 [[nodiscard]] Model random_model(const Config& config, const LoadOptions& options);
 

@@ -9,12 +9,25 @@
 
 #include "base/json.h"
 #include "gpt2/error.h"
+#include "model/config_fields.h"
 #include "model/transformer.h"
 
 namespace gpt2 {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What a tokenizer is read from, and the defaults of sampling.
+constexpr const char* kCopied[] = {"tokenizer.json",
+                                   "vocab.json",
+                                   "merges.txt",
+                                   "added_tokens.json",
+                                   "tokenizer_config.json",
+                                   "special_tokens_map.json",
+                                   "aitextgen-vocab.json",
+                                   "aitextgen-merges.txt",
+                                   "aitextgen.tokenizer.json",
+                                   "generation_config.json"};
 
 struct Entry {
   std::string name;
@@ -28,7 +41,7 @@ class Entries {
  public:
   void add(const std::string& name, const Weight& weight) {
     const bool packed = weight.format == WeightFormat::int8 || weight.format == WeightFormat::int4;
-    const char* const dtype = packed                                 ? "U8"
+    const char* const dtype = packed                               ? "U8"
                               : weight.format == WeightFormat::f32 ? "F32"
                               : weight.format == WeightFormat::f16 ? "F16"
                                                                    : "BF16";
@@ -93,40 +106,43 @@ void write_safetensors(const fs::path& file, const std::vector<Entry>& entries) 
     out.write(static_cast<const char*>(entry.data), static_cast<std::streamsize>(entry.bytes));
   }
   out.close();
-  if (!out) throw Error(ErrorCode::invalid_file, file.string() + ": cannot be written: is the disk full?");
+  if (!out)
+    throw Error(ErrorCode::invalid_file, file.string() + ": cannot be written: is the disk full?");
 }
 
-void write_config(const fs::path& from, const fs::path& to, const char* dtype) {
-  nlohmann::json config = parse_json(read_file(from, 16 << 20), from.string());
-  config["gpt2_cpp"] = {{"dtype", dtype}};
+void write_config(const fs::path& to, const Config& config, const char* dtype) {
+  nlohmann::ordered_json json = to_json(config);
+  json["gpt2_cpp"] = {{"dtype", dtype}};
   std::ofstream out(to);
-  out << config.dump(2) << '\n';
+  out << json.dump(2) << '\n';
   out.close();
-  if (!out) throw Error(ErrorCode::invalid_file, to.string() + ": cannot be written: is the disk full?");
+  if (!out)
+    throw Error(ErrorCode::invalid_file, to.string() + ": cannot be written: is the disk full?");
 }
 
 }  // namespace
 
-void save_packed(const Model& model, const fs::path& source, const fs::path& directory) {
+void save_packed(const Model& model, const fs::path& source, const fs::path& out) {
+  // As typed, OUT may end in a slash.
+  const fs::path directory = out.has_filename() ? out : out.parent_path();
   const WeightFormat format = model.transformer()->lm_head.format;
   if (format != WeightFormat::int8 && format != WeightFormat::int4) {
-    throw Error(ErrorCode::invalid_argument, "only int8 and int4 weights are saved: choose one of them");
+    throw Error(ErrorCode::invalid_argument,
+                "only int8 and int4 weights are saved: choose one of them");
   }
   if (fs::exists(directory)) {
-    throw Error(ErrorCode::invalid_argument, directory.string() + ": exists already; choose another name");
+    throw Error(ErrorCode::invalid_argument,
+                directory.string() + ": exists already; choose another name");
   }
   fs::path partial = directory;
   partial += ".partial-" + std::to_string(::getpid());
   try {
     fs::create_directories(partial);
     write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()));
-    write_config(source / "config.json", partial / "config.json",
+    write_config(partial / "config.json", model.config(),
                  format == WeightFormat::int8 ? "int8" : "int4");
-    for (const auto& entry : fs::directory_iterator(source)) {
-      const std::string name = entry.path().filename().string();
-      const bool is_weights = name.ends_with(".index.json") || name == "config.json";
-      if (is_weights || !(name.ends_with(".json") || name.ends_with(".txt"))) continue;
-      fs::copy_file(entry.path(), partial / name);
+    for (const char* name : kCopied) {
+      if (fs::is_regular_file(source / name)) fs::copy_file(source / name, partial / name);
     }
     fs::rename(partial, directory);
   } catch (const fs::filesystem_error& error) {

@@ -8,8 +8,8 @@
 namespace gpt2 {
 
 /// Writes the model as a directory that Model::load maps without work: model.safetensors with the
-/// matrices packed (kernels.h) as U8 tensors [panels, blocks, block bytes], and `model`'s config.json
-/// and tokenizer files from `source`, the config with the key "gpt2_cpp": {"dtype": "int8"}.
+/// matrices packed (kernels.h) as U8 tensors [panels, blocks, block bytes], a config.json with the
+/// key "gpt2_cpp": {"dtype": "int8"}, and the tokenizer's files from `source`.
 ///
 /// Everything is written beside `directory` first and renamed at the end; an existing one is not
 /// touched. Throws Error(invalid_argument) where it exists, or the model is not packed; Error where

@@ -23,9 +23,9 @@ void check_slice(const Slice& slice, const Transformer& transformer) {
   if (slice.tokens.empty()) refuse("a forward pass needs at least one token");
   const std::size_t room = session.cache.capacity() - session.position;
   if (slice.tokens.size() > room) {
-    refuse("the context has room for " + std::to_string(session.cache.capacity()) + " tokens and holds " +
-           std::to_string(session.position) + "; " + std::to_string(slice.tokens.size()) +
-           " more do not fit: shorten the prompt");
+    refuse("the context has room for " + std::to_string(session.cache.capacity()) +
+           " tokens and holds " + std::to_string(session.position) + "; " +
+           std::to_string(slice.tokens.size()) + " more do not fit: shorten the prompt");
   }
   for (const TokenId token : slice.tokens) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
@@ -46,7 +46,8 @@ void check(std::span<const Slice> slices) {
   for (const Slice& slice : slices) check_slice(slice, transformer);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (slices[i].session == slices[j].session) refuse("a session appears twice in a forward pass");
+      if (slices[i].session == slices[j].session)
+        refuse("a session appears twice in a forward pass");
     }
   }
 }
@@ -79,9 +80,7 @@ Session::Impl::Impl(const Model& m, const SessionOptions& options)
       logits(m.config().vocab_size) {}
 
 void Session::Impl::run() {
-  parallel(threads, [this](Team& team) {
-    transformer->forward(team, batch, workspace, observer);
-  });
+  parallel(threads, [this](Team& team) { transformer->forward(team, batch, workspace, observer); });
   batch.clear();
 }
 

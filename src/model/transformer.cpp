@@ -23,9 +23,8 @@ void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
   }
 
   const Matrix normed = ws.normed.top(batch.wanted.size());
-  team.for_each(normed.rows, [&](std::size_t i) {
-    ln_f.forward(normed.row(i), x.row(batch.wanted[i]), 1);
-  });
+  team.for_each(normed.rows,
+                [&](std::size_t i) { ln_f.forward(normed.row(i), x.row(batch.wanted[i]), 1); });
   show(team, observer, blocks.size() + 1, normed);
   if (normed.rows > 0) project_rows(team, batch.logits.data(), lm_head, normed, ws);
 }

@@ -21,8 +21,8 @@ class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
 
-  /// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows whose
-  /// logits are wanted.
+  /// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows
+  /// whose logits are wanted.
   virtual void hidden_states(std::size_t stage, ConstMatrix x) noexcept = 0;
 };
 
@@ -39,8 +39,8 @@ struct Transformer {
   /// Keeps what the weights point into: the mapped files, packed matrices.
   std::vector<std::shared_ptr<const void>> storage;
 
-  /// Computes the logits that the batch wants and appends its tokens to their caches. Every thread of
-  /// the team calls it. Allocates, locks and throws nothing.
+  /// Computes the logits that the batch wants and appends its tokens to their caches. Every thread
+  /// of the team calls it. Allocates, locks and throws nothing.
   void forward(Team& team, const Batch& batch, Workspace& ws,
                ForwardObserver* observer) const noexcept;
 };

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
+#include "base/fail.h"
 #include "base/quote.h"
 #include "base/utf8.h"
-#include "gpt2/error.h"
 #include "text/char_class.h"
 
 namespace gpt2 {
 namespace {
 
-[[noreturn]] void fail(const std::string& where, const AddedToken& token,
-                       const std::string& message) {
-  throw Error(ErrorCode::invalid_file,
-              where + ": the added token " + quote(token.content) + " " + message);
+[[noreturn]] void refuse(const std::string& where, const AddedToken& token,
+                         const std::string& message) {
+  fail(where, "the added token " + quote(token.content) + " " + message);
 }
 
 // tokenizers numbers new tokens by itself and only warns where the file says another number; here
@@ -21,21 +20,21 @@ namespace {
 void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
-      fail(where, token,
-           "has the id " + std::to_string(token.id) + ", but has been " + std::to_string(*known) +
-               " before");
+      refuse(where, token,
+             "has the id " + std::to_string(token.id) + ", but has been " + std::to_string(*known) +
+                 " before");
     }
     token.id = *known;
     return;
   }
   if (token.id < 0) token.id = static_cast<TokenId>(vocabulary.size());
   if (token.id >= Vocabulary::kMaxTokens) {
-    fail(where, token, "is one more than " + std::to_string(Vocabulary::kMaxTokens));
+    refuse(where, token, "is one more than " + std::to_string(Vocabulary::kMaxTokens));
   }
   if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
-    fail(where, token,
-         "has the id of " + quote(vocabulary.bytes(token.id)) + ", " + std::to_string(token.id) +
-             ", expected one of its own");
+    refuse(where, token,
+           "has the id of " + quote(vocabulary.bytes(token.id)) + ", " + std::to_string(token.id) +
+               ", expected one of its own");
   }
 }
 
@@ -92,7 +91,8 @@ TokenId AddedTokens::declare(AddedToken token, IfKnown if_known, Vocabulary& voc
   if (is_new) {
     bytes_ += token.content.size();
     if (bytes_ > kMaxBytes) {
-      fail(where, token, "makes more than " + std::to_string(kMaxBytes) + " bytes of added tokens");
+      refuse(where, token,
+             "makes more than " + std::to_string(kMaxBytes) + " bytes of added tokens");
     }
   } else {
     token.special |= known->second.special;

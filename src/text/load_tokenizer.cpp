@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/json.h"
 #include "text/tokenizer_impl.h"
 
@@ -61,13 +62,13 @@ class Folder {
   [[noreturn]] void nothing_found() const {
     for (const auto& [file, kind] : kOtherKinds) {
       if (!has(file)) continue;
-      throw Error(ErrorCode::unsupported, path_.string() + ": the tokenizer is of the kind " +
-                                              kind + " (" + file +
-                                              "), expected GPT-2's byte-level BPE");
+      const std::string found = std::string(kind) + " (" + file + ")";
+      fail(path_.string(),
+           "the tokenizer is of the kind " + found + ", expected GPT-2's byte-level BPE",
+           ErrorCode::unsupported);
     }
-    throw Error(
-        ErrorCode::not_found,
-        path_.string() + ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt");
+    fail(path_.string(), "no tokenizer, expected tokenizer.json or vocab.json and merges.txt",
+         ErrorCode::not_found);
   }
 
   std::string names;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/fail.h"
 #include "base/quote.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -45,7 +45,8 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
 
 bool MergeList::add(std::string_view left, std::string_view right) {
   if (pairs_.size() == MergeTable::kMaxMerges) {
-    fail("expected at most " + std::to_string(MergeTable::kMaxMerges) + " merges, found more");
+    fail(where_,
+         "expected at most " + std::to_string(MergeTable::kMaxMerges) + " merges, found more");
   }
   if (left.empty() || right.empty()) return false;
   pairs_.push_back({text_.size(), left.size(), left.size() + right.size()});
@@ -66,8 +67,8 @@ void MergeList::add_lines(std::string_view text) {
     text.remove_prefix(length == text.npos ? text.size() : length + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with("#version") || add(line)) continue;
-    fail("line " + std::to_string(number) + ": expected two tokens and one space between them, " +
-         "found " + quote(line));
+    fail(where_, "line " + std::to_string(number) +
+                     ": expected two tokens and one space between them, " + "found " + quote(line));
   }
 }
 
@@ -81,18 +82,15 @@ MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
     const std::string_view right = both.substr(pair.left_length);
     const auto id_of = [&](std::string_view token) {
       if (const auto id = vocabulary.find(token)) return *id;
-      fail("merge " + std::to_string(number) + ", " + quote(left) + " with " + quote(right) +
-           ": expected only tokens of the vocabulary, found " + quote(token));
+      fail(where_, "merge " + std::to_string(number) + ", " + quote(left) + " with " +
+                       quote(right) + ": expected only tokens of the vocabulary, found " +
+                       quote(token));
     };
     const TokenId left_id = id_of(left);
     const TokenId right_id = id_of(right);
     table.push_back(left_id, right_id, id_of(both));
   }
   return table;
-}
-
-void MergeList::fail(const std::string& message) const {
-  throw Error(ErrorCode::invalid_file, where_ + ": " + message);
 }
 
 }  // namespace gpt2

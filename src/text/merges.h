@@ -75,8 +75,6 @@ class MergeList {
     std::size_t length;
   };
 
-  [[noreturn]] void fail(const std::string& message) const;
-
   std::string where_;
   std::string text_;
   std::vector<Pair> pairs_;

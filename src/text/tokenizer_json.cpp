@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/fail.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -63,9 +64,9 @@ void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
     if (step.type != "ByteLevel") step.refuse("'ByteLevel'");
   }
   if (steps.size() != 1) {
-    throw Error(ErrorCode::unsupported, root.where() + ": pre_tokenizer has " +
-                                            std::to_string(steps.size()) +
-                                            " steps, expected one, 'ByteLevel'");
+    const std::string count = std::to_string(steps.size());
+    fail(root.where(), "pre_tokenizer has " + count + " steps, expected one, 'ByteLevel'",
+         ErrorCode::unsupported);
   }
   const JsonFields& fields = steps[0].fields;
   tokenizer.split_words = fields.boolean("use_regex", true);

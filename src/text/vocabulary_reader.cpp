@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/fail.h"
 #include "base/quote.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 
@@ -14,9 +14,8 @@ TokenId read_token_id(const json& value, std::string_view token, const std::stri
     const auto id = value.get<std::uint64_t>();
     if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
   }
-  throw Error(ErrorCode::invalid_file, where + ": the id of " + quote(token) + " is " +
-                                           shown(value) + ", expected a number from 0 to " +
-                                           std::to_string(Vocabulary::kMaxTokens - 1));
+  fail(where, "the id of " + quote(token) + " is " + shown(value) +
+                  ", expected a number from 0 to " + std::to_string(Vocabulary::kMaxTokens - 1));
 }
 
 VocabularyReader::VocabularyReader(File file, const std::string& where, Vocabulary& vocabulary)
@@ -40,9 +39,9 @@ void VocabularyReader::begin_in_tree(json::value_t kind) {
   const bool in_model = file_ == File::tokenizer_json && depth_ == 2 && outer_key_ == "model";
   if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
     if (!is_object) {
-      throw Error(ErrorCode::unsupported, where_ +
-                                              ": the vocabulary is an array, as in a Unigram " +
-                                              "model, expected an object, as in BPE");
+      fail(where_,
+           "the vocabulary is an array, as in a Unigram model, expected an object, as in BPE",
+           ErrorCode::unsupported);
     }
     inside_ = Inside::vocabulary;
     has_vocabulary = true;
@@ -93,17 +92,16 @@ void VocabularyReader::end() {
 void VocabularyReader::add_token(const json& value) {
   const TokenId id = read_token_id(value, key_, where_);
   if (vocabulary_.insert(key_, id)) return;
-  throw Error(ErrorCode::invalid_file,
-              vocabulary_.find(key_)
-                  ? where_ + ": the token " + quote(key_) + " appears twice in the vocabulary"
-                  : where_ + ": the tokens " + quote(vocabulary_.bytes(id)) + " and " +
-                        quote(key_) + " have the same id, " + std::to_string(id));
+  if (vocabulary_.find(key_)) {
+    fail(where_, "the token " + quote(key_) + " appears twice in the vocabulary");
+  }
+  fail(where_, "the tokens " + quote(vocabulary_.bytes(id)) + " and " + quote(key_) +
+                   " have the same id, " + std::to_string(id));
 }
 
 void VocabularyReader::refuse_merge(const std::string& found) const {
-  throw Error(ErrorCode::invalid_file, where_ + ": model.merges[" + std::to_string(merges.size()) +
-                                           "]: expected " +
-                                           R"("left right" or ["left", "right"], found )" + found);
+  fail(where_, "model.merges[" + std::to_string(merges.size()) +
+                   R"(]: expected "left right" or ["left", "right"], found )" + found);
 }
 
 }  // namespace gpt2

@@ -1,0 +1,104 @@
+// gpt2 quantize, as a process.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kModel = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("quantize writes a model that loads, tells the cost, and copies the tokenizer alone") {
+  const TemporaryDirectory place;
+  const fs::path source = place.path() / "model";
+  fs::copy(kModel, source);
+  fs::create_directory(source / "sub.json");
+  fs::create_symlink("/nowhere", source / "notes.txt");
+  const std::string out = (place.path() / "out").string();
+  for (const std::string dtype : {"int8", "int4"}) {
+    const Outcome outcome = run({"quantize", source.string(), out + dtype + "/", "--dtype", dtype});
+    CHECK(outcome.err == "");
+    REQUIRE(outcome.status == 0);
+    CHECK(outcome.out.find("perplexity ") != std::string::npos);
+    CHECK(content(out + dtype + "/vocab.json") == content(kModel + "/vocab.json"));
+    const Outcome text = run({"-m", out + dtype, "--max-new-tokens", "20", "--stats", "Once"});
+    CHECK(text.status == 0);
+    // The same as packing it at every start.
+    const Outcome packed =
+        run({"-m", kModel, "--dtype", dtype, "--max-new-tokens", "20", "--stats", "Once"});
+    CHECK(text.out == packed.out);
+    const auto hash = [](const std::string& stats) {
+      const std::size_t at = stats.find("logits");
+      REQUIRE(at != std::string::npos);
+      return stats.substr(at, stats.find('\n', at) - at);
+    };
+    CHECK(hash(text.err) == hash(packed.err));
+  }
+  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
+}
+
+TEST_CASE("weights that are packed already are not packed otherwise") {
+  const TemporaryDirectory place;
+  const std::string packed = (place.path() / "packed").string();
+  REQUIRE(run({"quantize", kModel, packed}).status == 0);
+  for (const Words& arguments :
+       {Words{"-m", packed, "--dtype", "f32", "a"}, Words{"-m", packed, "--dtype", "int4", "a"},
+        Words{"quantize", packed, packed + "4", "--dtype", "int4"}}) {
+    const Outcome outcome = run(arguments);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out == "");
+    CHECK(outcome.err.find("packed already") != std::string::npos);
+  }
+  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
+}
+
+TEST_CASE("quantize leaves nothing behind when it fails") {
+  const TemporaryDirectory place;
+  const std::string out = (place.path() / "out").string();
+  const std::string text = (place.path() / "text.txt").string();
+  std::ofstream(text).close();
+  CHECK(run({"quantize", kModel, out, "--text", text}).status == 1);
+  CHECK(run({"quantize", kModel, ""}).status == 2);
+  CHECK(run({"quantize", kModel, text}).status == 1);
+  std::ofstream(text) << "a";
+  CHECK(run({"quantize", kModel, out, "--text", text}).status == 1);
+  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
+}
+
+TEST_CASE("weights that are no numbers stay none when they are packed") {
+  const TemporaryDirectory place;
+  const fs::path source = place.path() / "model";
+  fs::copy(kModel, source);
+  // The last bytes of the file lie in some matrix or vector: an F16 NaN.
+  std::fstream file(source / "model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-2000, std::ios::end);
+  for (int i = 0; i < 1000; ++i) file.write("\xff\x7f", 2);
+  file.close();
+  const std::string out = (place.path() / "out").string();
+  const Outcome outcome = run({"quantize", source.string(), out});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("weights are damaged") != std::string::npos);
+  CHECK_FALSE(fs::exists(out));
+  for (const std::string dtype : {"f16", "int8", "int4"}) {
+    const Outcome text = run({"-m", source.string(), "--dtype", dtype, "Once"});
+    CHECK(text.status == 1);
+    CHECK(text.err.find("contain NaN") != std::string::npos);
+  }
+}
