@@ -7,14 +7,12 @@
 //
 // One answer: every function gives the same bits in every table. The rules that make it so:
 //   - f32 arithmetic; every multiply-accumulate is one fused multiply-add;
-//   - sixteen logical lanes: a reduction is 16 partial results by index mod 16, then one fixed
-//   tree,
+//   - sixteen logical lanes: a reduction is 16 partial results by index mod 16, then one tree,
 //     ((i) + (i + 8)), then 4, 2, 1;
 //   - a matrix product accumulates k ascending in chunks of kChunk: each chunk starts at zero, and
 //     chunk sums are added in order. One fma chain per chunk for weights that lie as [k, n]; 16
-//     lane chains per chunk for weights that lie as [n, k], chunk sums added lane by lane, one tree
-//     at the end. So a result depends on k alone, never on the rows beside it, the tile or the
-//     thread.
+//     lane chains per chunk for weights that lie as [n, k], chunk sums added lane by lane, then the
+//     tree. A result depends on k alone, never on the rows beside it, the tile or the thread.
 //
 // All functions are noexcept, allocate nothing and keep no state. Pointers need no alignment beyond
 // their type's (weights: none at all). Elements outside the stated ranges are neither read nor
@@ -63,8 +61,8 @@ struct QuantizedRows {
 /// Quantised weights lie in panels of kPanel output columns, blocks ascending within a panel (the
 /// last panel and the last block are filled with zero weights and zero scales). A block is
 ///   f16 scale[kPanel], then
-///   int8: u8 code[kBlock / 4][kPanel][4]: weight = scale * (code - 128), the 4 being consecutive
-///   k; int4: u8 code[kBlock / 8][kPanel][4]: the low nibble of byte i of group g is the code of
+///   int8: u8 code[kBlock / 4][kPanel][4]: weight = scale * (code - 128), the 4 of consecutive k;
+///   int4: u8 code[kBlock / 8][kPanel][4]: the low nibble of byte i of group g is the code of
 ///         k = 8 g + i, the high one of k = 8 g + 4 + i; weight = scale * kInt4Codebook[nibble].
 inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kBlock * kPanel;
 inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kBlock * kPanel / 2;

@@ -51,8 +51,7 @@ inline Int shift_right(Int a) {
 
 struct Vec {
   using Integer = Int;
-  static constexpr std::size_t kTileRows =
-      6;  // 12 accumulators, 2 weights and a broadcast: 15 of 16
+  static constexpr std::size_t kTileRows = 6;  // 12 accumulators, 2 weights and a broadcast: 15
   static constexpr std::size_t kTileVecs = 1;
   static constexpr std::size_t kStreamDepth = 6;
   static constexpr std::size_t kStreamVecs = 1;

@@ -36,8 +36,7 @@ inline Int shift_right(Int a) {
 
 struct Vec {
   using Integer = Int;
-  static constexpr std::size_t kTileRows =
-      12;  // 24 accumulators, 2 weights, and a broadcast from memory
+  static constexpr std::size_t kTileRows = 12;  // 24 accumulators, 2 weights and a broadcast
   static constexpr std::size_t kTileVecs = 2;
   static constexpr std::size_t kStreamDepth = 5;
   static constexpr std::size_t kStreamVecs = 4;
