@@ -151,7 +151,7 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
       if (key.kind != Kind::text || &value == dict || &value == args) continue;
       std::string_view name = key.text;
       if (!is_state || value.kind != Kind::tensor) {
-        ignored.insert(name);
+        if (ignored.insert(name).second) state.ignored.emplace_back(name);
         continue;
       }
       if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
@@ -160,7 +160,6 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   };
   if (dict != &root) read(root, false);
   read(*dict, true);
-  state.ignored.assign(ignored.begin(), ignored.end());
   if (state.tensors.empty()) {
     fail(where, "holds a dict without tensors; its keys: " + keys_of(pickle, *dict));
   }
