@@ -31,7 +31,7 @@ int quantize(Arguments arguments) {
   app.add_option("OUT", out, "The directory to write; must not exist")
       ->required()
       ->option_text(" ");
-  add_dtype_option(app, dtype);
+  add_dtype_option(app, dtype)->description("int8 (default) or int4");
   add_text_option(app, text_file);
   if (!parse(app, std::move(arguments))) return 0;
   if (dtype != WeightType::int8 && dtype != WeightType::int4) {

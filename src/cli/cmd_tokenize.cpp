@@ -14,7 +14,7 @@ encoded.
 
 Examples:
   gpt2 tokenize "Hello world"
-  gpt2 tokenize --decode "15496 995"
+  gpt2 tokenize --decode "443 452 258 401"
   gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
 
