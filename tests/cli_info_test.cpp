@@ -15,13 +15,6 @@ namespace {
 
 const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
 
-// The directory of an alphabet model: its tokens are the bytes.
-std::string model() {
-  static const TemporaryDirectory directory;
-  static const bool written = (write_alphabet_model(directory.path()), true);
-  return written ? directory.path().string() : "";
-}
-
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -38,12 +31,13 @@ nlohmann::json json_of(Words arguments) {
 }  // namespace
 
 TEST_CASE("info tells what a model is made of") {
-  const Outcome outcome = run({"info", "-m", model()});
+  const Outcome outcome = run({"info", "-m", alphabet_model()});
   CHECK(outcome.status == 0);
   CHECK(outcome.err == "");
   for (const std::string& row : Words{
-           "model        " + model() + "\n",
-           "files        " + model() + "/config.json, " + model() + "/model.safetensors\n",
+           "model        " + alphabet_model() + "\n",
+           "files        " + alphabet_model() + "/config.json, " + alphabet_model() +
+               "/model.safetensors\n",
            "format       safetensors\n",
            "config       n_layer 1, n_head 1, n_embd 64, n_inner 64, n_positions 1024, vocab_size "
            "257, activation_function gelu_new, layer_norm_epsilon 1e-05, scale_attn_weights true, ",
@@ -67,8 +61,8 @@ TEST_CASE("info tells what a model is made of") {
 }
 
 TEST_CASE("info --json tells the same to programs") {
-  const nlohmann::json json = json_of({"-m", model()});
-  CHECK(json["model"] == model());
+  const nlohmann::json json = json_of({"-m", alphabet_model()});
+  CHECK(json["model"] == alphabet_model());
   CHECK(json["files"].size() == 2);
   CHECK(json["config"]["n_positions"] == 1024);
   CHECK(json["config"]["layer_norm_epsilon"] == 1e-5);
@@ -126,7 +120,7 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
 }
 
 TEST_CASE("info --dtype tells what holding the weights so costs") {
-  const Outcome outcome = run({"info", "-m", model(), "--dtype", "int8"});
+  const Outcome outcome = run({"info", "-m", alphabet_model(), "--dtype", "int8"});
   CAPTURE(outcome.out);
   CHECK(outcome.err == "");
   // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
@@ -138,7 +132,8 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   const TemporaryDirectory directory;
   const std::string text = "abcdefghijklmnopqrstuvwxyz \u00e9abcdefghijklmnopqrstuvwxyz";
   const std::string file = directory.write("text", text).string();
-  const nlohmann::json cost = json_of({"-m", model(), "--dtype", "int8", "--text", file})["cost"];
+  const nlohmann::json cost =
+      json_of({"-m", alphabet_model(), "--dtype", "int8", "--text", file})["cost"];
   CHECK(cost["tokens"] == text.size() - 1);
   CHECK(cost["bytes"][0] == 4 * 64 * (257 + 6 * 64));
   CHECK(cost["bytes"][1] == 64 * 34 / 32 * (288 + 6 * 64));
@@ -147,15 +142,16 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   CHECK(cost["perplexity"][1] < 1.1);
   CHECK(cost["largest_logit_change"] > 0.0);
 
-  const Outcome alone = run({"info", "-m", model(), "--text", file});
+  const Outcome alone = run({"info", "-m", alphabet_model(), "--text", file});
   CHECK(alone.status == 2);
   CHECK(contains(alone.err, "--dtype"));
 }
 
 TEST_CASE("info tells which instruction set is forced") {
-  const Outcome outcome = run({"info", "-m", model()}, {.environment = {"GPT2_ISA=scalar"}});
+  const Outcome outcome =
+      run({"info", "-m", alphabet_model()}, {.environment = {"GPT2_ISA=scalar"}});
   CHECK(contains(outcome.out, "isa          scalar"));
-  const Outcome unknown = run({"-m", model(), "x"}, {.environment = {"GPT2_ISA=mmx"}});
+  const Outcome unknown = run({"-m", alphabet_model(), "x"}, {.environment = {"GPT2_ISA=mmx"}});
   CHECK(unknown.status == 1);
   CHECK(contains(unknown.err, "mmx"));
 }

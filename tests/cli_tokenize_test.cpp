@@ -2,18 +2,10 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
 
 using namespace gpt2::test;
 
 namespace {
-
-// The directory of an alphabet model: its tokens are the bytes.
-std::string model() {
-  static const TemporaryDirectory directory;
-  static const bool written = (write_alphabet_model(directory.path()), true);
-  return written ? directory.path().string() : "";
-}
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -22,19 +14,19 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("tokenize turns a text into ids and back") {
-  CHECK(run({"tokenize", "-m", model(), "a b"}).out == "97 32 98\n");
-  CHECK(run({"tokenize", "-m", model(), ""}).out == "\n");
-  CHECK(run({"tokenize", "-m", model(), "<|endoftext|>"}).out == "256\n");
-  CHECK(run({"tokenize", "-m", model(), "-"}, {.input = "a\n"}).out == "97 10\n");
-  CHECK(run({"tokenize", "-m", model(), "--decode", "97, 32\n98"}).out == "a b");
-  CHECK(run({"tokenize", "-m", model(), "--decode"}, {.input = "\n"}).out == "");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "a b"}).out == "97 32 98\n");
+  CHECK(run({"tokenize", "-m", alphabet_model(), ""}).out == "\n");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "<|endoftext|>"}).out == "256\n");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "-"}, {.input = "a\n"}).out == "97 10\n");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "97, 32\n98"}).out == "a b");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
 }
 
 TEST_CASE("tokenize is lossless on every byte") {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
-  const Outcome ids = run({"tokenize", "-m", model()}, {.input = bytes});
-  const Outcome text = run({"tokenize", "-m", model(), "--decode"}, {.input = ids.out});
+  const Outcome ids = run({"tokenize", "-m", alphabet_model()}, {.input = bytes});
+  const Outcome text = run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = ids.out});
   CHECK(ids.err + text.err == "");
   CHECK(text.out == bytes);
 }
@@ -48,7 +40,7 @@ TEST_CASE("every command has a help with examples") {
     CHECK(contains(outcome.out, "Usage: gpt2 "));
     CHECK(contains(outcome.out, "Examples:\n  gpt2 "));
   }
-  CHECK(contains(run({"-m", model(), "--help"}).out, "Usage: gpt2 generate"));
+  CHECK(contains(run({"-m", alphabet_model(), "--help"}).out, "Usage: gpt2 generate"));
   CHECK(contains(run({"generate", "--help"}).out, "--temperature N"));
 }
 

@@ -111,8 +111,7 @@ Workload workload(const Model& model, std::string name, std::size_t passes, std:
   }
   const double products = static_cast<double>(rows) * matrices + static_cast<double>(wanted) * head;
   const double attention = 2.0 * keys * static_cast<double>(config.n_layer * config.n_embd);
-  const bool packed = transformer.lm_head.format == WeightFormat::int8 ||
-                      transformer.lm_head.format == WeightFormat::int4;
+  const bool packed = transformer.lm_head.is_packed();
   const auto count = static_cast<double>(passes);
   // A slice's keys and values are read once a pass, however many of its tokens look at them.
   const double cache = rows == wanted ? attention * sizeof(float) : 0.0;

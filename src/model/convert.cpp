@@ -79,8 +79,8 @@ Weight convert(const Weight& weight, WeightType type, int threads,
   converted.format = format_of(type, weight.format);
   if (converted.format == weight.format) return weight;
   const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(converted.bytes());
-  const bool packed = type == WeightType::int8 || type == WeightType::int4;
-  (packed ? pack : convert_floats)(buffer->data(), converted.format, weight, threads);
+  (converted.is_packed() ? pack : convert_floats)(buffer->data(), converted.format, weight,
+                                                  threads);
   converted.data = buffer->data();
   storage.push_back(buffer);
   return converted;

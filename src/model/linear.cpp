@@ -17,10 +17,6 @@ Kernels::MatmulKernel float_kernel(const Weight& weight) {
   }
 }
 
-bool is_packed(const Weight& weight) {
-  return weight.format == WeightFormat::int8 || weight.format == WeightFormat::int4;
-}
-
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
   const std::size_t blocks = ceil_div(weight.k, kBlock);
@@ -45,7 +41,7 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
 
 void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& quantized,
               std::size_t begin, std::size_t end, float* scratch) {
-  if (is_packed(weight)) {
+  if (weight.is_packed()) {
     const Kernels& k = kernels();
     const auto kernel = weight.format == WeightFormat::int8 ? k.matmul_int8 : k.matmul_int4;
     kernel(product, quantized, begin, end, scratch);
@@ -91,7 +87,7 @@ Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
 void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output,
                      ActivationKernel activation) const noexcept {
   const QuantizedRows quantized =
-      is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
+      weight.is_packed() ? quantize(team, weight, x, ws) : QuantizedRows{};
   const Matmul product{.y = y.data,
                        .y_stride = y.stride,
                        .x = x.data,
@@ -112,7 +108,7 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept {
   const QuantizedRows quantized =
-      is_packed(weight) ? quantize(team, weight, x, ws) : QuantizedRows{};
+      weight.is_packed() ? quantize(team, weight, x, ws) : QuantizedRows{};
   team.for_ranges(weight.n, Workspace::kTileColumns, [&](std::size_t begin, std::size_t end) {
     const Weight part = weight.columns(begin, end);
     float* const tile = ws.tile(team.rank());

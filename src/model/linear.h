@@ -27,6 +27,9 @@ struct Weight {
   std::size_t k = 0;  ///< input features
   std::size_t n = 0;  ///< output features
 
+  [[nodiscard]] bool is_packed() const noexcept {
+    return format == WeightFormat::int8 || format == WeightFormat::int4;
+  }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// [panels, blocks, bytes of a block], for packed formats.

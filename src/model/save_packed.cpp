@@ -40,7 +40,7 @@ struct Entry {
 class Entries {
  public:
   void add(const std::string& name, const Weight& weight) {
-    const bool packed = weight.format == WeightFormat::int8 || weight.format == WeightFormat::int4;
+    const bool packed = weight.is_packed();
     const char* const dtype = packed                               ? "U8"
                               : weight.format == WeightFormat::f32 ? "F32"
                               : weight.format == WeightFormat::f16 ? "F16"
@@ -127,7 +127,7 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   // As typed, OUT may end in a slash.
   const fs::path directory = out.has_filename() ? out : out.parent_path();
   const WeightFormat format = model.transformer()->lm_head.format;
-  if (format != WeightFormat::int8 && format != WeightFormat::int4) {
+  if (!model.transformer()->lm_head.is_packed()) {
     throw Error(ErrorCode::invalid_argument,
                 "only int8 and int4 weights are saved: choose one of them");
   }

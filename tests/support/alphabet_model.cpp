@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/temporary_directory.h"
 
 namespace gpt2::test {
 namespace {
@@ -18,16 +19,11 @@ constexpr std::size_t kEndOfText = 256;
 std::size_t successor(std::size_t token) {
   if (token >= 'a' && token < 'z') return token + 1;
   switch (token) {
-    case 'z':
-      return ' ';
-    case ' ':
-      return 0xc3;
-    case 0xc3:
-      return 0xa9;
-    case '0':
-      return kEndOfText;
-    default:
-      return 'a';
+    case 'z': return ' ';
+    case ' ': return 0xc3;
+    case 0xc3: return 0xa9;
+    case '0': return kEndOfText;
+    default: return 'a';
   }
 }
 
@@ -129,6 +125,12 @@ void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_
     weights.constant(linear + ".bias", {kEmbd}, 0.0f);
   }
   weights.write(directory / "model.safetensors");
+}
+
+std::string alphabet_model() {
+  static const TemporaryDirectory directory;
+  static const bool written = (write_alphabet_model(directory.path()), true);
+  return written ? directory.path().string() : "";
 }
 
 }  // namespace gpt2::test

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 
 namespace gpt2::test {
 
@@ -13,5 +14,8 @@ namespace gpt2::test {
 ///
 /// After 0 it ends the text; after any other byte, and after <|endoftext|>, it begins with a.
 void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_positions = 1024);
+
+/// The directory of one, for all tests of a program.
+std::string alphabet_model();
 
 }  // namespace gpt2::test
