@@ -10,14 +10,29 @@ namespace {
 
 struct Format {
   const char* name;
-  std::size_t block_bytes;
+  std::size_t block, block_bytes;
   decltype(&pack_int8) pack;
   decltype(&unpack_int8) unpack;
   Kernels::QuantizedMatmulKernel Kernels::*matmul;
+  Kernels::QuantizeKernel Kernels::*quantize_row;
+
+  [[nodiscard]] std::size_t blocks(std::size_t k) const { return (k + block - 1) / block; }
 };
 
-const Format kInt8 = {"int8", kInt8BlockBytes, pack_int8, unpack_int8, &Kernels::matmul_int8};
-const Format kInt4 = {"int4", kInt4BlockBytes, pack_int4, unpack_int4, &Kernels::matmul_int4};
+const Format kInt8 = {"int8",
+                      kInt8Block,
+                      kInt8BlockBytes,
+                      pack_int8,
+                      unpack_int8,
+                      &Kernels::matmul_int8,
+                      &Kernels::quantize_row_int8};
+const Format kInt4 = {"int4",
+                      kInt4Block,
+                      kInt4BlockBytes,
+                      pack_int4,
+                      unpack_int4,
+                      &Kernels::matmul_int4,
+                      &Kernels::quantize_row_int4};
 
 StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, bool k_major) {
   return {reinterpret_cast<const std::byte*>(w.data()),
@@ -30,7 +45,7 @@ StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, b
 
 std::vector<std::byte> packed(const Format& format, const StoredMatrix& w) {
   const std::size_t panels = panel_count(w.n);
-  std::vector<std::byte> bytes(panels * block_count(w.k) * format.block_bytes, std::byte{0xee});
+  std::vector<std::byte> bytes(panels * format.blocks(w.k) * format.block_bytes, std::byte{0xee});
   for (std::size_t panel = 0; panel < panels; panel += 2) {
     format.pack(bytes.data(), w, panel, std::min(panels, panel + 2));
   }
@@ -46,12 +61,12 @@ struct PackedWeight {
 PackedWeight weight_at(const Format& format, const std::vector<std::byte>& bytes,
                        std::size_t blocks, std::size_t k, std::size_t n) {
   const std::byte* const block =
-      bytes.data() + (n / kPanel * blocks + k / kBlock) * format.block_bytes;
+      bytes.data() + (n / kPanel * blocks + k / format.block) * format.block_bytes;
   std::uint16_t scale;
   std::memcpy(&scale, block + n % kPanel * 2, 2);
   const std::byte* const codes = block + 2 * kPanel;
-  const std::size_t i = k % kBlock;
-  if (format.block_bytes == kInt8BlockBytes) {
+  const std::size_t i = k % format.block;
+  if (format.matmul == kInt8.matmul) {
     const auto code = static_cast<int>(codes[(i / 4 * kPanel + n % kPanel) * 4 + i % 4]);
     return {from_f16(scale), code - 128};
   }
@@ -60,20 +75,21 @@ PackedWeight weight_at(const Format& format, const std::vector<std::byte>& bytes
 }
 
 struct Quantized {
-  Quantized(std::size_t m, std::size_t k)
-      : blocks(block_count(k)),
+  Quantized(const Format& format, std::size_t m, std::size_t k)
+      : block(format.block),
+        blocks(format.blocks(k)),
         rows((m + kRowGroup - 1) / kRowGroup * kRowGroup),
-        value(rows * blocks * kBlock),
+        value(rows * blocks * block),
         scale(rows * blocks),
         offset(rows * blocks) {}
-  std::size_t blocks, rows;
+  std::size_t block, blocks, rows;
   Guarded<std::int8_t> value;
   Guarded<float> scale;
   Guarded<std::int32_t> offset;
 
   QuantizedRows row(std::size_t i) {
     const std::size_t at = i / kRowGroup * blocks * kRowGroup + i % kRowGroup;
-    return {value.data() + at * kBlock, scale.data() + at, offset.data() + at, blocks};
+    return {value.data() + at * block, scale.data() + at, offset.data() + at, blocks};
   }
 };
 
@@ -89,11 +105,13 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
   const std::vector<float> bias = random.normal(c.n);
   const std::vector<float> before = random.normal(c.m * (c.n + 1));
   const std::vector<std::byte> bytes = packed(format, stored(w, c.k, c.n, seed % 2 == 0));
-  const std::size_t blocks = block_count(c.k);
+  const std::size_t blocks = format.blocks(c.k);
   for (const Kernels* const table : tables()) {
     INFO(format.name << ' ' << table->name << ' ' << c.m << " x " << c.k << " x " << c.n);
-    Quantized q(c.m, c.k);
-    for (std::size_t i = 0; i < c.m; ++i) table->quantize_row(q.row(i), x.data() + i * c.k, c.k);
+    Quantized q(format, c.m, c.k);
+    for (std::size_t i = 0; i < c.m; ++i) {
+      (table->*format.quantize_row)(q.row(i), x.data() + i * c.k, c.k);
+    }
 
     std::vector<float> expected = before;
     for (std::size_t i = 0; i < c.m; ++i) {
@@ -102,11 +120,11 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
         float sum = 0.0f;
         for (std::size_t b = 0; b < blocks; ++b) {
           int dot = 0;
-          for (std::size_t j = b * kBlock; j < (b + 1) * kBlock; ++j) {
-            dot += row.value[b * kRowGroup * kBlock + j % kBlock] *
+          for (std::size_t j = b * format.block; j < (b + 1) * format.block; ++j) {
+            dot += row.value[b * kRowGroup * format.block + j % format.block] *
                    weight_at(format, bytes, blocks, j, n).value;
           }
-          const float w_scale = weight_at(format, bytes, blocks, b * kBlock, n).scale;
+          const float w_scale = weight_at(format, bytes, blocks, b * format.block, n).scale;
           sum = std::fma(static_cast<float>(dot), row.scale[b * kRowGroup] * w_scale, sum);
         }
         if (c.bias) sum = sum + bias[n];
@@ -157,54 +175,60 @@ TEST_CASE("quantised products follow the rules bit for bit on every instruction 
       check_product(format, {m, 70, 40, true, false, false}, 7);
     check_product(format, {2, 768, 64, true, false, true}, 8);
     check_product(format, {kMaxRows, 40, 33, true, true, false}, 9);
+    check_product(format, {33, 1100, 40, true, false, true}, 10);
+    check_product(format, {71, 2100, 170, true, true, false}, 11);
   }
 }
 
 TEST_CASE("quantize_row rounds to the nearest of 255 steps of its block") {
   for (const std::size_t k : {1u, 2u, 31u, 32u, 33u, 64u, 100u, 768u}) {
-    Guarded<float> x(Random(static_cast<unsigned>(k)).normal(k, 0.1f, 3.0f));
-    if (k > 40) std::fill_n(x.data() + 32, k == 100 ? 32 : 5, 0.0f);  // a block of zeros
-    std::vector<std::int8_t> first;
-    for (const Kernels* const table : tables()) {
-      INFO(table->name << ", k " << k);
-      Quantized q(1, k);
-      const QuantizedRows row = q.row(0);
-      table->quantize_row(row, x.data(), k);
-      std::size_t wrong = 0;
-      for (std::size_t b = 0; b < row.blocks; ++b) {
-        float largest = 0.0f;
-        int sum = 0;
-        const std::int8_t* const value = row.value + b * kRowGroup * kBlock;
-        for (std::size_t i = 0; i < kBlock; ++i) {
-          if (b * kBlock + i < k) largest = std::max(largest, std::abs(x.data()[b * kBlock + i]));
-          sum += value[i];
+    for (const Format& format : {kInt8, kInt4}) {
+      const std::size_t block = format.block;
+      Guarded<float> x(Random(static_cast<unsigned>(k)).normal(k, 0.1f, 3.0f));
+      if (k > 40) std::fill_n(x.data() + 32, k == 100 ? 32 : 5, 0.0f);  // a block of zeros
+      std::vector<std::int8_t> first;
+      for (const Kernels* const table : tables()) {
+        INFO(format.name << ' ' << table->name << ", k " << k);
+        Quantized q(format, 1, k);
+        const QuantizedRows row = q.row(0);
+        (table->*format.quantize_row)(row, x.data(), k);
+        std::size_t wrong = 0;
+        for (std::size_t b = 0; b < row.blocks; ++b) {
+          float largest = 0.0f;
+          int sum = 0;
+          const std::int8_t* const value = row.value + b * kRowGroup * block;
+          for (std::size_t i = 0; i < block; ++i) {
+            if (b * block + i < k) largest = std::max(largest, std::abs(x.data()[b * block + i]));
+            sum += value[i];
+          }
+          wrong += row.scale[b * kRowGroup] != largest / 127.0f;
+          wrong += row.offset[b * kRowGroup] != -128 * sum;
+          for (std::size_t i = 0; i < block; ++i) {
+            const std::size_t at = b * block + i;
+            const float exact = at < k && largest > 0.0f ? x.data()[at] * (127.0f / largest) : 0.0f;
+            wrong += std::abs(static_cast<float>(value[i]) - exact) > 0.50001f;
+          }
         }
-        wrong += row.scale[b * kRowGroup] != largest / 127.0f;
-        wrong += row.offset[b * kRowGroup] != -128 * sum;
-        for (std::size_t i = 0; i < kBlock; ++i) {
-          const std::size_t at = b * kBlock + i;
-          const float exact = at < k && largest > 0.0f ? x.data()[at] * (127.0f / largest) : 0.0f;
-          wrong += std::abs(static_cast<float>(value[i]) - exact) > 0.50001f;
-        }
+        CHECK(wrong == 0);
+        const std::vector<std::int8_t> values(row.value, row.value + q.rows * row.blocks * block);
+        if (first.empty()) first = values;
+        CHECK(values == first);
       }
-      CHECK(wrong == 0);
-      const std::vector<std::int8_t> values(row.value, row.value + q.rows * row.blocks * kBlock);
-      if (first.empty()) first = values;
-      CHECK(values == first);
     }
   }
 }
 
 TEST_CASE("a block too small to divide by counts as zero, and ties go to even") {
+  constexpr std::size_t kBlock = kInt8Block;
   for (const Kernels* const table : tables()) {
     INFO(table->name);
     std::vector<float> x(kBlock, 1e-40f);
-    Quantized q(1, kBlock);
-    table->quantize_row(q.row(0), x.data(), kBlock);
+    Quantized q(kInt8, 1, kBlock);
+    table->quantize_row_int8(q.row(0), x.data(), kBlock);
     CHECK(std::all_of(q.value.data(), q.value.data() + kBlock, [](int v) { return v == 0; }));
     x.assign(kBlock, 0.0f);
     x[0] = 127.0f, x[1] = 0.5f, x[2] = 1.5f, x[3] = -0.5f, x[4] = -1.5f, x[5] = -127.0f;
-    table->quantize_row(q.row(0), x.data(), kBlock);
+    table->quantize_row_int8(q.row(0), x.data(), kBlock);
     const std::vector<int> expected = {127, 0, 2, 0, -2, -127};
     CHECK(std::vector<int>(q.value.data(), q.value.data() + 6) == expected);
     CHECK(q.offset.data()[0] == 0);
@@ -215,13 +239,14 @@ TEST_CASE("what is no number makes every product with its block none") {
   for (const Kernels* const table : tables()) {
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
       INFO(table->name << ' ' << bad);
-      std::vector<float> x(2 * kBlock, 1.0f);
-      x[kBlock + 7] = bad;
-      Quantized q(1, 2 * kBlock);
-      table->quantize_row(q.row(0), x.data(), x.size());
-      const std::vector<float> w(2 * kBlock, 1.0f);
       for (const Format& format : {kInt8, kInt4}) {
-        Guarded<std::byte> guarded(packed(format, stored(w, 2 * kBlock, 1, false)), 0);
+        const std::size_t k = 2 * format.block;
+        std::vector<float> x(k, 1.0f);
+        x[format.block + 7] = bad;
+        Quantized q(format, 1, k);
+        (table->*format.quantize_row)(q.row(0), x.data(), k);
+        const std::vector<float> w(k, 1.0f);
+        Guarded<std::byte> guarded(packed(format, stored(w, k, 1, false)), 0);
         AlignedBuffer<float> scratch(kMatmulScratchBytes / sizeof(float));
         float y = 0.0f;
         const Matmul product{.y = &y,
@@ -230,7 +255,7 @@ TEST_CASE("what is no number makes every product with its block none") {
                              .x_stride = 0,
                              .w = guarded.address(),
                              .m = 1,
-                             .k = x.size(),
+                             .k = k,
                              .n = 1,
                              .bias = nullptr,
                              .activation = nullptr,
@@ -254,7 +279,7 @@ TEST_CASE("packed weights are where kernels.h says, and near what they were") {
         std::vector<float> y(k);
         format.unpack(y.data(), bytes.data(), k, column);
         for (std::size_t i = 0; i < k; ++i) {
-          const PackedWeight p = weight_at(format, bytes, block_count(k), i, column);
+          const PackedWeight p = weight_at(format, bytes, format.blocks(k), i, column);
           const float original = w[k_major ? i * n + column : column * k + i];
           wrong += y[i] != p.scale * static_cast<float>(p.value);
           // Half a step of int8; half of the widest gap of the codebook, and what lies past its
@@ -269,7 +294,8 @@ TEST_CASE("packed weights are where kernels.h says, and near what they were") {
 }
 
 TEST_CASE("int4 codes are the nearest ones, and beat 16 equal steps by a quarter") {
-  const std::size_t k = 32 * 40, n = 32;
+  constexpr std::size_t kBlock = kInt4Block;
+  const std::size_t k = kBlock * 40, n = 32;
   const std::vector<float> w = Random(6).normal(k * n);
   const std::vector<std::byte> bytes = packed(kInt4, stored(w, k, n, false));
   double error = 0.0, uniform_error = 0.0;
@@ -302,14 +328,15 @@ TEST_CASE("int4 codes are the nearest ones, and beat 16 equal steps by a quarter
 TEST_CASE("packing survives zeros and tiny weights, and keeps damage visible") {
   for (const Format& format : {kInt8, kInt4}) {
     INFO(format.name);
-    std::vector<float> w(4 * kBlock, 0.0f);
-    w[kBlock] = 1e-30f;
-    w[2 * kBlock] = 3e38f, w[2 * kBlock + 1] = -INFINITY;
-    w[3 * kBlock] = NAN, w[3 * kBlock + 1] = 1.0f;
-    const std::vector<std::byte> bytes = packed(format, stored(w, 4 * kBlock, 1, false));
+    const std::size_t block = format.block;
+    std::vector<float> w(4 * block, 0.0f);
+    w[block] = 1e-30f;
+    w[2 * block] = 3e38f, w[2 * block + 1] = -INFINITY;
+    w[3 * block] = NAN, w[3 * block + 1] = 1.0f;
+    const std::vector<std::byte> bytes = packed(format, stored(w, 4 * block, 1, false));
     std::vector<float> y(w.size());
     format.unpack(y.data(), bytes.data(), w.size(), 0);
-    CHECK(std::all_of(y.begin(), y.begin() + 2 * kBlock, [](float v) { return v == 0.0f; }));
-    CHECK(std::all_of(y.begin() + 2 * kBlock, y.end(), [](float v) { return std::isnan(v); }));
+    CHECK(std::all_of(y.begin(), y.begin() + 2 * block, [](float v) { return v == 0.0f; }));
+    CHECK(std::all_of(y.begin() + 2 * block, y.end(), [](float v) { return std::isnan(v); }));
   }
 }

@@ -28,7 +28,7 @@ constexpr Type kTypes[] = {
     {WeightType::f32, "f32", 0xfb1ebf1ca1a723ae},
     {WeightType::f16, "f16", 0x236417e1e2a71dab},
     {WeightType::bf16, "bf16", 0xa1185e078fd91594},
-    {WeightType::int8, "int8", 0xe3a659f22e17ff13},
+    {WeightType::int8, "int8", 0xbb1edf56316d42a1},
     {WeightType::int4, "int4", 0x97d1c3be050af8aa},
 };
 

@@ -8,6 +8,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -25,6 +29,16 @@ unsigned saved_registers() {
   unsigned eax = 0, edx = 0;
   __asm__("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
   return eax;
+}
+
+// Linux lets a process use the tile registers, 8 KiB a thread, once it has asked.
+bool tiles_permitted() {
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(2)
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 
 // Bits: Intel SDM volume 2, CPUID leaves 1 and 7; volume 1, section 13.3 for XCR0.
@@ -45,7 +59,11 @@ std::vector<const Kernels*> available() {
   if (!has_all(saved, kMaskAndZmm) || !has_all(ebx, kF | kDq | kBw | kVl) || !has_all(ecx, kVnni)) {
     return {kAvx2Kernels, kScalarKernels};
   }
-  return {kAvx512Kernels, kAvx2Kernels, kScalarKernels};
+  constexpr unsigned kAmxTile = 1u << 24, kAmxInt8 = 1u << 25, kTiles = 3u << 17;
+  if (!has_all(edx, kAmxTile | kAmxInt8) || !has_all(saved, kTiles) || !tiles_permitted()) {
+    return {kAvx512Kernels, kAvx2Kernels, kScalarKernels};
+  }
+  return {kAvx512AmxKernels, kAvx512Kernels, kAvx2Kernels, kScalarKernels};
 }
 
 #elif defined(__aarch64__)

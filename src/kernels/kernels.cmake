@@ -4,7 +4,7 @@
 set(gpt2_isa_flags_scalar "")
 set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)
 set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c
-                          -mprefer-vector-width=512)
+                          -mamx-tile -mamx-int8 -mprefer-vector-width=512)
 set(gpt2_isa_flags_neon -march=armv8-a)
 set(gpt2_isa_flags_neon_dotprod -march=armv8.2-a+dotprod)
 

@@ -21,11 +21,12 @@
 namespace gpt2 {
 
 inline constexpr std::size_t kLanes = 16;
-inline constexpr std::size_t kChunk = 256;   ///< k is summed in chunks of this many
-inline constexpr std::size_t kPanel = 32;    ///< columns of a packed panel, and keys of a key panel
-inline constexpr std::size_t kBlock = 32;    ///< consecutive k that share one quantisation scale
-inline constexpr std::size_t kRowGroup = 6;  ///< quantised rows that lie side by side
-inline constexpr std::size_t kMaxRows = 512;  ///< the most rows one matmul call takes
+inline constexpr std::size_t kChunk = 256;  ///< k is summed in chunks of this many
+inline constexpr std::size_t kPanel = 32;   ///< columns of a packed panel, and keys of a key panel
+inline constexpr std::size_t kInt8Block = 64;  ///< consecutive k that share one quantisation scale
+inline constexpr std::size_t kInt4Block = 32;  ///< the same for int4
+inline constexpr std::size_t kRowGroup = 12;   ///< quantised rows that lie side by side
+inline constexpr std::size_t kMaxRows = 512;   ///< the most rows one matmul call takes
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
 
@@ -48,24 +49,26 @@ struct Matmul {
   bool accumulate;
 };
 
-/// Rows of activations quantised in symmetric blocks of kBlock along k (the last one filled with
-/// zeros), value in [-127, 127]: x = scale * value. A tile reads its rows side by side, so groups
-/// of kRowGroup rows lie block by block; what would follow the last row is never read.
+/// Rows of activations quantised in symmetric blocks along k (the last one filled with zeros),
+/// value in [-127, 127]: x = scale * value. `block` is kInt8Block or kInt4Block, as the weights'.
+/// A tile reads its rows side by side, so groups of kRowGroup rows lie block by block; what would
+/// follow the last row is never read.
 struct QuantizedRows {
-  std::int8_t* value;    ///< (groups, blocks, kRowGroup, kBlock)
+  std::int8_t* value;    ///< (groups, blocks, kRowGroup, block)
   float* scale;          ///< (groups, blocks, kRowGroup)
   std::int32_t* offset;  ///< (groups, blocks, kRowGroup): -128 times the sum of a block's values
-  std::size_t blocks;    ///< ceil(k / kBlock)
+  std::size_t blocks;    ///< ceil(k / block)
 };
 
 /// Quantised weights lie in panels of kPanel output columns, blocks ascending within a panel (the
 /// last panel and the last block are filled with zero weights and zero scales). A block is
 ///   f16 scale[kPanel], then
-///   int8: u8 code[kBlock / 4][kPanel][4]: weight = scale * (code - 128), the 4 of consecutive k;
-///   int4: u8 code[kBlock / 8][kPanel][4]: the low nibble of byte i of group g is the code of
+///   int8: u8 code[kInt8Block / 4][kPanel][4]: weight = scale * (code - 128), the 4 of consecutive
+///   k; int4: u8 code[kInt4Block / 8][kPanel][4]: the low nibble of byte i of group g is the code
+///   of
 ///         k = 8 g + i, the high one of k = 8 g + 4 + i; weight = scale * kInt4Codebook[nibble].
-inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kBlock * kPanel;
-inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kBlock * kPanel / 2;
+inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kInt8Block * kPanel;
+inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kInt4Block * kPanel / 2;
 
 /// Causal attention of one head for `rows` consecutive queries. Query r sees the keys
 /// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
@@ -89,7 +92,7 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 }
 
 struct Kernels {
-  const char* name;  ///< "scalar", "avx2", "avx512", "neon", "neon_dotprod"
+  const char* name;  ///< "scalar", "avx2", "avx512", "avx512_amx", "neon", "neon_dotprod"
 
   /// Rows of n, one after the other, each on its own:
   ///   y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i]
@@ -120,8 +123,10 @@ struct Kernels {
   /// The same for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
   MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
 
-  /// One row (k) into one row of QuantizedRows: that which the pointers of `y` point at.
-  void (*quantize_row)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;
+  /// One row (k) into one row of QuantizedRows: that which the pointers of `y` point at. For int8
+  /// weights, and for int4.
+  using QuantizeKernel = void (*)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;
+  QuantizeKernel quantize_row_int8, quantize_row_int4;
 
   /// The same product from quantised rows and packed panels (`product.x` is not read). Within a
   /// block the sum is an exact integer; block results are added in order, one fma each:
@@ -155,7 +160,7 @@ struct Kernels {
   float (*dot_limit)(std::size_t count) noexcept;
 };
 
-inline constexpr std::size_t kLimitStep = 48;
+inline constexpr std::size_t kLimitStep = 384;
 
 /// The 16 values of an int4 code, ascending, in [-127, 127].
 extern const std::int8_t kInt4Codebook[16];
@@ -164,6 +169,7 @@ extern const std::int8_t kInt4Codebook[16];
 extern const Kernels* const kScalarKernels;
 extern const Kernels* const kAvx2Kernels;
 extern const Kernels* const kAvx512Kernels;
+extern const Kernels* const kAvx512AmxKernels;
 extern const Kernels* const kNeonKernels;
 extern const Kernels* const kNeonDotprodKernels;
 

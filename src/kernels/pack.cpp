@@ -21,11 +21,14 @@ namespace {
 constexpr float kLargestF16 = 65504.0f;
 
 /// The weights of one block of one panel: [column][k], zeros past the matrix.
+template <std::size_t kBlock>
 struct Block {
   float weight[kPanel][kBlock];
 };
 
-void read_block(Block& block, const StoredMatrix& w, std::size_t panel, std::size_t k_begin) {
+template <std::size_t kBlock>
+void read_block(Block<kBlock>& block, const StoredMatrix& w, std::size_t panel,
+                std::size_t k_begin) {
   std::memset(&block, 0, sizeof block);
   const std::size_t n_begin = panel * kPanel;
   const std::size_t columns = std::min(kPanel, w.n - n_begin);
@@ -44,7 +47,7 @@ void read_block(Block& block, const StoredMatrix& w, std::size_t panel, std::siz
   }
 }
 
-float largest_magnitude(const float (&w)[kBlock]) {
+float largest_magnitude(const float (&w)[kInt8Block]) {
   float largest = 0.0f;
   for (const float value : w) largest = std::max(largest, std::abs(value));
   return largest;
@@ -75,11 +78,11 @@ float load_scale(const std::byte* block, std::size_t column) {
   return from_f16(bits);
 }
 
-void encode_int8(std::byte* block, const float (&w)[kBlock], std::size_t column) {
+void encode_int8(std::byte* block, const float (&w)[kInt8Block], std::size_t column) {
   const float scale = rounded_to_f16(largest_magnitude(w) / 127.0f);
   const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
   store_scale(block, column, scale);
-  for (std::size_t k = 0; k < kBlock; ++k) {
+  for (std::size_t k = 0; k < kInt8Block; ++k) {
     const float code = w[k] * inverse;
     const float limited = code > -127.0f ? std::min(code, 127.0f) : -127.0f;  // NaN: -127
     constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, ties to even
@@ -89,16 +92,16 @@ void encode_int8(std::byte* block, const float (&w)[kBlock], std::size_t column)
 }
 
 struct Codes {
-  std::int32_t code[kBlock];
+  std::int32_t code[kInt4Block];
 };
 
 /// The nearest codes to w / scale.
-Codes nearest_codes(const float (&w)[kBlock], float scale) {
+Codes nearest_codes(const float (&w)[kInt4Block], float scale) {
   const float inverse = scale != 0.0f ? 1.0f / scale : 0.0f;
   Codes codes = {};
   for (int i = 1; i < 16; ++i) {
     const float border = 0.5f * static_cast<float>(kInt4Codebook[i - 1] + kInt4Codebook[i]);
-    for (std::size_t k = 0; k < kBlock; ++k) codes.code[k] += w[k] * inverse > border;
+    for (std::size_t k = 0; k < kInt4Block; ++k) codes.code[k] += w[k] * inverse > border;
   }
   return codes;
 }
@@ -110,10 +113,10 @@ struct Fit {
   float gain = 0.0f;
 };
 
-Fit fit_scale(const float (&w)[kBlock], const Codes& codes) {
+Fit fit_scale(const float (&w)[kInt4Block], const Codes& codes) {
   float product = 0.0f;
   std::int32_t square = 0;
-  for (std::size_t k = 0; k < kBlock; ++k) {
+  for (std::size_t k = 0; k < kInt4Block; ++k) {
     const std::int32_t value = kInt4Codebook[codes.code[k]];
     product += w[k] * static_cast<float>(value);
     square += value * value;
@@ -122,9 +125,9 @@ Fit fit_scale(const float (&w)[kBlock], const Codes& codes) {
   return {scale, scale * product};
 }
 
-void encode_int4(std::byte* block, const float (&w)[kBlock], std::size_t column) {
+void encode_int4(std::byte* block, const float (&w)[kInt4Block], std::size_t column) {
   // The largest weight lies near one end of the codebook: a bit inside, a bit outside, either end.
-  const auto [low, high] = std::minmax_element(w, w + kBlock);
+  const auto [low, high] = std::minmax_element(w, w + kInt4Block);
   const float extreme = -*low > *high ? *low : *high;
   Fit best;
   for (const float end :
@@ -137,20 +140,20 @@ void encode_int4(std::byte* block, const float (&w)[kBlock], std::size_t column)
   const float scale = rounded_to_f16(best.scale);
   const Codes codes = nearest_codes(w, scale);
   store_scale(block, column, scale);
-  for (std::size_t k = 0; k < kBlock; ++k) {
+  for (std::size_t k = 0; k < kInt4Block; ++k) {
     block[2 * kPanel + int4_index(k, column)] |=
         static_cast<std::byte>(codes.code[k] << int4_shift(k));
   }
 }
 
-template <class Encode>
+template <std::size_t kBlock, class Encode>
 void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end,
           std::size_t block_bytes, const Encode& encode) {
-  const std::size_t blocks = block_count(w.k);
+  const std::size_t blocks = (w.k + kBlock - 1) / kBlock;
   for (std::size_t panel = begin; panel < end; ++panel) {
     for (std::size_t b = 0; b < blocks; ++b) {
       std::byte* const at = packed + (panel * blocks + b) * block_bytes;
-      Block block;
+      Block<kBlock> block;
       read_block(block, w, panel, b * kBlock);
       std::memset(at, 0, block_bytes);
       for (std::size_t column = 0; column < kPanel; ++column) {
@@ -165,10 +168,10 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size
   }
 }
 
-template <class Decode>
+template <std::size_t kBlock, class Decode>
 void unpack(float* y, const std::byte* packed, std::size_t k, std::size_t column,
             std::size_t block_bytes, const Decode& decode) {
-  packed += column / kPanel * block_count(k) * block_bytes;
+  packed += column / kPanel * ((k + kBlock - 1) / kBlock) * block_bytes;
   column %= kPanel;
   for (std::size_t i = 0; i < k; ++i) {
     const std::byte* const block = packed + i / kBlock * block_bytes;
@@ -180,26 +183,26 @@ void unpack(float* y, const std::byte* packed, std::size_t k, std::size_t column
 }  // namespace
 
 void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end) {
-  pack(packed, w, begin, end, kInt8BlockBytes, encode_int8);
+  pack<kInt8Block>(packed, w, begin, end, kInt8BlockBytes, encode_int8);
 }
 
 void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end) {
-  pack(packed, w, begin, end, kInt4BlockBytes, encode_int4);
+  pack<kInt4Block>(packed, w, begin, end, kInt4BlockBytes, encode_int4);
 }
 
 void unpack_int8(float* y, const std::byte* packed, std::size_t k, std::size_t column) {
-  unpack(y, packed, k, column, kInt8BlockBytes,
-         [](const std::byte* codes, std::size_t i, std::size_t n) {
-           return static_cast<int>(codes[int8_index(i, n)]) - 128;
-         });
+  unpack<kInt8Block>(y, packed, k, column, kInt8BlockBytes,
+                     [](const std::byte* codes, std::size_t i, std::size_t n) {
+                       return static_cast<int>(codes[int8_index(i, n)]) - 128;
+                     });
 }
 
 void unpack_int4(float* y, const std::byte* packed, std::size_t k, std::size_t column) {
-  unpack(y, packed, k, column, kInt4BlockBytes,
-         [](const std::byte* codes, std::size_t i, std::size_t n) {
-           const auto byte = static_cast<unsigned>(codes[int4_index(i, n)]);
-           return static_cast<int>(kInt4Codebook[byte >> int4_shift(i) & 15]);
-         });
+  unpack<kInt4Block>(y, packed, k, column, kInt4BlockBytes,
+                     [](const std::byte* codes, std::size_t i, std::size_t n) {
+                       const auto byte = static_cast<unsigned>(codes[int4_index(i, n)]);
+                       return static_cast<int>(kInt4Codebook[byte >> int4_shift(i) & 15]);
+                     });
 }
 
 }  // namespace gpt2

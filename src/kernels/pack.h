@@ -17,7 +17,6 @@ struct StoredMatrix {
 };
 
 constexpr std::size_t panel_count(std::size_t n) { return (n + 31) / 32; }
-constexpr std::size_t block_count(std::size_t k) { return (k + 31) / 32; }
 
 /// Fills panels [begin, end) of `packed`, which begins with panel 0. A block's scale is its largest
 /// magnitude / 127, rounded to f16; the codes are nearest for that rounded scale.

@@ -11,6 +11,7 @@
 namespace gpt2 {
 
 struct Int8Codes {
+  static constexpr std::size_t kBlock = kInt8Block;
   static constexpr std::size_t kBlockBytes = kInt8BlockBytes;
 
   /// The codes of k = 8 pair ... 8 pair + 3 and those of the 4 after, for kLanes columns.
@@ -24,6 +25,7 @@ struct Int8Codes {
 };
 
 struct Int4Codes {
+  static constexpr std::size_t kBlock = kInt4Block;
   static constexpr std::size_t kBlockBytes = kInt4BlockBytes;
 
   template <class Int>
@@ -36,57 +38,126 @@ struct Int4Codes {
   }
 };
 
-/// kRows rows times kVecs vectors of columns of one panel. `codes` and `scales` point at the first
-/// column in the panel's first block.
+inline constexpr std::size_t kPanels = 4;  // that are multiplied together, and their columns
+inline constexpr std::size_t kPanelColumns = kPanels * kPanel;
+
+/// Fetches one of the kBlock / 4 parts of what a stream brings next.
+template <class Vec, class Codes>
+[[gnu::always_inline]] inline void fetch_ahead(const unsigned char* block, std::size_t part) {
+  constexpr std::size_t kAhead = 1024;
+  constexpr std::size_t kPart = Codes::kBlockBytes / (Codes::kBlock / 4);
+  for (std::size_t byte = 0; byte < kPart; byte += 64) {
+    __builtin_prefetch(block + kAhead + part * kPart + byte, 0, 2);
+  }
+}
+
+/// Fetches part `step`, of kPanels * blocks, of the kPanels panels that come after `panel` into the
+/// L2 cache: a little of each, for that many streams from memory are faster than one.
+template <class Vec, class Codes>
+[[gnu::always_inline]] inline void fetch_panels(const unsigned char* panel, std::size_t blocks,
+                                                std::size_t step) {
+  constexpr std::size_t kPart = Codes::kBlockBytes / kPanels;
+  for (std::size_t i = 0; i < kPanels; ++i) {
+    panel += blocks * Codes::kBlockBytes;
+    for (std::size_t byte = 0; byte < kPart; byte += 64) {
+      __builtin_prefetch(panel + step * kPart + byte, 0, 2);
+    }
+  }
+}
+
+/// sums (rows, kPanelColumns) = kRows rows times kVecs vectors of columns that begin at `column`;
+/// the vectors past a panel's end are the next panel's. `panel`: the first one's codes.
 template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
 [[gnu::always_inline]] inline void quantized_tile(float* sums, const QuantizedRows& x,
                                                   std::size_t row, const unsigned char* panel,
                                                   std::size_t column) {
   using Int = typename Vec::Integer;
+  constexpr std::size_t kPairs = Codes::kBlock / 8;
+  const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
+  const unsigned char* block[kVecs];
+  std::size_t column_in_panel[kVecs];
+#pragma GCC unroll 8
+  for (std::size_t j = 0; j < kVecs; ++j) {
+    const std::size_t at = column + j * kLanes;
+    block[j] = panel + at / kPanel * panel_bytes;
+    column_in_panel[j] = at % kPanel;
+  }
   Vec total[kRows][kVecs] = {};
-  for (std::size_t b = 0; b < x.blocks; ++b, panel += Codes::kBlockBytes) {
+  for (std::size_t b = 0; b < x.blocks; ++b) {
+    if (kRows > 1 && row == 0 && column % kPanel == 0) {
+      fetch_panels<Vec, Codes>(panel + (kPanels - 1) * panel_bytes, x.blocks,
+                               column / kPanel * x.blocks + b);
+    }
     const std::size_t at = (row / kRowGroup * x.blocks + b) * kRowGroup + row % kRowGroup;
     Int sum[kRows][kVecs];
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Int::sum_from(x.offset[at + i]);
     }
-    const std::int8_t* const value = x.value + at * kBlock;
-#pragma GCC unroll 4
-    for (std::size_t pair = 0; pair < kBlock / 8; ++pair) {
+    const std::int8_t* const value = x.value + at * Codes::kBlock;
+#pragma GCC unroll 8
+    for (std::size_t pair = 0; pair < kPairs; ++pair) {
       Int first[kVecs], second[kVecs];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        Codes::load(first[j], second[j], panel + 2 * kPanel, pair, column + j * kLanes);
+        if (kRows == 1) fetch_ahead<Vec, Codes>(block[j], 2 * pair + column_in_panel[j] / kLanes);
+        Codes::load(first[j], second[j], block[j] + 2 * kPanel, pair, column_in_panel[j]);
       }
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < kRows; ++i) {
-        const std::int8_t* const eight = value + i * kBlock + pair * 8;
+        const std::int8_t* const eight = value + i * Codes::kBlock + pair * 8;
         const Int x_first = Int::broadcast_bytes(eight);
         const Int x_second = Int::broadcast_bytes(eight + 4);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (std::size_t j = 0; j < kVecs; ++j) {
           sum[i][j] = dot(dot(sum[i][j], first[j], x_first), second[j], x_second);
         }
       }
     }
-    const F16* const scale = reinterpret_cast<const F16*>(panel) + column;
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
       const Vec x_scale = Vec::broadcast(x.scale[at + i]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        const Vec both = x_scale * Vec::load(scale + j * kLanes);
-        total[i][j] = fma(to_float(sum[i][j]), both, total[i][j]);
+        const F16* const scale = reinterpret_cast<const F16*>(block[j]) + column_in_panel[j];
+        total[i][j] = fma(to_float(sum[i][j]), x_scale * Vec::load(scale), total[i][j]);
       }
     }
+#pragma GCC unroll 8
+    for (std::size_t j = 0; j < kVecs; ++j) block[j] += Codes::kBlockBytes;
   }
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < kVecs; ++j) {
-      total[i][j].store(sums + (row + i) * kPanel + column + j * kLanes);
+      total[i][j].store(sums + (row + i) * kPanelColumns + column + j * kLanes);
+    }
+  }
+}
+
+/// All rows times `panels` panels.
+template <class Vec, class Codes>
+void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
+                        const unsigned char* panel, std::size_t panels) {
+  // A single row is read for: panels side by side are so many streams from memory.
+  constexpr std::size_t kWide = Vec::kQuantizedRowVecs;
+  if (m == 1 && panels * kPanel % (kWide * kLanes) == 0) {
+    for (std::size_t n = 0; n < panels * kPanel; n += kWide * kLanes) {
+      quantized_tile<Vec, 1, kWide, Codes>(sums, x, 0, panel, n);
+    }
+    return;
+  }
+  constexpr std::size_t kMost = Vec::kQuantizedRows;
+  static_assert(kRowGroup % kMost == 0);
+  constexpr std::size_t kVecs = Vec::kQuantizedVecs;
+  for (std::size_t column = 0; column < panels * kPanel; column += kPanel) {
+    for (std::size_t row = 0; row < m; row += kMost) {
+      with_rows<kMost>(m - row, [&](auto rows) {
+        for (std::size_t n = column; n < column + kPanel; n += kVecs * kLanes) {
+          quantized_tile<Vec, rows.value, kVecs, Codes>(sums, x, row, panel, n);
+        }
+      });
     }
   }
 }
@@ -94,26 +165,17 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
 template <class Vec, class Codes>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
-  constexpr std::size_t kMost = Vec::kQuantizedRows;
-  static_assert(kRowGroup % kMost == 0);
-  constexpr std::size_t kVecs = Vec::kQuantizedVecs;
-  for (std::size_t n = n_begin; n < n_end; n += kPanel) {
+  for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
+    const std::size_t columns = n_end - n < kPanelColumns ? n_end - n : kPanelColumns;
     const auto* const panel =
         static_cast<const unsigned char*>(product.w) + n / kPanel * x.blocks * Codes::kBlockBytes;
-    for (std::size_t row = 0; row < product.m; row += kMost) {
-      with_rows<kMost>(product.m - row, [&](auto rows) {
-        for (std::size_t column = 0; column < kPanel; column += kVecs * kLanes) {
-          quantized_tile<Vec, rows.value, kVecs, Codes>(scratch, x, row, panel, column);
-        }
-      });
-    }
-    finish<Vec>(product, {0, product.m}, scratch, kPanel, n,
-                n_end - n < kPanel ? n_end - n : kPanel);
+    multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, (columns + kPanel - 1) / kPanel);
+    finish<Vec>(product, {0, product.m}, scratch, kPanelColumns, n, columns);
   }
 }
 
 /// One block: at most kBlock values of x.
-template <class Vec>
+template <class Vec, std::size_t kBlock>
 void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, const float* x,
                     std::size_t count) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, in the low bits of the sum
@@ -133,8 +195,8 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
     store_low_bytes(value + i, bits_of(shifted));
     sum = sum + (shifted - Vec::broadcast(kRound));
   }
-  // The sum of 32 integers is exact in f32, and so is this way to make it an integer. NaN and
-  // infinity make it NaN, and with it the scale and every product.
+  // The sum of a block's integers is exact in f32, and so is this way to make it an integer. NaN
+  // and infinity make it NaN, and with it the scale and every product.
   const float shifted_sum = reduce_add(sum) + kRound;
   const bool is_number = shifted_sum == shifted_sum;
   *scale = is_number ? magnitude / 127.0f : shifted_sum;
@@ -143,13 +205,13 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
                       : 0;
 }
 
-template <class Vec>
+template <class Vec, std::size_t kBlock>
 void quantize_row(const QuantizedRows& y, const float* x, std::size_t k) noexcept {
   for (std::size_t b = 0; b < y.blocks; ++b) {
     const std::size_t begin = b * kBlock;
     const std::size_t at = b * kRowGroup;
-    quantize_block<Vec>(y.value + at * kBlock, y.scale + at, y.offset + at, x + begin,
-                        k - begin < kBlock ? k - begin : kBlock);
+    quantize_block<Vec, kBlock>(y.value + at * kBlock, y.scale + at, y.offset + at, x + begin,
+                                k - begin < kBlock ? k - begin : kBlock);
   }
 }
 

@@ -59,6 +59,7 @@ struct Vec {
   static constexpr std::size_t kDotColumns = 2;
   static constexpr std::size_t kQuantizedRows = 3;
   static constexpr std::size_t kQuantizedVecs = 1;
+  static constexpr std::size_t kQuantizedRowVecs = 2;  // of a single row
 
   __m256 lo, hi;
 

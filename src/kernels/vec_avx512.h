@@ -19,12 +19,14 @@ struct Int {
     return broadcast(four);
   }
   static Int sum_from(std::int32_t offset) { return broadcast(offset); }
+  void store(void* p) const { _mm512_storeu_si512(p, v); }
 };
 
 inline Int operator+(Int a, Int b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline Int operator-(Int a, Int b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 inline Int operator&(Int a, Int b) { return {_mm512_and_si512(a.v, b.v)}; }
 inline Int operator|(Int a, Int b) { return {_mm512_or_si512(a.v, b.v)}; }
+inline Int operator^(Int a, Int b) { return {_mm512_xor_si512(a.v, b.v)}; }
 template <int kBits>
 inline Int shift_left(Int a) {
   return {_mm512_slli_epi32(a.v, kBits)};
@@ -44,6 +46,7 @@ struct Vec {
   static constexpr std::size_t kDotColumns = 4;
   static constexpr std::size_t kQuantizedRows = 6;
   static constexpr std::size_t kQuantizedVecs = 2;
+  static constexpr std::size_t kQuantizedRowVecs = 8;  // of a single row
 
   __m512 v;
 

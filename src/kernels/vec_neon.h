@@ -72,6 +72,7 @@ struct Vec {
   static constexpr std::size_t kDotColumns = 2;
   static constexpr std::size_t kQuantizedRows = 3;
   static constexpr std::size_t kQuantizedVecs = 1;
+  static constexpr std::size_t kQuantizedRowVecs = 2;  // of a single row
 
   float32x4_t v[4];
 

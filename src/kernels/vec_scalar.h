@@ -87,6 +87,7 @@ struct Vec {
   static constexpr std::size_t kDotColumns = 2;
   static constexpr std::size_t kQuantizedRows = 2;
   static constexpr std::size_t kQuantizedVecs = 1;
+  static constexpr std::size_t kQuantizedRowVecs = 1;  // of a single row
 
   float lane[kLanes];
 

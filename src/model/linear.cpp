@@ -19,11 +19,13 @@ Kernels::MatmulKernel float_kernel(const Weight& weight) {
 
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
-  const std::size_t blocks = ceil_div(weight.k, kBlock);
-  const auto quantize_row = kernels().quantize_row;
+  const std::size_t block = weight.block();
+  const std::size_t blocks = ceil_div(weight.k, block);
+  const auto quantize_row = weight.format == WeightFormat::int8 ? kernels().quantize_row_int8
+                                                                : kernels().quantize_row_int4;
   const auto row_at = [&](std::size_t group, std::size_t row) -> QuantizedRows {
     const std::size_t at = group * blocks * kRowGroup + row;
-    return {ws.values.data() + at * kBlock, ws.scales.data() + at, ws.offsets.data() + at, blocks};
+    return {ws.values.data() + at * block, ws.scales.data() + at, ws.offsets.data() + at, blocks};
   };
   if (each_for_itself(team, x.rows)) {
     const QuantizedRows own = row_at(static_cast<std::size_t>(team.rank()), 0);
@@ -61,7 +63,7 @@ std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
 }  // namespace
 
 std::size_t Weight::bytes() const noexcept {
-  const std::size_t blocks = ceil_div(n, kPanel) * ceil_div(k, kBlock);
+  const std::size_t blocks = ceil_div(n, kPanel) * ceil_div(k, block());
   switch (format) {
     case WeightFormat::int8: return blocks * kInt8BlockBytes;
     case WeightFormat::int4: return blocks * kInt4BlockBytes;
@@ -71,7 +73,7 @@ std::size_t Weight::bytes() const noexcept {
 }
 
 Shape Weight::packed_shape() const {
-  return {ceil_div(n, kPanel), ceil_div(k, kBlock),
+  return {ceil_div(n, kPanel), ceil_div(k, block()),
           format == WeightFormat::int8 ? kInt8BlockBytes : kInt4BlockBytes};
 }
 

@@ -30,6 +30,10 @@ struct Weight {
   [[nodiscard]] bool is_packed() const noexcept {
     return format == WeightFormat::int8 || format == WeightFormat::int4;
   }
+  /// Consecutive k that share one scale, for packed formats.
+  [[nodiscard]] std::size_t block() const noexcept {
+    return format == WeightFormat::int8 ? kInt8Block : kInt4Block;
+  }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// [panels, blocks, bytes of a block], for packed formats.

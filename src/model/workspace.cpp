@@ -21,8 +21,11 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
   }
 
   const std::size_t rows = (kMaxRows + kRowGroup - 1) / kRowGroup * kRowGroup;
-  const std::size_t blocks = rows * ((std::max(n_embd, inner) + kBlock - 1) / kBlock);
-  values = AlignedBuffer<std::int8_t>(blocks * kBlock);
+  constexpr std::size_t kLong = std::max(kInt8Block, kInt4Block);
+  constexpr std::size_t kShort = std::min(kInt8Block, kInt4Block);
+  const std::size_t padded = (std::max(n_embd, inner) + kLong - 1) / kLong * kLong;
+  const std::size_t blocks = rows * padded / kShort;
+  values = AlignedBuffer<std::int8_t>(rows * padded);
   scales = AlignedBuffer<float>(blocks);
   offsets = AlignedBuffer<std::int32_t>(blocks);
 

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/quantized.h"
+
+// Products of many quantised rows by AMX, which multiplies tiles of bytes: kRowGroup rows of x, one
+// block deep, by two times kLanes columns. Its sums are exact integers, so the answer is that of
+// any other path. Intel SDM volume 1, chapter 18.
+
+namespace gpt2 {
+
+inline constexpr std::size_t kAmxLeastRows = 32;  // fewer are faster without tiles
+inline constexpr std::size_t kAmxDepth = 1024;    // of k, whose codes are unpacked together
+
+/// The shapes of the tile registers: 0 and 1 hold sums, 2 rows of x, 3 and 4 weights; 5, 6 and 7
+/// sums and x of the last rows, where they fill no group.
+struct alignas(64) AmxConfig {
+  AmxConfig(std::size_t block, std::size_t last_rows) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      row_bytes[i] = static_cast<std::uint16_t>(i == 2 || i == 7 ? block : 64);
+      rows[i] = static_cast<std::uint8_t>(i < 3 ? kRowGroup : i < 5 ? block / 4 : last_rows);
+    }
+  }
+
+  std::uint8_t palette = 1;
+  std::uint8_t reserved[15] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+/// Sums of one block of a group's rows of x times that of the columns of a panel.
+template <bool kWhole>
+[[gnu::always_inline]] inline void amx_multiply(const std::int8_t* x, std::size_t block,
+                                                const std::int8_t* w) {
+  __asm__ volatile("" ::: "memory");  // GCC's loads of tiles do not say that they read memory
+  if constexpr (kWhole) {
+    _tile_loadd(2, x, block);
+    _tile_loadd(3, w, 4 * kPanel);
+    _tile_zero(0);
+    _tile_dpbssd(0, 2, 3);
+    _tile_loadd(4, w + 4 * kLanes, 4 * kPanel);
+    _tile_zero(1);
+    _tile_dpbssd(1, 2, 4);
+  } else {
+    _tile_loadd(7, x, block);
+    _tile_loadd(3, w, 4 * kPanel);
+    _tile_zero(5);
+    _tile_dpbssd(5, 7, 3);
+    _tile_loadd(4, w + 4 * kLanes, 4 * kPanel);
+    _tile_zero(6);
+    _tile_dpbssd(6, 7, 4);
+  }
+}
+
+template <bool kWhole>
+[[gnu::always_inline]] inline void amx_store(std::int32_t* left, std::int32_t* right) {
+  if constexpr (kWhole) {
+    _tile_stored(0, left, 4 * kLanes);
+    _tile_stored(1, right, 4 * kLanes);
+  } else {
+    _tile_stored(5, left, 4 * kLanes);
+    _tile_stored(6, right, 4 * kLanes);
+  }
+}
+
+/// value[k / 4][column][k % 4] of a block of one panel, as signed bytes.
+template <class Vec, class Codes>
+void unpack_codes(std::int8_t* value, const unsigned char* block) {
+  using Int = typename Vec::Integer;
+  const Int signs = Int::broadcast(static_cast<std::int32_t>(0x80808080u));
+  for (std::size_t pair = 0; pair < Codes::kBlock / 8; ++pair, value += 8 * kPanel) {
+    for (std::size_t column = 0; column < kPanel; column += kLanes) {
+      Int first, second;
+      Codes::load(first, second, block + 2 * kPanel, pair, column);
+      (first ^ signs).store(value + column * 4);
+      (second ^ signs).store(value + column * 4 + 4 * kPanel);
+    }
+  }
+}
+
+/// sums (kRows, kPanelColumns) (+)= rows from `row` on times blocks [begin, begin + blocks) of the
+/// columns of one panel: w their unpacked codes, `scales` their packed ones.
+template <class Vec, std::size_t kRows, class Codes>
+void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t begin,
+              std::size_t blocks, const std::int8_t* w, const unsigned char* scales) {
+  using Int = typename Vec::Integer;
+  constexpr bool kWhole = kRows == kRowGroup;
+  Vec total[kRows][2];
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < 2; ++j) {
+      float* const at = sums + i * kPanelColumns + j * kLanes;
+      total[i][j] = begin == 0 ? Vec::broadcast(0.0f) : Vec::load(at);
+    }
+  }
+  const std::size_t first = (row / kRowGroup * x.blocks + begin) * kRowGroup;
+  alignas(64) std::int32_t sum[2][2][kRows * kLanes];
+  for (std::size_t b = 0; b <= blocks; ++b) {  // what is multiplied next hides what is scaled now
+    if (b < blocks) {
+      const std::int8_t* const value = x.value + (first + b * kRowGroup) * Codes::kBlock;
+      amx_multiply<kWhole>(value, Codes::kBlock, w + b * Codes::kBlock * kPanel);
+      for (std::size_t i = 0; i < kRows * Codes::kBlock; i += 64) {
+        __builtin_prefetch(value + x.blocks * kRowGroup * Codes::kBlock + i);
+      }
+    }
+    if (b > 0) {
+      const float* const x_scale = x.scale + first + (b - 1) * kRowGroup;
+      const auto* const w_scale =
+          reinterpret_cast<const F16*>(scales + (b - 1) * Codes::kBlockBytes);
+#pragma GCC unroll 2
+      for (std::size_t j = 0; j < 2; ++j) {
+        const Vec column_scale = Vec::load(w_scale + j * kLanes);
+#pragma GCC unroll 16
+        for (std::size_t i = 0; i < kRows; ++i) {
+          const Vec both = Vec::broadcast(x_scale[i]) * column_scale;
+          total[i][j] =
+              fma(to_float(Int::load(sum[(b - 1) % 2][j] + i * kLanes)), both, total[i][j]);
+        }
+      }
+    }
+    if (b < blocks) amx_store<kWhole>(sum[b % 2][0], sum[b % 2][1]);
+  }
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < 2; ++j) {
+      total[i][j].store(sums + i * kPanelColumns + j * kLanes);
+    }
+  }
+}
+
+template <class Vec, class Codes>
+void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
+                std::size_t n_end, float* scratch) noexcept {
+  if (product.m < kAmxLeastRows || x.blocks == 0) {
+    return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
+  }
+  const std::size_t last_rows = product.m % kRowGroup;
+  const AmxConfig config(Codes::kBlock, last_rows == 0 ? kRowGroup : last_rows);
+  _tile_loadconfig(&config);
+  auto* const unpacked = reinterpret_cast<std::int8_t*>(scratch + kMaxRows * kPanelColumns);
+  const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
+  constexpr std::size_t kMost = kAmxDepth / Codes::kBlock;
+  for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
+    const std::size_t columns = n_end - n < kPanelColumns ? n_end - n : kPanelColumns;
+    const auto* const panels =
+        static_cast<const unsigned char*>(product.w) + n / kPanel * panel_bytes;
+    for (std::size_t begin = 0; begin < x.blocks; begin += kMost) {
+      const std::size_t blocks = x.blocks - begin < kMost ? x.blocks - begin : kMost;
+      for (std::size_t column = 0; column < columns; column += kPanel) {
+        const unsigned char* const panel =
+            panels + column / kPanel * panel_bytes + begin * Codes::kBlockBytes;
+        for (std::size_t b = 0; b < blocks; ++b) {
+          fetch_panels<Vec, Codes>(panels + (kPanels - 1) * panel_bytes, x.blocks,
+                                   column / kPanel * x.blocks + begin + b);
+          unpack_codes<Vec, Codes>(unpacked + b * Codes::kBlock * kPanel,
+                                   panel + b * Codes::kBlockBytes);
+        }
+        for (std::size_t row = 0; row < product.m; row += kRowGroup) {
+          with_rows<kRowGroup>(product.m - row, [&](auto rows) {
+            amx_tile<Vec, rows.value, Codes>(scratch + row * kPanelColumns + column, x, row, begin,
+                                             blocks, unpacked, panel);
+          });
+        }
+      }
+    }
+    finish<Vec>(product, {0, product.m}, scratch, kPanelColumns, n, columns);
+  }
+  _tile_release();
+}
+
+/// dot_limit by tiles.
+template <class Vec>
+float amx_dot_limit(std::size_t count) noexcept {
+  const AmxConfig config(64, kRowGroup);
+  _tile_loadconfig(&config);
+  const std::int8_t ones[64 * kLanes] = {1};
+  alignas(64) std::int32_t sum[2][kRowGroup * kLanes];
+  _tile_loadd(2, ones, 64);
+  _tile_loadd(3, ones, 64);
+  _tile_zero(0);
+  _tile_zero(1);
+  for (std::size_t i = 0; i < count; i += 2 * kRowGroup * kLanes) {
+    _tile_dpbssd(0, 2, 3);
+    _tile_dpbssd(1, 2, 3);
+  }
+  amx_store<true>(sum[0], sum[1]);
+  _tile_release();
+  return static_cast<float>(sum[0][0] + sum[1][0]);
+}
+
+}  // namespace gpt2
