@@ -50,12 +50,17 @@ Weights make_weights(const std::vector<float>& values, Stored stored) {
 
 Kernels::MatmulKernel kernel_of(const Kernels& t, const Case& c) {
   switch (c.stored) {
-    case Stored::f32:
-      return c.kn ? t.matmul_kn_f32 : t.matmul_nk_f32;
-    case Stored::f16:
-      return c.kn ? t.matmul_kn_f16 : t.matmul_nk_f16;
-    default:
-      return c.kn ? t.matmul_kn_bf16 : t.matmul_nk_bf16;
+    case Stored::f32: return c.kn ? t.matmul_kn_f32 : t.matmul_nk_f32;
+    case Stored::f16: return c.kn ? t.matmul_kn_f16 : t.matmul_nk_f16;
+    default: return c.kn ? t.matmul_kn_bf16 : t.matmul_nk_bf16;
+  }
+}
+
+Kernels::ChunksKernel chunks_kernel_of(const Kernels& t, const Case& c) {
+  switch (c.stored) {
+    case Stored::f32: return t.matmul_chunks_kn_f32;
+    case Stored::f16: return t.matmul_chunks_kn_f16;
+    default: return t.matmul_chunks_kn_bf16;
   }
 }
 
@@ -96,8 +101,8 @@ struct Operands {
     return result;
   }
 
-  /// By a kernel, in `parts` ranges of columns.
-  std::vector<float> actual(const Kernels& table, std::size_t parts) const {
+  /// By a kernel, in `parts` ranges of columns; or chunk by chunk, if there is one row.
+  std::vector<float> actual(const Kernels& table, std::size_t parts, bool by_chunks) const {
     Guarded<float> guarded_x(
         c.m ? std::vector<float>(x.begin(), x.end() - static_cast<long>(x_stride - c.k)) : x);
     Guarded<unsigned char> guarded_w(w.bytes, parts % 2);  // odd addresses in every other case
@@ -116,7 +121,16 @@ struct Operands {
                          .activation = c.activation ? table.relu : nullptr,
                          .accumulate = c.accumulate};
     const std::size_t step = std::max<std::size_t>(1, (c.n / parts + kPanel) / kPanel) * kPanel;
+    const std::size_t chunks = (c.k + kChunk - 1) / kChunk;
+    Guarded<float> sums(std::vector<float>(chunk_sums_floats(c.k, c.n), NAN));
+    for (std::size_t i = 0; by_chunks && i < chunks; i += 1 + parts) {
+      chunks_kernel_of(table, c)(product, i, std::min(chunks, i + 1 + parts), sums.data());
+    }
     for (std::size_t n = 0; n < c.n; n += step) {
+      if (by_chunks) {
+        table.add_chunks(product, n, std::min(c.n, n + step), sums.data());
+        continue;
+      }
       kernel_of(table, c)(product, n, std::min(c.n, n + step), scratch.data());
     }
     return {guarded_y.data(), guarded_y.data() + y.size()};
@@ -130,8 +144,12 @@ void check(const Case& c, unsigned seed) {
   for (const Kernels* const table : tables()) {
     INFO(table->name);
     if (expected.empty()) expected = operands.expected(c.activation ? table->relu : nullptr);
-    const std::vector<float> actual = operands.actual(*table, 1 + seed % 4);
-    CHECK(same_bits(actual.data(), expected.data(), actual.size()));
+    for (const bool by_chunks : {false, true}) {
+      if (by_chunks && !(c.kn && c.m == 1 && c.k > 0)) continue;
+      INFO(by_chunks);
+      const std::vector<float> actual = operands.actual(*table, 1 + seed % 4, by_chunks);
+      CHECK(same_bits(actual.data(), expected.data(), actual.size()));
+    }
   }
 }
 
@@ -166,6 +184,19 @@ TEST_CASE("matrix products of every number of rows follow the rules") {
   check({kMaxRows, 33, 40, Stored::f16, false, true, true, true}, 2);
 }
 
+TEST_CASE("one row follows the rules by columns and by chunks") {
+  unsigned seed = 50;
+  for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
+    for (const std::size_t k : {1u, 255u, 256u, 257u, 1500u, 1792u, 3072u}) {
+      for (const std::size_t n : {1u, 16u, 31u, 64u, 100u, 128u, 300u}) {
+        for (const bool kn : {true, false}) {
+          check({1, k, n, stored, kn, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2}, ++seed);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("matrix products of GPT-2's depths follow the rules") {
   unsigned seed = 100;
   for (const std::size_t k : {768u, 3072u}) {
@@ -182,7 +213,7 @@ TEST_CASE("matrix products are as exact as their order of summation allows") {
       const Case c{3, k, 17, Stored::f32, kn, true, false, false};
       const Operands operands(c, static_cast<unsigned>(k));
       for (const Kernels* const table : tables()) {
-        const std::vector<float> y = operands.actual(*table, 1);
+        const std::vector<float> y = operands.actual(*table, 1, false);
         double worst = 0.0;  // error over its bound
         for (std::size_t i = 0; i < c.m; ++i) {
           for (std::size_t n = 0; n < c.n; ++n) {

@@ -30,6 +30,11 @@ inline constexpr std::size_t kMaxRows = 512;   ///< the most rows one matmul cal
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
 
+/// Floats of the chunk sums of one row.
+constexpr std::size_t chunk_sums_floats(std::size_t k, std::size_t n) {
+  return (k + kChunk - 1) / kChunk * ((n + kLanes - 1) / kLanes * kLanes);
+}
+
 using ActivationKernel = void (*)(float* y, std::size_t n) noexcept;
 
 /// A matrix product and what is done to its result before it is stored:
@@ -119,6 +124,14 @@ struct Kernels {
   using MatmulKernel = void (*)(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                                 float* scratch) noexcept;
   MatmulKernel matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
+
+  /// One row (m = 1) of such a product in two steps, for a thread each: the sums of chunks [begin,
+  /// end) of k into `sums`, chunk_sums_floats(k, n) that all threads share; then, of columns
+  /// [n_begin, n_end) as above, what the chunks add up to. k >= 1.
+  using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
+                                float* sums) noexcept;
+  ChunksKernel matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;
+  ChunksKernel add_chunks;
 
   /// The same for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
   MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;

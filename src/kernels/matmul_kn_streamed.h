@@ -32,7 +32,6 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
       __builtin_prefetch(row + 2 * kDepth * w_stride + j, 0, 2);
-      __builtin_prefetch(row + kWidth + j, 0, 3);
     }
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) weight[i][j] = load<Vec>(row + j * kLanes, lanes);

@@ -6,8 +6,9 @@
 
 namespace gpt2 {
 
-/// total[i][j] = x[i, begin ... begin + depth) w[j, the same]: from zero, lane by lane. The rows of
-/// w that come next, `ahead` elements further on, are fetched meanwhile.
+/// sum[i][j] = x[i, 0 ... depth) w[j, 0 ... depth): from zero, lane by lane. What lies `ahead`
+/// elements further on is fetched meanwhile. For a single row, each row of w brings a few cache
+/// lines at a time: so many streams from memory are the fastest.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 [[gnu::always_inline]] inline void dot_chunk(Vec (&sum)[kRows][kColumns], const float* x,
                                              std::size_t x_stride, const Stored* w,
@@ -18,7 +19,24 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = Vec::broadcast(0.0f);
   }
-  for_each_vec<Vec>(depth, [&](std::size_t k, auto lanes) {
+  std::size_t begin = 0;
+  if constexpr (kRows == 1) {
+    constexpr std::size_t kStep = 256 / sizeof(Stored);
+    for (; begin + kStep <= depth; begin += kStep) {
+#pragma GCC unroll 8
+      for (std::size_t j = 0; j < kColumns; ++j) {
+        const Stored* const row = w + j * w_stride + begin;
+#pragma GCC unroll 8
+        for (std::size_t k = 0; k < kStep; k += kLanes) {
+          if (k * sizeof(Stored) % 64 == 0) __builtin_prefetch(row + k + ahead, 0, 2);
+          sum[0][j] = fma(Vec::load(x + begin + k), Vec::load(row + k), sum[0][j]);
+        }
+      }
+    }
+  }
+  x += begin;
+  w += begin;
+  for_each_vec<Vec>(depth - begin, [&](std::size_t k, auto lanes) {
     Vec column[kColumns];
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kColumns; ++j) {
@@ -34,15 +52,16 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
   });
 }
 
-/// sums[i][j] = x[i] w[j] for a tile of kRows rows of x and kColumns rows of w.
+/// sums[i][j * step] = x[i] w[j * step] for a tile of kRows rows of x and kColumns rows of w.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
-void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* sums) {
+void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* sums,
+              std::size_t step, std::size_t ahead) {
   const float* const x = product.x + row * product.x_stride;
   Vec total[kRows][kColumns] = {};
   for (std::size_t k = 0; k < product.k; k += kChunk) {
     Vec sum[kRows][kColumns];
-    dot_chunk<Vec>(sum, x + k, product.x_stride, w + k, product.k,
-                   product.k - k < kChunk ? product.k - k : kChunk, kColumns * product.k);
+    dot_chunk<Vec>(sum, x + k, product.x_stride, w + k, step * product.k,
+                   product.k - k < kChunk ? product.k - k : kChunk, ahead);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
@@ -53,7 +72,7 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   }
   for (std::size_t i = 0; i < kRows; ++i) {
     for (std::size_t j = 0; j < kColumns; ++j) {
-      sums[(row + i) * kPanel + j] = reduce_add(total[i][j]);
+      sums[(row + i) * kPanel + j * step] = reduce_add(total[i][j]);
     }
   }
 }
@@ -66,16 +85,30 @@ void dot_columns(const Matmul& product, const Stored* w, std::size_t columns, fl
   const std::size_t height = (product.m + tiles - 1) / tiles;
   for (std::size_t row = 0; row < product.m; row += height) {
     with_rows<kMost>(product.m - row < height ? product.m - row : height, [&](auto rows) {
-      // A single row is read for: the more streams, the faster.
-      constexpr std::size_t kColumns = (rows.value == 1 ? 2 : 1) * Vec::kDotColumns;
+      constexpr std::size_t kColumns = Vec::kDotColumns;
       std::size_t n = 0;
       for (; n + kColumns <= columns; n += kColumns) {
-        dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n);
+        dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n, 1,
+                                            kColumns * product.k);
       }
       for (; n < columns; ++n) {
-        dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n);
+        dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n, 1, product.k);
       }
     });
+  }
+}
+
+/// The same for a single row: rows of w that lie far apart, for long streams from memory.
+template <class Vec, class Stored>
+void dot_row(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
+  constexpr std::size_t kStreams = 2 * Vec::kDotColumns;
+  constexpr std::size_t kAhead = 1024 / sizeof(Stored);
+  const std::size_t length = columns / kStreams;
+  for (std::size_t n = 0; n < length; ++n) {
+    dot_tile<Vec, 1, kStreams>(product, 0, w + n * product.k, sums + n, length, kAhead);
+  }
+  for (std::size_t n = length * kStreams; n < columns; ++n) {
+    dot_tile<Vec, 1, 1>(product, 0, w + n * product.k, sums + n, 1, kAhead);
   }
 }
 
@@ -83,6 +116,16 @@ template <class Vec, class Stored>
 void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
+  if (product.m == 1) {
+    constexpr std::size_t kMost = 4 * kPanel;
+    for (std::size_t n = n_begin; n < n_end; n += kMost) {
+      const std::size_t columns = n_end - n < kMost ? n_end - n : kMost;
+      dot_row<Vec>(product, static_cast<const Stored*>(product.w) + n * product.k, columns,
+                   scratch);
+      finish<Vec>(product, {0, 1}, scratch, kMost, n, columns);
+    }
+    return;
+  }
   // Few rows of x stay in the L1 cache, and pass by every few rows of w. Of many rows, a tile stays
   // there while a panel of w, in the L2 cache, passes by.
   const std::size_t group = product.m <= 24 ? 2 * Vec::kDotColumns : kPanel;

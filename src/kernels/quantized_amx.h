@@ -29,6 +29,12 @@ struct alignas(64) AmxConfig {
   std::uint8_t rows[16] = {};
 };
 
+/// GCC 12 believes that loading a configuration reads its first 8 bytes.
+[[gnu::always_inline]] inline void amx_configure(const AmxConfig& config) {
+  __asm__ volatile("" ::"r"(&config) : "memory");
+  _tile_loadconfig(&config);
+}
+
 /// Sums of one block of a group's rows of x times that of the columns of a panel.
 template <bool kWhole>
 [[gnu::always_inline]] inline void amx_multiply(const std::int8_t* x, std::size_t block,
@@ -139,7 +145,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
   }
   const std::size_t last_rows = product.m % kRowGroup;
   const AmxConfig config(Codes::kBlock, last_rows == 0 ? kRowGroup : last_rows);
-  _tile_loadconfig(&config);
+  amx_configure(config);
   auto* const unpacked = reinterpret_cast<std::int8_t*>(scratch + kMaxRows * kPanelColumns);
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
   constexpr std::size_t kMost = kAmxDepth / Codes::kBlock;
@@ -175,7 +181,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
 template <class Vec>
 float amx_dot_limit(std::size_t count) noexcept {
   const AmxConfig config(64, kRowGroup);
-  _tile_loadconfig(&config);
+  amx_configure(config);
   const std::int8_t ones[64 * kLanes] = {1};
   alignas(64) std::int32_t sum[2][kRowGroup * kLanes];
   _tile_loadd(2, ones, 64);

@@ -6,6 +6,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/limits.h"
 #include "kernels/matmul_kn.h"
+#include "kernels/matmul_kn_chunks.h"
 #include "kernels/matmul_nk.h"
 #include "kernels/quantized.h"
 
@@ -37,6 +38,10 @@ constexpr Kernels table(const char* name) {
       .matmul_kn_f32 = matmul_kn<Vec, F32>,
       .matmul_kn_f16 = matmul_kn<Vec, F16>,
       .matmul_kn_bf16 = matmul_kn<Vec, BF16>,
+      .matmul_chunks_kn_f32 = matmul_chunks_kn<Vec, F32>,
+      .matmul_chunks_kn_f16 = matmul_chunks_kn<Vec, F16>,
+      .matmul_chunks_kn_bf16 = matmul_chunks_kn<Vec, BF16>,
+      .add_chunks = add_chunks<Vec>,
       .matmul_nk_f32 = matmul_nk<Vec, F32>,
       .matmul_nk_f16 = matmul_nk<Vec, F16>,
       .matmul_nk_bf16 = matmul_nk<Vec, BF16>,

@@ -40,8 +40,8 @@ struct Vec {
   using Integer = Int;
   static constexpr std::size_t kTileRows = 12;  // 24 accumulators, 2 weights and a broadcast
   static constexpr std::size_t kTileVecs = 2;
-  static constexpr std::size_t kStreamDepth = 5;
-  static constexpr std::size_t kStreamVecs = 4;
+  static constexpr std::size_t kStreamDepth = 8;
+  static constexpr std::size_t kStreamVecs = 2;
   static constexpr std::size_t kDotRows = 6;
   static constexpr std::size_t kDotColumns = 4;
   static constexpr std::size_t kQuantizedRows = 6;

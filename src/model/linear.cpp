@@ -17,6 +17,21 @@ Kernels::MatmulKernel float_kernel(const Weight& weight) {
   }
 }
 
+Kernels::ChunksKernel chunks_kernel(const Weight& weight) {
+  const Kernels& k = kernels();
+  switch (weight.format) {
+    case WeightFormat::f16: return k.matmul_chunks_kn_f16;
+    case WeightFormat::bf16: return k.matmul_chunks_kn_bf16;
+    default: return k.matmul_chunks_kn_f32;
+  }
+}
+
+// One row, weights whose own rows are short, and enough of k for a few chunks a thread.
+bool goes_by_chunks(const Weight& weight, std::size_t rows, int threads) {
+  return rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn &&
+         weight.k >= 3 * kChunk * static_cast<std::size_t>(threads) && weight.n <= weight.k;
+}
+
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
   const std::size_t block = weight.block();
@@ -101,10 +116,21 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .bias = bias.empty() ? nullptr : bias.data(),
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
-  team.for_ranges(weight.n, columns_per_task(weight.n, x.rows, team.size()),
-                  [&](std::size_t begin, std::size_t end) {
-                    multiply(product, weight, quantized, begin, end, ws.scratch(team.rank()));
-                  });
+  const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
+  if (goes_by_chunks(weight, x.rows, team.size())) {
+    const std::size_t chunks = ceil_div(weight.k, kChunk);
+    team.for_ranges(chunks, ceil_div(chunks, static_cast<std::size_t>(team.size())),
+                    [&](std::size_t begin, std::size_t end) {
+                      chunks_kernel(weight)(product, begin, end, ws.chunk_sums.data());
+                    });
+    team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end) {
+      kernels().add_chunks(product, begin, end, ws.chunk_sums.data());
+    });
+    return;
+  }
+  team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end) {
+    multiply(product, weight, quantized, begin, end, ws.scratch(team.rank()));
+  });
 }
 
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,

@@ -28,13 +28,15 @@ Workspace::Workspace(const Config& config, std::size_t keys, int threads)
   values = AlignedBuffer<std::int8_t>(rows * padded);
   scales = AlignedBuffer<float>(blocks);
   offsets = AlignedBuffer<std::int32_t>(blocks);
+  chunk_sums = AlignedBuffer<float>(chunk_sums_floats(std::max(n_embd, inner), n_embd));
 
   scratch_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * scratch_floats_);
   tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads) * kMaxRows * kTileColumns);
 }
 
 std::size_t Workspace::bytes() const noexcept {
-  const std::size_t floats = activations_.size() + scratch_.size() + tiles_.size() + scales.size();
+  const std::size_t floats =
+      activations_.size() + scratch_.size() + tiles_.size() + scales.size() + chunk_sums.size();
   return floats * sizeof(float) + values.size() + offsets.size() * sizeof(std::int32_t);
 }
 

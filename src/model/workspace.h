@@ -29,6 +29,9 @@ class Workspace {
   AlignedBuffer<float> scales;
   AlignedBuffer<std::int32_t> offsets;
 
+  /// Room for the chunk sums of one row of the narrowest product.
+  AlignedBuffer<float> chunk_sums;
+
   /// A thread's own, for kernels.
   [[nodiscard]] float* scratch(int rank) const noexcept {
     return scratch_.data() + static_cast<std::size_t>(rank) * scratch_floats_;
