@@ -1,7 +1,4 @@
-#include <signal.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -18,21 +15,8 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr int kInterruptedStatus = 130;  // 128 + SIGINT, as shells have it
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
-
-// The first Ctrl-C ends the text after the token in hand; the second one ends the program.
-void end_on_interrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-}
-
 struct Settings {
-  std::string model = GPT2_BUNDLED_MODEL;
+  ModelPath model;
   WeightType dtype = WeightType::stored;
   std::optional<std::string> prompt;
   int threads = thread_count();
@@ -48,7 +32,8 @@ struct Settings {
 
 constexpr const char* kExamples =
     R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
-one asks for a text from nothing. The prompt and what continues it go to standard output.
+one asks for a text from nothing. A terminal is not read without the -: gpt2 alone writes a text from
+nothing. The prompt and what continues it go to standard output.
 
 The same arguments write the same text, on every machine: another --seed writes another one.
 
@@ -61,7 +46,7 @@ Examples:
 
 // What the command line leaves open, as HuggingFace's generate() would have it for the model.
 void take_hf_defaults(Settings& settings, const CLI::App& app) {
-  const auto config = GenerationConfig::load(find_model(settings.model).directory);
+  const auto config = GenerationConfig::load(settings.model.directory);
   SamplingOptions& sampling = settings.generation.sampling;
   if (app.count("--temperature") + app.count("--greedy") == 0) {
     sampling.temperature = config.do_sample ? config.temperature : 0.0f;
@@ -75,15 +60,15 @@ void take_hf_defaults(Settings& settings, const CLI::App& app) {
 
 bool read_settings(Settings& settings, Arguments arguments) {
   constexpr std::uint64_t kMaxSize = 1'000'000'000;
+  std::string model = GPT2_BUNDLED_MODEL;
   SamplingOptions& sampling = settings.generation.sampling;
   CLI::App app("Continues a text\n", "gpt2 generate");
   app.footer(kExamples);
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
-  add_model_option(app, settings.model);
+  add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  CLI::Option* const temperature =
-      add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
-                 "Lower is safer, higher is wilder, 0 is --greedy");
+  add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
+             "Lower is safer, higher is wilder, 0 is --greedy");
   add_number(app, "--top-k", sampling.top_k, std::size_t{0}, kMaxSize,
              "Draw from the N likeliest tokens, 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0.0f, 1.0f,
@@ -94,14 +79,10 @@ bool read_settings(Settings& settings, Arguments arguments) {
   add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
   bool greedy = false;
   bool hf_defaults = false;
-  add_switch(app, "--greedy", greedy, "Always the likeliest token")
-      ->excludes(temperature)
-      ->option_text(" ");
-  CLI::Option* const tokens =
-      add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
+  add_switch(app, "--greedy", greedy, "Always the likeliest token");
+  add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
       ->option_text("TEXT")
-      ->excludes(tokens)
       ->allow_extra_args(false);
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
@@ -110,6 +91,13 @@ bool read_settings(Settings& settings, Arguments arguments) {
              "Where an option is not given, do as HuggingFace's\ngenerate() would: "
              "generation_config.json");
   if (!parse(app, std::move(arguments))) return false;
+  refuse_both(app, "--greedy", "--temperature");
+  refuse_both(app, "--tokens", "--stop");
+  const auto& stop = settings.generation.stop;
+  if (std::find(stop.begin(), stop.end(), "") != stop.end()) {
+    throw UsageError("--stop: expected a text, found ''");
+  }
+  settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
   return true;
@@ -188,7 +176,7 @@ void print_stats(const GenerationResult& result, const Session& session) {
 }
 
 int run(Settings settings) {
-  const ModelPath path = find_model(settings.model);
+  const ModelPath& path = settings.model;
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = settings.dtype});
   std::optional<Tokenizer> tokenizer;
@@ -223,11 +211,11 @@ int run(Settings settings) {
                   {.max_tokens = std::min(room, config.n_positions), .threads = settings.threads});
   Page page(text);
   Progress reading("reading the prompt");
-  end_on_interrupt();
+  note_interrupts();
   const auto write = [&](std::string_view continuation) {
     reading.done();
     page.write(continuation);
-    return !interrupted;
+    return interrupt_status() == 0;
   };
   const char* separator = text.empty() ? "" : " ";
   const auto write_id = [&](TokenId token) {
@@ -239,7 +227,7 @@ int run(Settings settings) {
   reading.done();
   page.end(settings.tokens ? "\n" : "");
   if (settings.stats) print_stats(result, session);
-  return interrupted ? kInterruptedStatus : 0;
+  return interrupt_status();
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/json.h"
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -11,9 +10,9 @@
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
-#include "gpt2/tokenizer.h"
 #include "model/config_fields.h"
-#include "model/session_impl.h"
+#include "model/kv_cache.h"
+#include "model/workspace.h"
 
 namespace gpt2::cli {
 namespace {
@@ -28,51 +27,53 @@ Examples:
   gpt2 info --dtype int8 --text novel.txt)";
 
 Json describe_memory(const Model& model) {
-  Session session(model);  // pages that nobody touches take no memory
+  const Config& config = model.config();
   return {{"mapped_weights_bytes", model.description().mapped_bytes},
           {"converted_weights_bytes", model.description().converted_bytes},
-          {"keys_and_values_bytes", session.impl().cache.bytes()},
-          {"workspace_bytes", session.impl().workspace.bytes()},
+          {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
+          {"workspace_bytes", Workspace(config, config.n_positions, thread_count()).bytes()},
           {"read_for_each_token_bytes", model.bytes_per_token()}};
-}
-
-// A checkpoint without a tokenizer is still worth a look.
-void add_tokenizer(Json& json, const std::filesystem::path& directory, std::size_t vocab_size) {
-  Json& warnings = json["warnings"];
-  try {
-    const Tokenizer tokenizer = Tokenizer::load(directory);
-    json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
-    if (tokenizer.size() == vocab_size) return;
-    warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
-                       " ids, the model " + std::to_string(vocab_size) + ": " +
-                       (tokenizer.size() < vocab_size
-                            ? "the last of these have no text"
-                            : "texts with the last of those are refused"));
-  } catch (const Error& error) {
-    warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
-  }
 }
 
 Json describe(const Model& model, const std::filesystem::path& directory) {
   const ModelDescription& description = model.description();
   Json files = Json::array();
   for (const auto& file : description.files) files.push_back(file.string());
-  Json json = {{"model", directory.string()},
-               {"files", files},
-               {"format", description.format},
-               {"config", to_json(model.config())},
-               {"parameters", model.parameter_count()},
-               {"tensors", description.tensors},
-               {"ignored", description.ignored},
-               {"dtypes", description.dtypes},
-               {"memory", describe_memory(model)},
-               {"tokenizer", nullptr},
-               {"isa", isa_name()},
-               {"available", available_isas()},
-               {"threads", thread_count()},
-               {"warnings", Json::array()}};
-  add_tokenizer(json, directory, model.config().vocab_size);
-  return json;
+  return {{"model", directory.string()},
+          {"files", files},
+          {"format", description.format},
+          {"config", to_json(model.config())},
+          {"parameters", model.parameter_count()},
+          {"tensors", description.tensors},
+          {"ignored", description.ignored},
+          {"dtypes", description.dtypes},
+          {"memory", describe_memory(model)},
+          {"tokenizer", nullptr},
+          {"isa", isa_name()},
+          {"available", available_isas()},
+          {"threads", thread_count()},
+          {"warnings", Json::array()}};
+}
+
+// A checkpoint without a tokenizer is still worth a look.
+std::optional<Tokenizer> add_tokenizer(Json& json, const std::filesystem::path& directory,
+                                       std::size_t vocab_size) {
+  Json& warnings = json["warnings"];
+  try {
+    const Tokenizer tokenizer = Tokenizer::load(directory);
+    json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
+    if (tokenizer.size() != vocab_size) {
+      warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
+                         " ids, the model " + std::to_string(vocab_size) + ": " +
+                         (tokenizer.size() < vocab_size
+                              ? "the last of these have no text"
+                              : "texts with the last of those are refused"));
+    }
+    return tokenizer;
+  } catch (const Error& error) {
+    warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
+    return std::nullopt;
+  }
 }
 
 std::string size(double bytes) {
@@ -134,18 +135,23 @@ int info(Arguments arguments) {
   CLI::App app("Tells what a model is made of\n", "gpt2 info");
   app.footer(kExamples);
   add_model_option(app, name);
-  add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
+  add_dtype_option(app, dtype);
+  add_text_option(app, text_file);
   add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");
   if (!parse(app, std::move(arguments))) return 0;
+  if (!text_file.empty() && dtype == WeightType::stored) {
+    throw UsageError("--text tells what packing costs: give --dtype too");
+  }
 
   const ModelPath path = find_model(name);
   const std::string text = text_to_measure(text_file);
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory);
+  const auto tokenizer = add_tokenizer(json, path.directory, model.config().vocab_size);
   std::optional<QuantizationCost> cost;
   if (dtype != WeightType::stored) {
-    cost = quantization_cost(Model::load(path.weights), model, path.directory, text);
+    cost = quantization_cost(Model::load(path.weights), model, tokenizer, text);
   }
   loading.done();
   if (as_json && cost) {

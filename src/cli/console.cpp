@@ -1,7 +1,9 @@
 #include "cli/console.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +15,12 @@
 #include "gpt2/error.h"
 
 namespace gpt2::cli {
+namespace {
+
+std::atomic<int> noted = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it");
+
+}  // namespace
 
 void write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
@@ -46,6 +54,15 @@ void print_error(std::string_view message) {
   const std::string line = "gpt2: " + printable(message) + '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
+
+void note_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) { noted = signal; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }
 
 Progress::Progress(std::string_view what) {
   if (isatty(STDERR_FILENO) == 0) return;

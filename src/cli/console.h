@@ -20,6 +20,13 @@ void write_stdout(std::string_view text);
 /// may quote a file.
 void print_error(std::string_view message);
 
+/// From now on the first Ctrl-C or SIGTERM is only noted, for whoever is at work to come to an end;
+/// the second one ends the program.
+void note_interrupts();
+
+/// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
+[[nodiscard]] int interrupt_status();
+
 /// Says on a terminal what takes longer than a second, and wipes it away once it is done.
 class Progress {
  public:

@@ -7,7 +7,6 @@
 #include "cli/args.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
-#include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
 namespace {
@@ -46,18 +45,15 @@ std::string text_to_measure(const std::string& file) {
 }
 
 QuantizationCost quantization_cost(const Model& before, const Model& after,
-                                   const std::filesystem::path& directory, std::string_view text) {
+                                   const std::optional<Tokenizer>& tokenizer,
+                                   std::string_view text) {
   QuantizationCost cost{.bytes = {before.bytes_per_token(), after.bytes_per_token()}};
-  try {
-    const auto tokens = Tokenizer::load(directory).encode(text);
-    cost.comparison = compare(before, after, tokens, thread_count());
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-  }
+  if (!tokenizer) return cost;
+  cost.comparison = compare(before, after, tokenizer->encode(text), thread_count());
   for (const double perplexity : cost.comparison.perplexity) {
     if (std::isfinite(perplexity)) continue;
-    throw Error(ErrorCode::invalid_file,
-                directory.string() + ": its perplexity is no number: weights are damaged");
+    throw Error(ErrorCode::invalid_file, before.description().files.back().string() +
+                                             ": its perplexity is no number: weights are damaged");
   }
   return cost;
 }

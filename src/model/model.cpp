@@ -50,6 +50,12 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   std::optional<Config> config;
   // Only nanoGPT's checkpoints do without.
   if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
+    if (!fs::exists(directory / "config.json", none)) {
+      fail(path.string(),
+           "no model: expected a directory with config.json and weights (model.safetensors or "
+           "pytorch_model.bin), or a file in one",
+           ErrorCode::not_found);
+    }
     config = Config::load(directory / "config.json");
   }
   if (config && config->packed != WeightType::stored && options.dtype != config->packed &&

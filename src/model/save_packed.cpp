@@ -1,8 +1,11 @@
 #include "model/save_packed.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -87,7 +90,8 @@ std::vector<Entry> entries_of(const Transformer& transformer) {
   return std::move(entries.all);
 }
 
-void write_safetensors(const fs::path& file, const std::vector<Entry>& entries) {
+void write_safetensors(const fs::path& file, const std::vector<Entry>& entries,
+                       const std::function<void()>& before_each) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
   std::size_t offset = 0;
   for (const Entry& entry : entries) {
@@ -103,6 +107,7 @@ void write_safetensors(const fs::path& file, const std::vector<Entry>& entries) 
   for (int i = 0; i < 8; ++i) out.put(static_cast<char>(length >> (8 * i)));
   out << text;
   for (const Entry& entry : entries) {
+    before_each();
     out.write(static_cast<const char*>(entry.data), static_cast<std::streamsize>(entry.bytes));
   }
   out.close();
@@ -121,9 +126,21 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
     throw Error(ErrorCode::invalid_file, to.string() + ": cannot be written: is the disk full?");
 }
 
+// Removes what processes that were killed left behind: PREFIX and their id.
+void remove_remains(const std::string& prefix) {
+  std::error_code ignored;
+  for (const fs::path& path : fs::directory_iterator(fs::path(prefix).parent_path(), ignored)) {
+    const std::string name = path.string();
+    if (!name.starts_with(prefix)) continue;
+    const bool is_dead = ::kill(std::atoi(name.c_str() + prefix.size()), 0) != 0 && errno == ESRCH;
+    if (is_dead) fs::remove_all(path, ignored);
+  }
+}
+
 }  // namespace
 
-void save_packed(const Model& model, const fs::path& source, const fs::path& out) {
+void save_packed(const Model& model, const fs::path& source, const fs::path& out,
+                 const std::function<void()>& before_each) {
   // As typed, OUT may end in a slash.
   const fs::path directory = out.has_filename() ? out : out.parent_path();
   const WeightFormat format = model.transformer()->lm_head.format;
@@ -135,11 +152,12 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     throw Error(ErrorCode::invalid_argument,
                 directory.string() + ": exists already; choose another name");
   }
-  fs::path partial = directory;
-  partial += ".partial-" + std::to_string(::getpid());
+  const std::string prefix = fs::absolute(directory).string() + ".partial-";
+  const fs::path partial = prefix + std::to_string(::getpid());
   try {
     fs::create_directories(partial);
-    write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()));
+    remove_remains(prefix);
+    write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()), before_each);
     write_config(partial / "config.json", model.config(),
                  format == WeightFormat::int8 ? "int8" : "int4");
     for (const char* name : kCopied) {
