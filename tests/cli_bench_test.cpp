@@ -24,7 +24,7 @@ TEST_CASE("bench says of what its numbers are") {
   CHECK(outcome.status == 0);
   CHECK(outcome.out.starts_with(alphabet_model() + ", 1 threads, "));
   for (const std::string part :
-       {"\nf32 weights; this machine reads ", "\n  reading 16 tokens ", "\n  reading 512 tokens ",
+       {"\nf32 weights; the machine reads ", "\n  reading 16 tokens ", "\n  reading 512 tokens ",
         "\n  writing after 16 tokens ", "\n  writing after 512 tokens ", "\n  writing 8 texts ",
         "\n  writing 32 texts ", " tokens/s (", "'s limit\n"}) {
     CAPTURE(part);
@@ -37,7 +37,6 @@ TEST_CASE("bench --json tells the same to programs") {
       nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int8"})).out);
   CHECK(json["model"] == alphabet_model());
   CHECK(json["threads"] == 1);
-  CHECK(json["limits"].size() == 2);
   REQUIRE(json["measurements"].size() == 12);
   CHECK(json["measurements"][6]["dtype"] == "int8");
   for (const auto& row : json["measurements"]) {

@@ -1,6 +1,5 @@
 // gpt2 quantize, as a process.
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,25 +107,6 @@ TEST_CASE("weights that are no numbers stay none when they are packed") {
     CHECK(text.status == 1);
     CHECK(text.err.find("contain NaN") != std::string::npos);
   }
-}
-
-TEST_CASE("quantize removes what a killed one left, and leaves that of a living one") {
-  const TemporaryDirectory place;
-  const std::string out = (place.path() / "out").string();
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  REQUIRE(waitpid(child, nullptr, 0) == child);
-  const std::string dead = out + ".partial-" + std::to_string(child);
-  const std::string living = out + ".partial-" + std::to_string(getpid());
-  const std::string other = out + ".partial-notes";
-  for (const std::string& left : {dead, living, other}) {
-    fs::create_directory(left);
-    std::ofstream(left + "/model.safetensors") << "half";
-  }
-  REQUIRE(run({"quantize", kModel, out}).status == 0);
-  CHECK_FALSE(fs::exists(dead));
-  CHECK(fs::exists(living + "/model.safetensors"));
-  CHECK(fs::exists(other + "/model.safetensors"));
 }
 
 TEST_CASE("a packed model that is given up half-way leaves nothing behind") {

@@ -19,19 +19,6 @@ std::string to_string(Number value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-// The whole of `text` as a number, in decimal, whatever the locale.
-template <class Number>
-Number parse_number(std::string_view name, std::string_view text, Number low, Number high) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && stopped_at == end && value >= low && value <= high) return value;
-  throw UsageError(std::string(name) + ": expected a " +
-                   (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
-                   to_string(low) + " to " + to_string(high) + ", found '" + std::string(text) +
-                   "'");
-}
-
 // Letters to insert, remove, replace or swap with their neighbour to make `b` of `a`.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector count(a.size() + 1, std::vector<std::size_t>(b.size() + 1));  // [of a][of b]
@@ -110,7 +97,12 @@ template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
                         Number high, const std::string& help) {
   const auto assign = [=, &value](const std::string& text) {
-    value = parse_number(name, text, low, high);
+    const char* const end = text.data() + text.size();
+    const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc{} && stopped_at == end && value >= low && value <= high) return;
+    throw UsageError(name + ": expected a " +
+                     (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
+                     to_string(low) + " to " + to_string(high) + ", found '" + text + "'");
   };
   return app
       .add_option_function<std::string>(name, assign, help + " (default " + to_string(value) + ")")

@@ -2,6 +2,8 @@
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -15,6 +17,8 @@
 
 namespace gpt2::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     R"(Each row is the median of the repetitions, with the slowest and the fastest: reading a prompt, all of its
@@ -60,93 +64,68 @@ struct Cost {
 };
 
 Cost cost_of(const Workload& work, const Model& model) {
-  const Transformer& transformer = *model.transformer();
   const Config& config = model.config();
   const auto passes = static_cast<double>(work.passes);
   const auto sequences = static_cast<double>(work.sequences);
   const auto tokens = static_cast<double>(work.tokens);
-  double matrices = 0.0;
-  for (const Block& block : transformer.blocks) {
-    for (const Linear* linear :
-         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
-      matrices += static_cast<double>(linear->weight.k * linear->weight.n);
-    }
-  }
-  const auto head = static_cast<double>(config.n_embd * config.vocab_size);
-  const double products = passes * sequences * (tokens * matrices + head);
+  const auto embd = static_cast<double>(config.n_embd);
+  const auto layers = static_cast<double>(config.n_layer);
+  const double block = embd * (4.0 * embd + 2.0 * static_cast<double>(config.inner_dim()));
+  const double head = embd * static_cast<double>(config.vocab_size);
+  const double products = passes * sequences * (tokens * layers * block + head);
   // Every token sees those before it and itself.
   const double keys = sequences * passes * tokens *
                       (static_cast<double>(work.context) + (passes * tokens + 1.0) / 2.0);
-  const double attention = 2.0 * keys * static_cast<double>(config.n_layer * config.n_embd);
+  const double attention = 2.0 * keys * layers * embd;
   // A sequence's keys and values are read once a pass, however many of its tokens look at them.
   const double cache = work.tokens == 1 ? attention * sizeof(float) : 0.0;
-  const bool packed = transformer.lm_head.is_packed();
+  const bool packed = model.transformer()->lm_head.is_packed();
   return {passes * static_cast<double>(model.bytes_per_token()) + cache,
           attention + (packed ? 0.0 : products), packed ? products : 0.0};
 }
 
-// Runs a workload again and again.
-class Runner {
- public:
-  Runner(const Workload& work, const Model& model, int threads)
-      : work_(work), logits_(work.sequences * model.config().vocab_size) {
-    for (std::size_t i = 0; i < work.length(); ++i) {
-      ids_.push_back(static_cast<TokenId>((i * 7919 + 13) % model.config().vocab_size));
-    }
-    for (std::size_t i = 0; i < work.sequences; ++i) {
-      sessions_.emplace_back(model,
-                             SessionOptions{.max_tokens = work.length(), .threads = threads});
-      if (work.context != 0) sessions_.back().forward(std::span(ids_).first(work.context));
-    }
+// Seconds that the passes take.
+double time_of(const Workload& work, std::span<Session> sessions, std::span<const TokenId> ids,
+               std::span<float> logits) {
+  const std::size_t vocab_size = logits.size() / sessions.size();
+  std::vector<Slice> slices;
+  for (Session& session : sessions) {
+    session.rewind(work.context);
+    slices.push_back({&session, {}, logits.subspan(slices.size() * vocab_size, vocab_size)});
   }
-
-  void run() {
-    const std::size_t vocab_size = logits_.size() / work_.sequences;
-    std::vector<Slice> slices;
-    for (Session& session : sessions_) {
-      session.rewind(work_.context);
-      slices.push_back(
-          {&session, {}, std::span(logits_).subspan(slices.size() * vocab_size, vocab_size)});
-    }
-    for (std::size_t at = work_.context; at < work_.length(); at += work_.tokens) {
-      for (Slice& slice : slices) slice.tokens = std::span(ids_).subspan(at, work_.tokens);
-      forward(slices);
-    }
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
+    for (Slice& slice : slices) slice.tokens = ids.subspan(at, work.tokens);
+    forward(slices);
   }
-
- private:
-  Workload work_;
-  std::vector<float> logits_;
-  std::vector<TokenId> ids_;
-  std::vector<Session> sessions_;
-};
-
-struct Measurement {
-  double tokens_per_second, least, most;
-  double of_limit;  // median of the repetitions' own
-  const char* limit;
-};
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-Measurement measure(const Workload& work, const Model& model, LimitMeter& meter,
-                    const Options& options) {
+Json measure(const Workload& work, const Model& model, LimitMeter& meter, const Options& options) {
   const Cost cost = cost_of(work, model);
-  const auto tokens = static_cast<double>(work.sequences * work.tokens * work.passes);
-  Runner runner(work, model, options.threads);
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < work.length(); ++i) {
+    ids.push_back(static_cast<TokenId>((i * 7919 + 13) % model.config().vocab_size));
+  }
+  std::vector<float> logits(work.sequences * model.config().vocab_size);
+  std::vector<Session> sessions;
+  for (std::size_t i = 0; i < work.sequences; ++i) {
+    sessions.emplace_back(model,
+                          SessionOptions{.max_tokens = work.length(), .threads = options.threads});
+    if (work.context != 0) sessions.back().forward(std::span(ids).first(work.context));
+  }
   std::vector<double> rates;
   std::vector<double> shares;
   std::size_t by_memory = 0;
   for (std::size_t i = 0; i < options.repetitions; ++i) {
     const Limits before = meter.measure();
-    runner.run();  // a cache that can hold what the work reads, holds it now
-    const auto start = std::chrono::steady_clock::now();
-    runner.run();
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    time_of(work, sessions, ids, logits);  // a cache that can hold what is read, holds it now
+    const double seconds = time_of(work, sessions, ids, logits);
     const Limits after = meter.measure();
     const double reading = 2.0 * cost.bytes / (before.read_bytes + after.read_bytes);
     const double computing =
@@ -154,70 +133,34 @@ Measurement measure(const Workload& work, const Model& model, LimitMeter& meter,
         2.0 * cost.byte_products / (before.byte_products + after.byte_products);
     by_memory += reading > computing;
     shares.push_back(std::max(reading, computing) / seconds);
-    rates.push_back(tokens / seconds);
+    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / seconds);
   }
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-  return {median(rates), *least, *most, median(shares),
-          2 * by_memory > options.repetitions ? "memory" : "arithmetic"};
+  return {{"workload", work.name},
+          {"tokens_per_s", median(rates)},
+          {"min", *least},
+          {"max", *most},
+          {"of_limit", median(shares)},
+          {"limit", 2 * by_memory > options.repetitions ? "memory" : "arithmetic"}};
 }
 
-// The results: a line each, or one JSON object at the end.
-class Report {
- public:
-  Report(const Options& options, const std::string& model) : json_(options.json) {
-    all_ = {{"model", model}, {"threads", options.threads}, {"isa", isa_name()}};
-    print("%s, %d threads, %s\n", model.c_str(), options.threads, std::string(isa_name()).c_str());
-  }
+std::string to_string(const Limits& limits) {
+  char text[100];
+  std::snprintf(text, sizeof text, "reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8",
+                limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9, limits.byte_products * 2e-9);
+  return text;
+}
 
-  void add(const std::string& dtype, const Limits& limits) {
-    all_["limits"].push_back({{"dtype", dtype},
-                              {"read_gb_per_s", limits.read_bytes * 1e-9},
-                              {"f32_gflop_per_s", limits.multiply_adds * 2e-9},
-                              {"int8_gop_per_s", limits.byte_products * 2e-9}});
-    print(
-        "%s weights; this machine reads %.1f GB/s and does %.0f GFLOP/s in f32, %.0f GOP/s in "
-        "int8\n",
-        dtype.c_str(), limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9,
-        limits.byte_products * 2e-9);
-  }
-
-  void add(const std::string& dtype, const char* name, const Measurement& m) {
-    all_["measurements"].push_back({{"dtype", dtype},
-                                    {"workload", name},
-                                    {"tokens_per_s", m.tokens_per_second},
-                                    {"min", m.least},
-                                    {"max", m.most},
-                                    {"of_limit", m.of_limit},
-                                    {"limit", m.limit}});
-    print("  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n", name,
-          m.tokens_per_second, m.least, m.most, 100.0 * m.of_limit, m.limit);
-  }
-
-  void finish() const {
-    if (json_) write_stdout(all_.dump(2) + "\n");
-  }
-
- private:
-  template <class... Values>
-  void print(const char* format, Values... values) const {
-    if (json_) return;
-    char line[300];
-    std::snprintf(line, sizeof line, format, values...);
-    write_stdout(line);
-  }
-
-  bool json_;
-  nlohmann::ordered_json all_;
-};
-
-void bench(const Model& model, const std::string& dtype, const Options& options, Report& report) {
-  LimitMeter meter(options.threads, model.bytes_per_token());
-  static_cast<void>(meter.measure());
-  report.add(dtype, meter.measure());
-  for (const Workload& work : kWorkloads) {
-    if (work.length() > model.config().n_positions) continue;
-    report.add(dtype, work.name, measure(work, model, meter, options));
-  }
+// A measurement as a line.
+std::string to_string(const Json& row) {
+  const auto number = [&](const char* name) { return row[name].get<double>(); };
+  char line[200];
+  std::snprintf(line, sizeof line,
+                "  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
+                row["workload"].get_ref<const std::string&>().c_str(), number("tokens_per_s"),
+                number("min"), number("max"), 100.0 * number("of_limit"),
+                row["limit"].get_ref<const std::string&>().c_str());
+  return line;
 }
 
 }  // namespace
@@ -248,14 +191,29 @@ int bench(Arguments arguments) {
   const bool is_random = options.model.empty();
   const Config config = is_random ? published_config(options.size) : Config();
   const std::filesystem::path weights = is_random ? "" : find_model(options.model).weights;
-  Report report(options,
-                is_random ? options.size + " parameters of random weights" : weights.string());
+  const std::string name =
+      is_random ? options.size + " parameters of random weights" : weights.string();
+  const auto print = [&](const std::string& line) {
+    if (!options.json) write_stdout(line);
+  };
+  print(name + ", " + std::to_string(options.threads) + " threads, " + std::string(isa_name()) +
+        '\n');
+  Json all = {{"model", name}, {"threads", options.threads}, {"isa", isa_name()}};
   for (const std::string& dtype : options.dtypes) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
-    bench(is_random ? random_model(config, load) : Model::load(weights, load), dtype, options,
-          report);
+    const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
+    LimitMeter meter(options.threads, model.bytes_per_token());
+    static_cast<void>(meter.measure());
+    print(dtype + " weights; the machine " + to_string(meter.measure()) + '\n');
+    for (const Workload& work : kWorkloads) {
+      if (work.length() > model.config().n_positions) continue;
+      Json row = measure(work, model, meter, options);
+      print(to_string(row));
+      row["dtype"] = dtype;
+      all["measurements"].push_back(std::move(row));
+    }
   }
-  report.finish();
+  if (options.json) write_stdout(all.dump(2) + '\n');
   return 0;
 }
 

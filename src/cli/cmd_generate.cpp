@@ -130,30 +130,6 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
               "the prompt is empty, and the model has no end-of-text token to begin with");
 }
 
-// Standard output. The prompt is written with the first of the text: one that the model refuses
-// leaves nothing behind.
-class Page {
- public:
-  explicit Page(std::string prompt) : pending_(std::move(prompt)) {}
-
-  void write(std::string_view text) {
-    pending_ += text;
-    if (pending_.empty()) return;
-    write_stdout(pending_);
-    last_ = pending_.back();
-    pending_.clear();
-  }
-
-  void end(std::string_view text) {
-    write(text);
-    if (stdout_is_terminal() && last_ != '\n') write_stdout("\n");
-  }
-
- private:
-  std::string pending_;
-  char last_ = '\n';
-};
-
 void print_stats(const GenerationResult& result, const Session& session) {
   const auto rate = [](double amount, double seconds) {
     return seconds > 0.0 ? amount / seconds : 0.0;
@@ -209,23 +185,27 @@ int run(Settings settings) {
   const std::size_t room = prompt.size() + options.max_new_tokens;
   Session session(model,
                   {.max_tokens = std::min(room, config.n_positions), .threads = settings.threads});
-  Page page(text);
   Progress reading("reading the prompt");
   note_interrupts();
+  const char* separator = text.empty() ? "" : " ";  // between ids
+  // The prompt is written with the first of the text: one that the model refuses leaves nothing.
+  std::string pending = std::move(text);
+  char last = '\n';
   const auto write = [&](std::string_view continuation) {
     reading.done();
-    page.write(continuation);
+    pending += continuation;
+    if (!pending.empty()) last = pending.back();
+    write_stdout(std::exchange(pending, ""));
     return interrupt_status() == 0;
   };
-  const char* separator = text.empty() ? "" : " ";
   const auto write_id = [&](TokenId token) {
     return write(std::exchange(separator, " ") + std::to_string(token));
   };
   const GenerationResult result = tokenizer
                                       ? gpt2::generate(session, *tokenizer, prompt, options, write)
                                       : gpt2::generate(session, prompt, options, write_id);
-  reading.done();
-  page.end(settings.tokens ? "\n" : "");
+  write(settings.tokens ? "\n" : "");
+  if (stdout_is_terminal() && last != '\n') write_stdout("\n");
   if (settings.stats) print_stats(result, session);
   return interrupt_status();
 }

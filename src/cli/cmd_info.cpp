@@ -26,28 +26,25 @@ Examples:
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
 
-Json describe_memory(const Model& model) {
-  const Config& config = model.config();
-  return {{"mapped_weights_bytes", model.description().mapped_bytes},
-          {"converted_weights_bytes", model.description().converted_bytes},
-          {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
-          {"workspace_bytes", Workspace(config, config.n_positions, thread_count()).bytes()},
-          {"read_for_each_token_bytes", model.bytes_per_token()}};
-}
-
 Json describe(const Model& model, const std::filesystem::path& directory) {
   const ModelDescription& description = model.description();
+  const Config& config = model.config();
   Json files = Json::array();
   for (const auto& file : description.files) files.push_back(file.string());
   return {{"model", directory.string()},
           {"files", files},
           {"format", description.format},
-          {"config", to_json(model.config())},
+          {"config", to_json(config)},
           {"parameters", model.parameter_count()},
           {"tensors", description.tensors},
           {"ignored", description.ignored},
           {"dtypes", description.dtypes},
-          {"memory", describe_memory(model)},
+          {"memory",
+           {{"mapped_weights_bytes", description.mapped_bytes},
+            {"converted_weights_bytes", description.converted_bytes},
+            {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
+            {"workspace_bytes", Workspace(config, config.n_positions, thread_count()).bytes()},
+            {"read_for_each_token_bytes", model.bytes_per_token()}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
           {"available", available_isas()},

@@ -5,11 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 
 #include "base/quote.h"
 #include "gpt2/error.h"
@@ -64,24 +61,13 @@ void note_interrupts() {
 
 int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }
 
-Progress::Progress(std::string_view what) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  thread_ = std::jthread([what = printable(what)](std::stop_token stop) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any stopped;
-    const auto never = [] { return false; };
-    stopped.wait_for(lock, stop, std::chrono::seconds(1), never);
-    if (stop.stop_requested()) return;
-    std::fprintf(stderr, "%s ...", what.c_str());
-    stopped.wait(lock, stop, never);
-    std::fputs("\r\x1b[K", stderr);
-  });
+Progress::Progress(const std::string& what) : is_shown_(isatty(STDERR_FILENO) != 0) {
+  if (is_shown_) std::fprintf(stderr, "%s ...", printable(what).c_str());
 }
 
 void Progress::done() {
-  thread_.request_stop();
-  if (thread_.joinable()) thread_.join();
+  if (is_shown_) std::fputs("\r\x1b[K", stderr);
+  is_shown_ = false;
 }
 
 }  // namespace gpt2::cli

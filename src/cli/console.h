@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <thread>
 
 namespace gpt2::cli {
 
@@ -27,14 +26,17 @@ void note_interrupts();
 /// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
 [[nodiscard]] int interrupt_status();
 
-/// Says on a terminal what takes longer than a second, and wipes it away once it is done.
+/// Says on a terminal what is being done, and wipes it away once it is.
 class Progress {
  public:
-  explicit Progress(std::string_view what);
+  explicit Progress(const std::string& what);
+  ~Progress() { done(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   void done();
 
  private:
-  std::jthread thread_;
+  bool is_shown_;
 };
 
 }  // namespace gpt2::cli

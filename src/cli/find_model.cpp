@@ -66,12 +66,10 @@ fs::path huggingface_cache() {
 
 // Whether `text` can be part of a path in the cache without leading out of it.
 bool is_plain(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._-/").find(c) != std::string_view::npos;
-  };
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
   return !text.empty() && text.front() != '/' && text.find("..") == std::string_view::npos &&
-         std::all_of(text.begin(), text.end(), allowed);
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 // The names under which the hub has had a model: it gave owners to the first ones later on.
@@ -128,8 +126,8 @@ std::string known_models(const std::vector<fs::path>& places, const fs::path& ca
     std::string name = entry.filename();
     if (!name.starts_with("models--")) continue;
     name.erase(0, std::strlen("models--"));
-    if (const std::size_t dashes = name.find("--"); dashes != std::string::npos)
-      name.replace(dashes, 2, "/");
+    const std::size_t dashes = name.find("--");
+    if (dashes != std::string::npos) name.replace(dashes, 2, "/");
     if (!find_in_cache(cache, name).empty()) names.insert(name);
   }
   std::string text;

@@ -1,11 +1,8 @@
 #include "model/save_packed.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -126,17 +123,6 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
     throw Error(ErrorCode::invalid_file, to.string() + ": cannot be written: is the disk full?");
 }
 
-// Removes what processes that were killed left behind: PREFIX and their id.
-void remove_remains(const std::string& prefix) {
-  std::error_code ignored;
-  for (const fs::path& path : fs::directory_iterator(fs::path(prefix).parent_path(), ignored)) {
-    const std::string name = path.string();
-    if (!name.starts_with(prefix)) continue;
-    const bool is_dead = ::kill(std::atoi(name.c_str() + prefix.size()), 0) != 0 && errno == ESRCH;
-    if (is_dead) fs::remove_all(path, ignored);
-  }
-}
-
 }  // namespace
 
 void save_packed(const Model& model, const fs::path& source, const fs::path& out,
@@ -152,11 +138,10 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     throw Error(ErrorCode::invalid_argument,
                 directory.string() + ": exists already; choose another name");
   }
-  const std::string prefix = fs::absolute(directory).string() + ".partial-";
-  const fs::path partial = prefix + std::to_string(::getpid());
+  fs::path partial = directory;
+  partial += ".partial-" + std::to_string(::getpid());
   try {
     fs::create_directories(partial);
-    remove_remains(prefix);
     write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()), before_each);
     write_config(partial / "config.json", model.config(),
                  format == WeightFormat::int8 ? "int8" : "int4");

@@ -13,10 +13,9 @@ namespace gpt2 {
 /// key "gpt2_cpp": {"dtype": "int8"}, and the tokenizer's files from `source`.
 ///
 /// Everything is written beside `directory` first and renamed at the end; an existing one is not
-/// touched, and what a process that was killed left there is removed. `before_each` is called
-/// before each tensor: what it throws ends the work, and nothing is left. Throws
-/// Error(invalid_argument) where `directory` exists, or the model is not packed; Error where
-/// writing fails.
+/// touched. `before_each` is called before each tensor: what it throws ends the work, and nothing
+/// is left. Throws Error(invalid_argument) where `directory` exists, or the model is not packed;
+/// Error where writing fails.
 void save_packed(const Model& model, const std::filesystem::path& source,
                  const std::filesystem::path& directory, const std::function<void()>& before_each);
 
