@@ -51,8 +51,8 @@ TEST_CASE("info tells what a model is made of") {
            "ignored      none\n",
            "dtypes       attention (F32 4), embeddings (F32 3), mlp (F32 4), norms (F32 6)\n",
            // Of those parameters all but the norms' and the biases, 4 bytes each.
-           "memory       mapped weights 492.0 kB, converted weights 0.0 kB, keys and values "
-           "524.3 kB, workspace ",
+           "memory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values "
+           "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
            "threads      ",
        }) {

@@ -162,8 +162,9 @@ TEST_CASE("a directory or a file that is no model is refused with what a model i
   const TemporaryDirectory directory;
   const std::string prompt = directory.write("prompt.txt", "Once").string();
   for (const std::string& path : {directory.path().string(), prompt}) {
-    check_refused({"-m", path, "x"}, 1,
-                  {path + ": no model: expected a directory with config.json and weights"});
+    check_refused(
+        {"-m", path, "x"}, 1,
+        {path + ": no model: expected config.json and model.safetensors or pytorch_model.bin"});
   }
 }
 

@@ -70,8 +70,8 @@ bool parse(CLI::App& app, Arguments arguments) {
     return false;
   } catch (const CLI::ArgumentMismatch& error) {
     throw UsageError(mismatch(app, error.what()));
-  } catch (const CLI::RequiredError& error) {
-    throw UsageError(error.what());
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());  // "--text requires --dtype"
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());

@@ -58,8 +58,7 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model);
 /// --dtype
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
 
-/// --text, a file of at most kMaxTextBytes.
+/// --text
 CLI::Option* add_text_option(CLI::App& app, std::string& file);
-inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
 }  // namespace gpt2::cli

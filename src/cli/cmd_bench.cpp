@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -56,11 +55,9 @@ constexpr Workload kWorkloads[] = {
     {"writing 8 texts", 8, 16, 1, 8},          {"writing 32 texts", 32, 16, 1, 8},
 };
 
-// What a workload takes at least.
+// What a workload takes at least: bytes to read, multiply-adds in f32 and of 8-bit integers.
 struct Cost {
-  double bytes;          // that must be read
-  double multiply_adds;  // f32
-  double byte_products;  // 8-bit
+  double bytes, multiply_adds, byte_products;
 };
 
 Cost cost_of(const Workload& work, const Model& model) {
@@ -108,10 +105,7 @@ double median(std::vector<double> values) {
 
 Json measure(const Workload& work, const Model& model, LimitMeter& meter, const Options& options) {
   const Cost cost = cost_of(work, model);
-  std::vector<TokenId> ids;
-  for (std::size_t i = 0; i < work.length(); ++i) {
-    ids.push_back(static_cast<TokenId>((i * 7919 + 13) % model.config().vocab_size));
-  }
+  const std::vector<TokenId> ids(work.length());  // the time does not depend on which
   std::vector<float> logits(work.sequences * model.config().vocab_size);
   std::vector<Session> sessions;
   for (std::size_t i = 0; i < work.sequences; ++i) {
@@ -144,23 +138,14 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, const 
           {"limit", 2 * by_memory > options.repetitions ? "memory" : "arithmetic"}};
 }
 
-std::string to_string(const Limits& limits) {
-  char text[100];
-  std::snprintf(text, sizeof text, "reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8",
-                limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9, limits.byte_products * 2e-9);
-  return text;
-}
-
-// A measurement as a line.
 std::string to_string(const Json& row) {
   const auto number = [&](const char* name) { return row[name].get<double>(); };
-  char line[200];
-  std::snprintf(line, sizeof line,
-                "  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
-                row["workload"].get_ref<const std::string&>().c_str(), number("tokens_per_s"),
-                number("min"), number("max"), 100.0 * number("of_limit"),
-                row["limit"].get_ref<const std::string&>().c_str());
-  return line;
+  const auto text = [&](const char* name) {
+    return row[name].get_ref<const std::string&>().c_str();
+  };
+  return format("  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
+                text("workload"), number("tokens_per_s"), number("min"), number("max"),
+                100.0 * number("of_limit"), text("limit"));
 }
 
 }  // namespace
@@ -196,15 +181,19 @@ int bench(Arguments arguments) {
   const auto print = [&](const std::string& line) {
     if (!options.json) write_stdout(line);
   };
-  print(name + ", " + std::to_string(options.threads) + " threads, " + std::string(isa_name()) +
-        '\n');
-  Json all = {{"model", name}, {"threads", options.threads}, {"isa", isa_name()}};
+  const std::string isa(isa_name());
+  print(format("%s, %d threads, %s\n", name.c_str(), options.threads, isa.c_str()));
+  Json all = {{"model", name}, {"threads", options.threads}, {"isa", isa}};
   for (const std::string& dtype : options.dtypes) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
     LimitMeter meter(options.threads, model.bytes_per_token());
     static_cast<void>(meter.measure());
-    print(dtype + " weights; the machine " + to_string(meter.measure()) + '\n');
+    const Limits limits = meter.measure();
+    print(format(
+        "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
+        dtype.c_str(), limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9,
+        limits.byte_products * 2e-9));
     for (const Workload& work : kWorkloads) {
       if (work.length() > model.config().n_positions) continue;
       Json row = measure(work, model, meter, options);

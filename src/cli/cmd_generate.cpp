@@ -105,7 +105,7 @@ bool read_settings(Settings& settings, Arguments arguments) {
 
 std::string read_prompt(const std::optional<std::string>& argument) {
   if (argument && *argument != "-") return *argument;
-  if (!argument && stdin_is_terminal()) return "";
+  if (!argument && is_terminal(stdin)) return "";
   std::string text = read_stdin();
   if (text.ends_with('\n')) text.pop_back();
   return text;
@@ -152,11 +152,10 @@ void print_stats(const GenerationResult& result, const Session& session) {
 }
 
 int run(Settings settings) {
-  const ModelPath& path = settings.model;
-  Progress loading("loading " + path.weights.string());
-  const Model model = Model::load(path.weights, {.dtype = settings.dtype});
-  std::optional<Tokenizer> tokenizer;
-  if (!settings.tokens) tokenizer = load_tokenizer(path.directory);
+  const auto& [directory, weights] = settings.model;
+  Progress loading("loading " + weights.string());
+  const Model model = Model::load(weights, {.dtype = settings.dtype});
+  const auto tokenizer = settings.tokens ? std::nullopt : load_tokenizer(directory);
   loading.done();
 
   const Config& config = model.config();
@@ -179,8 +178,8 @@ int run(Settings settings) {
   }
   options.hash_logits = settings.stats;
   options.stop_tokens = config.eos_token_id;
-  if (tokenizer && tokenizer->end_of_text())
-    options.stop_tokens.push_back(*tokenizer->end_of_text());
+  const auto end_of_text = tokenizer ? tokenizer->end_of_text() : std::nullopt;
+  if (end_of_text) options.stop_tokens.push_back(*end_of_text);
 
   const std::size_t room = prompt.size() + options.max_new_tokens;
   Session session(model,
@@ -205,7 +204,7 @@ int run(Settings settings) {
                                       ? gpt2::generate(session, *tokenizer, prompt, options, write)
                                       : gpt2::generate(session, prompt, options, write_id);
   write(settings.tokens ? "\n" : "");
-  if (stdout_is_terminal() && last != '\n') write_stdout("\n");
+  if (is_terminal(stdout) && last != '\n') write_stdout("\n");
   if (settings.stats) print_stats(result, session);
   return interrupt_status();
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -73,14 +72,6 @@ std::optional<Tokenizer> add_tokenizer(Json& json, const std::filesystem::path& 
   }
 }
 
-std::string size(double bytes) {
-  char text[32];
-  const bool is_small = bytes < 1e6;
-  std::snprintf(text, sizeof text, "%.1f %s", bytes * (is_small ? 1e-3 : 1e-6),
-                is_small ? "kB" : "MB");
-  return text;
-}
-
 // A value in words. Names from files may hold anything.
 std::string words(const Json& value, bool is_inside = false) {
   constexpr std::size_t kShown = 6;  // of a list
@@ -101,7 +92,7 @@ std::string words(const Json& value, bool is_inside = false) {
       if (is_size) std::replace(name.begin(), name.end(), '_', ' ');
       text += words(name) + ' ';
     }
-    text += is_size ? size(item.get<double>()) : words(item, true);
+    text += is_size ? format("%.2f MB", 1e-6 * item.get<double>()) : words(item, true);
   }
   return is_inside ? "(" + text + ")" : text;
 }
@@ -132,13 +123,9 @@ int info(Arguments arguments) {
   CLI::App app("Tells what a model is made of\n", "gpt2 info");
   app.footer(kExamples);
   add_model_option(app, name);
-  add_dtype_option(app, dtype);
-  add_text_option(app, text_file);
+  add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
   add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");
   if (!parse(app, std::move(arguments))) return 0;
-  if (!text_file.empty() && dtype == WeightType::stored) {
-    throw UsageError("--text tells what packing costs: give --dtype too");
-  }
 
   const ModelPath path = find_model(name);
   const std::string text = text_to_measure(text_file);

@@ -5,7 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <cstdarg>
 #include <cstring>
 
 #include "base/quote.h"
@@ -27,12 +27,11 @@ void write_stdout(std::string_view text) {
 }
 
 std::string read_stdin() {
-  constexpr std::size_t kLimit = std::size_t{256} << 20;
   std::string text;
   char buffer[1 << 16];
   while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
     text.append(buffer, count);
-    if (text.size() > kLimit) {
+    if (text.size() > kMaxTextBytes) {
       throw Error(ErrorCode::invalid_argument, "standard input is longer than 256 MiB: divide it");
     }
   }
@@ -43,13 +42,19 @@ std::string read_stdin() {
   return text;
 }
 
-bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
+bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
 
-bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
+std::string format(const char* format, ...) {
+  char text[400];
+  std::va_list values;
+  va_start(values, format);
+  std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  return text;
+}
 
 void print_error(std::string_view message) {
-  const std::string line = "gpt2: " + printable(message) + '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fprintf(stderr, "gpt2: %s\n", printable(message).c_str());
 }
 
 void note_interrupts() {
@@ -61,7 +66,7 @@ void note_interrupts() {
 
 int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }
 
-Progress::Progress(const std::string& what) : is_shown_(isatty(STDERR_FILENO) != 0) {
+Progress::Progress(const std::string& what) : is_shown_(is_terminal(stderr)) {
   if (is_shown_) std::fprintf(stderr, "%s ...", printable(what).c_str());
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -9,11 +10,16 @@ namespace gpt2::cli {
 /// (SIGPIPE must be ignored) or the disk is full.
 void write_stdout(std::string_view text);
 
-/// Standard input to its end. Throws Error where it cannot be read or is larger than 256 MiB.
+/// The longest text that is read at once.
+inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
+
+/// Standard input to its end. Throws Error where it cannot be read or is larger than that.
 [[nodiscard]] std::string read_stdin();
 
-[[nodiscard]] bool stdin_is_terminal();
-[[nodiscard]] bool stdout_is_terminal();
+[[nodiscard]] bool is_terminal(std::FILE* stream);
+
+/// What printf would write.
+[[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
 /// "gpt2: message" as one line on standard error; control characters become spaces, for a message
 /// may quote a file.
@@ -31,8 +37,6 @@ class Progress {
  public:
   explicit Progress(const std::string& what);
   ~Progress() { done(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
   void done();
 
  private:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -82,13 +81,15 @@ std::vector<std::string> aliases(const std::string& name) {
   return names;
 }
 
+constexpr std::string_view kRepository = "models--";
+
 // A repository of the cache is models--OWNER--NAME: refs/REVISION holds the name of a directory in
 // snapshots/. Empty where the revision is not there.
 fs::path find_snapshot(const fs::path& cache, std::string name, const std::string& revision) {
   if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
     name.replace(slash, 1, "--");
   }
-  const fs::path repository = cache / ("models--" + name);
+  const fs::path repository = cache / (std::string(kRepository) + name);
   std::string commit = revision;
   if (const fs::path ref = repository / "refs" / revision; file_exists(ref)) {
     commit = read_file(ref, 128);
@@ -124,10 +125,9 @@ std::string known_models(const std::vector<fs::path>& places, const fs::path& ca
   }
   for (const fs::path& entry : fs::directory_iterator(cache, ignored)) {
     std::string name = entry.filename();
-    if (!name.starts_with("models--")) continue;
-    name.erase(0, std::strlen("models--"));
-    const std::size_t dashes = name.find("--");
-    if (dashes != std::string::npos) name.replace(dashes, 2, "/");
+    if (!name.starts_with(kRepository)) continue;
+    name.erase(0, kRepository.size());
+    if (name.find("--") != std::string::npos) name.replace(name.find("--"), 2, "/");
     if (!find_in_cache(cache, name).empty()) names.insert(name);
   }
   std::string text;

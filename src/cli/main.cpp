@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
-#include <iterator>
+#include <map>
 #include <new>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,7 +13,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr std::string_view kHelp =
+constexpr const char* kHelp =
     R"(gpt2: continues a text with a GPT-2, exactly as HuggingFace would
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
@@ -38,16 +37,11 @@ Examples:
 Exit status: 0; 1 for an error; 2 where the arguments make no sense; 130 after Ctrl-C.
 )";
 
-struct Command {
-  std::string name;
-  int (*run)(Arguments);
-};
-
-const Command kCommands[] = {{"generate", generate},
-                             {"tokenize", tokenize},
-                             {"info", info},
-                             {"quantize", quantize},
-                             {"bench", bench}};
+const std::map<std::string, int (*)(Arguments)> kCommands = {{"generate", generate},
+                                                             {"tokenize", tokenize},
+                                                             {"info", info},
+                                                             {"quantize", quantize},
+                                                             {"bench", bench}};
 
 // A prompt is in quotes, if it has several words: a single one before other arguments that reads
 // like a command was meant as one. Alone, it may be a prompt.
@@ -55,7 +49,7 @@ void check_misspelt(const Arguments& arguments) {
   const std::string& word = arguments.front();
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   std::vector<std::string> names;
-  for (const Command& command : kCommands) names.push_back(command.name);
+  for (const auto& [name, run] : kCommands) names.push_back(name);
   const std::string name = nearest(word, names);
   if (name.empty()) return;
   if (arguments.size() == 1) {
@@ -70,18 +64,14 @@ int run(Arguments arguments) {
   if (first == "-h" || first == "--help" || first == "help") return write_stdout(kHelp), 0;
   if (first == "--version") return write_stdout("gpt2 " GPT2_VERSION "\n"), 0;
 
-  const Command* command = std::find_if(std::begin(kCommands), std::end(kCommands),
-                                        [&](const Command& c) { return c.name == first; });
-  if (command != std::end(kCommands)) {
-    arguments.erase(arguments.begin());
-  } else {
-    if (!arguments.empty()) check_misspelt(arguments);
-    command = kCommands;
-  }
+  const bool is_command = kCommands.contains(first);
+  if (!is_command && !arguments.empty()) check_misspelt(arguments);
+  if (is_command) arguments.erase(arguments.begin());
+  const std::string name = is_command ? first : "generate";
   try {
-    return command->run(std::move(arguments));
+    return kCommands.at(name)(std::move(arguments));
   } catch (const UsageError& error) {
-    throw UsageError(error.what() + ("; see 'gpt2 " + command->name + " --help'"));
+    throw UsageError(error.what() + ("; see 'gpt2 " + name + " --help'"));
   }
 }
 

@@ -52,8 +52,7 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
     if (!fs::exists(directory / "config.json", none)) {
       fail(path.string(),
-           "no model: expected a directory with config.json and weights (model.safetensors or "
-           "pytorch_model.bin), or a file in one",
+           "no model: expected config.json and model.safetensors or pytorch_model.bin",
            ErrorCode::not_found);
     }
     config = Config::load(directory / "config.json");
