@@ -60,6 +60,10 @@ TEST_CASE("an empty prompt begins a text from the end-of-text token") {
   CHECK(text({"--max-new-tokens", "3"}, {.input = "\n"}) == "abc");
 }
 
+TEST_CASE("a terminal is not waited for: without a prompt the text begins at once") {
+  CHECK(text({"--max-new-tokens", "3"}, {.terminal = true}) == "abc");
+}
+
 TEST_CASE("the name of a command is a prompt where it is not the first argument") {
   CHECK(text({"info", "--max-new-tokens", "1"}) == "infop");
   CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef");

@@ -1,6 +1,8 @@
 // gpt2 info, as a process.
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <vector>
 
 #include "support/alphabet_model.h"
 #include "support/catch.h"
@@ -49,8 +51,8 @@ TEST_CASE("info tells what a model is made of") {
            "ignored      none\n",
            "dtypes       attention (F32 4), embeddings (F32 3), mlp (F32 4), norms (F32 6)\n",
            // Of those parameters all but the norms' and the biases, 4 bytes each.
-           "memory       mapped weights 492.0 kB, converted weights 0.0 kB, keys and values "
-           "524.3 kB, workspace ",
+           "memory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values "
+           "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
            "threads      ",
        }) {
@@ -124,8 +126,8 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   CAPTURE(outcome.out);
   CHECK(outcome.err == "");
   // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
-  // bytes each, or 64 * 34 / 32.
-  CHECK(contains(outcome.out, "\nsize         0.2 MB -> 0.0 MB (-72.2 %)\nperplexity   "));
+  // bytes each, or 66: int8 has one f16 scale for 64 weights.
+  CHECK(contains(outcome.out, "\nsize         0.2 MB -> 0.0 MB (-73.0 %)\nperplexity   "));
   CHECK(contains(outcome.out, " tokens\nlogits       change by at most "));
 
   // A text of alphabets: the model's own, so that both are sure of every letter but the first ones.
@@ -136,7 +138,7 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
       json_of({"-m", alphabet_model(), "--dtype", "int8", "--text", file})["cost"];
   CHECK(cost["tokens"] == text.size() - 1);
   CHECK(cost["bytes"][0] == 4 * 64 * (257 + 6 * 64));
-  CHECK(cost["bytes"][1] == 64 * 34 / 32 * (288 + 6 * 64));
+  CHECK(cost["bytes"][1] == 66 * (288 + 6 * 64));
   CHECK(cost["perplexity"][0] >= 1.0);
   CHECK(cost["perplexity"][0] < 1.1);
   CHECK(cost["perplexity"][1] < 1.1);
@@ -154,4 +156,50 @@ TEST_CASE("info tells which instruction set is forced") {
   const Outcome unknown = run({"-m", alphabet_model(), "x"}, {.environment = {"GPT2_ISA=mmx"}});
   CHECK(unknown.status == 1);
   CHECK(contains(unknown.err, "mmx"));
+}
+
+TEST_CASE("info tells the memory of a context that fits in none") {
+  constexpr std::size_t kLayers = 1000, kPositions = std::size_t{1} << 22, kEmbd = 8;
+  const TemporaryDirectory directory;
+  nlohmann::json header;
+  std::size_t end = 0;
+  const auto add = [&](const std::string& name, const std::vector<std::size_t>& shape) {
+    std::size_t bytes = 2;
+    for (const std::size_t size : shape) bytes *= size;
+    header[name] = {{"dtype", "F16"}, {"shape", shape}, {"data_offsets", {end, end + bytes}}};
+    end += bytes;
+  };
+  add("wte.weight", {2, kEmbd});
+  add("wpe.weight", {kPositions, kEmbd});
+  add("ln_f.weight", {kEmbd});
+  add("ln_f.bias", {kEmbd});
+  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+    const std::string h = "h." + std::to_string(layer) + ".";
+    for (const std::string norm : {"ln_1", "ln_2"}) {
+      add(h + norm + ".weight", {kEmbd});
+      add(h + norm + ".bias", {kEmbd});
+    }
+    for (const auto& [linear, in, out] : {std::tuple{"attn.c_attn", kEmbd, 3 * kEmbd},
+                                          {"attn.c_proj", kEmbd, kEmbd},
+                                          {"mlp.c_fc", kEmbd, kEmbd},
+                                          {"mlp.c_proj", kEmbd, kEmbd}}) {
+      add(h + linear + ".weight", {in, out});
+      add(h + linear + ".bias", {out});
+    }
+  }
+  // The weights are zeros that no disk stores.
+  const std::string text = header.dump();
+  std::string length(8, '\0');
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
+  const fs::path file = directory.write("model.safetensors", length + text);
+  fs::resize_file(file, 8 + text.size() + end);
+  directory.write("config.json", nlohmann::json{{"vocab_size", 2},
+                                                {"n_positions", kPositions},
+                                                {"n_embd", kEmbd},
+                                                {"n_layer", kLayers},
+                                                {"n_head", 1},
+                                                {"n_inner", kEmbd}}
+                                     .dump());
+  const nlohmann::json json = json_of({"-m", directory.path().string()});
+  CHECK(json["memory"]["keys_and_values_bytes"] == kLayers * 2 * kPositions * kEmbd * 4);
 }

@@ -1,10 +1,16 @@
 // gpt2 quantize, as a process.
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <vector>
 
+#include "gpt2/model.h"
+#include "model/save_packed.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -100,5 +106,36 @@ TEST_CASE("weights that are no numbers stay none when they are packed") {
     const Outcome text = run({"-m", source.string(), "--dtype", dtype, "Once"});
     CHECK(text.status == 1);
     CHECK(text.err.find("contain NaN") != std::string::npos);
+  }
+}
+
+TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
+  const TemporaryDirectory place;
+  const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
+  int calls = 0;
+  CHECK_THROWS_AS(gpt2::save_packed(model, kModel, place.path() / "out",
+                                    [&] {
+                                      if (++calls == 20) throw std::runtime_error("enough");
+                                    }),
+                  std::runtime_error);
+  CHECK(calls == 20);
+  CHECK(fs::is_empty(place.path()));
+}
+
+TEST_CASE("Ctrl-C while quantize writes leaves all or nothing") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryDirectory place;
+    const fs::path out = place.path() / "out";
+    Command command({"quantize", kModel, out.string(), "--dtype", "int4"});
+    while (fs::is_empty(place.path()) && command.running()) usleep(50);
+    command.send(signal);
+    const int status = command.wait();
+    CAPTURE(command.err);
+    CHECK((status == 0 || status == 128 + signal));
+    CHECK(fs::exists(out / "model.safetensors") == (status == 0));
+    CHECK(std::distance(fs::directory_iterator(place.path()), {}) == (status == 0 ? 1 : 0));
+    if (status != 0) {
+      CHECK(command.err == "gpt2: interrupted; " + out.string() + " is not written\n");
+    }
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "support/alphabet_model.h"
 #include "support/catch.h"
@@ -79,29 +80,92 @@ TEST_CASE("numbers that are none, or out of range, are refused by name") {
   check_refused({"--threads", "0", "x"}, 2, {"--threads", "from 1 to", "'0'"});
 }
 
-TEST_CASE("options and words that make no sense are refused") {
-  check_refused({"--tmperature", "1", "x"}, 2, {"unknown option '--tmperature'"});
-  check_refused({"-x"}, 2, {"unknown option '-x'"});
+TEST_CASE("options and words that make no sense are refused with what to do") {
+  check_refused({"--tmperature", "1", "x"}, 2,
+                {"unknown option '--tmperature' (did you mean --temperature?)"});
+  check_refused({"--max-tokens=5", "x"}, 2, {"did you mean --max-new-tokens?"});
+  check_refused({"--temp", "1", "x"}, 2, {"did you mean --temperature?"});
+  check_refused({"-greedy", "x"}, 2, {"did you mean --greedy?"});
+  check_refused({"-x"}, 2, {"unknown option '-x';"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
-  check_refused({"--greedy", "--temperature", "1", "x"}, 2, {"--greedy", "--temperature"});
-  check_refused({"--greedy=no", "x"}, 2, {"greedy"});
-  check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed"});
-  check_refused({"x", "--seed"}, 2, {"--seed"});
+  check_refused({"--greedy", "--temperature", "1", "x"}, 2,
+                {"--greedy and --temperature contradict each other: give one of them"});
+  check_refused({"--greedy=no", "x"}, 2, {"gpt2: --greedy takes no value;"});
+  check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed may be given only once"});
+  check_refused({"x", "--seed"}, 2, {"--seed expects a value: --seed N;"});
+  check_refused({"--stop", "", "x"}, 2, {"--stop: expected a text, found ''"});
   check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
   check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
-  check_refused({"tokenize", "--greedy"}, 2, {"unknown option '--greedy'"});
+  check_refused({"info", "--text", "x"}, 2, {"--text", "--dtype", "gpt2 info --help"});
+  check_refused({"tokenize", "--greedy"}, 2, {"unknown option '--greedy';"});
+  check_refused({"quantize", "x"}, 2, {"OUT is required; see 'gpt2 quantize --help'"});
   check_refused({"--two\nlines\x1b[31m", "x"}, 2, {"unknown option '--two lines [31m'"});
 }
 
-TEST_CASE("a model that is not there is refused with where it was looked for") {
+TEST_CASE("bench refuses what it would pass over") {
+  check_refused({"bench", "-m", "x", "--size", "124M"}, 2, {"--size and --model"});
+  check_refused({"bench", "--dtype", "f32", "--dtype", "f64"}, 2, {"--dtype", "'f64'"});
+  check_refused({"bench", "--threads", "0"}, 2, {"--threads: expected a whole number from 1"});
+  check_refused({"bench", "--size", "125M"}, 1, {"'125M'", "124M, 355M, 774M or 1558M"});
+}
+
+TEST_CASE("a misspelt command before other arguments is refused, and told how to be a prompt") {
+  for (const auto& [word, command] : {std::pair{"tokenise", "tokenize"},
+                                      {"inof", "info"},
+                                      {"generat", "generate"},
+                                      {"quantise", "quantize"},
+                                      {"quant", "quantize"},
+                                      {"bnech", "bench"}}) {
+    check_refused({word, "x"}, 2,
+                  {"no command '" + std::string(word) + "' (did you mean 'gpt2 " + command + "'?)",
+                   "gpt2 generate \"" + std::string(word)});
+  }
+}
+
+TEST_CASE("a text is no misspelt command") {
+  const std::string model = alphabet_model();
+  for (const std::string text : {"tokenise it", "inof ", "Inof", "info.", "life", "in"}) {
+    const Outcome outcome = run({text, "-m", model, "--max-new-tokens", "0"});
+    CHECK(outcome.err == "");
+    CHECK(outcome.out == text);
+  }
+  const std::string models = std::filesystem::path(model).parent_path();
+  // Alone, even such a word may be one.
+  const Outcome hinted = run({"inof"}, {.directory = models});
+  CHECK(hinted.err == "gpt2: 'inof' is taken as a prompt; the command is 'gpt2 info'\n");
+}
+
+TEST_CASE("a model that is not there is refused with where it was looked for, and what is there") {
+  const TemporaryDirectory place;
+  const fs::path hub = place.path() / ".cache/huggingface/hub";
+  for (const char* name : {"b", "owner/c", "d", "e", "f", "g"}) {
+    write_alphabet_model(place.path() / "models" / name, 64);
+  }
+  fs::create_directories(place.path() / "models/empty");
+  fs::create_directories(hub / "models--hub--a/snapshots/main");
   check_refused({"-m", "no-such-model", "x"}, 1,
-                {"no model 'no-such-model'", "models", "/.cache/huggingface/hub"});
+                {"no model 'no-such-model'", " models, ", hub.string(), "tools/download_model.sh"},
+                {.directory = place.path(), .environment = {"HOME=" + place.path().string()}});
+  const std::string err = run({"-m", "no-such-model", "x"},
+                              {.directory = place.path(),
+                               .environment = {"HOME=" + place.path().string(), "GPT2_MODELS=/-"}})
+                              .err;
+  CAPTURE(err);
+  CHECK(err.find("found here: b, d, e, f, g and ") != std::string::npos);
   check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
   check_refused({"-m", "", "x"}, 1, {"empty"});
-  const TemporaryDirectory empty;
-  check_refused({"-m", empty.path().string(), "x"}, 1, {empty.path().string(), "config.json"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
+}
+
+TEST_CASE("a directory or a file that is no model is refused with what a model is") {
+  const TemporaryDirectory directory;
+  const std::string prompt = directory.write("prompt.txt", "Once").string();
+  for (const std::string& path : {directory.path().string(), prompt}) {
+    check_refused(
+        {"-m", path, "x"}, 1,
+        {path + ": no model: expected config.json and model.safetensors or pytorch_model.bin"});
+  }
 }
 
 TEST_CASE("weights that are cut short, missing or a pointer to weights are refused") {

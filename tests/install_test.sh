@@ -46,6 +46,7 @@ END
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
 runs found/app "$model"
+(cd "$source" && runs "$scratch/found/app")  # its argument can be left out
 
 # -- pkg-config -----------------------------------------------------------------------------------
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
@@ -65,7 +66,12 @@ add_executable(app app.cpp)
 target_link_libraries(app gpt2::gpt2)
 END
 launcher="$(sed -n 's/^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=//p' "$build/CMakeCache.txt")"
-quietly cmake -S app -B nested -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
+quietly cmake -S app -B nested -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" \
+  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+grep -q -e '-O[23] .*src/model/block\.cpp' nested/compile_commands.json || {
+  printf 'without a build type, the library would not be optimised\n' >&2
+  exit 1
+}
 quietly cmake --build nested --parallel "$(nproc)"
 runs nested/app "$model"
 

@@ -19,59 +19,96 @@ std::string to_string(Number value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
+// Letters to insert, remove, replace or swap with their neighbour to make `b` of `a`.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector count(a.size() + 1, std::vector<std::size_t>(b.size() + 1));  // [of a][of b]
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      count[i][j] = i + j;
+      if (i == 0 || j == 0) continue;
+      count[i][j] = std::min(
+          {count[i - 1][j] + 1, count[i][j - 1] + 1, count[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        count[i][j] = std::min(count[i][j], count[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return count.back().back();
+}
+
+// What CLI11 finds wrong with the number of an option's values. Its message begins with the name,
+// which has no dashes for a value that a switch was given.
+std::string mismatch(const CLI::App& app, const std::string& message) {
+  const std::string name = message.substr(0, message.find_first_of(": "));
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  if (option == nullptr) return "--" + name + " takes no value";
+  if (option->count() > 1) return name + " may be given only once";
+  return name + " expects a value: " + name + ' ' + option->get_option_text();
+}
+
 }  // namespace
+
+std::string nearest(std::string_view word, std::span<const std::string> names) {
+  const auto distance = [word](std::string_view name) {
+    return word.size() > 2 && name.starts_with(word) ? 0 : edits(word, name);
+  };
+  const auto name = std::min_element(names.begin(), names.end(), [&](const auto& a, const auto& b) {
+    return distance(a) < distance(b);
+  });
+  return distance(*name) <= name->size() / 3 ? *name : "";
+}
 
 bool parse(CLI::App& app, Arguments arguments) {
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "Print this and exit");
   app.allow_extras();
-  const std::string hint = "; see '" + app.get_name() + " --help'";
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     write_stdout(app.help());
     return false;
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw UsageError(mismatch(app, error.what()));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what() + hint);
-  } catch (const UsageError& error) {
-    throw UsageError(error.what() + hint);
+    throw UsageError(error.what());  // "--text requires --dtype"
   }
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") continue;  // what follows it is text
-    if (extra.starts_with('-')) throw UsageError("unknown option '" + extra + "'" + hint);
-    throw UsageError("unexpected argument '" + extra + "': put the text in quotes" + hint);
+    if (!extra.starts_with('-')) {
+      throw UsageError("unexpected argument '" + extra +
+                       "': a text of several words must be in quotes");
+    }
+    const std::string name = nearest(extra.substr(0, extra.find('=')), names);
+    throw UsageError("unknown option '" + extra + "'" +
+                     (name.empty() ? "" : " (did you mean " + name + "?)"));
   }
   return true;
 }
 
-template <class Number>
-Number parse_number(std::string_view name, std::string_view text, Number low, Number high) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && stopped_at == end && value >= low && value <= high) return value;
-  throw UsageError(std::string(name) + ": expected a " +
-                   (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
-                   to_string(low) + " to " + to_string(high) + ", found '" + std::string(text) +
-                   "'");
+void refuse_both(const CLI::App& app, const std::string& a, const std::string& b) {
+  if (app.count(a) == 0 || app.count(b) == 0) return;
+  throw UsageError(a + " and " + b + " contradict each other: give one of them");
 }
 
 template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
                         Number high, const std::string& help) {
   const auto assign = [=, &value](const std::string& text) {
-    value = parse_number(name, text, low, high);
+    const char* const end = text.data() + text.size();
+    const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc{} && stopped_at == end && value >= low && value <= high) return;
+    throw UsageError(name + ": expected a " +
+                     (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
+                     to_string(low) + " to " + to_string(high) + ", found '" + text + "'");
   };
   return app
       .add_option_function<std::string>(name, assign, help + " (default " + to_string(value) + ")")
       ->option_text("N");
 }
 
-template std::uint64_t parse_number(std::string_view, std::string_view, std::uint64_t,
-                                    std::uint64_t);
-template int parse_number(std::string_view, std::string_view, int, int);
-template float parse_number(std::string_view, std::string_view, float, float);
 template CLI::Option* add_number(CLI::App&, const std::string&, std::uint64_t&, std::uint64_t,
                                  std::uint64_t, const std::string&);
 template CLI::Option* add_number(CLI::App&, const std::string&, int&, int, int, const std::string&);
@@ -80,12 +117,13 @@ template CLI::Option* add_number(CLI::App&, const std::string&, float&, float, f
 
 CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
                         const std::string& help) {
-  return app.add_flag(name, value, help)->disable_flag_override();
+  return app.add_flag(name, value, help)->disable_flag_override()->option_text(" ");
 }
 
-void add_model_option(CLI::App& app, std::string& model) {
-  app.add_option("-m,--model", model,
-                 "A directory, a file in it, or a name (default: the\nbundled model)")
+CLI::Option* add_model_option(CLI::App& app, std::string& model) {
+  return app
+      .add_option("-m,--model", model,
+                  "A directory, a file in it, or a name (default: the\nbundled model)")
       ->option_text("MODEL");
 }
 

@@ -22,16 +22,18 @@ class UsageError : public std::runtime_error {
 };
 
 /// Reads the arguments into the options of `app`. Returns false where they ask for help, which is
-/// then printed. Throws UsageError, which says where the help is.
+/// then printed. Throws UsageError.
 [[nodiscard]] bool parse(CLI::App& app, Arguments arguments);
 
-/// The whole of `text` as a number from `low` to `high`, in decimal, whatever the locale. Throws
-/// UsageError, beginning with `name`. For std::size_t, std::uint64_t, int and float.
-template <class Number>
-[[nodiscard]] Number parse_number(std::string_view name, std::string_view text, Number low,
-                                  Number high);
+/// The name that was probably meant by `word`: one of which it is the beginning, or that differs in
+/// no more than a third of its letters; or "".
+[[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
-/// An option that takes such a number. Its help ends in the value it has now, the default.
+/// Throws UsageError where both options were given.
+void refuse_both(const CLI::App& app, const std::string& a, const std::string& b);
+
+/// An option that takes a number from `low` to `high`, in decimal, whatever the locale. Its help
+/// ends in the value it has now, the default. For std::size_t, std::uint64_t, int and float.
 template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
                         Number high, const std::string& help);
@@ -41,7 +43,7 @@ CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
                         const std::string& help);
 
 /// -m, --model
-void add_model_option(CLI::App& app, std::string& model);
+CLI::Option* add_model_option(CLI::App& app, std::string& model);
 
 /// The token ids in a text, separated by white space or commas. Throws Error for what is none, or
 /// for an id of `count` or more.
@@ -56,8 +58,7 @@ void add_model_option(CLI::App& app, std::string& model);
 /// --dtype
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
 
-/// --text, a file of at most kMaxTextBytes.
+/// --text
 CLI::Option* add_text_option(CLI::App& app, std::string& file);
-inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
 }  // namespace gpt2::cli

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -17,236 +17,135 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
-  gpt2 bench
-  gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 1 --threads 4
-  gpt2 bench -m ~/models/gpt2 --json > bench.json
+using Json = nlohmann::ordered_json;
 
-A percentage is of the limit that was measured beside each repetition: the bytes that must be read at
-the memory's speed, or the multiply-adds that must be done at the arithmetic's, whichever takes longer.)";
+constexpr const char* kExamples =
+    R"(Each row is the median of the repetitions, with the slowest and the fastest: reading a prompt, all of its
+tokens at once; writing a text, token by token, after a prompt of that length; writing several texts in
+step. The limit is what the machine itself could do, measured beside each repetition: read the bytes
+that must be read, from memory or a cache that holds them, or do the multiply-adds that must be done,
+whichever takes longer.
+
+Examples:
+  gpt2 bench
+  gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 4
+  gpt2 bench -m ~/models/gpt2 --json > bench.json)";
 
 struct Options {
   std::string size = "124M";
   std::string model;
   std::vector<std::string> dtypes = {"f32", "bf16", "int8", "int4"};
-  std::vector<int> threads;
+  int threads = thread_count();
   std::size_t repetitions = 5;
   bool json = false;
 };
 
-// Something to measure. `run` does `tokens` tokens' worth of it.
+// Forward passes of `sequences` at once, each of which holds `context` tokens beforehand and gets
+// `tokens` more in every pass.
 struct Workload {
-  std::string name;
-  std::size_t tokens;
-  double bytes;          // that must be read
-  double multiply_adds;  // f32
-  double byte_products;  // 8-bit
-  std::function<void()> run;
+  const char* name;
+  std::size_t sequences, context, tokens, passes;
+
+  [[nodiscard]] std::size_t length() const { return context + tokens * passes; }
 };
 
-struct Measurement {
-  double tokens_per_second, least, most;
-  double of_limit;  // median of the repetitions' own
-  bool by_memory;   // which limit
-  double rate;      // bytes or multiply-adds a second
+constexpr Workload kWorkloads[] = {
+    {"reading 16 tokens", 1, 0, 16, 1},        {"reading 512 tokens", 1, 0, 512, 1},
+    {"writing after 16 tokens", 1, 16, 1, 16}, {"writing after 512 tokens", 1, 512, 1, 16},
+    {"writing 8 texts", 8, 16, 1, 8},          {"writing 32 texts", 32, 16, 1, 8},
 };
+
+// What a workload takes at least: bytes to read, multiply-adds in f32 and of 8-bit integers.
+struct Cost {
+  double bytes, multiply_adds, byte_products;
+};
+
+Cost cost_of(const Workload& work, const Model& model) {
+  const Config& config = model.config();
+  const auto passes = static_cast<double>(work.passes);
+  const auto sequences = static_cast<double>(work.sequences);
+  const auto tokens = static_cast<double>(work.tokens);
+  const auto embd = static_cast<double>(config.n_embd);
+  const auto layers = static_cast<double>(config.n_layer);
+  const double block = embd * (4.0 * embd + 2.0 * static_cast<double>(config.inner_dim()));
+  const double head = embd * static_cast<double>(config.vocab_size);
+  const double products = passes * sequences * (tokens * layers * block + head);
+  // Every token sees those before it and itself.
+  const double keys = sequences * passes * tokens *
+                      (static_cast<double>(work.context) + (passes * tokens + 1.0) / 2.0);
+  const double attention = 2.0 * keys * layers * embd;
+  // A sequence's keys and values are read once a pass, however many of its tokens look at them.
+  const double cache = work.tokens == 1 ? attention * sizeof(float) : 0.0;
+  const bool packed = model.transformer()->lm_head.is_packed();
+  return {passes * static_cast<double>(model.bytes_per_token()) + cache,
+          attention + (packed ? 0.0 : products), packed ? products : 0.0};
+}
+
+// Seconds that the passes take.
+double time_of(const Workload& work, std::span<Session> sessions, std::span<const TokenId> ids,
+               std::span<float> logits) {
+  const std::size_t vocab_size = logits.size() / sessions.size();
+  std::vector<Slice> slices;
+  for (Session& session : sessions) {
+    session.rewind(work.context);
+    slices.push_back({&session, {}, logits.subspan(slices.size() * vocab_size, vocab_size)});
+  }
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
+    for (Slice& slice : slices) slice.tokens = ids.subspan(at, work.tokens);
+    forward(slices);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-Measurement measure(const Workload& work, LimitMeter& meter, std::size_t repetitions) {
+Json measure(const Workload& work, const Model& model, LimitMeter& meter, const Options& options) {
+  const Cost cost = cost_of(work, model);
+  const std::vector<TokenId> ids(work.length());  // the time does not depend on which
+  std::vector<float> logits(work.sequences * model.config().vocab_size);
+  std::vector<Session> sessions;
+  for (std::size_t i = 0; i < work.sequences; ++i) {
+    sessions.emplace_back(model,
+                          SessionOptions{.max_tokens = work.length(), .threads = options.threads});
+    if (work.context != 0) sessions.back().forward(std::span(ids).first(work.context));
+  }
   std::vector<double> rates;
   std::vector<double> shares;
   std::size_t by_memory = 0;
-  for (std::size_t i = 0; i < repetitions; ++i) {
+  for (std::size_t i = 0; i < options.repetitions; ++i) {
     const Limits before = meter.measure();
-    work.run();  // a cache that can hold what the work reads, holds it now
-    const auto start = std::chrono::steady_clock::now();
-    work.run();
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    time_of(work, sessions, ids, logits);  // a cache that can hold what is read, holds it now
+    const double seconds = time_of(work, sessions, ids, logits);
     const Limits after = meter.measure();
-    const double reading = 2.0 * work.bytes / (before.read_bytes + after.read_bytes);
+    const double reading = 2.0 * cost.bytes / (before.read_bytes + after.read_bytes);
     const double computing =
-        2.0 * work.multiply_adds / (before.multiply_adds + after.multiply_adds) +
-        2.0 * work.byte_products / (before.byte_products + after.byte_products);
+        2.0 * cost.multiply_adds / (before.multiply_adds + after.multiply_adds) +
+        2.0 * cost.byte_products / (before.byte_products + after.byte_products);
     by_memory += reading > computing;
     shares.push_back(std::max(reading, computing) / seconds);
-    rates.push_back(static_cast<double>(work.tokens) / seconds);
+    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / seconds);
   }
-  const double rate = median(rates);
-  const bool memory = 2 * by_memory > repetitions;
-  const double amount = memory ? work.bytes : work.multiply_adds + work.byte_products;
-  return {rate,
-          *std::min_element(rates.begin(), rates.end()),
-          *std::max_element(rates.begin(), rates.end()),
-          median(shares),
-          memory,
-          amount * rate / static_cast<double>(work.tokens)};
+  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
+  return {{"workload", work.name},
+          {"tokens_per_s", median(rates)},
+          {"min", *least},
+          {"max", *most},
+          {"of_limit", median(shares)},
+          {"limit", 2 * by_memory > options.repetitions ? "memory" : "arithmetic"}};
 }
 
-std::vector<TokenId> prompt_of(const Config& config, std::size_t length) {
-  std::vector<TokenId> ids(length);
-  for (std::size_t i = 0; i < length; ++i) {
-    ids[i] = static_cast<TokenId>((i * 7919 + 13) % config.vocab_size);
-  }
-  return ids;
-}
-
-// The work of forward passes: `passes` of them, each of `rows` tokens in all with `wanted` logits;
-// `keys` is the sum of the context lengths that the tokens of one pass see.
-Workload workload(const Model& model, std::string name, std::size_t passes, std::size_t rows,
-                  std::size_t wanted, double keys) {
-  const Transformer& transformer = *model.transformer();
-  const Config& config = model.config();
-  const auto head = static_cast<double>(config.n_embd * config.vocab_size);
-  double matrices = 0.0;
-  for (const Block& block : transformer.blocks) {
-    for (const Linear* linear :
-         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
-      matrices += static_cast<double>(linear->weight.k * linear->weight.n);
-    }
-  }
-  const double products = static_cast<double>(rows) * matrices + static_cast<double>(wanted) * head;
-  const double attention = 2.0 * keys * static_cast<double>(config.n_layer * config.n_embd);
-  const bool packed = transformer.lm_head.is_packed();
-  const auto count = static_cast<double>(passes);
-  // A slice's keys and values are read once a pass, however many of its tokens look at them.
-  const double cache = rows == wanted ? attention * sizeof(float) : 0.0;
-  return {std::move(name),
-          passes * rows,
-          count * (static_cast<double>(model.bytes_per_token()) + cache),
-          count * (attention + (packed ? 0.0 : products)),
-          packed ? count * products : 0.0,
-          {}};
-}
-
-Workload prefill(const Model& model, Session& session, std::size_t length) {
-  const double keys = static_cast<double>(length) * static_cast<double>(length + 1) / 2.0;
-  const std::size_t passes = length < 64 ? 8 : 1;  // enough to be timed
-  Workload work = workload(model, "prefill " + std::to_string(length), passes, length, 1, keys);
-  work.run = [&session, passes, ids = prompt_of(model.config(), length)] {
-    for (std::size_t i = 0; i < passes; ++i) {
-      session.rewind(0);
-      session.forward(ids);
-    }
+std::string to_string(const Json& row) {
+  const auto number = [&](const char* name) { return row[name].get<double>(); };
+  const auto text = [&](const char* name) {
+    return row[name].get_ref<const std::string&>().c_str();
   };
-  return work;
-}
-
-Workload decode(const Model& model, Session& session, std::size_t context) {
-  constexpr std::size_t kTokens = 16;
-  Workload work = workload(model, "decode @" + std::to_string(context), kTokens, 1, 1,
-                           static_cast<double>(context + kTokens / 2));
-  session.rewind(0);
-  session.forward(prompt_of(model.config(), context));
-  work.run = [&session, context, ids = prompt_of(model.config(), kTokens)] {
-    session.rewind(context);
-    for (const TokenId& id : ids) session.forward(std::span(&id, 1));
-  };
-  return work;
-}
-
-Workload batch(const Model& model, std::vector<Session>& sessions, std::vector<float>& logits) {
-  constexpr std::size_t kTokens = 8;
-  constexpr std::size_t kContext = 16;
-  const std::size_t size = sessions.size();
-  Workload work = workload(model, "batch of " + std::to_string(size), kTokens, size, size,
-                           static_cast<double>(size * (kContext + kTokens / 2)));
-  for (Session& session : sessions) session.forward(prompt_of(model.config(), kContext));
-  work.run = [&sessions, &logits, ids = prompt_of(model.config(), kTokens)] {
-    const std::size_t vocab_size = logits.size() / sessions.size();
-    std::vector<Slice> slices;
-    for (std::size_t i = 0; i < sessions.size(); ++i) {
-      sessions[i].rewind(kContext);
-      slices.push_back({&sessions[i], {}, std::span(logits).subspan(i * vocab_size, vocab_size)});
-    }
-    for (const TokenId& id : ids) {
-      for (Slice& slice : slices) slice.tokens = std::span(&id, 1);
-      forward(slices);
-    }
-  };
-  return work;
-}
-
-class Report {
- public:
-  explicit Report(bool json) : json_(json) {}
-
-  void limits(const std::string& dtype, int threads, const Limits& limits) {
-    if (json_) {
-      all_["limits"].push_back({{"dtype", dtype},
-                                {"threads", threads},
-                                {"read_gb_per_s", limits.read_bytes * 1e-9},
-                                {"f32_gflop_per_s", limits.multiply_adds * 2e-9},
-                                {"int8_gop_per_s", limits.byte_products * 2e-9}});
-      return;
-    }
-    char line[160];
-    std::snprintf(line, sizeof line,
-                  "%s, %d threads, %s: reads %.1f GB/s, f32 %.0f GFLOP/s, int8 %.0f GOP/s\n",
-                  dtype.c_str(), threads, std::string(isa_name()).c_str(), limits.read_bytes * 1e-9,
-                  limits.multiply_adds * 2e-9, limits.byte_products * 2e-9);
-    write_stdout(line);
-  }
-
-  void add(const std::string& dtype, int threads, const std::string& name, const Measurement& m) {
-    if (json_) {
-      all_["measurements"].push_back({{"dtype", dtype},
-                                      {"threads", threads},
-                                      {"workload", name},
-                                      {"tokens_per_s", m.tokens_per_second},
-                                      {"min", m.least},
-                                      {"max", m.most},
-                                      {"of_limit", m.of_limit},
-                                      {"limit", m.by_memory ? "memory" : "arithmetic"}});
-      return;
-    }
-    char line[200];
-    std::snprintf(line, sizeof line,
-                  "  %-5s %-12s %8.1f tokens/s (%.1f .. %.1f)  %7.1f %s  %5.1f %%\n", dtype.c_str(),
-                  name.c_str(), m.tokens_per_second, m.least, m.most,
-                  m.rate * (m.by_memory ? 1e-9 : 2e-9), m.by_memory ? "GB/s   " : "GFLOP/s",
-                  100.0 * m.of_limit);
-    write_stdout(line);
-  }
-
-  void finish() const {
-    if (json_) write_stdout(all_.dump(2) + "\n");
-  }
-
- private:
-  bool json_;
-  nlohmann::json all_ = {{"isa", std::string(isa_name())}};
-};
-
-void bench(const Model& model, const std::string& dtype, int threads, const Options& options,
-           Report& report) {
-  LimitMeter meter(threads, model.bytes_per_token());
-  static_cast<void>(meter.measure());
-  report.limits(dtype, threads, meter.measure());
-  const std::size_t longest = model.config().n_positions - 16;
-  const SessionOptions session_options{.threads = threads};
-  const auto add = [&](const Workload& work) {
-    report.add(dtype, threads, work.name, measure(work, meter, options.repetitions));
-  };
-  Session session(model, session_options);
-  for (const std::size_t length : {16, 512}) {
-    if (length <= longest) add(prefill(model, session, length));
-  }
-  for (const std::size_t context : {16, 512}) {
-    if (context <= longest) add(decode(model, session, context));
-  }
-  for (const std::size_t size : {8, 32}) {
-    std::vector<Session> sessions;
-    for (std::size_t i = 0; i < size; ++i) {
-      sessions.emplace_back(model, SessionOptions{.max_tokens = 32, .threads = threads});
-    }
-    std::vector<float> logits(size * model.config().vocab_size);
-    add(batch(model, sessions, logits));
-  }
+  return format("  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
+                text("workload"), number("tokens_per_s"), number("min"), number("max"),
+                100.0 * number("of_limit"), text("limit"));
 }
 
 }  // namespace
@@ -256,30 +155,54 @@ int bench(Arguments arguments) {
   CLI::App app("Measures this machine's limits, and how much of them the engine reaches",
                "gpt2 bench");
   app.footer(kExamples);
-  app.add_option("--size", options.size, "a model of random weights: 124M, 355M, 774M or 1558M")
-      ->capture_default_str();
-  add_model_option(app, options.model);
-  app.add_option("--dtype", options.dtypes, "weight types; may be repeated")->capture_default_str();
-  app.add_option("--threads", options.threads,
-                 "thread counts; may be repeated (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+  app.add_option("--size", options.size,
+                 "Of a model of random weights, which are as fast: 124M\n(default), 355M, 774M or "
+                 "1558M parameters")
+      ->option_text("SIZE");
+  add_model_option(app, options.model)->description("A model instead, by directory, file or name");
+  app.add_option(
+         "--dtype", options.dtypes,
+         "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in turn)")
+      ->option_text("TYPE")
+      ->allow_extra_args(false);
+  add_number(app, "--threads", options.threads, 1, 1024, "How many to use");
   add_number(app, "--repetitions", options.repetitions, std::size_t{1}, std::size_t{1000},
-             "of which the median is shown");
-  app.add_flag("--json", options.json, "print JSON");
+             "How often to measure");
+  add_switch(app, "--json", options.json, "As one JSON object");
   if (!parse(app, std::move(arguments))) return 0;
-  if (options.threads.empty()) options.threads = {thread_count()};
+  refuse_both(app, "--size", "--model");
+  for (const std::string& dtype : options.dtypes) static_cast<void>(parse_dtype(dtype));
 
-  Report report(options.json);
-  for (const int threads : options.threads) {
-    for (const std::string& dtype : options.dtypes) {
-      const LoadOptions load{.dtype = parse_dtype(dtype)};
-      const Model model = options.model.empty()
-                              ? random_model(published_config(options.size), load)
-                              : Model::load(find_model(options.model).weights, load);
-      bench(model, dtype, threads, options, report);
+  const bool is_random = options.model.empty();
+  const Config config = is_random ? published_config(options.size) : Config();
+  const std::filesystem::path weights = is_random ? "" : find_model(options.model).weights;
+  const std::string name =
+      is_random ? options.size + " parameters of random weights" : weights.string();
+  const auto print = [&](const std::string& line) {
+    if (!options.json) write_stdout(line);
+  };
+  const std::string isa(isa_name());
+  print(format("%s, %d threads, %s\n", name.c_str(), options.threads, isa.c_str()));
+  Json all = {{"model", name}, {"threads", options.threads}, {"isa", isa}};
+  for (const std::string& dtype : options.dtypes) {
+    const LoadOptions load{.dtype = parse_dtype(dtype)};
+    const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
+    LimitMeter meter(options.threads, model.bytes_per_token());
+    static_cast<void>(meter.measure());
+    const Limits limits = meter.measure();
+    print(format(
+        "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
+        dtype.c_str(), limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9,
+        limits.byte_products * 2e-9));
+    for (const Workload& work : kWorkloads) {
+      if (work.length() > model.config().n_positions) continue;
+      Json row = measure(work, model, meter, options);
+      print(to_string(row));
+      row["dtype"] = dtype;
+      all["measurements"].push_back(std::move(row));
     }
   }
-  report.finish();
+  if (options.json) write_stdout(all.dump(2) + '\n');
   return 0;
 }
 

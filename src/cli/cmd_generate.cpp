@@ -1,7 +1,4 @@
-#include <signal.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -18,21 +15,8 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr int kInterruptedStatus = 130;  // 128 + SIGINT, as shells have it
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
-
-// The first Ctrl-C ends the text after the token in hand; the second one ends the program.
-void end_on_interrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-}
-
 struct Settings {
-  std::string model = GPT2_BUNDLED_MODEL;
+  ModelPath model;
   WeightType dtype = WeightType::stored;
   std::optional<std::string> prompt;
   int threads = thread_count();
@@ -48,7 +32,8 @@ struct Settings {
 
 constexpr const char* kExamples =
     R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
-one asks for a text from nothing. The prompt and what continues it go to standard output.
+one asks for a text from nothing. A terminal is not read without the -: gpt2 alone writes a text from
+nothing. The prompt and what continues it go to standard output.
 
 The same arguments write the same text, on every machine: another --seed writes another one.
 
@@ -61,7 +46,7 @@ Examples:
 
 // What the command line leaves open, as HuggingFace's generate() would have it for the model.
 void take_hf_defaults(Settings& settings, const CLI::App& app) {
-  const auto config = GenerationConfig::load(find_model(settings.model).directory);
+  const auto config = GenerationConfig::load(settings.model.directory);
   SamplingOptions& sampling = settings.generation.sampling;
   if (app.count("--temperature") + app.count("--greedy") == 0) {
     sampling.temperature = config.do_sample ? config.temperature : 0.0f;
@@ -75,15 +60,15 @@ void take_hf_defaults(Settings& settings, const CLI::App& app) {
 
 bool read_settings(Settings& settings, Arguments arguments) {
   constexpr std::uint64_t kMaxSize = 1'000'000'000;
+  std::string model = GPT2_BUNDLED_MODEL;
   SamplingOptions& sampling = settings.generation.sampling;
   CLI::App app("Continues a text\n", "gpt2 generate");
   app.footer(kExamples);
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
-  add_model_option(app, settings.model);
+  add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  CLI::Option* const temperature =
-      add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
-                 "Lower is safer, higher is wilder, 0 is --greedy");
+  add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
+             "Lower is safer, higher is wilder, 0 is --greedy");
   add_number(app, "--top-k", sampling.top_k, std::size_t{0}, kMaxSize,
              "Draw from the N likeliest tokens, 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0.0f, 1.0f,
@@ -94,14 +79,10 @@ bool read_settings(Settings& settings, Arguments arguments) {
   add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
   bool greedy = false;
   bool hf_defaults = false;
-  add_switch(app, "--greedy", greedy, "Always the likeliest token")
-      ->excludes(temperature)
-      ->option_text(" ");
-  CLI::Option* const tokens =
-      add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
+  add_switch(app, "--greedy", greedy, "Always the likeliest token");
+  add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
       ->option_text("TEXT")
-      ->excludes(tokens)
       ->allow_extra_args(false);
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
@@ -110,6 +91,13 @@ bool read_settings(Settings& settings, Arguments arguments) {
              "Where an option is not given, do as HuggingFace's\ngenerate() would: "
              "generation_config.json");
   if (!parse(app, std::move(arguments))) return false;
+  refuse_both(app, "--greedy", "--temperature");
+  refuse_both(app, "--tokens", "--stop");
+  const auto& stop = settings.generation.stop;
+  if (std::find(stop.begin(), stop.end(), "") != stop.end()) {
+    throw UsageError("--stop: expected a text, found ''");
+  }
+  settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
   return true;
@@ -117,7 +105,7 @@ bool read_settings(Settings& settings, Arguments arguments) {
 
 std::string read_prompt(const std::optional<std::string>& argument) {
   if (argument && *argument != "-") return *argument;
-  if (!argument && stdin_is_terminal()) return "";
+  if (!argument && is_terminal(stdin)) return "";
   std::string text = read_stdin();
   if (text.ends_with('\n')) text.pop_back();
   return text;
@@ -142,30 +130,6 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
               "the prompt is empty, and the model has no end-of-text token to begin with");
 }
 
-// Standard output. The prompt is written with the first of the text: one that the model refuses
-// leaves nothing behind.
-class Page {
- public:
-  explicit Page(std::string prompt) : pending_(std::move(prompt)) {}
-
-  void write(std::string_view text) {
-    pending_ += text;
-    if (pending_.empty()) return;
-    write_stdout(pending_);
-    last_ = pending_.back();
-    pending_.clear();
-  }
-
-  void end(std::string_view text) {
-    write(text);
-    if (stdout_is_terminal() && last_ != '\n') write_stdout("\n");
-  }
-
- private:
-  std::string pending_;
-  char last_ = '\n';
-};
-
 void print_stats(const GenerationResult& result, const Session& session) {
   const auto rate = [](double amount, double seconds) {
     return seconds > 0.0 ? amount / seconds : 0.0;
@@ -188,11 +152,10 @@ void print_stats(const GenerationResult& result, const Session& session) {
 }
 
 int run(Settings settings) {
-  const ModelPath path = find_model(settings.model);
-  Progress loading("loading " + path.weights.string());
-  const Model model = Model::load(path.weights, {.dtype = settings.dtype});
-  std::optional<Tokenizer> tokenizer;
-  if (!settings.tokens) tokenizer = load_tokenizer(path.directory);
+  const auto& [directory, weights] = settings.model;
+  Progress loading("loading " + weights.string());
+  const Model model = Model::load(weights, {.dtype = settings.dtype});
+  const auto tokenizer = settings.tokens ? std::nullopt : load_tokenizer(directory);
   loading.done();
 
   const Config& config = model.config();
@@ -215,31 +178,35 @@ int run(Settings settings) {
   }
   options.hash_logits = settings.stats;
   options.stop_tokens = config.eos_token_id;
-  if (tokenizer && tokenizer->end_of_text())
-    options.stop_tokens.push_back(*tokenizer->end_of_text());
+  const auto end_of_text = tokenizer ? tokenizer->end_of_text() : std::nullopt;
+  if (end_of_text) options.stop_tokens.push_back(*end_of_text);
 
   const std::size_t room = prompt.size() + options.max_new_tokens;
   Session session(model,
                   {.max_tokens = std::min(room, config.n_positions), .threads = settings.threads});
-  Page page(text);
   Progress reading("reading the prompt");
-  end_on_interrupt();
+  note_interrupts();
+  const char* separator = text.empty() ? "" : " ";  // between ids
+  // The prompt is written with the first of the text: one that the model refuses leaves nothing.
+  std::string pending = std::move(text);
+  char last = '\n';
   const auto write = [&](std::string_view continuation) {
     reading.done();
-    page.write(continuation);
-    return !interrupted;
+    pending += continuation;
+    if (!pending.empty()) last = pending.back();
+    write_stdout(std::exchange(pending, ""));
+    return interrupt_status() == 0;
   };
-  const char* separator = text.empty() ? "" : " ";
   const auto write_id = [&](TokenId token) {
     return write(std::exchange(separator, " ") + std::to_string(token));
   };
   const GenerationResult result = tokenizer
                                       ? gpt2::generate(session, *tokenizer, prompt, options, write)
                                       : gpt2::generate(session, prompt, options, write_id);
-  reading.done();
-  page.end(settings.tokens ? "\n" : "");
+  write(settings.tokens ? "\n" : "");
+  if (is_terminal(stdout) && last != '\n') write_stdout("\n");
   if (settings.stats) print_stats(result, session);
-  return interrupted ? kInterruptedStatus : 0;
+  return interrupt_status();
 }
 
 }  // namespace

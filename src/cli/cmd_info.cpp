@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/json.h"
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -11,9 +9,9 @@
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
-#include "gpt2/tokenizer.h"
 #include "model/config_fields.h"
-#include "model/session_impl.h"
+#include "model/kv_cache.h"
+#include "model/workspace.h"
 
 namespace gpt2::cli {
 namespace {
@@ -27,60 +25,51 @@ Examples:
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
 
-Json describe_memory(const Model& model) {
-  Session session(model);  // pages that nobody touches take no memory
-  return {{"mapped_weights_bytes", model.description().mapped_bytes},
-          {"converted_weights_bytes", model.description().converted_bytes},
-          {"keys_and_values_bytes", session.impl().cache.bytes()},
-          {"workspace_bytes", session.impl().workspace.bytes()},
-          {"read_for_each_token_bytes", model.bytes_per_token()}};
+Json describe(const Model& model, const std::filesystem::path& directory) {
+  const ModelDescription& description = model.description();
+  const Config& config = model.config();
+  Json files = Json::array();
+  for (const auto& file : description.files) files.push_back(file.string());
+  return {{"model", directory.string()},
+          {"files", files},
+          {"format", description.format},
+          {"config", to_json(config)},
+          {"parameters", model.parameter_count()},
+          {"tensors", description.tensors},
+          {"ignored", description.ignored},
+          {"dtypes", description.dtypes},
+          {"memory",
+           {{"mapped_weights_bytes", description.mapped_bytes},
+            {"converted_weights_bytes", description.converted_bytes},
+            {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
+            {"workspace_bytes", Workspace(config, config.n_positions, thread_count()).bytes()},
+            {"read_for_each_token_bytes", model.bytes_per_token()}}},
+          {"tokenizer", nullptr},
+          {"isa", isa_name()},
+          {"available", available_isas()},
+          {"threads", thread_count()},
+          {"warnings", Json::array()}};
 }
 
 // A checkpoint without a tokenizer is still worth a look.
-void add_tokenizer(Json& json, const std::filesystem::path& directory, std::size_t vocab_size) {
+std::optional<Tokenizer> add_tokenizer(Json& json, const std::filesystem::path& directory,
+                                       std::size_t vocab_size) {
   Json& warnings = json["warnings"];
   try {
     const Tokenizer tokenizer = Tokenizer::load(directory);
     json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
-    if (tokenizer.size() == vocab_size) return;
-    warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
-                       " ids, the model " + std::to_string(vocab_size) + ": " +
-                       (tokenizer.size() < vocab_size
-                            ? "the last of these have no text"
-                            : "texts with the last of those are refused"));
+    if (tokenizer.size() != vocab_size) {
+      warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
+                         " ids, the model " + std::to_string(vocab_size) + ": " +
+                         (tokenizer.size() < vocab_size
+                              ? "the last of these have no text"
+                              : "texts with the last of those are refused"));
+    }
+    return tokenizer;
   } catch (const Error& error) {
     warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
+    return std::nullopt;
   }
-}
-
-Json describe(const Model& model, const std::filesystem::path& directory) {
-  const ModelDescription& description = model.description();
-  Json files = Json::array();
-  for (const auto& file : description.files) files.push_back(file.string());
-  Json json = {{"model", directory.string()},
-               {"files", files},
-               {"format", description.format},
-               {"config", to_json(model.config())},
-               {"parameters", model.parameter_count()},
-               {"tensors", description.tensors},
-               {"ignored", description.ignored},
-               {"dtypes", description.dtypes},
-               {"memory", describe_memory(model)},
-               {"tokenizer", nullptr},
-               {"isa", isa_name()},
-               {"available", available_isas()},
-               {"threads", thread_count()},
-               {"warnings", Json::array()}};
-  add_tokenizer(json, directory, model.config().vocab_size);
-  return json;
-}
-
-std::string size(double bytes) {
-  char text[32];
-  const bool is_small = bytes < 1e6;
-  std::snprintf(text, sizeof text, "%.1f %s", bytes * (is_small ? 1e-3 : 1e-6),
-                is_small ? "kB" : "MB");
-  return text;
 }
 
 // A value in words. Names from files may hold anything.
@@ -103,7 +92,7 @@ std::string words(const Json& value, bool is_inside = false) {
       if (is_size) std::replace(name.begin(), name.end(), '_', ' ');
       text += words(name) + ' ';
     }
-    text += is_size ? size(item.get<double>()) : words(item, true);
+    text += is_size ? format("%.2f MB", 1e-6 * item.get<double>()) : words(item, true);
   }
   return is_inside ? "(" + text + ")" : text;
 }
@@ -143,9 +132,10 @@ int info(Arguments arguments) {
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory);
+  const auto tokenizer = add_tokenizer(json, path.directory, model.config().vocab_size);
   std::optional<QuantizationCost> cost;
   if (dtype != WeightType::stored) {
-    cost = quantization_cost(Model::load(path.weights), model, path.directory, text);
+    cost = quantization_cost(Model::load(path.weights), model, tokenizer, text);
   }
   loading.done();
   if (as_json && cost) {

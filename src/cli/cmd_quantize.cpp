@@ -1,6 +1,5 @@
-#include <cstdio>
+#include <optional>
 
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
@@ -12,7 +11,8 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kExamples =
-    R"(Writes OUT, a directory that loads without work, and prints what the step costs.
+    R"(Writes OUT, a directory that loads without work, and prints what the step costs. Interrupted, it
+leaves nothing behind; killed, a directory OUT.partial-ID, which can be deleted.
 
 Examples:
   gpt2 quantize openai-community/gpt2 models/gpt2-int8
@@ -45,10 +45,20 @@ int quantize(Arguments arguments) {
 
   const ModelPath path = find_model(name);
   Progress progress("quantising " + path.directory.string());
+  std::optional<Tokenizer> tokenizer;
+  try {
+    tokenizer = Tokenizer::load(path.directory);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+  }
   const Model before = Model::load(path.weights);
   const Model after = Model::load(path.weights, {.dtype = dtype});
-  const QuantizationCost cost = quantization_cost(before, after, path.directory, text);
-  save_packed(after, path.directory, out);
+  const QuantizationCost cost = quantization_cost(before, after, tokenizer, text);
+  note_interrupts();
+  save_packed(after, path.directory, out, [&] {
+    if (interrupt_status() == 0) return;
+    throw Error(ErrorCode::invalid_argument, "interrupted; " + out + " is not written");
+  });
   progress.done();
   write_stdout(out + "\n" + to_string(cost));
   return 0;

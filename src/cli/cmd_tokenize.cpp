@@ -35,7 +35,7 @@ int tokenize(Arguments arguments) {
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
   write_stdout(decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                       : join(tokenizer.encode(text)) + '\n');
-  if (decode && stdout_is_terminal()) write_stdout("\n");
+  if (decode && is_terminal(stdout)) write_stdout("\n");
   return 0;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <string_view>
-#include <thread>
 
 namespace gpt2::cli {
 
@@ -10,24 +10,37 @@ namespace gpt2::cli {
 /// (SIGPIPE must be ignored) or the disk is full.
 void write_stdout(std::string_view text);
 
-/// Standard input to its end. Throws Error where it cannot be read or is larger than 256 MiB.
+/// The longest text that is read at once.
+inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
+
+/// Standard input to its end. Throws Error where it cannot be read or is larger than that.
 [[nodiscard]] std::string read_stdin();
 
-[[nodiscard]] bool stdin_is_terminal();
-[[nodiscard]] bool stdout_is_terminal();
+[[nodiscard]] bool is_terminal(std::FILE* stream);
+
+/// What printf would write.
+[[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
 /// "gpt2: message" as one line on standard error; control characters become spaces, for a message
 /// may quote a file.
 void print_error(std::string_view message);
 
-/// Says on a terminal what takes longer than a second, and wipes it away once it is done.
+/// From now on the first Ctrl-C or SIGTERM is only noted, for whoever is at work to come to an end;
+/// the second one ends the program.
+void note_interrupts();
+
+/// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
+[[nodiscard]] int interrupt_status();
+
+/// Says on a terminal what is being done, and wipes it away once it is.
 class Progress {
  public:
-  explicit Progress(std::string_view what);
+  explicit Progress(const std::string& what);
+  ~Progress() { done(); }
   void done();
 
  private:
-  std::jthread thread_;
+  bool is_shown_;
 };
 
 }  // namespace gpt2::cli

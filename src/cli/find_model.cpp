@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -41,11 +42,12 @@ std::vector<fs::path> model_directories() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (!error) {
-    places.push_back(program / GPT2_DATA_DIR / "models");  // installed
-    places.push_back(program / "../models");               // built in build/
-    places.push_back(program / "../../models");            // built in build/PRESET/
+    // As it is installed, and built in build/ or build/PRESET/.
+    for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
+      const fs::path path = (program / place).lexically_normal();
+      if (directory_exists(path)) places.push_back(path);
+    }
   }
-  for (fs::path& place : places) place = place.lexically_normal();
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
   return places;
 }
@@ -63,12 +65,10 @@ fs::path huggingface_cache() {
 
 // Whether `text` can be part of a path in the cache without leading out of it.
 bool is_plain(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._-/").find(c) != std::string_view::npos;
-  };
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
   return !text.empty() && text.front() != '/' && text.find("..") == std::string_view::npos &&
-         std::all_of(text.begin(), text.end(), allowed);
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 // The names under which the hub has had a model: it gave owners to the first ones later on.
@@ -81,13 +81,15 @@ std::vector<std::string> aliases(const std::string& name) {
   return names;
 }
 
+constexpr std::string_view kRepository = "models--";
+
 // A repository of the cache is models--OWNER--NAME: refs/REVISION holds the name of a directory in
 // snapshots/. Empty where the revision is not there.
 fs::path find_snapshot(const fs::path& cache, std::string name, const std::string& revision) {
   if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
     name.replace(slash, 1, "--");
   }
-  const fs::path repository = cache / ("models--" + name);
+  const fs::path repository = cache / (std::string(kRepository) + name);
   std::string commit = revision;
   if (const fs::path ref = repository / "refs" / revision; file_exists(ref)) {
     commit = read_file(ref, 128);
@@ -109,6 +111,34 @@ fs::path find_in_cache(const fs::path& cache, const std::string& model) {
   return {};
 }
 
+// Which models there are, for a message.
+std::string known_models(const std::vector<fs::path>& places, const fs::path& cache) {
+  constexpr std::size_t kShown = 5;
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const fs::path& place : places) {
+    for (fs::recursive_directory_iterator entry(place, ignored), end; entry != end;) {
+      if (is_model_directory(*entry)) names.insert(entry->path().lexically_relative(place));
+      if (entry.depth() == 1) entry.disable_recursion_pending();  // OWNER/NAME
+      entry.increment(ignored);
+    }
+  }
+  for (const fs::path& entry : fs::directory_iterator(cache, ignored)) {
+    std::string name = entry.filename();
+    if (!name.starts_with(kRepository)) continue;
+    name.erase(0, kRepository.size());
+    if (name.find("--") != std::string::npos) name.replace(name.find("--"), 2, "/");
+    if (!find_in_cache(cache, name).empty()) names.insert(name);
+  }
+  std::string text;
+  std::size_t shown = 0;
+  for (const std::string& name : names) {
+    if (shown++ == kShown) return text + " and " + std::to_string(names.size() - kShown) + " more";
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text.empty() ? "none" : text;
+}
+
 // The file may be of weights, an index of them, or one that merely lies beside them.
 ModelPath at_file(const fs::path& file) {
   const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
@@ -124,12 +154,9 @@ ModelPath find_model(const std::string& model) {
   // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
   if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return at_file(path);
 
+  const std::vector<fs::path> places = model_directories();
   std::vector<fs::path> directories = {path};
-  std::string looked;
-  for (const fs::path& place : model_directories()) {
-    directories.push_back(place / path);
-    looked += place.string() + ", ";
-  }
+  for (const fs::path& place : places) directories.push_back(place / path);
   for (const fs::path& directory : directories) {
     if (is_model_directory(directory)) return {directory, directory};
   }
@@ -138,10 +165,12 @@ ModelPath find_model(const std::string& model) {
   // A directory without a config.json: whoever loads it says what is missing.
   const auto existing = std::find_if(directories.begin(), directories.end(), directory_exists);
   if (existing != directories.end()) return {*existing, *existing};
-  throw Error(ErrorCode::not_found, "no model '" + model +
-                                        "': neither a directory nor a file, nor in " + looked +
-                                        "nor in the HuggingFace cache " + cache.string() +
-                                        "; give a directory that holds config.json and weights");
+  std::string looked;
+  for (const fs::path& place : places) looked += place.string() + ", ";
+  throw Error(ErrorCode::not_found, "no model '" + model + "': no such path, nor such a name in " +
+                                        looked + "or the HuggingFace cache " + cache.string() +
+                                        "; found here: " + known_models(places, cache) +
+                                        "; tools/download_model.sh fetches others");
 }
 
 }  // namespace gpt2::cli

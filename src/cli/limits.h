@@ -14,8 +14,7 @@ struct Limits {
 };
 
 /// Measures the limits, again and again: a shared machine's bandwidth drifts from second to second,
-/// so that a measurement is worth most beside what it is compared with. Takes about 30 ms each
-/// time.
+/// so that a measurement is worth most beside what it is compared with.
 class LimitMeter {
  public:
   /// `bytes`: what one pass of the work to be compared reads. The limit of reading is that of so

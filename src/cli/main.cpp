@@ -1,17 +1,19 @@
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <exception>
+#include <map>
 #include <new>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "gpt2/error.h"
 
 namespace gpt2::cli {
 namespace {
 
-constexpr std::string_view kHelp =
+constexpr const char* kHelp =
     R"(gpt2: continues a text with a GPT-2, exactly as HuggingFace would
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
@@ -35,20 +37,42 @@ Examples:
 Exit status: 0; 1 for an error; 2 where the arguments make no sense; 130 after Ctrl-C.
 )";
 
+const std::map<std::string, int (*)(Arguments)> kCommands = {{"generate", generate},
+                                                             {"tokenize", tokenize},
+                                                             {"info", info},
+                                                             {"quantize", quantize},
+                                                             {"bench", bench}};
+
+// A prompt is in quotes, if it has several words: a single one before other arguments that reads
+// like a command was meant as one. Alone, it may be a prompt.
+void check_misspelt(const Arguments& arguments) {
+  const std::string& word = arguments.front();
+  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
+  std::vector<std::string> names;
+  for (const auto& [name, run] : kCommands) names.push_back(name);
+  const std::string name = nearest(word, names);
+  if (name.empty()) return;
+  if (arguments.size() == 1) {
+    return print_error("'" + word + "' is taken as a prompt; the command is 'gpt2 " + name + "'");
+  }
+  throw UsageError("no command '" + word + "' (did you mean 'gpt2 " + name +
+                   "'?); as a prompt: gpt2 generate \"" + word + " ...\"");
+}
+
 int run(Arguments arguments) {
   const std::string first = arguments.empty() ? "" : arguments.front();
-  if (first == "-h" || first == "--help") return write_stdout(kHelp), 0;
+  if (first == "-h" || first == "--help" || first == "help") return write_stdout(kHelp), 0;
   if (first == "--version") return write_stdout("gpt2 " GPT2_VERSION "\n"), 0;
 
-  int (*command)(Arguments) = nullptr;
-  if (first == "generate") command = generate;
-  if (first == "tokenize") command = tokenize;
-  if (first == "info") command = info;
-  if (first == "quantize") command = quantize;
-  if (first == "bench") command = bench;
-  if (command == nullptr) return generate(std::move(arguments));
-  arguments.erase(arguments.begin());
-  return command(std::move(arguments));
+  const bool is_command = kCommands.contains(first);
+  if (!is_command && !arguments.empty()) check_misspelt(arguments);
+  if (is_command) arguments.erase(arguments.begin());
+  const std::string name = is_command ? first : "generate";
+  try {
+    return kCommands.at(name)(std::move(arguments));
+  } catch (const UsageError& error) {
+    throw UsageError(error.what() + ("; see 'gpt2 " + name + " --help'"));
+  }
 }
 
 }  // namespace
@@ -68,5 +92,5 @@ int main(int argc, char* argv[]) {
   } catch (const std::exception& error) {
     print_error(error.what());
   }
-  return 1;
+  return std::max(1, interrupt_status());
 }

@@ -1,13 +1,11 @@
 #include "cli/quantization_cost.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "base/json.h"
-#include "cli/args.h"
+#include "cli/console.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
-#include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
 namespace {
@@ -46,37 +44,29 @@ std::string text_to_measure(const std::string& file) {
 }
 
 QuantizationCost quantization_cost(const Model& before, const Model& after,
-                                   const std::filesystem::path& directory, std::string_view text) {
+                                   const std::optional<Tokenizer>& tokenizer,
+                                   std::string_view text) {
   QuantizationCost cost{.bytes = {before.bytes_per_token(), after.bytes_per_token()}};
-  try {
-    const auto tokens = Tokenizer::load(directory).encode(text);
-    cost.comparison = compare(before, after, tokens, thread_count());
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-  }
+  if (!tokenizer) return cost;
+  cost.comparison = compare(before, after, tokenizer->encode(text), thread_count());
   for (const double perplexity : cost.comparison.perplexity) {
     if (std::isfinite(perplexity)) continue;
-    throw Error(ErrorCode::invalid_file,
-                directory.string() + ": its perplexity is no number: weights are damaged");
+    throw Error(ErrorCode::invalid_file, before.description().files.back().string() +
+                                             ": its perplexity is no number: weights are damaged");
   }
   return cost;
 }
 
 std::string to_string(const QuantizationCost& cost) {
-  const Comparison& comparison = cost.comparison;
-  const double size[] = {static_cast<double>(cost.bytes[0]), static_cast<double>(cost.bytes[1])};
-  const double* const perplexity = comparison.perplexity;
+  const auto& [tokens, perplexity, change] = cost.comparison;
+  const double size[] = {1e-6 * static_cast<double>(cost.bytes[0]),
+                         1e-6 * static_cast<double>(cost.bytes[1])};
   const auto percent = [](const double* pair) { return 100.0 * (pair[1] / pair[0] - 1.0); };
-  char lines[2][160];
-  std::snprintf(lines[0], sizeof lines[0], "size         %.1f MB -> %.1f MB (%+.1f %%)\n",
-                size[0] * 1e-6, size[1] * 1e-6, percent(size));
-  std::snprintf(lines[1], sizeof lines[1],
-                "perplexity   %.6g -> %.6g (%+.3g %%) on %zu tokens\n"
-                "logits       change by at most %.3g\n",
-                perplexity[0], perplexity[1], percent(perplexity), comparison.tokens,
-                comparison.largest_logit_change);
-  if (comparison.tokens != 0) return std::string(lines[0]) + lines[1];
-  return std::string(lines[0]) + "perplexity   not measured: the model has no tokenizer\n";
+  return format("size         %.1f MB -> %.1f MB (%+.1f %%)\n", size[0], size[1], percent(size)) +
+         (tokens == 0 ? "perplexity   not measured: there is no tokenizer\n"
+                      : format("perplexity   %.6g -> %.6g (%+.3g %%) on %zu tokens\n"
+                               "logits       change by at most %.3g\n",
+                               perplexity[0], perplexity[1], percent(perplexity), tokens, change));
 }
 
 }  // namespace gpt2::cli

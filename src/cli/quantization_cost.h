@@ -2,12 +2,13 @@
 
 #include <array>
 #include <cstddef>
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "generate/perplexity.h"
 #include "gpt2/model.h"
+#include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
 
@@ -20,9 +21,10 @@ struct QuantizationCost {
 /// The text of a file, or for "" a short story of the engine's own. Throws Error where it is empty.
 [[nodiscard]] std::string text_to_measure(const std::string& file);
 
-/// Compares on `text`. Throws Error where a perplexity is no number: the weights are damaged.
+/// Compares on `text`, if there is a tokenizer. Throws Error where a perplexity is no number: the
+/// weights are damaged.
 [[nodiscard]] QuantizationCost quantization_cost(const Model& before, const Model& after,
-                                                 const std::filesystem::path& directory,
+                                                 const std::optional<Tokenizer>& tokenizer,
                                                  std::string_view text);
 
 /// Lines that tell it.

@@ -23,6 +23,10 @@ KVCache::KVCache(const Config& config, std::size_t capacity)
       keys_(n_layer_ * n_head_ * head_keys_),
       values_(n_layer_ * n_head_ * head_values_) {}
 
+std::size_t KVCache::bytes(const Config& config, std::size_t capacity) noexcept {
+  return config.n_layer * config.n_embd * (round_up(capacity, kPanel) + capacity) * sizeof(float);
+}
+
 void KVCache::store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
                     ConstMatrix values) noexcept {
   float* const head_keys = keys_.data() + (layer * n_head_ + head) * head_keys_;

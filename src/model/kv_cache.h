@@ -16,6 +16,9 @@ class KVCache {
  public:
   KVCache(const Config& config, std::size_t capacity);
 
+  /// What one takes.
+  [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t capacity) noexcept;
+
   /// Stores the keys and values of tokens first ... first + rows of one head.
   /// keys, values: (rows, head_dim).
   void store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
@@ -28,9 +31,6 @@ class KVCache {
     return values_.data() + (layer * n_head_ + head) * head_values_;
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return (keys_.size() + values_.size()) * sizeof(float);
-  }
 
   /// Takes over the first `tokens` tokens of a cache of the same model and capacity.
   void copy_from(const KVCache& other, std::size_t tokens) noexcept;

@@ -50,6 +50,11 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   std::optional<Config> config;
   // Only nanoGPT's checkpoints do without.
   if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
+    if (!fs::exists(directory / "config.json", none)) {
+      fail(path.string(),
+           "no model: expected config.json and model.safetensors or pytorch_model.bin",
+           ErrorCode::not_found);
+    }
     config = Config::load(directory / "config.json");
   }
   if (config && config->packed != WeightType::stored && options.dtype != config->packed &&

@@ -87,7 +87,8 @@ std::vector<Entry> entries_of(const Transformer& transformer) {
   return std::move(entries.all);
 }
 
-void write_safetensors(const fs::path& file, const std::vector<Entry>& entries) {
+void write_safetensors(const fs::path& file, const std::vector<Entry>& entries,
+                       const std::function<void()>& before_each) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
   std::size_t offset = 0;
   for (const Entry& entry : entries) {
@@ -103,6 +104,7 @@ void write_safetensors(const fs::path& file, const std::vector<Entry>& entries) 
   for (int i = 0; i < 8; ++i) out.put(static_cast<char>(length >> (8 * i)));
   out << text;
   for (const Entry& entry : entries) {
+    before_each();
     out.write(static_cast<const char*>(entry.data), static_cast<std::streamsize>(entry.bytes));
   }
   out.close();
@@ -123,7 +125,8 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
 
 }  // namespace
 
-void save_packed(const Model& model, const fs::path& source, const fs::path& out) {
+void save_packed(const Model& model, const fs::path& source, const fs::path& out,
+                 const std::function<void()>& before_each) {
   // As typed, OUT may end in a slash.
   const fs::path directory = out.has_filename() ? out : out.parent_path();
   const WeightFormat format = model.transformer()->lm_head.format;
@@ -139,7 +142,7 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   partial += ".partial-" + std::to_string(::getpid());
   try {
     fs::create_directories(partial);
-    write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()));
+    write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()), before_each);
     write_config(partial / "config.json", model.config(),
                  format == WeightFormat::int8 ? "int8" : "int4");
     for (const char* name : kCopied) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "gpt2/dtype.h"
 #include "gpt2/model.h"
@@ -12,9 +13,10 @@ namespace gpt2 {
 /// key "gpt2_cpp": {"dtype": "int8"}, and the tokenizer's files from `source`.
 ///
 /// Everything is written beside `directory` first and renamed at the end; an existing one is not
-/// touched. Throws Error(invalid_argument) where it exists, or the model is not packed; Error where
-/// writing fails.
+/// touched. `before_each` is called before each tensor: what it throws ends the work, and nothing
+/// is left. Throws Error(invalid_argument) where `directory` exists, or the model is not packed;
+/// Error where writing fails.
 void save_packed(const Model& model, const std::filesystem::path& source,
-                 const std::filesystem::path& directory);
+                 const std::filesystem::path& directory, const std::function<void()>& before_each);
 
 }  // namespace gpt2

@@ -58,7 +58,8 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
   Words variables = environment(surroundings.environment);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
-  std::FILE* const input = temporary_file(surroundings.input);
+  std::FILE* const input = surroundings.terminal ? fdopen(posix_openpt(O_RDWR | O_NOCTTY), "r+")
+                                                 : temporary_file(surroundings.input);
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
 

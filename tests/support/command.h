@@ -16,6 +16,7 @@ struct Surroundings {
   std::string input = {};                     ///< standard input
   std::filesystem::path directory = ".";      ///< the current directory
   std::vector<std::string> environment = {};  ///< more "NAME=value"
+  bool terminal = false;    ///< standard input is a terminal, on which nobody types
   std::string output = {};  ///< a file for standard output; "": a pipe; "-": closed
 };
 

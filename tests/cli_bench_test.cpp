@@ -1,0 +1,47 @@
+// gpt2 bench, as a process, on a model so small that it takes no time.
+#include <nlohmann/json.hpp>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+
+using namespace gpt2::test;
+
+namespace {
+
+Words bench(const Words& more) {
+  Words words = {"bench", "-m", alphabet_model(), "--repetitions", "1", "--threads", "1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("bench says of what its numbers are") {
+  const Outcome outcome = run(bench({"--dtype", "f32"}));
+  CAPTURE(outcome.out);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.starts_with(alphabet_model() + ", 1 threads, "));
+  for (const std::string part :
+       {"\nf32 weights; the machine reads ", "\n  reading 16 tokens ", "\n  reading 512 tokens ",
+        "\n  writing after 16 tokens ", "\n  writing after 512 tokens ", "\n  writing 8 texts ",
+        "\n  writing 32 texts ", " tokens/s (", "'s limit\n"}) {
+    CAPTURE(part);
+    CHECK(outcome.out.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("bench --json tells the same to programs") {
+  const auto json =
+      nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int8"})).out);
+  CHECK(json["model"] == alphabet_model());
+  CHECK(json["threads"] == 1);
+  REQUIRE(json["measurements"].size() == 12);
+  CHECK(json["measurements"][6]["dtype"] == "int8");
+  for (const auto& row : json["measurements"]) {
+    CHECK(row["tokens_per_s"] > 0.0);
+    CHECK(row["of_limit"] > 0.0);
+    CHECK(row["min"] <= row["max"]);
+  }
+}
