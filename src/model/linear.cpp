@@ -137,7 +137,7 @@ void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMat
                   Workspace& ws) noexcept {
   const QuantizedRows quantized =
       weight.is_packed() ? quantize(team, weight, x, ws) : QuantizedRows{};
-  team.for_ranges(weight.n, Workspace::kTileColumns, [&](std::size_t begin, std::size_t end) {
+  const auto project = [&](std::size_t begin, std::size_t end) {
     const Weight part = weight.columns(begin, end);
     float* const tile = ws.tile(team.rank());
     const Matmul product{.y = tile,
@@ -155,6 +155,12 @@ void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMat
     for (std::size_t i = 0; i < x.rows; ++i) {
       std::copy_n(tile + i * Workspace::kTileColumns, end - begin, rows[i] + begin);
     }
+  };
+  // A thread's tiles follow one another, for what comes next is fetched meanwhile.
+  constexpr std::size_t kTile = Workspace::kTileColumns;
+  const std::size_t share = ceil_div(weight.n, kTile * 8 * static_cast<std::size_t>(team.size()));
+  team.for_ranges(weight.n, share * kTile, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t n = begin; n < end; n += kTile) project(n, std::min(end, n + kTile));
   });
 }
 
