@@ -120,7 +120,7 @@ TEST_CASE("a folder without a tokenizer, and one with another kind's, are told a
         "tokenizer_config.json: tokenizer_class is 'CLIPTokenizer'; expected 'GPT2Tokenizer'");
   CHECK(refusal_of([] {
           (void)Tokenizer::load("/no/such/folder");
-        }).starts_with("/no/such/folder: no tokenizer, "));
+        }).starts_with("/no/such/folder: no tokenizer; "));
 }
 
 TEST_CASE("a vocabulary is an object of different tokens with different ids") {
