@@ -239,9 +239,9 @@ const Pickle::Value* Pickle::find(const Value& dict, std::string_view key) const
 }
 
 std::string_view name_of(Pickle::Kind kind) noexcept {
-  constexpr std::string_view kNames[] = {"None",    "a bool", "an int", "a float",  "a string",
-                                         "a tuple", "a list", "a dict", "a tensor", "a storage",
-                                         "a name"};
+  constexpr std::string_view kNames[] = {"None",     "a bool",    "an int", "a float",
+                                         "a string", "a tuple",   "a list", "a dict",
+                                         "a tensor", "a storage", "a name"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
