@@ -104,23 +104,27 @@ TEST_CASE("refused: an index that is not one") {
   const TemporaryDirectory directory;
   const auto index = [&](std::string_view json) {
     const std::string message = refusal(directory.write("model.safetensors.index.json", json));
-    const std::string where = directory.path().string() + "/model.safetensors.index.json: ";
+    const std::string where = directory.path().string() + "/model.safetensors.index.json";
     CHECK(message.find(where) == 0);
     return message.substr(std::min(where.size(), message.size()));
   };
-  CHECK(index("{").find("invalid JSON") == 0);
-  CHECK(index("[]") == "no \"weight_map\" from tensors to shards");
-  CHECK(index("{}") == "no \"weight_map\" from tensors to shards");
-  CHECK(index(R"({"weight_map":[]})") == "no \"weight_map\" from tensors to shards");
-  CHECK(index(R"({"weight_map":{}})") == "\"weight_map\" names no shard");
-  CHECK(index(R"({"weight_map":{"a":1}})") == "the shard of 'a' is not a string");
-  CHECK(index(R"({"weight_map":{"a":"x","a":"y"}})") == "key 'a' appears twice in one object");
+  CHECK(index("{").find(": invalid JSON") == 0);
+  CHECK(index("[]") == " is an array; expected an object");
+  CHECK(index("{}") == ": weight_map is null; expected an object");
+  CHECK(index(R"({"weight_map":[]})") == ": weight_map is an array; expected an object");
+  CHECK(index(R"({"weight_map":{}})") == ": weight_map: names no shard");
+  CHECK(index(R"({"weight_map":{"a":1}})") == ": the shard of 'a' is not a string");
+  CHECK(index(R"({"weight_map":{"a":"x","a":"y"}})") == ": key 'a' appears twice in one object");
   std::string many = R"({"weight_map":{)";
   for (int i = 0; i <= 1000; ++i) {
     const std::string n = std::to_string(i);
     many += (i ? ",\"" : "\"") + n + "\":\"" + n + "\"";
   }
-  CHECK(index(many + "}}") == "1001 shards; expected at most 1000");
+  CHECK(index(many + "}}") == ": 1001 shards; expected at most 1000");
+  CHECK(index(R"({"weight_map":{"a\u001b":1}})") == ": the shard of 'a\\x1b' is not a string");
+  const fs::path large = directory.write("large.index.json", "{");
+  fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);  // a hole: it takes no space
+  CHECK(refusal(large) == large.string() + ": 67108865 bytes; expected at most 67108864");
 }
 
 TEST_CASE("refused: a shard whose name could lead out of the directory") {

@@ -112,7 +112,7 @@ TEST_CASE("a model without a tokenizer runs with --tokens, and says so without")
   const Outcome refused = run({"-m", path, "x"});
   CHECK(refused.status == 1);
   CHECK(refused.err == "gpt2: " + path +
-                           ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt; "
+                           ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; "
                            "or give --tokens and a prompt of token ids, which needs none\n");
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
 }

@@ -116,7 +116,7 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   fs::remove(path / "vocab.json");
   CHECK(warning(path.string()) ==
         path.string() +
-            ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt; gpt2 --tokens "
+            ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; gpt2 --tokens "
             "does without");
   CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
 }

@@ -14,6 +14,7 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/nanogpt.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -27,6 +28,13 @@ const std::string kModel = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What --stats says of the logits.
+std::string hash(const std::string& stats) {
+  const std::size_t at = stats.find("logits");
+  REQUIRE(at != std::string::npos);
+  return stats.substr(at, stats.find('\n', at) - at);
 }
 
 }  // namespace
@@ -50,14 +58,32 @@ TEST_CASE("quantize writes a model that loads, tells the cost, and copies the to
     const Outcome packed =
         run({"-m", kModel, "--dtype", dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.out == packed.out);
-    const auto hash = [](const std::string& stats) {
-      const std::size_t at = stats.find("logits");
-      REQUIRE(at != std::string::npos);
-      return stats.substr(at, stats.find('\n', at) - at);
-    };
     CHECK(hash(text.err) == hash(packed.err));
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
+}
+
+TEST_CASE("quantize makes a HuggingFace model of nanoGPT's ckpt.pt, with biases or without") {
+  const fs::path weights = fs::path(GPT2_TEST_DATA) / "oracle/cases/act_gelu";
+  for (const bool bias : {true, false}) {
+    const TemporaryDirectory place;
+    place.write("ckpt.pt", nanogpt_file(weights, {.vocab_size = 256, .bias = bias}));
+    const std::string source = place.path().string();
+    const std::string out = source + "/out";
+    const Outcome outcome = run({"quantize", source, out});
+    CHECK(outcome.err == "");
+    REQUIRE(outcome.status == 0);
+    const auto generate = [](Words arguments) {
+      const Words rest = {"--tokens", "--greedy", "--stats", "--max-new-tokens", "20", "1 207 33"};
+      arguments.insert(arguments.end(), rest.begin(), rest.end());
+      return run(arguments);
+    };
+    const Outcome saved = generate({"-m", out});
+    const Outcome packed = generate({"-m", source, "--dtype", "int8"});
+    CHECK(saved.status == 0);
+    CHECK(saved.out == packed.out);
+    CHECK(hash(saved.err) == hash(packed.err));
+  }
 }
 
 TEST_CASE("weights that are packed already are not packed otherwise") {

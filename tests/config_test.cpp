@@ -158,6 +158,8 @@ TEST_CASE("refused by name: what is not implemented") {
        "c: is_encoder_decoder is true; only plain decoders are implemented"},
       {R"({"pruned_heads": {"1": [0]}})",
        "c: pruned_heads is not empty; models with heads cut out are not implemented"},
+      {R"({"gpt2_cpp": {"dtype": "int2\u001b"}})",
+       "c: gpt2_cpp.dtype is 'int2\\x1b'; implemented are 'int8' and 'int4'"},
       {R"({"quantization_config": {"quant_method": "gptq"}})",
        "c: quantization_config (quant_method 'gptq') is not implemented; use the checkpoint that "
        "was quantised"},
@@ -172,11 +174,15 @@ TEST_CASE("refused by name: what is not implemented") {
   }
   CHECK(refusal(R"({"activation_function": 1})").find("c: activation_function is 1; implemented") ==
         0);
+  for (const char* packed : {"{}", "[]", "\"int8\"", R"({"dtype": null})"}) {
+    const std::string message = refusal(R"({"gpt2_cpp": )" + std::string(packed) + "}");
+    CHECK(message == "c: gpt2_cpp.dtype is null; implemented are 'int8' and 'int4'");
+  }
 }
 
 TEST_CASE("refused: a value of the wrong type, with key, found and expected") {
   const std::map<std::string, std::string> messages = {
-      {"[]", "c: not a JSON object"},
+      {"[]", "c is an array; expected an object"},
       {R"({"n_embd": "768"})", "c: n_embd is '768'; expected a whole number"},
       {R"({"n_embd": 768.0})", "c: n_embd is 768.0; expected a whole number"},
       {R"({"n_embd": -768})", "c: n_embd is -768; expected a whole number"},
@@ -245,6 +251,9 @@ TEST_CASE("a config is loaded from its file, and a message names the file") {
         bad.string() + ": n_layer is 0; expected 1 to 65536");
   CHECK(refusal_of([&] { (void)Config::load(directory.path() / "none"); }).find("cannot open") ==
         0);
+  fs::resize_file(bad, (std::uintmax_t{16} << 20) + 1);  // a hole: it takes no space
+  CHECK(refusal_of([&] { (void)Config::load(bad); }) ==
+        bad.string() + ": 16777217 bytes; expected at most 16777216");
 }
 
 TEST_CASE("the special tokens of a generation_config.json come before the config's") {
@@ -261,10 +270,10 @@ TEST_CASE("the special tokens of a generation_config.json come before the config
   CHECK(with(R"({"eos_token_id": [4, 5, 99]})").eos_token_id == Ids{4, 5});
   CHECK(with(R"({"eos_token_id": null, "bos_token_id": 5})").eos_token_id.empty());
   CHECK(Config::load(file).bos_token_id == 5);
-  const std::string where = (directory.path() / "generation_config.json: ").string();
-  CHECK(refusal_of([&] { (void)with("[]"); }) == where + "not a JSON object");
+  const std::string where = (directory.path() / "generation_config.json").string();
+  CHECK(refusal_of([&] { (void)with("[]"); }) == where + " is an array; expected an object");
   CHECK(refusal_of([&] { (void)with(R"({"eos_token_id": "x"})"); }) ==
-        where + "eos_token_id is 'x'; expected a token id");
+        where + ": eos_token_id is 'x'; expected a token id");
 }
 
 TEST_CASE("the configs that HuggingFace wrote for the golden cases load") {

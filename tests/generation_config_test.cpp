@@ -92,7 +92,7 @@ TEST_CASE("refused by name: what changes the text and is not implemented") {
 }
 
 TEST_CASE("refused: values of the wrong type or out of range") {
-  CHECK(refusal("[]") == "g: not a JSON object");
+  CHECK(refusal("[]") == "g is an array; expected an object");
   CHECK(refusal(R"({"do_sample": 1})") == "g: do_sample is 1; expected true or false");
   CHECK(refusal(R"({"top_k": -1})") == "g: top_k is -1; expected a whole number");
   CHECK(refusal(R"({"max_length": "x"})") == "g: max_length is 'x'; expected a whole number");
@@ -113,4 +113,7 @@ TEST_CASE("a directory's generation_config.json comes before its config.json") {
   directory.write("generation_config.json", R"({"num_beams": 4})");
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
         file.string() + ": num_beams is 4, which is not implemented");
+  std::filesystem::resize_file(file, (std::uintmax_t{16} << 20) + 1);  // a hole
+  CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
+        file.string() + ": 16777217 bytes; expected at most 16777216");
 }

@@ -11,9 +11,9 @@
 #include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"
+#include "support/nanogpt.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
-#include "support/torch_file.h"
 
 using namespace gpt2;
 
@@ -26,89 +26,9 @@ using Names = std::vector<std::string>;
 
 const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
 
-// -- A ckpt.pt as nanoGPT's train.py saves it, of the weights of the HuggingFace model act_gelu
-// ----
-
-struct NanoGpt {
-  std::string prefix = "_orig_mod.";
-  std::size_t vocab_size = 211;  // more: rows of zeros are added, as nanoGPT pads 50257 to 50304
-  bool bias = true;
-  bool zero_bias = false;
-  std::string without = {};  // a key of model_args
-};
-
-// Rows become columns.
-std::string transposed(const std::string& bytes, std::size_t rows, std::size_t columns) {
-  std::string result(bytes.size(), '\0');
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) {
-      std::memcpy(&result[4 * (j * rows + i)], &bytes[4 * (i * columns + j)], 4);
-    }
-  }
-  return result;
-}
-
-std::string model_args(const NanoGpt& nano) {
-  std::vector<test::Item> args = {{"n_layer", test::py_int(2)},
-                                  {"n_head", test::py_int(2)},
-                                  {"n_embd", test::py_int(32)},
-                                  {"block_size", test::py_int(64)},
-                                  {"bias", nano.bias ? "\x88" : "\x89"},
-                                  {"vocab_size", test::py_int(static_cast<int>(nano.vocab_size))},
-                                  {"dropout", "G" + std::string(8, '\0')}};
-  std::erase_if(args, [&](const test::Item& item) { return item.name == nano.without; });
-  return test::py_dict(args);
-}
-
-std::string file_of(const NanoGpt& nano) {
-  const Checkpoint hf = Checkpoint::open(kCases / "act_gelu");
-  std::vector<test::Item> state;
-  std::vector<test::StoredBytes> storages;
-  std::string wte;
-  for (const auto& [name, view] : hf.tensors) {
-    const bool is_bias = name.ends_with(".bias");
-    if (is_bias && !nano.bias) continue;
-    std::string bytes(reinterpret_cast<const char*>(view.data), view.bytes);
-    if (is_bias && nano.zero_bias) bytes.assign(bytes.size(), '\0');
-    std::vector<std::int32_t> shape(view.shape.sizes().begin(), view.shape.sizes().end());
-    if (name.find(".c_") != std::string::npos && shape.size() == 2) {
-      bytes = transposed(bytes, view.shape[0], view.shape[1]);
-      std::swap(shape[0], shape[1]);
-    }
-    if (name.ends_with("wte.weight")) {
-      bytes.resize(nano.vocab_size * 32 * 4);
-      shape[0] = static_cast<std::int32_t>(nano.vocab_size);
-    }
-    const std::string key = std::to_string(storages.size());
-    const std::vector<std::int32_t> strides =
-        shape.size() == 2 ? std::vector<std::int32_t>{shape[1], 1} : std::vector<std::int32_t>{1};
-    const std::string tensor = test::py_tensor(
-        test::py_storage("FloatStorage", key, static_cast<std::int32_t>(bytes.size() / 4)), 0,
-        shape, strides);
-    if (name.ends_with("wte.weight")) wte = tensor;
-    state.push_back({nano.prefix + name, tensor});
-    storages.push_back({key, bytes});
-  }
-  state.push_back({nano.prefix + "lm_head.weight", wte});  // tied: the same storage
-  // The optimiser's storages are not even in the file: whoever touches them fails.
-  const std::string moment =
-      test::py_tensor(test::py_storage("FloatStorage", "gone", 9), 0, {9}, {1});
-  const std::string optimizer =
-      test::py_dict({{"state", "}(" + test::py_int(0) + test::py_dict({{"exp_avg", moment}}) + "u"},
-                     {"param_groups", "]" + test::py_dict({{"lr", "K\1"}}) + "a"}});
-  return test::torch_zip(
-      test::py_dict({{"model", test::py_dict(state)},
-                     {"optimizer", optimizer},
-                     {"model_args", model_args(nano)},
-                     {"iter_num", test::py_int(2000)},
-                     {"best_val_loss", moment},
-                     {"config", test::py_dict({{"dataset", test::py_text("x")}})}}),
-      storages);
-}
-
-Model load(const NanoGpt& nano, const LoadOptions& options = {}) {
+Model load(const test::NanoGpt& nano, const LoadOptions& options = {}) {
   const test::TemporaryDirectory directory;
-  directory.write("ckpt.pt", file_of(nano));
+  directory.write("ckpt.pt", test::nanogpt_file(kCases / "act_gelu", nano));
   return Model::load(directory.path(), options);
 }
 
@@ -212,7 +132,7 @@ TEST_CASE("nanoGPT's ckpt.pt tells its numbers, and what was passed over") {
 }
 
 TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
-  const auto refusal = [](const NanoGpt& nano) {
+  const auto refusal = [](const test::NanoGpt& nano) {
     const std::string message = test::refusal_of([&] { (void)load(nano); });
     const std::size_t at = message.find("ckpt.pt: ");
     return at == std::string::npos ? message : message.substr(at + 9);

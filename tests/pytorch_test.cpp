@@ -224,7 +224,7 @@ TEST_CASE("refused: a tensor outside its storage, or described wrongly") {
         py_dict({{"a", py_global("torch._utils", "_rebuild_tensor") + "(" + arguments + "tR"}}),
         {}));
   };
-  CHECK(described("NNNN") == "f: tensor 'a': its storage is None");
+  CHECK(described("NNNN") == "f: tensor 'a': its storage is None; expected a storage");
   const std::string storage = py_storage("ByteStorage", "0", 1);
   CHECK(described(storage + "N))") == "f: tensor 'a': the offset is None; expected a whole number");
   CHECK(described(storage + "K" + std::string(1, '\0') + "N)") ==
@@ -277,9 +277,41 @@ TEST_CASE("refused: copies that take more memory than the file") {
 
 TEST_CASE("refused: names that are too long or appear twice") {
   CHECK(refusal(torch_zip(py_dict({{std::string(1025, 'n'), byte_pair("0")}}), {{"0", "xy"}}))
-            .find(": the name is too long") != std::string::npos);
+            .ends_with(": a name of 1025 bytes; expected at most 1024"));
   CHECK(refusal(torch_zip(py_dict({{"a", byte_pair("0")}, {"_orig_mod.a", byte_pair("0")}}),
                           {{"0", "xy"}})) == "f: tensor 'a' appears twice");
+}
+
+TEST_CASE("refused: one key for two values, of which Python would forget the first") {
+  const std::string twice = py_dict({{"a", byte_pair("0")}, {"b", "N"}, {"a", byte_pair("1")}});
+  const std::string once = py_dict({{"a", byte_pair("0")}});
+  for (const std::string& root : {twice, py_dict({{"model", twice}}),
+                                  py_dict({{"state_dict", once}, {"a", "N"}, {"a", "N"}})}) {
+    CHECK(refusal(torch_zip(root, {{"0", "xy"}, {"1", "xy"}})) ==
+          "f: key 'a' appears twice in one dict");
+  }
+  CHECK(refusal(torch_zip(py_dict({{"model", once}, {"model", once}}), {{"0", "xy"}})) ==
+        "f: key 'model' appears twice in one dict");
+  CHECK(
+      refusal(torch_zip(py_dict({{"model", once},
+                                 {"model_args", py_dict({{"n_head", "K\1"}, {"n_head", "K\2"}})}}),
+                        {{"0", "xy"}})) == "f: key 'n_head' appears twice in one dict");
+}
+
+TEST_CASE("messages show what a file calls its tensors and storages without control characters") {
+  const std::string bad = "a\x1b[2J\n\xc3\xa9";
+  const std::string shown = "'a\\x1b[2J\\x0a\\xc3\\xa9'";
+  CHECK(refusal(torch_zip(py_dict({{bad, byte_pair("0", 1)}}), {{"0", "x"}}))
+            .starts_with("f: tensor " + shown + ": "));
+  CHECK(refusal(torch_zip(py_dict({{"a", byte_pair(bad)}}), {}))
+            .starts_with("f: file 'archive/data/a\\x1b[2J\\x0a"));
+  CHECK(refusal(torch_zip(py_dict({{bad, "N"}}), {})).ends_with("its keys: " + shown));
+  const std::string object = py_dict({{"a", byte_pair("1", 2, true)}});
+  CHECK(refusal(torch_legacy(object, {{"1", "ab"}, {bad, "cd"}}, 1)) ==
+        "f: nothing refers to storage " + shown);
+  CHECK(refusal(write_zip(
+            {{.name = "top/data.pkl", .data = "}."}, {.name = "top/byteorder", .data = bad}})) ==
+        "f: byte order " + shown + "; expected 'little'");
 }
 
 TEST_CASE("refused: a zip that is cut short, or whose pickle is damaged") {
@@ -307,6 +339,12 @@ TEST_CASE("refused: a file of before 1.6 that is cut short, with the tensor's na
   CHECK(refusal(whole.substr(0, size - 1)) == message("second", size - 1, 1));
   CHECK(refusal(whole.substr(0, size - 5)) == message("second", size - 5, 2));
   CHECK(refusal(whole.substr(0, size - 11)) == message("first", size - 11, 1));
+  // A storage that only the optimiser refers to.
+  const std::string wrapped = py_dict({{"model", object}, {"optimizer", byte_pair("3", 2, true)}});
+  const std::string more = torch_legacy(wrapped, {{"1", "ab"}, {"2", "cd"}, {"3", "ef"}}, 1);
+  CHECK(refusal(more.substr(0, more.size() - 1)) ==
+        "f: the file ends inside storage '3', at byte " + std::to_string(more.size() - 1) +
+            "; 1 more bytes of it were expected: download it again");
   const std::size_t pickles = size - 20;
   for (std::size_t cut = 15; cut < pickles; ++cut) {
     CHECK(refusal(whole.substr(0, cut)).find("the file ends inside the pickle") !=

@@ -146,21 +146,22 @@ TEST_CASE("refused: a header of another schema") {
   const std::map<std::string, std::string> messages = {
       {"[1]", "f: the header is an array; expected an object"},
       {"1", "f: the header is 1; expected an object"},
-      {R"({"__metadata__":[]})", "f: '__metadata__' is an array; expected an object"},
-      {R"({"__metadata__":"x"})", "f: '__metadata__' is 'x'; expected an object"},
-      {R"({"__metadata__":{"n":1}})", "f: __metadata__ holds 1; expected only strings"},
-      {R"({"__metadata__":{"n":{}}})", "f: __metadata__ holds an object; expected only strings"},
-      {R"({"a":null})", "f: 'a' is null; expected an object"},
-      {R"({"a":["F32",[1],[0,4]]})", "f: 'a' is an array; expected an object"},
+      {R"({"__metadata__":[]})", "f: __metadata__ is an array; expected an object"},
+      {R"({"__metadata__":"x"})", "f: __metadata__ is 'x'; expected an object"},
+      {R"({"__metadata__":{"n":1}})", "f: __metadata__: holds 1; expected only strings"},
+      {R"({"__metadata__":{"n":{}}})", "f: __metadata__: holds an object; expected only strings"},
+      {R"({"a":null})", "f: tensor 'a' is null; expected an object"},
+      {R"({"a":["F32",[1],[0,4]]})", "f: tensor 'a' is an array; expected an object"},
       {with_fields(R"("dtype":1)"), "f: tensor 'a': dtype is 1; expected a string"},
       {with_fields(R"("dtype":{"F32":null})"),
        "f: tensor 'a': dtype is an object; expected a string"},
-      {with_fields(R"("dtype":"F33")"), "f: tensor 'a': dtype 'F33' is not known"},
-      {with_fields(R"("dtype":"f32")"), "f: tensor 'a': dtype 'f32' is not known"},
-      {with_fields(R"("dtype":"F32","shape":4)"),
-       "f: tensor 'a': shape is 4; expected an array of whole numbers"},
+      {with_fields(R"("dtype":"F33")"),
+       "f: tensor 'a': dtype is 'F33'; expected a type of the format, such as 'F32'"},
+      {with_fields(R"("dtype":"f32")"),
+       "f: tensor 'a': dtype is 'f32'; expected a type of the format, such as 'F32'"},
+      {with_fields(R"("dtype":"F32","shape":4)"), "f: tensor 'a': shape is 4; expected an array"},
       {with_fields(R"("dtype":"F32","shape":{})"),
-       "f: tensor 'a': shape is an object; expected an array of whole numbers"},
+       "f: tensor 'a': shape is an object; expected an array"},
       {with_fields(R"("dtype":"F32","shape":[-1])"),
        "f: tensor 'a': shape holds -1; expected whole numbers"},
       {with_fields(R"("dtype":"F32","shape":[1.0])"),
@@ -177,9 +178,12 @@ TEST_CASE("refused: a header of another schema") {
        "f: tensor 'a': data_offsets has 1 numbers; expected begin and end"},
       {with_fields(R"("dtype":"F32","shape":[1],"data_offsets":[0,4,8])"),
        "f: tensor 'a': data_offsets has 3 numbers; expected begin and end"},
-      {with_fields(R"("shape":[1],"data_offsets":[0,4])"), "f: tensor 'a': dtype is missing"},
-      {with_fields(R"("dtype":"F32","data_offsets":[0,4])"), "f: tensor 'a': shape is missing"},
-      {with_fields(R"("dtype":"F32","shape":[1])"), "f: tensor 'a': data_offsets is missing"},
+      {with_fields(R"("shape":[1],"data_offsets":[0,4])"),
+       "f: tensor 'a': dtype is null; expected a string"},
+      {with_fields(R"("dtype":"F32","data_offsets":[0,4])"),
+       "f: tensor 'a': shape is null; expected an array"},
+      {with_fields(R"("dtype":"F32","shape":[1])"),
+       "f: tensor 'a': data_offsets is null; expected an array"},
       {with_fields(kF32 + R"(,"dtype":"F32")"), "f: key 'dtype' appears twice in one object"},
       {with_fields(kF32 + R"(,"shape":[1])"), "f: key 'shape' appears twice in one object"},
       {with_fields(kF32 + R"(,"data_offsets":[0,4])"),
@@ -261,7 +265,23 @@ TEST_CASE("refused: names, ranks and numbers of tensors past the limits") {
     return refusal(header + "}");
   };
   CHECK(counted(100'000) == "(accepted)");
-  CHECK(counted(100'001) == "f: more than 100000 tensors");
+  CHECK(counted(100'001) == "f: the header: more than 100000 tensors");
+
+  std::string values = with_fields(kF32 + ",\"more\":[0");
+  values.resize(values.size() - 2);
+  for (int i = 0; i < 1'600'000; ++i) values += ",0";
+  CHECK(refusal(values + "]}}", "1234") == "f: JSON of more than 1600000 values");
+}
+
+TEST_CASE("messages show names and values of a header without control characters") {
+  const std::string bad = R"(a\u001b[2J\u000a)";
+  const std::string shown = R"('a\x1b[2J\x0a')";
+  CHECK(refusal("{" + entry(bad, "F32", "[1]", "[0,5]") + "}", "12345")
+            .starts_with("f: tensor " + shown + ": F32 of shape [1] takes 4 bytes"));
+  CHECK(refusal("{" + entry("a", bad, "[1]", "[0,4]") + "}", "1234") ==
+        "f: tensor 'a': dtype is " + shown + "; expected a type of the format, such as 'F32'");
+  CHECK(refusal("{\"" + bad + "\":1,\"" + bad + "\":1}") ==
+        "f: key " + shown + " appears twice in one object");
 }
 
 TEST_CASE("the same verdicts as the reference reader, for the same reasons") {

@@ -88,6 +88,8 @@ TEST_CASE("the smallest tokenizers load, under each of their names") {
             .ends_with("4 tokens, none for 254 of the 256 bytes "
                        "(vocab.json, merges.txt, added_tokens.json)"));
   CHECK(vocab_refusal("{}") == "vocab.json: the vocabulary is empty");
+  CHECK(json_refusal([](json& root) { root["model"]["vocab"] = json::object(); }) ==
+        "tokenizer.json: model: the vocabulary is empty");
 }
 
 TEST_CASE("merges.txt is read with or without a header, with either end of line") {
@@ -103,35 +105,35 @@ TEST_CASE("merges.txt is read with or without a header, with either end of line"
 
 TEST_CASE("a folder without a tokenizer, and one with another kind's, are told apart") {
   CHECK(refusal({}, ErrorCode::not_found) ==
-        ": no tokenizer, expected tokenizer.json or vocab.json and merges.txt");
+        ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
   CHECK(refusal({{"vocab.json", kVocab}}, ErrorCode::not_found).find("merges.txt") !=
         std::string::npos);
   for (const char* name : {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}) {
     CHECK(refusal({{name, "x"}}, ErrorCode::unsupported) ==
           ": the tokenizer is of the kind SentencePiece (" + std::string(name) +
-              "), expected GPT-2's byte-level BPE");
+              "); expected GPT-2's byte-level BPE");
   }
   CHECK(refusal({{"vocab.txt", "[UNK]"}}, ErrorCode::unsupported) ==
-        ": the tokenizer is of the kind WordPiece (vocab.txt), expected GPT-2's byte-level BPE");
+        ": the tokenizer is of the kind WordPiece (vocab.txt); expected GPT-2's byte-level BPE");
   CHECK(side_refusal("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})",
                      ErrorCode::unsupported) ==
-        "tokenizer_config.json: tokenizer_class is 'CLIPTokenizer', expected 'GPT2Tokenizer'");
+        "tokenizer_config.json: tokenizer_class is 'CLIPTokenizer'; expected 'GPT2Tokenizer'");
   CHECK(refusal_of([] {
           (void)Tokenizer::load("/no/such/folder");
-        }).starts_with("/no/such/folder: no tokenizer, "));
+        }).starts_with("/no/such/folder: no tokenizer; "));
 }
 
 TEST_CASE("a vocabulary is an object of different tokens with different ids") {
   CHECK(vocab_refusal("[]", ErrorCode::unsupported).find("the vocabulary is an array") !=
         std::string::npos);
-  CHECK(vocab_refusal("7") == "vocab.json is 7, expected an object");
+  CHECK(vocab_refusal("7") == "vocab.json is 7; expected an object");
   CHECK(vocab_refusal("").starts_with("vocab.json: invalid JSON at line 1, column 1"));
   CHECK(vocab_refusal(R"({"a": 0, "a": 1})") ==
         "vocab.json: the token 'a' appears twice in the vocabulary");
   CHECK(vocab_refusal(R"({"\u0120a": 3, "b": 3})") ==
         "vocab.json: the tokens ' a' and 'b' have the same id, 3");
   CHECK(vocab_refusal(R"({"a": -1})") ==
-        "vocab.json: the id of 'a' is -1, expected a number from 0 to 1048575");
+        "vocab.json: the id of 'a' is -1; expected a number from 0 to 1048575");
   for (const char* id : {"1048576", "2147483648", "18446744073709551615", "99999999999999999999",
                          "1.0", "1e3", "null", "true", "\"1\"", "{}", "[0]"}) {
     CAPTURE(id);
@@ -165,6 +167,11 @@ TEST_CASE("sizes are limited") {
   std::string long_token(std::size_t{5} << 20, 'x');
   CHECK(side_refusal("added_tokens.json", R"({")" + long_token + R"(": 3})")
             .find("makes more than 4194304 bytes of added tokens") != std::string::npos);
+  CHECK(refusal({{"vocab.json", R"({"a": 0, "b": 1048575})"},
+                 {"merges.txt", ""},
+                 {"special_tokens_map.json", R"({"pad_token": "x"})"}}) ==
+        "special_tokens_map.json: pad_token: the added token 'x' would have the id 1048576; "
+        "expected at most 1048575");
   CHECK(vocab_refusal(std::string(1000, '['), ErrorCode::unsupported).find("array") !=
         std::string::npos);
   CHECK(side_refusal("tokenizer_config.json", R"({"a":)" + std::string(1000, '[')) ==
@@ -190,51 +197,51 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
     return json_refusal(edit, ErrorCode::unsupported);
   };
   CHECK(unsupported([](json& r) { r["version"] = "2.0"; }) ==
-        "tokenizer.json: version is '2.0', expected '1.0'");
+        "tokenizer.json: version is '2.0'; expected '1.0'");
   CHECK(unsupported([](json& r) { r["model"]["type"] = "WordPiece"; }) ==
-        "tokenizer.json: model: type is 'WordPiece', expected 'BPE'");
+        "tokenizer.json: model: type is 'WordPiece'; expected 'BPE'");
   CHECK(unsupported([](json& r) {
           r["model"]["vocab"] = json::array({json::array({"a", 0.5})});
         }) ==
-        "tokenizer.json: the vocabulary is an array, as in a Unigram model, expected an object, as "
+        "tokenizer.json: the vocabulary is an array, as in a Unigram model; expected an object, as "
         "in BPE");
   CHECK(unsupported([](json& r) { r["model"]["byte_fallback"] = true; }) ==
-        "tokenizer.json: model: byte_fallback is true, expected none, as in GPT-2");
+        "tokenizer.json: model: byte_fallback is true; expected none, as in GPT-2");
   CHECK(unsupported([](json& r) { r["model"]["dropout"] = 0.1; }) ==
-        "tokenizer.json: model: dropout is 0.1, expected none, as in GPT-2");
+        "tokenizer.json: model: dropout is 0.1; expected none, as in GPT-2");
   CHECK(unsupported([](json& r) { r["model"]["end_of_word_suffix"] = "</w>"; }) ==
-        "tokenizer.json: model: end_of_word_suffix is '</w>', expected none, as in GPT-2");
+        "tokenizer.json: model: end_of_word_suffix is '</w>'; expected none, as in GPT-2");
   CHECK(unsupported([](json& r) { r["model"]["continuing_subword_prefix"] = "##"; }) ==
-        "tokenizer.json: model: continuing_subword_prefix is '##', expected none, as in GPT-2");
+        "tokenizer.json: model: continuing_subword_prefix is '##'; expected none, as in GPT-2");
   CHECK(unsupported([](json& r) {
           r["normalizer"] = {{"type", "NFC"}};
-        }) == "tokenizer.json: normalizer: type is 'NFC', expected none");
+        }) == "tokenizer.json: normalizer: type is 'NFC'; expected none");
   CHECK(unsupported([](json& r) {
           r["normalizer"] = {{"type", "Sequence"},
                              {"normalizers", json::array({{{"type", "Lowercase"}}})}};
-        }) == "tokenizer.json: normalizer: type is 'Lowercase', expected none");
+        }) == "tokenizer.json: normalizer: type is 'Lowercase'; expected none");
   CHECK(unsupported([](json& r) { r["pre_tokenizer"] = nullptr; }) ==
-        "tokenizer.json: pre_tokenizer has 0 steps, expected one, 'ByteLevel'");
+        "tokenizer.json: pre_tokenizer has 0 steps; expected one, 'ByteLevel'");
   CHECK(unsupported([](json& r) { r["pre_tokenizer"]["type"] = "Whitespace"; }) ==
-        "tokenizer.json: pre_tokenizer: type is 'Whitespace', expected 'ByteLevel'");
+        "tokenizer.json: pre_tokenizer: type is 'Whitespace'; expected 'ByteLevel'");
   CHECK(unsupported([](json& r) {
           const json level = r["pre_tokenizer"];
           r["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {level, level}}};
-        }) == "tokenizer.json: pre_tokenizer has 2 steps, expected one, 'ByteLevel'");
+        }) == "tokenizer.json: pre_tokenizer has 2 steps; expected one, 'ByteLevel'");
   CHECK(unsupported([](json& r) {
           const json digits = {{"type", "Digits"}, {"individual_digits", true}};
           r["pre_tokenizer"] = {{"type", "Sequence"},
                                 {"pretokenizers", {digits, r["pre_tokenizer"]}}};
-        }) == "tokenizer.json: pre_tokenizer: type is 'Digits', expected 'ByteLevel'");
+        }) == "tokenizer.json: pre_tokenizer: type is 'Digits'; expected 'ByteLevel'");
   CHECK(unsupported([](json& r) { r["decoder"]["type"] = "Metaspace"; }) ==
-        "tokenizer.json: decoder: type is 'Metaspace', expected 'ByteLevel'");
+        "tokenizer.json: decoder: type is 'Metaspace'; expected 'ByteLevel'");
   CHECK(unsupported([](json& r) { r["post_processor"]["type"] = "RobertaProcessing"; }) ==
-        "tokenizer.json: post_processor: type is 'RobertaProcessing', expected 'ByteLevel', or "
+        "tokenizer.json: post_processor: type is 'RobertaProcessing'; expected 'ByteLevel', or "
         "'TemplateProcessing' once");
   CHECK(unsupported([](json& r) {
           r["post_processor"] = {{"type", "TemplateProcessing"}, {"single", json::array()}};
         }) ==
-        "tokenizer.json: post_processor: single is an array, expected an array with one Sequence");
+        "tokenizer.json: post_processor: single is an array; expected an array with one Sequence");
   CHECK(json_refusal([](json& r) {
           json special;  // a few bytes that ask for many tokens before every text
           special["a"]["ids"] = std::vector<int>(8, 0);
@@ -243,39 +250,39 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
           r["post_processor"] = {
               {"type", "TemplateProcessing"}, {"single", single}, {"special_tokens", special}};
         }) ==
-        "tokenizer.json: post_processor: single is an array, expected no more than 64 special "
+        "tokenizer.json: post_processor: single is an array; expected no more than 64 special "
         "tokens");
 }
 
 TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
-  CHECK(refusal({{"tokenizer.json", "[]"}}) == "tokenizer.json is an array, expected an object");
+  CHECK(refusal({{"tokenizer.json", "[]"}}) == "tokenizer.json is an array; expected an object");
   CHECK(refusal({{"tokenizer.json", "{"}}).starts_with("tokenizer.json: invalid JSON at line 1"));
   CHECK(json_refusal([](json& r) { r["version"] = 1; }) ==
-        "tokenizer.json: version is 1, expected a string");
+        "tokenizer.json: version is 1; expected a string");
   CHECK(json_refusal([](json& r) { r.erase("model"); }) ==
-        "tokenizer.json: model is null, expected an object");
+        "tokenizer.json: model is null; expected an object");
   CHECK(json_refusal([](json& r) { r["model"] = "BPE"; }) ==
-        "tokenizer.json: model is 'BPE', expected an object");
+        "tokenizer.json: model is 'BPE'; expected an object");
   CHECK(json_refusal([](json& r) { r["model"].erase("vocab"); }) ==
-        "tokenizer.json: model: vocab is null, expected an object of tokens and their ids");
+        "tokenizer.json: model: vocab is null; expected an object of tokens and their ids");
   CHECK(json_refusal([](json& r) { r["model"].erase("merges"); }) ==
-        "tokenizer.json: model: merges is null, expected an array");
+        "tokenizer.json: model: merges is null; expected an array");
   CHECK(json_refusal([](json& r) {
           r["model"]["merges"] = {{"a", "b"}};
-        }) == "tokenizer.json: model: merges is an object, expected an array");
+        }) == "tokenizer.json: model: merges is an object; expected an array");
   CHECK(json_refusal([](json& r) { r["model"]["unk_token"] = "<unk>"; }) ==
-        "tokenizer.json: model: unk_token is '<unk>', expected a token of the vocabulary");
+        "tokenizer.json: model: unk_token is '<unk>'; expected a token of the vocabulary");
   CHECK(json_refusal([](json& r) { r["model"]["fuse_unk"] = 1; }) ==
-        "tokenizer.json: model: fuse_unk is 1, expected true or false");
+        "tokenizer.json: model: fuse_unk is 1; expected true or false");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"].erase("type"); }) ==
-        "tokenizer.json: pre_tokenizer: type is null, expected a string");
+        "tokenizer.json: pre_tokenizer: type is null; expected a string");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"] = 5; }) ==
-        "tokenizer.json: pre_tokenizer is 5, expected an object");
+        "tokenizer.json: pre_tokenizer is 5; expected an object");
   CHECK(json_refusal([](json& r) {
           r["pre_tokenizer"] = {{"type", "Sequence"}};
-        }) == "tokenizer.json: pre_tokenizer: pretokenizers is null, expected an array");
+        }) == "tokenizer.json: pre_tokenizer: pretokenizers is null; expected an array");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"]["use_regex"] = "no"; }) ==
-        "tokenizer.json: pre_tokenizer: use_regex is 'no', expected true or false");
+        "tokenizer.json: pre_tokenizer: use_regex is 'no'; expected true or false");
 }
 
 TEST_CASE("each form of a merge in tokenizer.json is checked") {
@@ -311,21 +318,21 @@ TEST_CASE("a template names its special tokens and has the text once") {
   const json text = {{"Sequence", {{"id", "A"}}}};
   const json token = {{"SpecialToken", {{"id", "a"}}}};
   CHECK(single(json::array({json::object()})) ==
-        "tokenizer.json: post_processor: single is an array, expected an array of SpecialToken and "
+        "tokenizer.json: post_processor: single is an array; expected an array of SpecialToken and "
         "Sequence");
-  CHECK(single("x") == "tokenizer.json: post_processor: single is 'x', expected an array");
+  CHECK(single("x") == "tokenizer.json: post_processor: single is 'x'; expected an array");
   CHECK(single(json::array({5})) ==
-        "tokenizer.json: post_processor: single is 5, expected an object");
+        "tokenizer.json: post_processor: single is 5; expected an object");
   CHECK(single(json::array({token, text})) ==
-        "tokenizer.json: post_processor: single: SpecialToken: id is 'a', expected one of "
+        "tokenizer.json: post_processor: single: SpecialToken: id is 'a'; expected one of "
         "special_tokens");
   CHECK(single(json::array({{{"SpecialToken", 3}}, text})) ==
-        "tokenizer.json: post_processor: single: SpecialToken is 3, expected an object");
+        "tokenizer.json: post_processor: single: SpecialToken is 3; expected an object");
   CHECK(single(json::array({token, text}), {{"a", {{"ids", 3}}}}) ==
-        "tokenizer.json: post_processor: special_tokens: ids is 3, expected an array");
+        "tokenizer.json: post_processor: special_tokens: ids is 3; expected an array");
   CHECK(
       single(json::array({token, text}), {{"a", {{"ids", {-1}}}}}) ==
-      "tokenizer.json: post_processor: special_tokens: the id of 'a' is -1, expected a number from "
+      "tokenizer.json: post_processor: special_tokens: the id of 'a' is -1; expected a number from "
       "0 to 1048575");
 }
 
@@ -333,61 +340,61 @@ TEST_CASE("added tokens agree with the vocabulary and with one another") {
   const auto added = [](json tokens) {
     return json_refusal([&](json& root) { root["added_tokens"] = std::move(tokens); });
   };
-  CHECK(added("x") == "tokenizer.json: added_tokens is 'x', expected an array");
-  CHECK(added(json::array({"x"})) == "tokenizer.json: added_tokens is 'x', expected an object");
+  CHECK(added("x") == "tokenizer.json: added_tokens is 'x'; expected an array");
+  CHECK(added(json::array({"x"})) == "tokenizer.json: added_tokens is 'x'; expected an object");
   CHECK(added(json::array({{{"id", 3}}})) ==
-        "tokenizer.json: added_tokens: content is null, expected a string");
+        "tokenizer.json: added_tokens: content is null; expected a string");
   CHECK(added(json::array({{{"content", "x"}}})) ==
-        "tokenizer.json: added_tokens: the id of 'x' is null, expected a number from 0 to 1048575");
+        "tokenizer.json: added_tokens: the id of 'x' is null; expected a number from 0 to 1048575");
   CHECK(added(json::array({{{"content", "x"}, {"id", 1048576}}})) ==
-        "tokenizer.json: added_tokens: the id of 'x' is 1048576, expected a number from 0 to "
+        "tokenizer.json: added_tokens: the id of 'x' is 1048576; expected a number from 0 to "
         "1048575");
   CHECK(added(json::array({{{"content", "x"}, {"id", 3}, {"lstrip", 1}}})) ==
-        "tokenizer.json: added_tokens: lstrip is 1, expected true or false");
+        "tokenizer.json: added_tokens: lstrip is 1; expected true or false");
   CHECK(added(json::array({{{"content", "x"}, {"id", 2}}})) ==
-        "tokenizer.json: added_tokens: the added token 'x' has the id of 'ab', 2, expected one of "
+        "tokenizer.json: added_tokens: the added token 'x' has the id of 'ab', 2; expected one of "
         "its own");
   CHECK(added(json::array({{{"content", "ab"}, {"id", 3}}})) ==
         "tokenizer.json: added_tokens: the added token 'ab' has the id 3, but has been 2 before");
   CHECK(added(json::array({{{"content", "x"}, {"id", 3}}, {{"content", "x"}, {"id", 4}}})) ==
         "tokenizer.json: added_tokens: the added token 'x' has the id 4, but has been 3 before");
   CHECK(added(json::array({{{"content", "x"}, {"id", 3}}, {{"content", "y"}, {"id", 3}}})) ==
-        "tokenizer.json: added_tokens: the added token 'y' has the id of 'x', 3, expected one of "
+        "tokenizer.json: added_tokens: the added token 'y' has the id of 'x', 3; expected one of "
         "its own");
   CHECK(added(json::array({{{"content", ""}, {"id", 9}}})).starts_with("(accepted)"));
 }
 
 TEST_CASE("the files beside the vocabulary are checked as well") {
   CHECK(side_refusal("tokenizer_config.json", "[]") ==
-        "tokenizer_config.json is an array, expected an object");
+        "tokenizer_config.json is an array; expected an object");
   CHECK(side_refusal("tokenizer_config.json", R"({"add_prefix_space": "yes"})") ==
-        "tokenizer_config.json: add_prefix_space is 'yes', expected true or false");
+        "tokenizer_config.json: add_prefix_space is 'yes'; expected true or false");
   CHECK(side_refusal("tokenizer_config.json", R"({"tokenizer_class": 3})") ==
-        "tokenizer_config.json: tokenizer_class is 3, expected a string");
+        "tokenizer_config.json: tokenizer_class is 3; expected a string");
   CHECK(side_refusal("tokenizer_config.json", R"({"add_bos_token": true})") ==
-        "tokenizer_config.json: add_bos_token is true, expected false, for no bos_token is named");
+        "tokenizer_config.json: add_bos_token is true; expected false, for no bos_token is named");
   CHECK(side_refusal("tokenizer_config.json", R"({"eos_token": 5})") ==
-        "tokenizer_config.json: eos_token is 5, expected an object");
+        "tokenizer_config.json: eos_token is 5; expected an object");
   CHECK(side_refusal("tokenizer_config.json", R"({"added_tokens_decoder": []})") ==
-        "tokenizer_config.json: added_tokens_decoder is an array, expected an object");
+        "tokenizer_config.json: added_tokens_decoder is an array; expected an object");
   for (const std::string id : {"-1", "x", "", "1048576", "3 ", "99999999999"}) {
     CAPTURE(id);
     const std::string shown = id == "1048576" ? id : quote(id);
     CHECK(side_refusal("tokenizer_config.json",
                        json({{"added_tokens_decoder", {{id, {{"content", "x"}}}}}}).dump()) ==
           "tokenizer_config.json: added_tokens_decoder: the id of 'x' is " + shown +
-              ", expected a number from 0 to 1048575");
+              "; expected a number from 0 to 1048575");
   }
   CHECK(side_refusal("special_tokens_map.json", R"({"additional_special_tokens": "x"})") ==
-        "special_tokens_map.json: additional_special_tokens is 'x', expected an array");
+        "special_tokens_map.json: additional_special_tokens is 'x'; expected an array");
   CHECK(side_refusal("special_tokens_map.json", R"({"pad_token": {"lstrip": true}})") ==
-        "special_tokens_map.json: pad_token: content is null, expected a string");
+        "special_tokens_map.json: pad_token: content is null; expected a string");
   CHECK(side_refusal("added_tokens.json", R"({"x": "3"})") ==
-        "added_tokens.json: the id of 'x' is '3', expected a number from 0 to 1048575");
+        "added_tokens.json: the id of 'x' is '3'; expected a number from 0 to 1048575");
   CHECK(side_refusal("added_tokens.json", R"({"x": 3, "y": 3})") ==
-        "added_tokens.json: the added token 'y' has the id of 'x', 3, expected one of its own");
+        "added_tokens.json: the added token 'y' has the id of 'x', 3; expected one of its own");
   CHECK(side_refusal("added_tokens.json", R"({"x": 1})") ==
-        "added_tokens.json: the added token 'x' has the id of 'b', 1, expected one of its own");
+        "added_tokens.json: the added token 'x' has the id of 'b', 1; expected one of its own");
   CHECK(side_refusal("added_tokens.json", R"({"a": 1})") ==
         "added_tokens.json: the added token 'a' has the id 1, but has been 0 before");
 }

@@ -295,7 +295,7 @@ TEST_CASE("a text of 2 GiB is refused before it is looked at") {
   const Tokenizer tokenizer = load_json(small_json());
   const std::string_view too_long("a", 2147483647);
   CHECK(refusal_of([&] { (void)tokenizer.encode(too_long); }) ==
-        "a text of 2147483647 bytes is too long to encode at once, expected less than 2 GiB");
+        "a text of 2147483647 bytes is too long to encode at once; expected less than 2 GiB");
 }
 
 TEST_CASE("a tokenizer serves several threads") {

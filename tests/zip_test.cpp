@@ -119,6 +119,9 @@ TEST_CASE("refused: a zip64 end record that is not where its locator says") {
 TEST_CASE("refused: a name twice") {
   CHECK(refusal(write_zip({{.name = "a", .data = "1"}, {.name = "a", .data = "2"}})) ==
         "f: file 'a' is in the archive twice");
+  const std::string bad = "a\x1b[2J\n";
+  CHECK(refusal(write_zip({{.name = bad, .data = "1"}, {.name = bad, .data = "2"}})) ==
+        "f: file 'a\\x1b[2J\\x0a' is in the archive twice");
 }
 
 TEST_CASE("refused: a file that is missing, compressed or encrypted") {

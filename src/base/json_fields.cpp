@@ -7,56 +7,82 @@
 
 namespace gpt2 {
 
-JsonFields::JsonFields(const nlohmann::json& object, std::string where)
-    : object_(object), where_(std::move(where)) {
-  if (!object.is_object()) {
-    throw Error(ErrorCode::invalid_file, where_ + " is " + shown(object) + ", expected an object");
-  }
+using nlohmann::json;
+
+JsonFields::JsonFields(const json& object, std::string where, Null null)
+    : object_(object), where_(std::move(where)), null_(null) {
+  if (object.is_object()) return;
+  throw Error(ErrorCode::invalid_file, where_ + " is " + shown(object) + "; expected an object");
 }
 
-const nlohmann::json* JsonFields::find(std::string_view key) const {
+const json* JsonFields::find(std::string_view key) const {
   const auto member = object_.find(key);
   return member == object_.end() || member->is_null() ? nullptr : &*member;
 }
 
-bool JsonFields::boolean(std::string_view key, bool fallback) const {
-  const nlohmann::json* value = find(key);
-  if (!value) return fallback;
-  if (!value->is_boolean()) refuse(key, "true or false");
-  return value->get<bool>();
+const json* JsonFields::to_read(std::string_view key) const {
+  const auto member = object_.find(key);
+  return member != object_.end() && null_ == Null::refused ? &*member : find(key);
+}
+
+void JsonFields::read(std::string_view key, bool& value) const {
+  const json* const found = to_read(key);
+  if (!found) return;
+  if (!found->is_boolean()) refuse(key, "true or false");
+  value = found->get<bool>();
+}
+
+void JsonFields::read(std::string_view key, std::size_t& value) const {
+  const json* const found = to_read(key);
+  if (!found) return;
+  if (!found->is_number_unsigned()) refuse(key, "a whole number");
+  value = found->get<std::size_t>();
+}
+
+void JsonFields::read(std::string_view key, float& value, float most) const {
+  const json* const found = to_read(key);
+  if (!found) return;
+  const double number = found->is_number() ? found->get<double>() : -1.0;
+  if (!(number >= 0.0 && number <= static_cast<double>(most))) {
+    refuse(key, "a number from 0 to " + shown(most));
+  }
+  value = static_cast<float>(number);
 }
 
 std::optional<std::string> JsonFields::string(std::string_view key) const {
-  const nlohmann::json* value = find(key);
-  if (!value) return std::nullopt;
-  if (!value->is_string()) refuse(key, "a string");
-  return value->get<std::string>();
+  const json* const found = find(key);
+  if (!found) return std::nullopt;
+  if (!found->is_string()) refuse(key, "a string");
+  return found->get<std::string>();
 }
 
 std::string JsonFields::required_string(std::string_view key) const {
-  const auto value = string(key);
-  if (!value) refuse(key, "a string");
-  return *value;
+  const auto found = string(key);
+  if (!found) refuse(key, "a string");
+  return *found;
 }
 
-const nlohmann::json& JsonFields::required_list(std::string_view key) const {
-  const nlohmann::json* value = find(key);
-  if (!value || !value->is_array()) refuse(key, "an array");
-  return *value;
+const json& JsonFields::required_list(std::string_view key) const {
+  const json* const found = find(key);
+  if (!found || !found->is_array()) refuse(key, "an array");
+  return *found;
 }
 
 JsonFields JsonFields::required_object(std::string_view key) const {
-  const nlohmann::json* value = find(key);
-  if (!value) refuse(key, "an object");
-  return {*value, where_ + ": " + std::string(key)};
+  const json* const found = find(key);
+  if (!found) refuse(key, "an object");
+  return {*found, where_ + ": " + std::string(key)};
 }
 
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
-  const nlohmann::json* value = find(key);
-  fail(where_,
-       std::string(key) + " is " + (value ? shown(*value) : "null") + ", expected " +
+  const json* const found = find(key);
+  fail(std::string(key) + " is " + (found ? shown(*found) : "null") + "; expected " +
            std::string(expected),
        code);
+}
+
+void JsonFields::fail(const std::string& message, ErrorCode code) const {
+  gpt2::fail(where_, message, code);
 }
 
 }  // namespace gpt2

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -9,18 +12,24 @@
 
 namespace gpt2 {
 
-/// The members of a JSON object, looked at with the words to complain about them. A member that is
-/// null is as good as absent. Refers to the object. Everything throws Error(invalid_file).
+/// The members of a JSON object, looked at with the words to complain about them. Refers to the
+/// object. Everything throws Error(invalid_file) unless it is told another code.
 class JsonFields {
  public:
-  /// `where` names the object ("file: key"); it must be one.
-  JsonFields(const nlohmann::json& object, std::string where);
+  /// What read() makes of a member that is null.
+  enum class Null : std::uint8_t { absent, refused };
 
-  /// Null where there is no such member.
+  /// `where` names the object ("file: key"); it must be one.
+  JsonFields(const nlohmann::json& object, std::string where, Null null = Null::absent);
+
+  /// nullptr where there is no such member, or null.
   [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
 
-  /// A value of another type is refused.
-  [[nodiscard]] bool boolean(std::string_view key, bool fallback) const;
+  /// These change nothing where there is no such member. A value of another type is refused.
+  void read(std::string_view key, bool& value) const;
+  void read(std::string_view key, std::size_t& value) const;
+  void read(std::string_view key, float& value,
+            float most = std::numeric_limits<float>::max()) const;
   [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
 
   /// So is none.
@@ -28,16 +37,23 @@ class JsonFields {
   [[nodiscard]] const nlohmann::json& required_list(std::string_view key) const;
   [[nodiscard]] JsonFields required_object(std::string_view key) const;
 
-  /// "where: key is <found>, expected <expected>".
+  /// "where: key is <found>; expected <expected>".
   [[noreturn]] void refuse(std::string_view key, std::string_view expected,
                            ErrorCode code = ErrorCode::invalid_file) const;
+
+  /// "where: message".
+  [[noreturn]] void fail(const std::string& message,
+                         ErrorCode code = ErrorCode::invalid_file) const;
 
   [[nodiscard]] const nlohmann::json& object() const noexcept { return object_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:
+  [[nodiscard]] const nlohmann::json* to_read(std::string_view key) const;
+
   const nlohmann::json& object_;
   std::string where_;
+  Null null_;
 };
 
 }  // namespace gpt2

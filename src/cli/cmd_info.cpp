@@ -9,7 +9,7 @@
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
-#include "model/config_fields.h"
+#include "model/config_json.h"
 #include "model/kv_cache.h"
 #include "model/workspace.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/quote.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
@@ -101,12 +102,9 @@ Checkpoint Checkpoint::open(const fs::path& directory_or_file) {
 
 ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
   const nlohmann::json root = parse_json(text, where);
-  const auto map = root.is_object() ? root.find("weight_map") : root.end();
-  if (map == root.end() || !map->is_object()) {
-    fail(where, "no \"weight_map\" from tensors to shards");
-  }
+  const JsonFields map = JsonFields(root, std::string(where)).required_object("weight_map");
   ShardIndex index;
-  for (const auto& [tensor, shard] : map->items()) {
+  for (const auto& [tensor, shard] : map.object().items()) {
     if (!shard.is_string()) fail(where, "the shard of " + quote(tensor) + " is not a string");
     const auto& name = shard.get_ref<const std::string&>();
     if (!is_plain_file_name(name)) {
@@ -114,7 +112,7 @@ ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
     }
     index[name].push_back(tensor);
   }
-  if (index.empty()) fail(where, "\"weight_map\" names no shard");
+  if (index.empty()) map.fail("names no shard");
   if (index.size() > kMaxShards) {
     fail(where,
          std::to_string(index.size()) + " shards; expected at most " + std::to_string(kMaxShards));

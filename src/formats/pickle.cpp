@@ -27,10 +27,7 @@ class Machine {
       const std::uint8_t opcode = reader_.opcode();
       if (opcode == kStop) return pop();
       count_step();
-      if (!push_scalar(opcode) && !push_container(opcode) && !change(opcode)) {
-        reader_.refuse("opcode " + std::string(name_of_refused_opcode(opcode)) +
-                       " has no place in a state_dict");
-      }
+      step(opcode);
       if (stack_.size() + marks_.size() > Pickle::kMaxStack) {
         reader_.fail("more than " + std::to_string(Pickle::kMaxStack) + " values on the stack");
       }
@@ -52,6 +49,7 @@ class Machine {
   }
   void push_integer(std::int64_t value) { push({.kind = Kind::integer, .integer = value}); }
   void push_boolean(bool value) { push({.kind = Kind::boolean, .integer = value}); }
+  void push_real(std::uint64_t /*bits*/) { push({.kind = Kind::real}); }  // nobody asks for it
   void push_text(std::string_view text) { push({.kind = Kind::text, .text = text}); }
   void push_items(Kind kind, Refs items) { push({.kind = kind, .items = std::move(items)}); }
 
@@ -145,71 +143,57 @@ class Machine {
     }
   }
 
-  // -- The opcodes, in three groups; false: in none of them --------------------------------------
+  // -- The opcodes -------------------------------------------------------------------------------
 
-  bool push_scalar(std::uint8_t opcode) {
+  void step(std::uint8_t opcode) {
     switch (opcode) {
-      case kNone: push({}); break;
-      case kNewTrue: push_boolean(true); break;
-      case kNewFalse: push_boolean(false); break;
-      case kBinInt: push_integer(static_cast<std::int32_t>(reader_.number<std::uint32_t>())); break;
-      case kBinInt1: push_integer(reader_.number<std::uint8_t>()); break;
-      case kBinInt2: push_integer(reader_.number<std::uint16_t>()); break;
-      case kLong1: push_integer(reader_.long1()); break;
-      case kBinFloat:
-        static_cast<void>(reader_.number<std::uint64_t>());  // nobody asks for its value
-        push({.kind = Kind::real});
-        break;
-      case kBinUnicode: push_text(reader_.text(reader_.number<std::uint32_t>())); break;
-      case kShortBinString: push_text(reader_.text(reader_.number<std::uint8_t>())); break;
-      case kGlobal: push_name(); break;
-      default: return false;
-    }
-    return true;
-  }
+      case kNone: return push({});
+      case kNewTrue: return push_boolean(true);
+      case kNewFalse: return push_boolean(false);
+      case kBinInt: return push_integer(static_cast<std::int32_t>(reader_.number<std::uint32_t>()));
+      case kBinInt1: return push_integer(reader_.number<std::uint8_t>());
+      case kBinInt2: return push_integer(reader_.number<std::uint16_t>());
+      case kLong1: return push_integer(reader_.long1());
+      case kBinFloat: return push_real(reader_.number<std::uint64_t>());
+      case kBinUnicode: return push_text(reader_.text(reader_.number<std::uint32_t>()));
+      case kShortBinString: return push_text(reader_.text(reader_.number<std::uint8_t>()));
+      case kGlobal: return push_name();
 
-  bool push_container(std::uint8_t opcode) {
-    switch (opcode) {
-      case kEmptyTuple: push_items(Kind::tuple, {}); break;
-      case kTuple: push_items(Kind::tuple, pop_to_mark()); break;
-      case kTuple1: push_items(Kind::tuple, pop(1)); break;
-      case kTuple2: push_items(Kind::tuple, pop(2)); break;
-      case kTuple3: push_items(Kind::tuple, pop(3)); break;
+      case kEmptyTuple: return push_items(Kind::tuple, {});
+      case kTuple: return push_items(Kind::tuple, pop_to_mark());
+      case kTuple1: return push_items(Kind::tuple, pop(1));
+      case kTuple2: return push_items(Kind::tuple, pop(2));
+      case kTuple3: return push_items(Kind::tuple, pop(3));
       case kEmptyList:
-      case kEmptySet: push_items(Kind::list, {}); break;
-      case kEmptyDict: push_items(Kind::dict, {}); break;
+      case kEmptySet: return push_items(Kind::list, {});
+      case kEmptyDict: return push_items(Kind::dict, {});
       case kReduce:
-      case kNewObj: call(); break;
-      case kBinPersId: push_call(Kind::storage, expect(pop(), Kind::tuple).items, 5, 6); break;
-      default: return false;
+      case kNewObj: return call();
+      case kBinPersId: return push_call(Kind::storage, expect(pop(), Kind::tuple).items, 5, 6);
+
+      case kProto: return check_protocol(reader_.number<std::uint8_t>());
+      case kMark: return marks_.push_back(stack_.size());
+      case kAppend: return extend(Kind::list, pop(1));
+      case kAppends: return extend(Kind::list, pop_to_mark());
+      case kSetItem: return extend(Kind::dict, pop(2));
+      case kSetItems: return extend(Kind::dict, pop_to_mark());
+      case kBuild: return build(pop());
+      case kBinPut: return put(reader_.number<std::uint8_t>());
+      case kLongBinPut: return put(reader_.number<std::uint32_t>());
+      case kBinGet: return get(reader_.number<std::uint8_t>());
+      case kLongBinGet: return get(reader_.number<std::uint32_t>());
     }
-    return true;
+    reader_.refuse("opcode " + std::string(name_of_refused_opcode(opcode)) +
+                   " has no place in a state_dict");
   }
 
-  bool change(std::uint8_t opcode) {
-    switch (opcode) {
-      case kProto:
-        if (const auto version = reader_.number<std::uint8_t>(); version != 2) {
-          reader_.refuse("pickle protocol " + std::to_string(version) + " (torch.save's is 2)");
-        }
-        break;
-      case kMark: marks_.push_back(stack_.size()); break;
-      case kAppend: extend(Kind::list, pop(1)); break;
-      case kAppends: extend(Kind::list, pop_to_mark()); break;
-      case kSetItem: extend(Kind::dict, pop(2)); break;
-      case kSetItems: extend(Kind::dict, pop_to_mark()); break;
-      case kBuild:  // attributes of a dict, such as _metadata: no tensors
-        pop();
-        extend(Kind::dict, {});
-        break;
-      case kBinPut: put(reader_.number<std::uint8_t>()); break;
-      case kLongBinPut: put(reader_.number<std::uint32_t>()); break;
-      case kBinGet: get(reader_.number<std::uint8_t>()); break;
-      case kLongBinGet: get(reader_.number<std::uint32_t>()); break;
-      default: return false;
-    }
-    return true;
+  void check_protocol(unsigned version) {
+    if (version == 2) return;
+    reader_.refuse("pickle protocol " + std::to_string(version) + " (torch.save's is 2)");
   }
+
+  // Attributes of a dict, such as _metadata: no tensors.
+  void build(Ref /*attributes*/) { extend(Kind::dict, {}); }
 
   void put(std::size_t slot) {
     require(1);
@@ -255,20 +239,10 @@ const Pickle::Value* Pickle::find(const Value& dict, std::string_view key) const
 }
 
 std::string_view name_of(Pickle::Kind kind) noexcept {
-  switch (kind) {
-    case Kind::none: return "None";
-    case Kind::boolean: return "a bool";
-    case Kind::integer: return "an int";
-    case Kind::real: return "a float";
-    case Kind::text: return "a string";
-    case Kind::tuple: return "a tuple";
-    case Kind::list: return "a list";
-    case Kind::dict: return "a dict";
-    case Kind::tensor: return "a tensor";
-    case Kind::storage: return "a storage";
-    case Kind::name: return "a name";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"None",     "a bool",    "an int", "a float",
+                                         "a string", "a tuple",   "a list", "a dict",
+                                         "a tensor", "a storage", "a name"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace gpt2

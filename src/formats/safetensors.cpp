@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/little_endian.h"
 #include "base/quote.h"
 #include "base/utf8.h"
@@ -58,72 +59,46 @@ struct Entry {
   std::size_t end;
 };
 
-// In the following, `where` names the tensor.
-
-const json& field(const json& fields, const char* name, std::string_view where) {
-  const auto found = fields.find(name);
-  if (found == fields.end()) fail(where, std::string(name) + " is missing");
-  return *found;
-}
-
-DType read_dtype(const json& value, std::string_view where) {
-  if (!value.is_string()) fail(where, "dtype is " + shown(value) + "; expected a string");
-  const auto dtype = dtype_named(value.get_ref<const std::string&>());
-  if (!dtype) fail(where, "dtype " + shown(value) + " is not known");
-  return *dtype;
-}
-
-std::vector<std::size_t> read_numbers(const json& fields, const char* name,
-                                      std::string_view where) {
-  const json& value = field(fields, name, where);
-  const std::string what = name;
-  if (!value.is_array()) {
-    fail(where, what + " is " + shown(value) + "; expected an array of whole numbers");
+std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key) {
+  const json& list = fields.required_list(key);
+  if (list.size() > kMaxRank) {
+    fields.fail(std::string(key) + " has more than " + std::to_string(kMaxRank) + " numbers");
   }
-  if (value.size() > kMaxRank) {
-    fail(where, what + " has more than " + std::to_string(kMaxRank) + " numbers");
-  }
-  for (const json& number : value) {
+  for (const json& number : list) {
     if (number.is_number_unsigned()) continue;
-    fail(where, what + " holds " + shown(number) + "; expected whole numbers");
+    fields.fail(std::string(key) + " holds " + shown(number) + "; expected whole numbers");
   }
-  return value.get<std::vector<std::size_t>>();
+  return list.get<std::vector<std::size_t>>();
 }
 
-Entry read_entry(const std::string& name, const json& fields, std::string_view where) {
-  if (!fields.is_object()) {
-    fail(where, quote(name) + " is " + shown(fields) + "; expected an object");
-  }
-  const std::string what = std::string(where) + ": tensor " + quote(name);
+Entry read_entry(const std::string& name, const json& value, std::string_view where) {
+  const JsonFields fields(value, std::string(where) + ": tensor " + quote(name));
   if (name.size() > kMaxTensorName) {
-    fail(what, "a name of " + std::to_string(name.size()) + " bytes; expected at most " +
-                   std::to_string(kMaxTensorName));
+    fields.fail("a name of " + std::to_string(name.size()) + " bytes; expected at most " +
+                std::to_string(kMaxTensorName));
   }
-  const DType dtype = read_dtype(field(fields, "dtype", what), what);
-  Shape shape(read_numbers(fields, "shape", what));
-  const std::vector<std::size_t> offsets = read_numbers(fields, "data_offsets", what);
+  const auto dtype = dtype_named(fields.required_string("dtype"));
+  if (!dtype) fields.refuse("dtype", "a type of the format, such as 'F32'");
+  Shape shape(read_numbers(fields, "shape"));
+  const std::vector<std::size_t> offsets = read_numbers(fields, "data_offsets");
   if (offsets.size() != 2) {
-    fail(what,
-         "data_offsets has " + std::to_string(offsets.size()) + " numbers; expected begin and end");
+    fields.fail("data_offsets has " + std::to_string(offsets.size()) +
+                " numbers; expected begin and end");
   }
-  return {name, dtype, std::move(shape), offsets[0], offsets[1]};
+  return {name, *dtype, std::move(shape), offsets[0], offsets[1]};
 }
 
 void check_metadata(const json& metadata, std::string_view where) {
   if (metadata.is_null()) return;
-  if (!metadata.is_object()) {
-    fail(where, "'__metadata__' is " + shown(metadata) + "; expected an object");
-  }
+  const JsonFields fields(metadata, std::string(where) + ": __metadata__");
   for (const json& value : metadata) {
-    if (!value.is_string()) {
-      fail(where, "__metadata__ holds " + shown(value) + "; expected only strings");
-    }
+    if (!value.is_string()) fields.fail("holds " + shown(value) + "; expected only strings");
   }
 }
 
 std::vector<Entry> read_entries(std::string_view header, std::string_view where) {
   const json root = parse_json(header, where, kLimits);
-  if (!root.is_object()) fail(where, "the header is " + shown(root) + "; expected an object");
+  const JsonFields fields(root, std::string(where) + ": the header");
   std::vector<Entry> entries;
   for (const auto& [name, value] : root.items()) {
     if (name == "__metadata__") {
@@ -131,7 +106,7 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
       continue;
     }
     if (entries.size() == kMaxTensors) {
-      fail(where, "more than " + std::to_string(kMaxTensors) + " tensors");
+      fields.fail("more than " + std::to_string(kMaxTensors) + " tensors");
     }
     entries.push_back(read_entry(name, value, where));
   }

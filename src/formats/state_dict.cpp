@@ -53,10 +53,13 @@ std::optional<std::size_t> end_in_storage(const StoredTensor& tensor) {
 StoredTensor read_tensor(const Pickle& pickle, std::string_view name, const Value& value,
                          std::string_view file) {
   const std::string where = std::string(file) + ": tensor " + quote(name);
-  if (name.size() > kMaxTensorName) fail(where, "the name is too long");
+  if (name.size() > kMaxTensorName) {
+    fail(where, "a name of " + std::to_string(name.size()) + " bytes; expected at most " +
+                    std::to_string(kMaxTensorName));
+  }
   const Value& storage = pickle[value.items[0]];
   if (storage.kind != Kind::storage) {
-    fail(where, "its storage is " + std::string(name_of(storage.kind)));
+    fail(where, "its storage is " + std::string(name_of(storage.kind)) + "; expected a storage");
   }
   StoredTensor tensor{.name = std::string(name),
                       .storage = storage_info(pickle, storage, file),
@@ -88,12 +91,24 @@ std::string keys_of(const Pickle& pickle, const Value& dict) {
   return keys + (dict.items.size() > 2 * kShown ? ", ..." : "");
 }
 
+// Of two values under one key Python would take the last, and forget the first.
+void check_keys(const Pickle& pickle, const Value& dict, std::string_view where) {
+  std::set<std::string_view> keys;
+  for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const Value& key = pickle[dict.items[i]];
+    if (key.kind == Kind::text && !keys.insert(key.text).second) {
+      fail(where, "key " + quote(key.text) + " appears twice in one dict");
+    }
+  }
+}
+
 const Value* find_dict(const Pickle& pickle, const Value& root, std::string_view key) {
   const Value* const value = pickle.find(root, key);
   return value != nullptr && value->kind == Kind::dict ? value : nullptr;
 }
 
-ModelArgs read_model_args(const Pickle& pickle, const Value& args) {
+ModelArgs read_model_args(const Pickle& pickle, const Value& args, std::string_view where) {
+  check_keys(pickle, args, where);
   ModelArgs result;
   for (std::size_t i = 0; i + 1 < args.items.size(); i += 2) {
     const Value& key = pickle[args.items[i]];
@@ -137,21 +152,21 @@ StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   if (const Value* const model = find_dict(pickle, root, "model")) {
     dict = model;
     args = find_dict(pickle, root, "model_args");
-    if (args != nullptr) state.model_args = read_model_args(pickle, *args);
+    if (args != nullptr) state.model_args = read_model_args(pickle, *args, where);
   } else if (const Value* const wrapped = find_dict(pickle, root, "state_dict")) {
     dict = wrapped;
   }
 
   constexpr std::string_view kCompiled = "_orig_mod.";
-  std::set<std::string_view> ignored;  // once each: a pickle may use a long text again and again
   const auto read = [&](const Value& from, bool is_state) {
+    check_keys(pickle, from, where);
     for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
       const Value& key = pickle[from.items[i]];
       const Value& value = pickle[from.items[i + 1]];
       if (key.kind != Kind::text || &value == dict || &value == args) continue;
       std::string_view name = key.text;
       if (!is_state || value.kind != Kind::tensor) {
-        if (ignored.insert(name).second) state.ignored.emplace_back(name);
+        state.ignored.emplace_back(name);
         continue;
       }
       if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());

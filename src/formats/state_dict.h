@@ -40,7 +40,8 @@ struct StateDict {
 
 /// The tensors that a pickle holds: of its root, a dict, or of the dict in that under "model" or
 /// "state_dict"; the rest is passed over. torch.compile's prefix "_orig_mod." is taken
-/// off. Throws Error(invalid_file) where there is none, or one contradicts itself or its storage.
+/// off. Throws Error(invalid_file) where there is none, or one contradicts itself or its storage,
+/// and where one of these dicts has a key twice.
 [[nodiscard]] StateDict read_state_dict(const Pickle& pickle, std::string_view where);
 
 /// What a value of kind storage says. Throws Error.

@@ -107,15 +107,14 @@ ZipReader::ZipReader(Bytes archive, std::string_view where) : archive_(archive),
     size = u64(end64, 40);
     offset = u64(end64, 48);
   }
-  directory_ = part(archive.first(end), offset, size, where, "the central directory");
+  const Bytes directory = part(archive.first(end), offset, size, where, "the central directory");
   if (count > kMaxFiles) {
     fail(where, std::to_string(count) + " files; expected at most " + std::to_string(kMaxFiles));
   }
-  read_directory(count);
+  read_directory(directory, count);
 }
 
-void ZipReader::read_directory(std::uint64_t count) {
-  Bytes rest = directory_;
+void ZipReader::read_directory(Bytes rest, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     if (rest.size() < kCentralHeaderSize || u32(rest, 0) != kCentralHeader) {
       fail(where_, "the central directory breaks off at file " + std::to_string(i + 1) + " of " +

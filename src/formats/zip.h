@@ -42,11 +42,10 @@ class ZipReader {
   [[nodiscard]] std::span<const std::byte> verified_content(std::string_view name) const;
 
  private:
-  void read_directory(std::uint64_t count);
+  void read_directory(std::span<const std::byte> directory, std::uint64_t count);
 
   std::span<const std::byte> archive_;
   std::string where_;
-  std::span<const std::byte> directory_;  // the central directory
   Directory files_;
 };
 

@@ -1,56 +1,38 @@
 #include "generate/generation_config.h"
 
-#include <iterator>
 #include <limits>
-#include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 
-#include "model/config_fields.h"
+#include "base/json.h"
+#include "base/json_fields.h"
+#include "model/config_json.h"
 
 namespace gpt2 {
 namespace {
 
 using nlohmann::json;
 
-// Keys that change what is generated and are not implemented; 0, or 1, makes those of the first two
-// lists do nothing, and null, false or an empty list any of them.
-constexpr const char* kNeutralAtZero[] = {
-    "min_length", "min_new_tokens", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
-    "min_p",      "epsilon_cutoff", "eta_cutoff",           "penalty_alpha"};
-constexpr const char* kNeutralAtOne[] = {"num_beams",
-                                         "num_beam_groups",
-                                         "num_return_sequences",
-                                         "repetition_penalty",
-                                         "encoder_repetition_penalty",
-                                         "typical_p",
-                                         "guidance_scale"};
-constexpr const char* kNeverNeutral[] = {"max_time",
-                                         "forced_bos_token_id",
-                                         "forced_eos_token_id",
-                                         "bad_words_ids",
-                                         "force_words_ids",
-                                         "constraints",
-                                         "suppress_tokens",
-                                         "begin_suppress_tokens",
-                                         "sequence_bias",
-                                         "exponential_decay_length_penalty",
-                                         "stop_strings",
-                                         "remove_invalid_values",
-                                         "watermarking_config",
-                                         "token_healing",
-                                         "dola_layers"};
+// Keys that change what is generated and are not implemented, each with the number that makes it do
+// nothing; null, false and what is empty do so for any of them.
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::pair<const char*, double> kNotImplemented[] = {
+    {"min_length", 0}, {"min_new_tokens", 0}, {"no_repeat_ngram_size", 0},
+    {"encoder_no_repeat_ngram_size", 0}, {"min_p", 0}, {"epsilon_cutoff", 0}, {"eta_cutoff", 0},
+    {"penalty_alpha", 0}, {"num_beams", 1}, {"num_beam_groups", 1}, {"num_return_sequences", 1},
+    {"repetition_penalty", 1}, {"encoder_repetition_penalty", 1}, {"typical_p", 1},
+    {"guidance_scale", 1}, {"max_time", kNone}, {"forced_bos_token_id", kNone},
+    {"forced_eos_token_id", kNone}, {"bad_words_ids", kNone}, {"force_words_ids", kNone},
+    {"constraints", kNone}, {"suppress_tokens", kNone}, {"begin_suppress_tokens", kNone},
+    {"sequence_bias", kNone}, {"exponential_decay_length_penalty", kNone}, {"stop_strings", kNone},
+    {"remove_invalid_values", kNone}, {"watermarking_config", kNone}, {"token_healing", kNone},
+    {"dola_layers", kNone},
+};
 
-void refuse(const ConfigFields& fields, std::span<const char* const> keys, double neutral) {
-  for (const char* key : keys) {
-    const json* const value = fields.find(key);
-    const bool does_nothing = value == nullptr || *value == false ||
-                              (value->is_structured() && value->empty()) ||
-                              (value->is_number() && value->get<double>() == neutral);
-    if (does_nothing) continue;
-    fields.fail(std::string(key) + " is " + shown(*value) + ", which is not implemented",
-                ErrorCode::unsupported);
-  }
+bool does_nothing(const json& value, double neutral) {
+  return value == false || (value.is_structured() && value.empty()) ||
+         (value.is_number() && value.get<double>() == neutral);
 }
 
 }  // namespace
@@ -59,17 +41,17 @@ GenerationConfig GenerationConfig::load(const std::filesystem::path& directory) 
   std::filesystem::path file = directory / "generation_config.json";
   std::error_code none;
   if (!std::filesystem::exists(file, none)) file = directory / "config.json";
-  return parse(read_file(file, ConfigFields::kMaxFileBytes), file.string());
+  return parse(read_file(file, kMaxConfigBytes), file.string());
 }
 
 GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view where) {
-  json object = parse_json(text, where);
-  const ConfigFields fields(object, where);
-  refuse(fields, kNeutralAtZero, 0.0);
-  refuse(fields, kNeutralAtOne, 1.0);
-  refuse(fields, kNeverNeutral, std::numeric_limits<double>::quiet_NaN());
-  for (auto item = object.begin(); item != object.end();) {
-    item = item->is_null() ? object.erase(item) : std::next(item);  // as good as absent
+  const json object = parse_json(text, where);
+  const JsonFields fields(object, std::string(where));
+  for (const auto& [key, neutral] : kNotImplemented) {
+    const json* const value = fields.find(key);
+    if (!value || does_nothing(*value, neutral)) continue;
+    fields.fail(std::string(key) + " is " + shown(*value) + ", which is not implemented",
+                ErrorCode::unsupported);
   }
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);

@@ -11,8 +11,11 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/quote.h"
-#include "model/config_fields.h"
+#include "model/config_json.h"
 
 namespace gpt2 {
 namespace {
@@ -45,10 +48,8 @@ constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
     {"laplace", ActivationFunction::laplace},
 };
 
-using Fields = ConfigFields;
-
 // A size that goes by two names, which must not contradict each other.
-void read_size(const Fields& fields, const char* key, const char* alias, std::size_t& size) {
+void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size) {
   fields.read(alias, size);
   const std::size_t aliased = size;
   fields.read(key, size);
@@ -58,17 +59,17 @@ void read_size(const Fields& fields, const char* key, const char* alias, std::si
   }
 }
 
-TokenId token_id(const Fields& fields, const char* key, const json& value) {
-  if (!value.is_number_integer()) fields.expected(key, value, "a token id");
-  const bool fits = value.is_number_unsigned()
-                        ? value.get<std::uint64_t>() <= kMaxVocab
-                        : value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
-  if (!fits) fields.expected(key, value, "a token id");
-  return value.get<TokenId>();
+TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
+  const bool is_one = value.is_number_unsigned()
+                          ? value.get<std::uint64_t>() <= kMaxVocab
+                          : value.is_number_integer() &&
+                                value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
+  if (is_one) return value.get<TokenId>();
+  fields.fail(std::string(key) + " is " + shown(value) + "; expected a token id");
 }
 
 // The first configs had no model_type; their architectures tell.
-bool is_gpt2(const Fields& fields) {
+bool is_gpt2(const JsonFields& fields) {
   const json* const type = fields.find("model_type");
   if (type != nullptr) return *type == "gpt2";
   const json* const classes = fields.find("architectures");
@@ -78,7 +79,7 @@ bool is_gpt2(const Fields& fields) {
   });
 }
 
-void refuse_other_models(const Fields& fields) {
+void refuse_other_models(const JsonFields& fields) {
   const auto fail = [&](const std::string& message) {
     fields.fail(message, ErrorCode::unsupported);
   };
@@ -104,7 +105,7 @@ void refuse_other_models(const Fields& fields) {
   }
 }
 
-void read_activation(const Fields& fields, ActivationFunction& function) {
+void read_activation(const JsonFields& fields, ActivationFunction& function) {
   const json* const name = fields.find("activation_function");
   if (name == nullptr) return;
   std::string known;
@@ -119,8 +120,8 @@ void read_activation(const Fields& fields, ActivationFunction& function) {
               ErrorCode::unsupported);
 }
 
-void read_special_tokens(const json& object, std::string_view where, Config& config) {
-  const Fields fields(object, where);
+void read_special_tokens(const JsonFields& fields, Config& config) {
+  const json& object = fields.object();
   if (const auto bos = object.find("bos_token_id"); bos != object.end()) {
     config.bos_token_id.reset();
     if (!bos->is_null()) config.bos_token_id = token_id(fields, "bos_token_id", *bos);
@@ -143,7 +144,7 @@ void read_special_tokens(const json& object, std::string_view where, Config& con
 }
 
 // The key that `gpt2 quantize` adds.
-void read_packed(const Fields& fields, WeightType& packed) {
+void read_packed(const JsonFields& fields, WeightType& packed) {
   const json* const own = fields.find("gpt2_cpp");
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
@@ -184,19 +185,19 @@ std::string problem_of(const Config& config) {
 }  // namespace
 
 Config Config::load(const std::filesystem::path& file) {
-  Config config = parse(read_file(file, ConfigFields::kMaxFileBytes), file.string());
+  Config config = parse(read_file(file, kMaxConfigBytes), file.string());
   const std::filesystem::path beside = file.parent_path() / "generation_config.json";
   if (std::error_code none; std::filesystem::exists(beside, none)) {
-    const std::string where = beside.string();
-    const json object = parse_json(read_file(beside, ConfigFields::kMaxFileBytes), where);
-    read_special_tokens(object, where, config);
+    const json object = parse_json(read_file(beside, kMaxConfigBytes), beside.string());
+    read_special_tokens(JsonFields(object, beside.string()), config);
   }
   return config;
 }
 
 Config Config::parse(std::string_view text, std::string_view where) {
   const json object = parse_json(text, where);
-  const Fields fields(object, where);
+  // In Python a null is false, or no number: never the default.
+  const JsonFields fields(object, std::string(where), JsonFields::Null::refused);
   refuse_other_models(fields);
 
   Config config;
@@ -216,18 +217,16 @@ Config Config::parse(std::string_view text, std::string_view where) {
   fields.read("scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx);
   fields.read("reorder_and_upcast_attn", config.reorder_and_upcast_attn);
   fields.read("tie_word_embeddings", config.tie_word_embeddings);
-  read_special_tokens(object, where, config);
+  read_special_tokens(fields, config);
   read_packed(fields, config.packed);
 
-  if (const std::string problem = problem_of(config); !problem.empty()) {
-    fields.fail(problem);
-  }
+  if (const std::string problem = problem_of(config); !problem.empty()) fields.fail(problem);
   return config;
 }
 
 void Config::validate(std::string_view where) const {
   if (const std::string problem = problem_of(*this); !problem.empty()) {
-    throw Error(ErrorCode::invalid_argument, std::string(where) + ": " + problem);
+    fail(where, problem, ErrorCode::invalid_argument);
   }
 }
 

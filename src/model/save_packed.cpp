@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "gpt2/error.h"
-#include "model/config_fields.h"
+#include "model/config_json.h"
 #include "model/transformer.h"
 
 namespace gpt2 {

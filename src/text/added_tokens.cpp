@@ -1,6 +1,7 @@
 #include "text/added_tokens.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/quote.h"
@@ -29,12 +30,14 @@ void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& wh
   }
   if (token.id < 0) token.id = static_cast<TokenId>(vocabulary.size());
   if (token.id >= Vocabulary::kMaxTokens) {
-    refuse(where, token, "is one more than " + std::to_string(Vocabulary::kMaxTokens));
+    refuse(where, token,
+           "would have the id " + std::to_string(token.id) + "; expected at most " +
+               std::to_string(Vocabulary::kMaxTokens - 1));
   }
   if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
     refuse(where, token,
            "has the id of " + quote(vocabulary.bytes(token.id)) + ", " + std::to_string(token.id) +
-               ", expected one of its own");
+               "; expected one of its own");
   }
 }
 
@@ -114,14 +117,14 @@ bool AddedTokens::is_special(TokenId id) const noexcept {
 
 std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
                                                    bool parse_special) const {
-  std::vector<Piece> first;
-  split(text, passes_[0], parse_special, first);
-  std::vector<Piece> pieces;
-  for (const Piece& piece : first) {
-    if (piece.token) {
-      pieces.push_back(piece);
-    } else {
-      split(piece.text, passes_[1], parse_special, pieces);
+  std::vector<Piece> pieces = {{text, nullptr}};
+  for (const TokenFinder& pass : passes_) {
+    for (const Piece& piece : std::exchange(pieces, {})) {
+      if (piece.token) {
+        pieces.push_back(piece);
+      } else {
+        split(piece.text, pass, parse_special, pieces);
+      }
     }
   }
   return pieces;

@@ -64,11 +64,7 @@ void Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
 void Bpe::merge_symbols(Scratch& scratch) const {
   auto& [symbols, queue] = scratch;
   queue.clear();
-  for (std::uint32_t i = 0; i + 1 < symbols.size(); ++i) {
-    symbols[i].rank = merges_.rank_of(symbols[i].id, symbols[i + 1].id);
-    if (symbols[i].rank != MergeTable::kNever) queue.push_back(queued(symbols[i].rank, i));
-  }
-  std::make_heap(queue.begin(), queue.end(), std::greater<>());
+  for (std::uint32_t i = 0; i < symbols.size(); ++i) look_up(scratch, i);
   while (!queue.empty()) {
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
     const std::uint64_t first = queue.back();

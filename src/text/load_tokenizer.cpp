@@ -64,10 +64,10 @@ class Folder {
       if (!has(file)) continue;
       const std::string found = std::string(kind) + " (" + file + ")";
       fail(path_.string(),
-           "the tokenizer is of the kind " + found + ", expected GPT-2's byte-level BPE",
+           "the tokenizer is of the kind " + found + "; expected GPT-2's byte-level BPE",
            ErrorCode::unsupported);
     }
-    fail(path_.string(), "no tokenizer, expected tokenizer.json or vocab.json and merges.txt",
+    fail(path_.string(), "no tokenizer; expected tokenizer.json or vocab.json and merges.txt",
          ErrorCode::not_found);
   }
 
@@ -103,7 +103,8 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
   }
   if (!config.find("add_prefix_space")) return;
   const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
-  const bool is_wanted = config.boolean("add_prefix_space", false);
+  bool is_wanted = false;
+  config.read("add_prefix_space", is_wanted);
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }
 

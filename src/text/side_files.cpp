@@ -76,11 +76,12 @@ std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields&
 
 AddedToken read_added_token(const JsonFields& fields) {
   AddedToken token{.content = fields.required_string("content")};
-  token.special = fields.boolean("special", false);
-  token.normalized = fields.boolean("normalized", !token.special);
-  token.single_word = fields.boolean("single_word", false);
-  token.lstrip = fields.boolean("lstrip", false);
-  token.rstrip = fields.boolean("rstrip", false);
+  fields.read("special", token.special);
+  token.normalized = !token.special;
+  fields.read("normalized", token.normalized);
+  fields.read("single_word", token.single_word);
+  fields.read("lstrip", token.lstrip);
+  fields.read("rstrip", token.rstrip);
   return token;
 }
 
@@ -104,11 +105,12 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
   declare_list(special_tokens_map, tokenizer);
   tokenizer.end_of_text = named[1];
 
-  if (config.boolean("add_bos_token", false)) {
-    auto& before = tokenizer.before;
-    if (!named[0]) config.refuse("add_bos_token", "false, for no bos_token is named");
-    if (before.empty() || before.front() != *named[0]) before.insert(before.begin(), *named[0]);
-  }
+  bool add_bos = false;
+  config.read("add_bos_token", add_bos);
+  if (!add_bos) return;
+  auto& before = tokenizer.before;
+  if (!named[0]) config.refuse("add_bos_token", "false, for no bos_token is named");
+  if (before.empty() || before.front() != *named[0]) before.insert(before.begin(), *named[0]);
 }
 
 }  // namespace gpt2

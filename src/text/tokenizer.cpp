@@ -25,7 +25,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   if (text.size() >= kMaxBytes) {
     throw Error(ErrorCode::invalid_argument,
                 "a text of " + std::to_string(text.size()) +
-                    " bytes is too long to encode at once, expected less than 2 GiB");
+                    " bytes is too long to encode at once; expected less than 2 GiB");
   }
   const Impl& impl = *impl_;
   std::string spaced;

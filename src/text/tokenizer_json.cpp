@@ -10,34 +10,25 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every text
 
-/// One step of a part (normalizer, pre_tokenizer, ...) that may be a "Sequence" of several.
-struct Step {
-  std::string type;
-  JsonFields fields;
-
-  [[noreturn]] void refuse(std::string_view expected) const {
-    fields.refuse("type", expected, ErrorCode::unsupported);
+// Adds `step`, or, of a "Sequence", the members, under the key that this part has for them.
+void add_steps(const JsonFields& step, const char* list_key, std::vector<JsonFields>& steps) {
+  if (step.required_string("type") != "Sequence") return steps.push_back(step);
+  for (const json& member : step.required_list(list_key)) {
+    add_steps({member, step.where()}, list_key, steps);
   }
-};
+}
 
-// `list_key` is what a Sequence of this part calls its members.
-std::vector<Step> steps_of(const JsonFields& root, const char* part, const char* list_key) {
-  std::vector<Step> steps;
-  std::vector<const json*> pending = {root.find(part)};
-  while (!pending.empty()) {
-    const json* next = pending.back();
-    pending.pop_back();
-    if (!next) continue;
-    const JsonFields fields(*next, root.where() + ": " + part);
-    std::string type = fields.required_string("type");
-    if (type == "Sequence") {
-      const json& list = fields.required_list(list_key);
-      for (auto one = list.rbegin(); one != list.rend(); ++one) pending.push_back(&*one);
-    } else {
-      steps.push_back({std::move(type), fields});
-    }
-  }
+// The steps of a part (normalizer, pre_tokenizer ...): none where it is missing.
+std::vector<JsonFields> steps_of(const JsonFields& root, const char* part, const char* list_key) {
+  std::vector<JsonFields> steps;
+  if (root.find(part)) add_steps(root.required_object(part), list_key, steps);
   return steps;
+}
+
+bool is_byte_level(const JsonFields& step) { return step.required_string("type") == "ByteLevel"; }
+
+[[noreturn]] void refuse_step(const JsonFields& step, std::string_view expected) {
+  step.refuse("type", expected, ErrorCode::unsupported);
 }
 
 Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
@@ -51,8 +42,8 @@ Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
     if (!is_empty) model.refuse(key, "none, as in GPT-2", ErrorCode::unsupported);
   }
   Bpe::Options options;
-  options.fuse_unknown = model.boolean("fuse_unk", false);
-  options.ignore_merges = model.boolean("ignore_merges", false);
+  model.read("fuse_unk", options.fuse_unknown);
+  model.read("ignore_merges", options.ignore_merges);
   if (const auto unknown = model.string("unk_token")) {
     options.unknown = vocabulary.find(*unknown);
     if (!options.unknown) model.refuse("unk_token", "a token of the vocabulary");
@@ -61,20 +52,19 @@ Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
 }
 
 void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  const std::vector<Step> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
-  for (const Step& step : steps) {
-    if (step.type != "ByteLevel") step.refuse("'ByteLevel'");
+  const std::vector<JsonFields> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
+  for (const JsonFields& step : steps) {
+    if (!is_byte_level(step)) refuse_step(step, "'ByteLevel'");
   }
   if (steps.size() != 1) {
     const std::string count = std::to_string(steps.size());
-    fail(root.where(), "pre_tokenizer has " + count + " steps, expected one, 'ByteLevel'",
-         ErrorCode::unsupported);
+    root.fail("pre_tokenizer has " + count + " steps; expected one, 'ByteLevel'",
+              ErrorCode::unsupported);
   }
-  const JsonFields& fields = steps[0].fields;
-  tokenizer.split_words = fields.boolean("use_regex", true);
-  if (fields.boolean("add_prefix_space", false)) {
-    tokenizer.prefix_space = PrefixSpace::before_pieces;
-  }
+  bool add_prefix_space = false;
+  steps[0].read("use_regex", tokenizer.split_words);
+  steps[0].read("add_prefix_space", add_prefix_space);
+  if (add_prefix_space) tokenizer.prefix_space = PrefixSpace::before_pieces;
 }
 
 // {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
@@ -127,21 +117,23 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   }
   const JsonFields model = root.required_object("model");
   const Bpe::Options options = read_model(model, tokenizer.vocabulary);
-  if (!reader.has_vocabulary || tokenizer.vocabulary.count() == 0) {
-    model.refuse("vocab", "an object of tokens and their ids");
-  }
+  if (!reader.has_vocabulary) model.refuse("vocab", "an object of tokens and their ids");
+  if (tokenizer.vocabulary.count() == 0) model.fail("the vocabulary is empty");
   if (!reader.has_merges) model.refuse("merges", "an array");
 
-  for (const Step& step : steps_of(root, "normalizer", "normalizers")) step.refuse("none");
-  read_pre_tokenizer(root, tokenizer);
-  for (const Step& step : steps_of(root, "decoder", "decoders")) {
-    if (step.type != "ByteLevel") step.refuse("'ByteLevel'");
+  for (const JsonFields& step : steps_of(root, "normalizer", "normalizers")) {
+    refuse_step(step, "none");
   }
-  for (const Step& step : steps_of(root, "post_processor", "processors")) {
-    if (step.type == "TemplateProcessing" && tokenizer.before.empty() && tokenizer.after.empty()) {
-      read_template(step.fields, tokenizer);
-    } else if (step.type != "ByteLevel") {  // which only changes offsets
-      step.refuse("'ByteLevel', or 'TemplateProcessing' once");
+  read_pre_tokenizer(root, tokenizer);
+  for (const JsonFields& step : steps_of(root, "decoder", "decoders")) {
+    if (!is_byte_level(step)) refuse_step(step, "'ByteLevel'");
+  }
+  for (const JsonFields& step : steps_of(root, "post_processor", "processors")) {
+    const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
+    if (step.required_string("type") == "TemplateProcessing" && is_first) {
+      read_template(step, tokenizer);
+    } else if (!is_byte_level(step)) {  // which only changes offsets
+      refuse_step(step, "'ByteLevel', or 'TemplateProcessing' once");
     }
   }
   tokenizer.bpe = Bpe(tokenizer.vocabulary, reader.merges.resolve(tokenizer.vocabulary), options);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "text/byte_alphabet.h"
 
@@ -45,6 +46,11 @@ std::string_view Vocabulary::bytes(TokenId id) const noexcept {
   return std::string_view(text_).substr(token.name + token.name_length, token.length);
 }
 
+std::string_view Vocabulary::name_of(TokenId id) const noexcept {
+  const Token& token = tokens_[static_cast<std::size_t>(id)];
+  return std::string_view(text_).substr(token.name, token.name_length);
+}
+
 // A polynomial in a secret point, modulo 2^61 - 1: whatever names a file holds, few meet (Carter
 // and Wegman, 1979). std::hash can be made to collide, whatever it begins with.
 std::uint32_t Vocabulary::hash_of(std::string_view name) const noexcept {
@@ -67,21 +73,14 @@ std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const
   for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
     const Slot& slot = slots_[i];
     if (slot.id < 0) return i;
-    if (slot.hash != hash) continue;
-    const Token& token = tokens_[static_cast<std::size_t>(slot.id)];
-    if (std::string_view(text_).substr(token.name, token.name_length) == name) return i;
+    if (slot.hash == hash && name_of(slot.id) == name) return i;
   }
 }
 
 void Vocabulary::grow() {
-  std::vector<Slot> old(2 * slots_.size());
-  old.swap(slots_);
-  const std::size_t mask = slots_.size() - 1;
+  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
   for (const Slot& slot : old) {
-    if (slot.id < 0) continue;
-    std::size_t i = slot.hash & mask;
-    while (slots_[i].id >= 0) i = (i + 1) & mask;
-    slots_[i] = slot;
+    if (slot.id >= 0) slots_[slot_of(name_of(slot.id), slot.hash)] = slot;
   }
 }
 

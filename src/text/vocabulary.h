@@ -50,6 +50,7 @@ class Vocabulary {
     TokenId id = -1;
   };
 
+  [[nodiscard]] std::string_view name_of(TokenId id) const noexcept;
   [[nodiscard]] std::uint32_t hash_of(std::string_view name) const noexcept;
   [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint32_t hash) const noexcept;
   void grow();

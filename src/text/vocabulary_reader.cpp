@@ -15,7 +15,7 @@ TokenId read_token_id(const json& value, std::string_view token, const std::stri
     if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
   }
   fail(where, "the id of " + quote(token) + " is " + shown(value) +
-                  ", expected a number from 0 to " + std::to_string(Vocabulary::kMaxTokens - 1));
+                  "; expected a number from 0 to " + std::to_string(Vocabulary::kMaxTokens - 1));
 }
 
 VocabularyReader::VocabularyReader(File file, const std::string& where, Vocabulary& vocabulary)
@@ -40,7 +40,7 @@ void VocabularyReader::begin_in_tree(json::value_t kind) {
   if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
     if (!is_object) {
       fail(where_,
-           "the vocabulary is an array, as in a Unigram model, expected an object, as in BPE",
+           "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE",
            ErrorCode::unsupported);
     }
     inside_ = Inside::vocabulary;

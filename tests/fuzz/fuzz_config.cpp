@@ -1,14 +1,21 @@
 #include "fuzz.h"
+#include "generate/generation_config.h"
 #include "gpt2/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
   gpt2::fuzz::expect_answer([&] {
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
     const gpt2::Config config = gpt2::Config::parse(text, "file");
     config.validate("file");  // what was accepted makes a model
     if (config.head_dim() == 0 || config.inner_dim() == 0) __builtin_trap();
     for (const gpt2::TokenId id : config.eos_token_id) {
       if (id < 0 || static_cast<std::size_t>(id) >= config.vocab_size) __builtin_trap();
+    }
+  });
+  gpt2::fuzz::expect_answer([&] {
+    const auto config = gpt2::GenerationConfig::parse(text, "file");
+    if (!(config.temperature >= 0.0f && config.top_p >= 0.0f && config.top_p <= 1.0f)) {
+      __builtin_trap();
     }
   });
   return 0;
