@@ -88,7 +88,7 @@ TEST_CASE("the smallest tokenizers load, under each of their names") {
             .ends_with("4 tokens, none for 254 of the 256 bytes "
                        "(vocab.json, merges.txt, added_tokens.json)"));
   CHECK(vocab_refusal("{}") == "vocab.json: the vocabulary is empty");
-  CHECK(json_refusal([](json& root) { root["model"]["vocab"] = json::object(); }) ==
+  CHECK(json_refusal([](json& tokenizer) { tokenizer["model"]["vocab"] = json::object(); }) ==
         "tokenizer.json: model: the vocabulary is empty");
 }
 
