@@ -1,4 +1,6 @@
 // Where -m finds a model: as a directory, a file or a name.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -136,6 +138,15 @@ TEST_CASE("the cache is where HuggingFace's variables say") {
 TEST_CASE("a reference that leads out of the cache is not followed") {
   const Places places;
   places.write("hub/models--evil/refs/main", "../../../the_model");
+  CHECK(places.found("evil", {"HF_HUB_CACHE=" + (places.root() / "hub").string()})
+            .starts_with("gpt2: no model 'evil'"));
+}
+
+TEST_CASE("a reference that is no file is not waited for") {
+  const Places places;
+  const fs::path reference = places.root() / "hub/models--evil/refs/main";
+  fs::create_directories(reference.parent_path());
+  REQUIRE(mkfifo(reference.c_str(), 0600) == 0);
   CHECK(places.found("evil", {"HF_HUB_CACHE=" + (places.root() / "hub").string()})
             .starts_with("gpt2: no model 'evil'"));
 }

@@ -23,8 +23,10 @@ namespace gpt2 {
 inline constexpr std::size_t kLanes = 16;
 inline constexpr std::size_t kChunk = 256;  ///< k is summed in chunks of this many
 inline constexpr std::size_t kPanel = 32;   ///< columns of a packed panel, and keys of a key panel
-inline constexpr std::size_t kInt8Block = 64;  ///< consecutive k that share one quantisation scale
-inline constexpr std::size_t kInt4Block = 32;  ///< the same for int4
+/// Consecutive k that share one quantisation scale. 64 for int8 halves the scaling of sums that 32
+/// would need, and costs the bundled model 0.06 % more of perplexity.
+inline constexpr std::size_t kInt8Block = 64;
+inline constexpr std::size_t kInt4Block = 32;
 inline constexpr std::size_t kRowGroup = 12;   ///< quantised rows that lie side by side
 inline constexpr std::size_t kMaxRows = 512;   ///< the most rows one matmul call takes
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
