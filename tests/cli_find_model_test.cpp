@@ -55,6 +55,7 @@ TEST_CASE("a model is a directory, or a file in it") {
   CHECK(places.found("./the_model/") == "./the_model/");
   CHECK(places.found(places.root() / "the_model") == places.root() / "the_model");
   CHECK(places.found("the_model/config.json") == "the_model");
+  CHECK(places.found("the_model/merges.txt") == "the_model");
   CHECK(places.found("the_model/model.safetensors") == "the_model");
   const Outcome inside =
       run({"info", "-m", "model.safetensors"}, {.directory = places.root() / "the_model"});

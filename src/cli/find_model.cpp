@@ -142,7 +142,8 @@ std::string known_models(const std::vector<fs::path>& places, const fs::path& ca
 // The file may be of weights, an index of them, or one that merely lies beside them.
 ModelPath at_file(const fs::path& file) {
   const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
-  const bool is_other = file.extension() == ".json" && file.stem().extension() != ".index";
+  const bool is_other = (file.extension() == ".json" && file.stem().extension() != ".index") ||
+                        (file.extension() == ".txt" && is_model_directory(directory));
   return {directory, is_other ? directory : file};
 }
 
