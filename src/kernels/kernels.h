@@ -59,7 +59,7 @@ struct Matmul {
 /// Rows of activations quantised in symmetric blocks along k (the last one filled with zeros),
 /// value in [-127, 127]: x = scale * value. `block` is kInt8Block or kInt4Block, as the weights'.
 /// A tile reads its rows side by side, so groups of kRowGroup rows lie block by block; what would
-/// follow the last row is never read.
+/// follow the last row in its group may be read, and does not matter.
 struct QuantizedRows {
   std::int8_t* value;    ///< (groups, blocks, kRowGroup, block)
   float* scale;          ///< (groups, blocks, kRowGroup)

@@ -13,13 +13,13 @@ namespace gpt2 {
 inline constexpr std::size_t kAmxLeastRows = 32;  // fewer are faster without tiles
 inline constexpr std::size_t kAmxDepth = 1024;    // of k, whose codes are unpacked together
 
-/// The shapes of the tile registers: 0 and 1 hold sums, 2 rows of x, 3 and 4 weights; 5, 6 and 7
-/// sums and x of the last rows, where they fill no group.
+/// The shapes of the tile registers: 0 and 1 hold sums, 2 rows of x, 3 and 4 weights.
+template <class Vec>
 struct alignas(64) AmxConfig {
-  AmxConfig(std::size_t block, std::size_t last_rows) {
-    for (std::size_t i = 0; i < 8; ++i) {
-      row_bytes[i] = static_cast<std::uint16_t>(i == 2 || i == 7 ? block : 64);
-      rows[i] = static_cast<std::uint8_t>(i < 3 ? kRowGroup : i < 5 ? block / 4 : last_rows);
+  explicit AmxConfig(std::size_t block) {
+    for (std::size_t i = 0; i < 5; ++i) {
+      row_bytes[i] = static_cast<std::uint16_t>(i == 2 ? block : 64);
+      rows[i] = static_cast<std::uint8_t>(i < 3 ? kRowGroup : block / 4);
     }
   }
 
@@ -30,44 +30,28 @@ struct alignas(64) AmxConfig {
 };
 
 /// GCC 12 believes that loading a configuration reads its first 8 bytes.
-[[gnu::always_inline]] inline void amx_configure(const AmxConfig& config) {
+template <class Vec>
+void amx_configure(const AmxConfig<Vec>& config) {
   __asm__ volatile("" ::"r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
 
-/// Sums of one block of a group's rows of x times that of the columns of a panel.
-template <bool kWhole>
+/// Sums of one block of a group of rows of x times that of the columns of a panel.
 [[gnu::always_inline]] inline void amx_multiply(const std::int8_t* x, std::size_t block,
                                                 const std::int8_t* w) {
   __asm__ volatile("" ::: "memory");  // GCC's loads of tiles do not say that they read memory
-  if constexpr (kWhole) {
-    _tile_loadd(2, x, block);
-    _tile_loadd(3, w, 4 * kPanel);
-    _tile_zero(0);
-    _tile_dpbssd(0, 2, 3);
-    _tile_loadd(4, w + 4 * kLanes, 4 * kPanel);
-    _tile_zero(1);
-    _tile_dpbssd(1, 2, 4);
-  } else {
-    _tile_loadd(7, x, block);
-    _tile_loadd(3, w, 4 * kPanel);
-    _tile_zero(5);
-    _tile_dpbssd(5, 7, 3);
-    _tile_loadd(4, w + 4 * kLanes, 4 * kPanel);
-    _tile_zero(6);
-    _tile_dpbssd(6, 7, 4);
-  }
+  _tile_loadd(2, x, block);
+  _tile_loadd(3, w, 4 * kPanel);
+  _tile_zero(0);
+  _tile_dpbssd(0, 2, 3);
+  _tile_loadd(4, w + 4 * kLanes, 4 * kPanel);
+  _tile_zero(1);
+  _tile_dpbssd(1, 2, 4);
 }
 
-template <bool kWhole>
 [[gnu::always_inline]] inline void amx_store(std::int32_t* left, std::int32_t* right) {
-  if constexpr (kWhole) {
-    _tile_stored(0, left, 4 * kLanes);
-    _tile_stored(1, right, 4 * kLanes);
-  } else {
-    _tile_stored(5, left, 4 * kLanes);
-    _tile_stored(6, right, 4 * kLanes);
-  }
+  _tile_stored(0, left, 4 * kLanes);
+  _tile_stored(1, right, 4 * kLanes);
 }
 
 /// value[k / 4][column][k % 4] of a block of one panel, as signed bytes.
@@ -85,16 +69,15 @@ void unpack_codes(std::int8_t* value, const unsigned char* block) {
   }
 }
 
-/// sums (kRows, kPanelColumns) (+)= rows from `row` on times blocks [begin, begin + blocks) of the
-/// columns of one panel: w their unpacked codes, `scales` their packed ones.
-template <class Vec, std::size_t kRows, class Codes>
+/// sums (kRowGroup, kPanelColumns) (+)= the group of rows from `row` on times blocks [begin, begin
+/// + blocks) of the columns of one panel: w their unpacked codes, `scales` their packed ones.
+template <class Vec, class Codes>
 void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t begin,
               std::size_t blocks, const std::int8_t* w, const unsigned char* scales) {
   using Int = typename Vec::Integer;
-  constexpr bool kWhole = kRows == kRowGroup;
-  Vec total[kRows][2];
+  Vec total[kRowGroup][2];
 #pragma GCC unroll 16
-  for (std::size_t i = 0; i < kRows; ++i) {
+  for (std::size_t i = 0; i < kRowGroup; ++i) {
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < 2; ++j) {
       float* const at = sums + i * kPanelColumns + j * kLanes;
@@ -102,12 +85,12 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
     }
   }
   const std::size_t first = (row / kRowGroup * x.blocks + begin) * kRowGroup;
-  alignas(64) std::int32_t sum[2][2][kRows * kLanes];
+  alignas(64) std::int32_t sum[2][2][kRowGroup * kLanes];
   for (std::size_t b = 0; b <= blocks; ++b) {  // what is multiplied next hides what is scaled now
     if (b < blocks) {
       const std::int8_t* const value = x.value + (first + b * kRowGroup) * Codes::kBlock;
-      amx_multiply<kWhole>(value, Codes::kBlock, w + b * Codes::kBlock * kPanel);
-      for (std::size_t i = 0; i < kRows * Codes::kBlock; i += 64) {
+      amx_multiply(value, Codes::kBlock, w + b * Codes::kBlock * kPanel);
+      for (std::size_t i = 0; i < kRowGroup * Codes::kBlock; i += 64) {
         __builtin_prefetch(value + x.blocks * kRowGroup * Codes::kBlock + i);
       }
     }
@@ -119,17 +102,17 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
       for (std::size_t j = 0; j < 2; ++j) {
         const Vec column_scale = Vec::load(w_scale + j * kLanes);
 #pragma GCC unroll 16
-        for (std::size_t i = 0; i < kRows; ++i) {
+        for (std::size_t i = 0; i < kRowGroup; ++i) {
           const Vec both = Vec::broadcast(x_scale[i]) * column_scale;
           total[i][j] =
               fma(to_float(Int::load(sum[(b - 1) % 2][j] + i * kLanes)), both, total[i][j]);
         }
       }
     }
-    if (b < blocks) amx_store<kWhole>(sum[b % 2][0], sum[b % 2][1]);
+    if (b < blocks) amx_store(sum[b % 2][0], sum[b % 2][1]);
   }
 #pragma GCC unroll 16
-  for (std::size_t i = 0; i < kRows; ++i) {
+  for (std::size_t i = 0; i < kRowGroup; ++i) {
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < 2; ++j) {
       total[i][j].store(sums + i * kPanelColumns + j * kLanes);
@@ -143,10 +126,9 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
   if (product.m < kAmxLeastRows || x.blocks == 0) {
     return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
   }
-  const std::size_t last_rows = product.m % kRowGroup;
-  const AmxConfig config(Codes::kBlock, last_rows == 0 ? kRowGroup : last_rows);
-  amx_configure(config);
-  auto* const unpacked = reinterpret_cast<std::int8_t*>(scratch + kMaxRows * kPanelColumns);
+  amx_configure(AmxConfig<Vec>(Codes::kBlock));
+  auto* const unpacked =
+      reinterpret_cast<std::int8_t*>(scratch + (kMaxRows + kRowGroup) * kPanelColumns);
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
   constexpr std::size_t kMost = kAmxDepth / Codes::kBlock;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
@@ -165,10 +147,8 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
                                    panel + b * Codes::kBlockBytes);
         }
         for (std::size_t row = 0; row < product.m; row += kRowGroup) {
-          with_rows<kRowGroup>(product.m - row, [&](auto rows) {
-            amx_tile<Vec, rows.value, Codes>(scratch + row * kPanelColumns + column, x, row, begin,
-                                             blocks, unpacked, panel);
-          });
+          amx_tile<Vec, Codes>(scratch + row * kPanelColumns + column, x, row, begin, blocks,
+                               unpacked, panel);
         }
       }
     }
@@ -180,8 +160,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
 /// dot_limit by tiles.
 template <class Vec>
 float amx_dot_limit(std::size_t count) noexcept {
-  const AmxConfig config(64, kRowGroup);
-  amx_configure(config);
+  amx_configure(AmxConfig<Vec>(64));
   const std::int8_t ones[64 * kLanes] = {1};
   alignas(64) std::int32_t sum[2][kRowGroup * kLanes];
   _tile_loadd(2, ones, 64);
@@ -192,7 +171,7 @@ float amx_dot_limit(std::size_t count) noexcept {
     _tile_dpbssd(0, 2, 3);
     _tile_dpbssd(1, 2, 3);
   }
-  amx_store<true>(sum[0], sum[1]);
+  amx_store(sum[0], sum[1]);
   _tile_release();
   return static_cast<float>(sum[0][0] + sum[1][0]);
 }
