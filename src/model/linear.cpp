@@ -7,23 +7,20 @@ namespace {
 
 constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-Kernels::MatmulKernel float_kernel(const Weight& weight) {
-  const Kernels& k = kernels();
-  const bool kn = weight.layout == Weight::Layout::kn;
+template <class Kernel>
+Kernel by_format(const Weight& weight, Kernel f32, Kernel f16, Kernel bf16) {
   switch (weight.format) {
-    case WeightFormat::f16: return kn ? k.matmul_kn_f16 : k.matmul_nk_f16;
-    case WeightFormat::bf16: return kn ? k.matmul_kn_bf16 : k.matmul_nk_bf16;
-    default: return kn ? k.matmul_kn_f32 : k.matmul_nk_f32;
+    case WeightFormat::f16: return f16;
+    case WeightFormat::bf16: return bf16;
+    default: return f32;
   }
 }
 
-Kernels::ChunksKernel chunks_kernel(const Weight& weight) {
+Kernels::MatmulKernel float_kernel(const Weight& weight) {
   const Kernels& k = kernels();
-  switch (weight.format) {
-    case WeightFormat::f16: return k.matmul_chunks_kn_f16;
-    case WeightFormat::bf16: return k.matmul_chunks_kn_bf16;
-    default: return k.matmul_chunks_kn_f32;
-  }
+  return weight.layout == Weight::Layout::kn
+             ? by_format(weight, k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16)
+             : by_format(weight, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
 }
 
 // One row, weights whose own rows are short, and enough of k for a few chunks a thread.
@@ -118,13 +115,16 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
   if (goes_by_chunks(weight, x.rows, team.size())) {
+    const Kernels& k = kernels();
+    const auto sum_chunks =
+        by_format(weight, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
     const std::size_t chunks = ceil_div(weight.k, kChunk);
     team.for_ranges(chunks, ceil_div(chunks, static_cast<std::size_t>(team.size())),
                     [&](std::size_t begin, std::size_t end) {
-                      chunks_kernel(weight)(product, begin, end, ws.chunk_sums.data());
+                      sum_chunks(product, begin, end, ws.chunk_sums.data());
                     });
     team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end) {
-      kernels().add_chunks(product, begin, end, ws.chunk_sums.data());
+      k.add_chunks(product, begin, end, ws.chunk_sums.data());
     });
     return;
   }
