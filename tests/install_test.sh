@@ -46,7 +46,7 @@ END
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
 runs found/app "$model"
-(cd "$source" && runs "$scratch/found/app")  # its argument can be left out
+runs env -C "$source" "$scratch/found/app"  # its argument can be left out
 
 # -- pkg-config -----------------------------------------------------------------------------------
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"

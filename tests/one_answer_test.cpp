@@ -1,6 +1,6 @@
 // One answer, bit for bit: {instruction sets} x {threads} x {division of the prompt} x {company} x
-// {weight types}, on a model of random weights whose sizes divide by nothing. The hashes are the same
-// on every machine; tools/test.sh --aarch64 compares them on Arm.
+// {weight types}, on a model of random weights whose sizes divide by nothing. The hashes are the
+// same on every machine; tools/test.sh --aarch64 compares them on Arm.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -25,10 +25,8 @@ struct Type {
 
 // Of the logits of all positions of the prompt below, in one piece, on one thread.
 constexpr Type kTypes[] = {
-    {WeightType::f32, "f32", 0xfb1ebf1ca1a723ae},
-    {WeightType::f16, "f16", 0x236417e1e2a71dab},
-    {WeightType::bf16, "bf16", 0xa1185e078fd91594},
-    {WeightType::int8, "int8", 0xbb1edf56316d42a1},
+    {WeightType::f32, "f32", 0xfb1ebf1ca1a723ae},   {WeightType::f16, "f16", 0x236417e1e2a71dab},
+    {WeightType::bf16, "bf16", 0xa1185e078fd91594}, {WeightType::int8, "int8", 0xbb1edf56316d42a1},
     {WeightType::int4, "int4", 0x97d1c3be050af8aa},
 };
 
@@ -115,7 +113,8 @@ TEST_CASE("one answer, whatever computes it") {
       // Plain C++ emulates the fused multiply-add: a few of its runs stand for all.
       const bool slow = isa == "scalar" || is_slow;
       for (const int threads : {1, 2, 3, 8}) {
-        for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
+        for (const std::size_t piece :
+             {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
           if (slow && (threads != 2 || piece == 1)) continue;
           if (is_slow && piece != 7) continue;
           INFO(threads << " threads, pieces of " << piece);
@@ -131,4 +130,46 @@ TEST_CASE("one answer, whatever computes it") {
   }
   force_isa(before);
   WARN("compared " << runs << " runs on " << available_isas().size() << " instruction sets");
+}
+
+TEST_CASE("one answer where threads share out the keys of a head") {
+  Config config;
+  config.vocab_size = 1003;
+  config.n_positions = 600;
+  config.n_embd = 94;
+  config.n_head = 2;
+  config.n_layer = 1;
+  const Model model = random_model(config, {.dtype = WeightType::f32});
+  const std::vector<TokenId> ids = prompt_of(600, 0);
+  const std::span<const TokenId> prompt(ids);
+  const std::size_t vocab_size = config.vocab_size;
+  const std::vector<float> expected = run(model, ids, 1, 64);
+
+  // The first writes on after one chunk of keys, the second after two; a third has but a few.
+  for (const int threads : {3, 5, 8}) {
+    std::vector<Session> sessions;
+    std::vector<std::size_t> at = {255, 511, 3};
+    for (const std::size_t position : at) {
+      sessions.emplace_back(model, SessionOptions{.threads = threads});
+      sessions.back().forward(prompt.first(position));
+    }
+    for (int step = 0; step < 3; ++step) {
+      std::vector<float> logits(3 * vocab_size);
+      std::vector<Slice> slices;
+      for (std::size_t i = 0; i < 3; ++i) {
+        slices.push_back({&sessions[i], prompt.subspan(at[i], 1),
+                          std::span(logits).subspan(i * vocab_size, vocab_size)});
+      }
+      forward(slices);
+      for (std::size_t i = 0; i < 3; ++i) {
+        INFO(threads << " threads, token " << at[i]);
+        CHECK(std::memcmp(slices[i].logits.data(), &expected[at[i]++ * vocab_size],
+                          vocab_size * sizeof(float)) == 0);
+      }
+    }
+    INFO(threads << " threads, alone");
+    const std::span<const float> alone = sessions[1].forward(prompt.subspan(at[1], 1));
+    CHECK(std::memcmp(alone.data(), &expected[at[1] * vocab_size], vocab_size * sizeof(float)) ==
+          0);
+  }
 }

@@ -12,6 +12,8 @@
 
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
+#include "model/random_model.h"
+#include "model/session_impl.h"
 #include "support/catch.h"
 
 using namespace gpt2;
@@ -197,4 +199,26 @@ TEST_CASE("what cannot be run is refused and changes nothing") {
   const Slice strangers[2] = {{&session, two, {}}, {&stranger, two, {}}};
   CHECK_THROWS_AS(forward(strangers), Error);
   CHECK(session.position() == 2);
+}
+
+TEST_CASE("a small model uses few threads, unless told how many") {
+  const auto model = [](std::size_t n_embd) {
+    Config config;
+    config.vocab_size = 64;
+    config.n_positions = 8;
+    config.n_embd = n_embd;
+    config.n_head = 1;
+    config.n_layer = 2;
+    return random_model(config, {.dtype = WeightType::f32});
+  };
+  const Model tiny = model(32);  // 48 KiB a layer
+  CHECK(useful_threads(tiny, 1, 8) == 1);
+  CHECK(useful_threads(tiny, 512, 8) > 1);
+  const Model middling = model(128);  // 768 KiB a layer
+  CHECK(useful_threads(middling, 1, 8) == 2);
+  CHECK(useful_threads(middling, 1, 1) == 1);
+  CHECK(useful_threads(model(512), 1, 8) == 8);  // 12 MiB a layer
+
+  CHECK(Session(tiny, {.threads = 3}).impl().fewer_threads == false);
+  CHECK(Session(tiny).fork().impl().fewer_threads == true);
 }

@@ -29,8 +29,8 @@ enum class DType : std::uint8_t {
 enum class WeightType : std::uint8_t {
   stored,  ///< as the file has them, in place
   f32, f16, bf16,
-  int8,  ///< blocks of 32 along the input dimension, one f16 scale each
-  int4,  ///< the same with a 16-entry codebook
+  int8,  ///< blocks of 64 along the input dimension, one f16 scale each
+  int4,  ///< blocks of 32, with a codebook of 16 values
 };
 
 }  // namespace gpt2

@@ -10,7 +10,8 @@ namespace gpt2 {
 
 struct SessionOptions {
   std::size_t max_tokens = 0;  ///< room in the KV cache; 0: the model's n_positions
-  int threads = 0;             ///< 0: thread_count() of runtime.h
+  /// 0: thread_count() of runtime.h at most; fewer where that is faster, as it is for small models.
+  int threads = 0;
 };
 
 /// One sequence on a model: its KV cache and how far it has come. Belongs to one thread at a time.

@@ -35,7 +35,7 @@ struct Options {
   std::string size = "124M";
   std::string model;
   std::vector<std::string> dtypes = {"f32", "bf16", "int8", "int4"};
-  int threads = thread_count();
+  int threads = 0;
   std::size_t repetitions = 5;
   bool json = false;
 };
@@ -165,7 +165,8 @@ int bench(Arguments arguments) {
          "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in turn)")
       ->option_text("TYPE")
       ->allow_extra_args(false);
-  add_number(app, "--threads", options.threads, 1, 1024, "How many to use");
+  add_number(app, "--threads", options.threads, 0, 1024,
+             "How many to use; 0: one a core, fewer for small models");
   add_number(app, "--repetitions", options.repetitions, std::size_t{1}, std::size_t{1000},
              "How often to measure");
   add_switch(app, "--json", options.json, "As one JSON object");
@@ -182,12 +183,13 @@ int bench(Arguments arguments) {
     if (!options.json) write_stdout(line);
   };
   const std::string isa(isa_name());
-  print(format("%s, %d threads, %s\n", name.c_str(), options.threads, isa.c_str()));
-  Json all = {{"model", name}, {"threads", options.threads}, {"isa", isa}};
+  const int threads = options.threads > 0 ? options.threads : thread_count();
+  print(format("%s, %d threads, %s\n", name.c_str(), threads, isa.c_str()));
+  Json all = {{"model", name}, {"threads", threads}, {"isa", isa}};
   for (const std::string& dtype : options.dtypes) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
-    LimitMeter meter(options.threads, model.bytes_per_token());
+    LimitMeter meter(threads, model.bytes_per_token());
     static_cast<void>(meter.measure());
     const Limits limits = meter.measure();
     print(format(

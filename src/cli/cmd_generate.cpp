@@ -19,7 +19,7 @@ struct Settings {
   ModelPath model;
   WeightType dtype = WeightType::stored;
   std::optional<std::string> prompt;
-  int threads = thread_count();
+  int threads = 0;
   bool tokens = false;
   bool no_echo = false;
   bool stats = false;
@@ -76,7 +76,8 @@ bool read_settings(Settings& settings, Arguments arguments) {
   add_number(app, "--seed", sampling.seed, std::uint64_t{0}, UINT64_MAX, "Which of all texts");
   add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, std::size_t{0}, kMaxSize,
              "The longest continuation");
-  add_number(app, "--threads", settings.threads, 1, 1024, "Changes the speed, never the text");
+  add_number(app, "--threads", settings.threads, 0, 1024,
+             "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
   bool greedy = false;
   bool hf_defaults = false;
   add_switch(app, "--greedy", greedy, "Always the likeliest token");

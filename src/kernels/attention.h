@@ -89,7 +89,7 @@ template <class Vec, std::size_t kRows>
 void attend_rows(const HeadAttention& a, std::size_t row, float* scratch) {
   constexpr std::size_t kVecs = kRows == 1 ? 4 : Vec::kTileVecs;
   const std::size_t keys = a.first + row + 1;  // that the first of these rows sees
-  const std::size_t stride = (keys + kRows - 1 + kPanel - 1) / kPanel * kPanel;
+  const std::size_t stride = round_up(keys + kRows - 1, kPanel);
   attention_scores<Vec, kRows>(a, row, keys + kRows - 1, scratch, stride);
   float total[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {

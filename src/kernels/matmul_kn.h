@@ -61,8 +61,8 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
                     float* scratch) {
   float* const packed = scratch;
   float* const sums = packed + kGroup * kChunk;
-  const std::size_t tiles = (product.m + Vec::kTileRows - 1) / Vec::kTileRows;
-  const std::size_t height = (product.m + tiles - 1) / tiles;
+  const std::size_t tiles = ceil_div(product.m, Vec::kTileRows);
+  const std::size_t height = ceil_div(product.m, tiles);
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t k = 0; k < product.k; k += kChunk, w += kChunk * product.n) {
     const std::size_t depth = product.k - k < kChunk ? product.k - k : kChunk;

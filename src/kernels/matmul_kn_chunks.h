@@ -10,14 +10,12 @@ namespace gpt2 {
 
 inline constexpr std::size_t kChunkStreams = 6;
 
-constexpr std::size_t chunk_stride(std::size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
 /// sums[i][0 ... n) = x[i, 0 ... depth) w[i, 0 ... depth, 0 ... n) for kCount chunks i that begin
 /// kChunk apart.
 template <class Vec, std::size_t kCount, class Stored>
 void sum_chunks(float* sums, const float* x, const Stored* w, std::size_t n, std::size_t depth) {
   constexpr std::size_t kVecs = 4;
-  const std::size_t stride = chunk_stride(n);
+  const std::size_t stride = round_up(n, kLanes);
   for (std::size_t i = 0; i < kCount * stride; i += kLanes) Vec::broadcast(0.0f).store(sums + i);
   for (std::size_t k = 0; k < depth; ++k) {
     std::size_t column = 0;
@@ -52,7 +50,7 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
     const std::size_t depth = begin < whole ? kChunk : product.k % kChunk;
     with_rows<kChunkStreams>(left, [&](auto count) {
       sum_chunks<Vec, count.value>(
-          sums + begin * chunk_stride(product.n), product.x + begin * kChunk,
+          sums + begin * round_up(product.n, kLanes), product.x + begin * kChunk,
           static_cast<const Stored*>(product.w) + begin * kChunk * product.n, product.n, depth);
       begin += count.value;
     });
@@ -62,7 +60,7 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
 template <class Vec>
 void add_chunks(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                 float* sums) noexcept {
-  const std::size_t stride = chunk_stride(product.n);
+  const std::size_t stride = round_up(product.n, kLanes);
   for (std::size_t n = n_begin; n < n_end; n += kLanes) {
     Vec total = Vec::load(sums + n);
     for (std::size_t k = kChunk; k < product.k; k += kChunk) {

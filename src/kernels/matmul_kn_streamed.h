@@ -73,7 +73,7 @@ template <class Vec, class Stored>
 void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                       float* scratch) {
   constexpr std::size_t kDepth = Vec::kStreamDepth;
-  const std::size_t stride = (columns + kLanes - 1) / kLanes * kLanes;
+  const std::size_t stride = round_up(columns, kLanes);
   float* const totals = scratch;
   const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns,
                           stride};

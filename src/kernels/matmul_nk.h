@@ -81,8 +81,8 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
 template <class Vec, class Stored>
 void dot_columns(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kMost = Vec::kDotRows;
-  const std::size_t tiles = (product.m + kMost - 1) / kMost;
-  const std::size_t height = (product.m + tiles - 1) / tiles;
+  const std::size_t tiles = ceil_div(product.m, kMost);
+  const std::size_t height = ceil_div(product.m, tiles);
   for (std::size_t row = 0; row < product.m; row += height) {
     with_rows<kMost>(product.m - row < height ? product.m - row : height, [&](auto rows) {
       constexpr std::size_t kColumns = Vec::kDotColumns;

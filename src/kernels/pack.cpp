@@ -149,7 +149,7 @@ void encode_int4(std::byte* block, const float (&w)[kInt4Block], std::size_t col
 template <std::size_t kBlock, class Encode>
 void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end,
           std::size_t block_bytes, const Encode& encode) {
-  const std::size_t blocks = (w.k + kBlock - 1) / kBlock;
+  const std::size_t blocks = ceil_div(w.k, kBlock);
   for (std::size_t panel = begin; panel < end; ++panel) {
     for (std::size_t b = 0; b < blocks; ++b) {
       std::byte* const at = packed + (panel * blocks + b) * block_bytes;
@@ -171,7 +171,7 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size
 template <std::size_t kBlock, class Decode>
 void unpack(float* y, const std::byte* packed, std::size_t k, std::size_t column,
             std::size_t block_bytes, const Decode& decode) {
-  packed += column / kPanel * ((k + kBlock - 1) / kBlock) * block_bytes;
+  packed += column / kPanel * ceil_div(k, kBlock) * block_bytes;
   column %= kPanel;
   for (std::size_t i = 0; i < k; ++i) {
     const std::byte* const block = packed + i / kBlock * block_bytes;

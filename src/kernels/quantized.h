@@ -169,7 +169,7 @@ void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t
     const std::size_t columns = n_end - n < kPanelColumns ? n_end - n : kPanelColumns;
     const auto* const panel =
         static_cast<const unsigned char*>(product.w) + n / kPanel * x.blocks * Codes::kBlockBytes;
-    multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, (columns + kPanel - 1) / kPanel);
+    multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, ceil_div(columns, kPanel));
     finish<Vec>(product, {0, product.m}, scratch, kPanelColumns, n, columns);
   }
 }

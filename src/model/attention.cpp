@@ -11,6 +11,64 @@ namespace {
 // there are enough of them to even that out.
 constexpr std::size_t kQueryRows = 48;
 
+// One query each of fewer heads than threads, which share out chunks of keys: what kernels.h says
+// of attention, as products of one row with panels of keys, and then with the values, chunk by
+// chunk.
+template <class HeadOf>
+void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, const HeadOf& head_of,
+                      Workspace& ws) {
+  const Kernels& k = kernels();
+  struct Head : HeadAttention {
+    std::size_t seen;  // keys
+    float* scores;     // (seen), then their exponentials
+    float* total;      // of these
+    float* sums;       // of chunks of values
+    Matmul mix;        // y = exponentials values
+  };
+  const auto head_at = [&](std::size_t i) {
+    const HeadAttention a = head_of(i);
+    float* const scores = ws.head_scores(i);
+    float* const total = scores + round_up(most_keys, kPanel);
+    const Matmul mix{
+        .y = a.y, .x = scores, .w = a.values, .m = 1, .k = a.first + 1, .n = a.head_dim};
+    return Head{a, a.first + 1, scores, total, total + kLanes, mix};
+  };
+  const auto for_chunks = [&](const auto& f) {
+    team.for_each(heads * ceil_div(most_keys, kChunk), [&](std::size_t task) {
+      const Head head = head_at(task % heads);
+      const std::size_t chunk = task / heads;
+      if (chunk * kChunk < head.seen) f(head, chunk);
+    });
+  };
+
+  for_chunks([&](const Head& head, std::size_t chunk) {
+    const std::size_t end = std::min(head.seen, (chunk + 1) * kChunk);
+    for (std::size_t key = chunk * kChunk; key < end; key += kPanel) {
+      const Matmul scores{.y = head.scores + key,
+                          .x = head.q,
+                          .w = head.keys + key * head.head_dim,
+                          .m = 1,
+                          .k = head.head_dim,
+                          .n = kPanel};
+      k.matmul_kn_f32(scores, 0, kPanel, ws.scratch(team.rank()));
+    }
+  });
+  team.for_each(heads, [&](std::size_t i) {
+    const Head head = head_at(i);
+    for (std::size_t key = 0; key < head.seen; ++key) head.scores[key] *= head.scale;
+    const float largest = head.scores[k.argmax(head.scores, head.seen)];
+    *head.total = k.exp_sum(head.scores, head.scores, largest, head.seen);
+  });
+  for_chunks([&](const Head& head, std::size_t chunk) {
+    k.matmul_chunks_kn_f32(head.mix, chunk, chunk + 1, head.sums);
+  });
+  team.for_each(heads, [&](std::size_t i) {
+    const Head head = head_at(i);
+    k.add_chunks(head.mix, 0, head.head_dim, head.sums);
+    for (std::size_t d = 0; d < head.head_dim; ++d) head.y[d] /= *head.total;
+  });
+}
+
 }  // namespace
 
 void Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch,
@@ -22,40 +80,54 @@ void Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& b
 
   c_attn.forward(team, qkv, normed, ws);
 
-  const auto store = [&](const Batch::Slice& slice, std::size_t head) {
+  std::size_t longest = 0;  // slice
+  std::size_t keys = 0;     // that a slice sees
+  for (const Batch::Slice& slice : batch.slices) {
+    longest = std::max(longest, slice.rows);
+    keys = std::max(keys, slice.first + slice.rows);
+  }
+  const std::size_t parts = ceil_div(longest, kQueryRows);
+  const std::size_t heads = batch.slices.size() * n_head;
+  const auto part = [&](std::size_t i, std::size_t begin) {
+    const Batch::Slice& slice = batch.slices[i / n_head];
+    const std::size_t head = i % n_head;
+    const std::size_t row = slice.row + begin;
+    return HeadAttention{.y = attended.row(row) + head * head_dim,
+                         .y_stride = attended.stride,
+                         .q = qkv.row(row) + head * head_dim,
+                         .q_stride = qkv.stride,
+                         .keys = slice.cache->keys(layer, head),
+                         .values = slice.cache->values(layer, head),
+                         .rows = std::min(kQueryRows, slice.rows - begin),
+                         .first = slice.first + begin,
+                         .head_dim = head_dim,
+                         .scale = scale};
+  };
+  const auto store = [&](std::size_t i) {
+    const Batch::Slice& slice = batch.slices[i / n_head];
+    const std::size_t head = i % n_head;
     const float* const row = qkv.row(slice.row) + head * head_dim;
     slice.cache->store(layer, head, slice.first, {row + n_embd, slice.rows, head_dim, qkv.stride},
                        {row + 2 * n_embd, slice.rows, head_dim, qkv.stride});
   };
-  std::size_t longest = 0;
-  for (const Batch::Slice& slice : batch.slices) longest = std::max(longest, slice.rows);
-  const std::size_t parts = (longest + kQueryRows - 1) / kQueryRows;
-  const std::size_t heads = batch.slices.size() * n_head;
-  // Several parts read what one of them would have to store first.
-  if (parts > 1) {
-    team.for_each(heads, [&](std::size_t i) { store(batch.slices[i / n_head], i % n_head); });
-  }
 
-  const auto attention = kernels().attention;
-  team.for_each(parts * heads, [&](std::size_t task) {
-    const std::size_t head = task % n_head;
-    const Batch::Slice& slice = batch.slices[task % heads / n_head];
-    const std::size_t begin = task / heads * kQueryRows;
-    if (begin >= slice.rows) return;
-    if (parts == 1) store(slice, head);
-    const std::size_t row = slice.row + begin;
-    attention(HeadAttention{.y = attended.row(row) + head * head_dim,
-                            .y_stride = attended.stride,
-                            .q = qkv.row(row) + head * head_dim,
-                            .q_stride = qkv.stride,
-                            .keys = slice.cache->keys(layer, head),
-                            .values = slice.cache->values(layer, head),
-                            .rows = std::min(kQueryRows, slice.rows - begin),
-                            .first = slice.first + begin,
-                            .head_dim = head_dim,
-                            .scale = scale},
-              ws.scratch(team.rank()));
-  });
+  // Where several tasks read what one of them would have to store, it is stored before.
+  const bool by_chunks =
+      longest == 1 && keys > kChunk && heads < static_cast<std::size_t>(team.size());
+  const bool store_first = parts > 1 || by_chunks;
+  if (store_first) team.for_each(heads, store);
+  if (by_chunks) {
+    attend_by_chunks(
+        team, heads, keys, [&](std::size_t i) { return part(i, 0); }, ws);
+  } else {
+    team.for_each(parts * heads, [&](std::size_t task) {
+      const std::size_t i = task % heads;
+      const std::size_t begin = task / heads * kQueryRows;
+      if (begin >= batch.slices[i / n_head].rows) return;
+      if (!store_first) store(i);
+      kernels().attention(part(i, begin), ws.scratch(team.rank()));
+    });
+  }
 
   c_proj.forward(team, x, attended, ws, Linear::Output::accumulate);
 }

@@ -5,13 +5,6 @@
 #include "kernels/kernels.h"
 
 namespace gpt2 {
-namespace {
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
 
 KVCache::KVCache(const Config& config, std::size_t capacity)
     : n_layer_(config.n_layer),

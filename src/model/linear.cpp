@@ -5,8 +5,6 @@
 namespace gpt2 {
 namespace {
 
-constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
 template <class Kernel>
 Kernel by_format(const Weight& weight, Kernel f32, Kernel f16, Kernel bf16) {
   switch (weight.format) {
@@ -68,7 +66,7 @@ void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& 
 // shorter runs, so that a thread that is held up elsewhere is helped out.
 std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
   const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= 16 ? 1 : 4);
-  const std::size_t share = ceil_div(ceil_div(n, tasks), kPanel) * kPanel;
+  const std::size_t share = round_up(ceil_div(n, tasks), kPanel);
   return rows <= 16 ? share : std::clamp<std::size_t>(share, kPanel, 4 * kPanel);
 }
 

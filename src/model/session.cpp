@@ -70,17 +70,29 @@ void append(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end
 
 }  // namespace
 
+// In every layer threads wait for one another about ten times, a few microseconds in all: a share of
+// 320 KiB to read, or of as much work on what the caches hold, takes several times that.
+int useful_threads(const Model& model, std::size_t rows, int most) noexcept {
+  constexpr std::size_t kShare = std::size_t{320} << 10;
+  constexpr std::size_t kRows = 8;  // take about as long as to read the weights
+  const std::size_t layer = model.bytes_per_token() / model.config().n_layer;
+  const std::size_t shares = layer * std::max(rows, kRows) / kRows / kShare;
+  return static_cast<int>(std::clamp<std::size_t>(shares, 1, static_cast<std::size_t>(most)));
+}
+
 Session::Impl::Impl(const Model& m, const SessionOptions& options)
     : model(m),
       transformer(m.transformer()),
       threads(options.threads > 0 ? options.threads : thread_count()),
+      fewer_threads(options.threads <= 0),
       cache(m.config(), options.max_tokens > 0 ? options.max_tokens : m.config().n_positions),
       workspace(m.config(), cache.capacity(), threads),
       batch(kMaxRows),
       logits(m.config().vocab_size) {}
 
 void Session::Impl::run() {
-  parallel(threads, [this](Team& team) { transformer->forward(team, batch, workspace, observer); });
+  const int team = fewer_threads ? useful_threads(model, batch.tokens.size(), threads) : threads;
+  parallel(team, [this](Team& t) { transformer->forward(t, batch, workspace, observer); });
   batch.clear();
 }
 
@@ -116,6 +128,7 @@ void Session::rewind(std::size_t position) {
 Session Session::fork() const {
   auto copy = std::make_unique<Impl>(
       impl_->model, SessionOptions{.max_tokens = capacity(), .threads = impl_->threads});
+  copy->fewer_threads = impl_->fewer_threads;
   copy->cache.copy_from(impl_->cache, impl_->position);
   copy->position = impl_->position;
   return Session(std::move(copy));

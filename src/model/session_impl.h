@@ -11,6 +11,9 @@
 
 namespace gpt2 {
 
+/// How many threads, up to `most`, a pass of so many rows is fastest with.
+[[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int most) noexcept;
+
 /// What a session owns. The workspace and the batch are those of the passes it leads.
 struct Session::Impl {
   Impl(const Model& model, const SessionOptions& options);
@@ -20,7 +23,8 @@ struct Session::Impl {
 
   Model model;
   std::shared_ptr<const Transformer> transformer;
-  int threads;
+  int threads;         ///< at most
+  bool fewer_threads;  ///< where they are faster
   KVCache cache;
   std::size_t position = 0;
   Workspace workspace;

@@ -15,8 +15,12 @@ namespace gpt2 {
 /// take no memory.
 class Workspace {
  public:
-  /// `keys`: the longest sequence attention will see.
+  /// `keys`: the longest sequence attention will see. There are as many head_scores as threads.
   Workspace(const Config& config, std::size_t keys, int threads);
+
+  /// What one takes.
+  [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t keys,
+                                         int threads) noexcept;
 
   Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
   Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it
@@ -32,6 +36,12 @@ class Workspace {
   /// Room for the chunk sums of one row of the narrowest product.
   AlignedBuffer<float> chunk_sums;
 
+  /// A head's, for attention that threads share out by keys: scores of whole panels of keys, a
+  /// total, and chunk sums.
+  [[nodiscard]] float* head_scores(std::size_t head) const noexcept {
+    return head_scores_.data() + head * head_floats_;
+  }
+
   /// A thread's own, for kernels.
   [[nodiscard]] float* scratch(int rank) const noexcept {
     return scratch_.data() + static_cast<std::size_t>(rank) * scratch_floats_;
@@ -43,11 +53,9 @@ class Workspace {
     return tiles_.data() + static_cast<std::size_t>(rank) * kMaxRows * kTileColumns;
   }
 
-  [[nodiscard]] std::size_t bytes() const noexcept;
-
  private:
-  std::size_t scratch_floats_;
-  AlignedBuffer<float> activations_, scratch_, tiles_;
+  std::size_t scratch_floats_, head_floats_;
+  AlignedBuffer<float> activations_, scratch_, head_scores_, tiles_;
 };
 
 /// Whether every thread makes the one row of a pass for itself, in the row of its rank, before each
