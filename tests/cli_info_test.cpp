@@ -121,6 +121,28 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
 }
 
+TEST_CASE("info --json writes no control characters, not even those of two bytes") {
+  const TemporaryDirectory directory;
+  const std::string model = (directory.path() /
+                             "a\xc2\x9b"
+                             "31m\x1b")
+                                .string();  // U+009B is CSI
+  fs::copy(alphabet_model(), model);
+  CHECK(json_of({"-m", model})["model"] == model);
+  const std::string text = run({"info", "--json", "-m", model}).out;
+  CHECK(!contains(text, "\xc2\x9b"));
+  CHECK(!contains(text, "\x1b"));
+}
+
+TEST_CASE("no perplexity is measured in a context of one token, which predicts nothing") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 1);
+  const Outcome outcome = run({"info", "-m", directory.path().string(), "--dtype", "int8"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err ==
+        "gpt2: comparing takes one vocabulary, and a text and contexts of two tokens or more\n");
+}
+
 TEST_CASE("info --dtype tells what holding the weights so costs") {
   const Outcome outcome = run({"info", "-m", alphabet_model(), "--dtype", "int8"});
   CAPTURE(outcome.out);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
 
@@ -84,6 +85,18 @@ TEST_CASE("quantize makes a HuggingFace model of nanoGPT's ckpt.pt, with biases 
     CHECK(saved.out == packed.out);
     CHECK(hash(saved.err) == hash(packed.err));
   }
+}
+
+TEST_CASE("what an older model's config says of generation holds after quantize") {
+  const TemporaryDirectory place;
+  write_alphabet_model(place.path() / "model");
+  const std::string source = (place.path() / "model").string();
+  nlohmann::json config = nlohmann::json::parse(content(source + "/config.json"));
+  config["max_length"] = 5;
+  std::ofstream(source + "/config.json") << config;
+  REQUIRE(run({"quantize", source, source + "8"}).status == 0);
+  CHECK(run({"-m", source, "--hf-defaults", "abc"}).out == "abcde");
+  CHECK(run({"-m", source + "8", "--hf-defaults", "abc"}).out == "abcde");
 }
 
 TEST_CASE("weights that are packed already are not packed otherwise") {

@@ -87,6 +87,8 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"--temp", "1", "x"}, 2, {"did you mean --temperature?"});
   check_refused({"-greedy", "x"}, 2, {"did you mean --greedy?"});
   check_refused({"-x"}, 2, {"unknown option '-x';"});
+  check_refused({"--", "-x", "--greedy"}, 2,
+                {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
   check_refused({"--greedy", "--temperature", "1", "x"}, 2,
                 {"--greedy and --temperature contradict each other: give one of them"});

@@ -172,8 +172,10 @@ TEST_CASE("refused by name: what is not implemented") {
     CHECK(refusal(json) == message);
     CHECK(code_of(json) == gpt2::ErrorCode::unsupported);
   }
-  CHECK(refusal(R"({"activation_function": 1})").find("c: activation_function is 1; implemented") ==
-        0);
+  for (const std::string other : {"1", "null"}) {
+    CHECK(refusal(R"({"activation_function": )" + other + "}")
+              .find("c: activation_function is " + other + "; implemented") == 0);
+  }
   for (const char* packed : {"{}", "[]", "\"int8\"", R"({"dtype": null})"}) {
     const std::string message = refusal(R"({"gpt2_cpp": )" + std::string(packed) + "}");
     CHECK(message == "c: gpt2_cpp.dtype is null; implemented are 'int8' and 'int4'");

@@ -231,6 +231,12 @@ class DownloadTest(unittest.TestCase):
         self.succeed("owner/tiny", self.path("a new", "place"))
         self.assertIn("model.safetensors", self.files("a new", "place"))
 
+    def test_a_relative_directory_is_one_below_the_current_one(self):
+        os.makedirs(self.path("elsewhere", "here"))
+        self.succeed("owner/tiny", "here", CDPATH=self.path("elsewhere"),
+                  before=lambda: os.chdir(self.home))
+        self.assertIn("config.json", self.files("here"))
+
     def test_a_renamed_model_is_followed_with_the_token(self):
         self.hub.renamed = {"tiny": "owner/tiny"}
         self.hub.gated = {"owner/tiny"}

@@ -358,6 +358,8 @@ TEST_CASE("refused: a file of before 1.6 that contradicts itself") {
   CHECK(refusal(torch_legacy(object, {}, 1)) == "f: tensor 'a': its storage is missing");
   CHECK(refusal(torch_legacy(object, {{"1", "ab"}, {"2", "cd"}}, 1)) ==
         "f: nothing refers to storage '2'");
+  CHECK(refusal(torch_legacy(object, {{"1", "ab"}, {"1", "cd"}}, 1)) ==
+        "f: storage '1' appears twice");
   CHECK(refusal(torch_legacy(object, {{"1", "abc"}}, 1)) ==
         "f: storage '1' has 3 elements; expected 2");
   CHECK(refusal(

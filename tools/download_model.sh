@@ -15,6 +15,7 @@
 # models.
 set -euo pipefail
 export LC_ALL=C  # [a-z] are 26 letters, and messages are what this script expects
+unset CDPATH      # with one, cd may go elsewhere, and prints where
 
 say() { printf '%s\n' "$*" >&2; }
 

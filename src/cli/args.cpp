@@ -82,8 +82,9 @@ bool parse(CLI::App& app, Arguments arguments) {
                        "': a text of several words must be in quotes");
     }
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
+    const char* const end = name == extra ? ", before the --?)" : "?)";
     throw UsageError("unknown option '" + extra + "'" +
-                     (name.empty() ? "" : " (did you mean " + name + "?)"));
+                     (name.empty() ? "" : " (did you mean " + name + end));
   }
   return true;
 }

@@ -182,7 +182,7 @@ int run(Settings settings) {
   const auto end_of_text = tokenizer ? tokenizer->end_of_text() : std::nullopt;
   if (end_of_text) options.stop_tokens.push_back(*end_of_text);
 
-  const std::size_t room = prompt.size() + options.max_new_tokens;
+  const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(model,
                   {.max_tokens = std::min(room, config.n_positions), .threads = settings.threads});
   Progress reading("reading the prompt");

@@ -144,7 +144,7 @@ int info(Arguments arguments) {
                     {"perplexity", cost->comparison.perplexity},
                     {"largest_logit_change", cost->comparison.largest_logit_change}};
   }
-  write_stdout(as_json ? json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
+  write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json) + (cost ? to_string(*cost) : ""));
   return 0;
 }

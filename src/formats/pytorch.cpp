@@ -178,7 +178,9 @@ Storages find_storages(Bytes file, const Pickle& object, const Pickle& keys, con
       fail(where, "storage " + quote(key) + " has " + std::to_string(elements) +
                       " elements; expected " + std::to_string(info->second.elements));
     }
-    storages.emplace(key, rest.subspan(8, bytes));
+    if (!storages.emplace(key, rest.subspan(8, bytes)).second) {
+      fail(where, "storage " + quote(key) + " appears twice");
+    }
     rest = rest.subspan(8 + bytes);
   }
   return storages;

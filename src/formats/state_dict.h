@@ -21,9 +21,8 @@ struct StorageInfo {
   std::size_t bytes;
 };
 
-/// A tensor of a state_dict: element [i, j, ...] is that at offset + i * strides[0] + j *
-/// strides[1]
-/// ... of the storage. All indices of the shape lie inside the storage.
+/// A tensor of a state_dict: element [i, j, ...] is that at offset + i * strides[0] +
+/// j * strides[1] + ... of the storage. All indices of the shape lie inside the storage.
 struct StoredTensor {
   std::string name;
   StorageInfo storage;
@@ -39,9 +38,8 @@ struct StateDict {
 };
 
 /// The tensors that a pickle holds: of its root, a dict, or of the dict in that under "model" or
-/// "state_dict"; the rest is passed over. torch.compile's prefix "_orig_mod." is taken
-/// off. Throws Error(invalid_file) where there is none, or one contradicts itself or its storage,
-/// and where one of these dicts has a key twice.
+/// "state_dict"; the rest is passed over. torch.compile's prefix "_orig_mod." is taken off. Throws
+/// Error(invalid_file) for none, one that contradicts itself or its storage, and a key used twice.
 [[nodiscard]] StateDict read_state_dict(const Pickle& pickle, std::string_view where);
 
 /// What a value of kind storage says. Throws Error.

@@ -26,13 +26,13 @@ double surprise(std::span<const float> logits, TokenId token, std::vector<float>
 
 Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens, int threads) {
   const std::size_t vocab_size = a.config().vocab_size;
-  if (b.config().vocab_size != vocab_size || tokens.size() < 2) {
-    throw Error(ErrorCode::invalid_argument,
-                "comparing takes two models of one vocabulary and a text of two tokens or more");
-  }
   const std::size_t window =
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
-  const std::size_t stride = std::max<std::size_t>(1, window / 2);
+  if (b.config().vocab_size != vocab_size || window < 2) {
+    throw Error(ErrorCode::invalid_argument,
+                "comparing takes one vocabulary, and a text and contexts of two tokens or more");
+  }
+  const std::size_t stride = window / 2;
   Session sessions[2] = {Session(a, {.threads = threads}), Session(b, {.threads = threads})};
   std::vector<float> logits[2] = {std::vector<float>(kRows * vocab_size),
                                   std::vector<float>(kRows * vocab_size)};

@@ -15,9 +15,9 @@ struct Comparison {
   double largest_logit_change = 0.0;
 };
 
-/// Scores tokens in windows of n_positions, each beginning half a window after the one before, so that
-/// every token but the first window's is scored with half a window or more before it. Throws
-/// Error(invalid_argument) for fewer than two tokens, or where the models' vocabularies differ.
+/// Scores tokens in windows of n_positions, each beginning half a window after the one before, so
+/// that every token but the first window's is scored with half a window or more before it. Throws
+/// Error(invalid_argument) for fewer than two tokens or positions, or vocabularies that differ.
 [[nodiscard]] Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
                                  int threads);
 

@@ -106,8 +106,8 @@ void refuse_other_models(const JsonFields& fields) {
 }
 
 void read_activation(const JsonFields& fields, ActivationFunction& function) {
-  const json* const name = fields.find("activation_function");
-  if (name == nullptr) return;
+  const auto name = fields.object().find("activation_function");
+  if (name == fields.object().end()) return;
   std::string known;
   for (const auto& [known_name, known_function] : kActivations) {
     if (name->is_string() && name->get_ref<const std::string&>() == known_name) {

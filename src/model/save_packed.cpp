@@ -17,18 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a tokenizer is read from, and the defaults of sampling.
-constexpr const char* kCopied[] = {"tokenizer.json",
-                                   "vocab.json",
-                                   "merges.txt",
-                                   "added_tokens.json",
-                                   "tokenizer_config.json",
-                                   "special_tokens_map.json",
-                                   "aitextgen-vocab.json",
-                                   "aitextgen-merges.txt",
-                                   "aitextgen.tokenizer.json",
-                                   "generation_config.json"};
-
 struct Entry {
   std::string name;
   std::string dtype;
@@ -145,8 +133,16 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     write_safetensors(partial / "model.safetensors", entries_of(*model.transformer()), before_each);
     write_config(partial / "config.json", model.config(),
                  format == WeightFormat::int8 ? "int8" : "int4");
-    for (const char* name : kCopied) {
+    // What a tokenizer is read from, and how to generate; older configs say that themselves.
+    for (const char* name :
+         {"tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json",
+          "tokenizer_config.json", "special_tokens_map.json", "aitextgen-vocab.json",
+          "aitextgen-merges.txt", "aitextgen.tokenizer.json", "generation_config.json"}) {
       if (fs::is_regular_file(source / name)) fs::copy_file(source / name, partial / name);
+    }
+    if (fs::is_regular_file(source / "config.json")) {
+      fs::copy_file(source / "config.json", partial / "generation_config.json",
+                    fs::copy_options::skip_existing);
     }
     fs::rename(partial, directory);
   } catch (const fs::filesystem_error& error) {

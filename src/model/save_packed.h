@@ -10,7 +10,8 @@ namespace gpt2 {
 
 /// Writes the model as a directory that Model::load maps without work: model.safetensors with the
 /// matrices packed (kernels.h) as U8 tensors [panels, blocks, block bytes], a config.json with the
-/// key "gpt2_cpp": {"dtype": "int8"}, and the tokenizer's files from `source`.
+/// key "gpt2_cpp": {"dtype": "int8"}, and the tokenizer's files and generation_config.json from
+/// `source`; where it has only a config.json, that serves as the latter.
 ///
 /// Everything is written beside `directory` first and renamed at the end; an existing one is not
 /// touched. `before_each` is called before each tensor: what it throws ends the work, and nothing
