@@ -9,11 +9,9 @@ namespace gpt2 {
 /// A tile of sums that stays in registers: kRows rows of x by kVecs vectors of columns.
 template <class Vec, std::size_t kRows, std::size_t kVecs>
 struct Tile {
-  static constexpr std::size_t kAhead = 2048;
   Vec sum[kRows][kVecs];
 
-  /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element. What a
-  /// single row reads comes from memory, and what lies kAhead further on is fetched meanwhile.
+  /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element.
   [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
                                        std::size_t w_stride, std::size_t depth) {
 #pragma GCC unroll 16
@@ -24,11 +22,7 @@ struct Tile {
     for (std::size_t k = 0; k < depth; ++k) {
       Vec column[kVecs];
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kVecs; ++j) {
-        const float* const at = w + k * w_stride + j * kLanes;
-        if constexpr (kRows == 1) __builtin_prefetch(at + kAhead, 0, 2);
-        column[j] = Vec::load(at);
-      }
+      for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + k * w_stride + j * kLanes);
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < kRows; ++i) {
         const Vec factor = Vec::broadcast(x[i * x_stride + k]);

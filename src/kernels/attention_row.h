@@ -1,0 +1,115 @@
+#pragma once
+
+#include "kernels/elementwise.h"
+#include "kernels/matmul.h"
+
+// Attention of one query: it reads all keys and values from memory, which is fastest at several
+// long streams.
+
+namespace gpt2 {
+
+template <class Vec>
+inline constexpr std::size_t kAttentionStreams = 2 * Vec::kTileVecs;  // panels or chunks at once
+inline constexpr std::size_t kAttentionAhead = 1024;                  // floats, fetched meanwhile
+
+/// In place, over the `keys` scores of a row: e^(score * scale - the largest). Returns their sum.
+template <class Vec>
+float attention_weights(float* score, std::size_t keys, float scale) {
+  for_each_vec<Vec>(keys, [&](std::size_t i, auto lanes) {
+    store(score + i, load<Vec>(score + i, lanes) * Vec::broadcast(scale), lanes);
+  });
+  return exp_sum<Vec>(score, score, max_of<Vec>(score, keys), keys);
+}
+
+/// scores = q . key for kCount panels of keys that lie `apart` panels from one another.
+template <class Vec, std::size_t kCount>
+void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, float* scores) {
+  constexpr std::size_t kVecs = kPanel / kLanes;
+  for (std::size_t begin = 0; begin < a.head_dim; begin += kChunk) {
+    const std::size_t end = a.head_dim - begin < kChunk ? a.head_dim : begin + kChunk;
+    Vec sum[kCount][kVecs] = {};
+    for (std::size_t d = begin; d < end; ++d) {
+      const Vec factor = Vec::broadcast(a.q[d]);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kCount; ++i) {
+        const float* const keys = a.keys + ((panel + i * apart) * a.head_dim + d) * kPanel;
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kVecs; ++j) {
+          __builtin_prefetch(keys + kAttentionAhead + j * kLanes, 0, 3);
+          sum[i][j] = fma(factor, Vec::load(keys + j * kLanes), sum[i][j]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kCount; ++i) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kVecs; ++j) {
+        float* const at = scores + (panel + i * apart) * kPanel + j * kLanes;
+        (begin == 0 ? sum[i][j] : Vec::load(at) + sum[i][j]).store(at);
+      }
+    }
+  }
+}
+
+/// y = weights (keys) times values / total for kVecs steps of columns, kAttentionStreams chunks of
+/// keys at once.
+template <class Vec, std::size_t kVecs, class Lanes>
+void mix_row(const HeadAttention& a, const float* weight, float total, std::size_t column,
+             Lanes lanes) {
+  constexpr std::size_t kStreams = kAttentionStreams<Vec>;
+  const std::size_t keys = a.first + 1;
+  Vec y[kVecs];
+  for (std::size_t key = 0; key < keys;) {
+    const std::size_t whole = (keys - key) / kChunk;
+    const std::size_t depth = whole > 0 ? kChunk : keys - key;
+    const std::size_t count = whole > kStreams ? kStreams : whole > 0 ? whole : 1;
+    with_rows<kStreams>(count, [&](auto chunks) {
+      Vec sum[chunks.value][kVecs] = {};
+      for (std::size_t k = key; k < key + depth; ++k) {
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < chunks.value; ++i) {
+          const Vec factor = Vec::broadcast(weight[k + i * kChunk]);
+          const float* const value = a.values + (k + i * kChunk) * a.head_dim + column;
+#pragma GCC unroll 4
+          for (std::size_t j = 0; j < kVecs; ++j) {
+            __builtin_prefetch(value + kAttentionAhead + j * kLanes, 0, 3);
+            sum[i][j] = fma(factor, load<Vec>(value + j * kLanes, lanes), sum[i][j]);
+          }
+        }
+      }
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < chunks.value; ++i) {
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kVecs; ++j) {
+          y[j] = key == 0 && i == 0 ? sum[i][j] : y[j] + sum[i][j];
+        }
+      }
+    });
+    key += count * depth;
+  }
+  for (std::size_t j = 0; j < kVecs; ++j) {
+    store(a.y + column + j * kLanes, y[j] / Vec::broadcast(total), lanes);
+  }
+}
+
+/// y = attention of the first query.
+template <class Vec>
+void attend_row(const HeadAttention& a, float* scores) {
+  constexpr std::size_t kStreams = kAttentionStreams<Vec>;
+  constexpr std::size_t kVecs = 2 * Vec::kTileVecs;
+  const std::size_t keys = a.first + 1;
+  const std::size_t panels = ceil_div(keys, kPanel);
+  const std::size_t apart = panels / kStreams;
+  for (std::size_t i = 0; i < apart; ++i) score_panels<Vec, kStreams>(a, i, apart, scores);
+  for (std::size_t i = apart * kStreams; i < panels; ++i) score_panels<Vec, 1>(a, i, 0, scores);
+  const float total = attention_weights<Vec>(scores, keys, a.scale);
+  std::size_t column = 0;
+  for (; column + kVecs * kLanes <= a.head_dim; column += kVecs * kLanes) {
+    mix_row<Vec, kVecs>(a, scores, total, column, Full{});
+  }
+  for_each_vec<Vec>(a.head_dim - column, [&](std::size_t i, auto lanes) {
+    mix_row<Vec, 1>(a, scores, total, column + i, lanes);
+  });
+}
+
+}  // namespace gpt2
