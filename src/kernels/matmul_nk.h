@@ -28,7 +28,7 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
         const Stored* const row = w + j * w_stride + begin;
 #pragma GCC unroll 8
         for (std::size_t k = 0; k < kStep; k += kLanes) {
-          if (k * sizeof(Stored) % 64 == 0) __builtin_prefetch(row + k + ahead, 0, 2);
+          if (k * sizeof(Stored) % 64 == 0) __builtin_prefetch(row + k + ahead, 0, 3);
           sum[0][j] = fma(Vec::load(x + begin + k), Vec::load(row + k), sum[0][j]);
         }
       }

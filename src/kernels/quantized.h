@@ -47,7 +47,7 @@ template <class Vec, class Codes>
   constexpr std::size_t kAhead = 1024;
   constexpr std::size_t kPart = Codes::kBlockBytes / (Codes::kBlock / 4);
   for (std::size_t byte = 0; byte < kPart; byte += 64) {
-    __builtin_prefetch(block + kAhead + part * kPart + byte, 0, 2);
+    __builtin_prefetch(block + kAhead + part * kPart + byte, 0, 3);
   }
 }
 
