@@ -1,6 +1,5 @@
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "base/quote.h"
 #include "text/tokenizer_impl.h"
@@ -9,7 +8,6 @@ namespace gpt2 {
 namespace {
 
 using nlohmann::json;
-using IfKnown = AddedTokens::IfKnown;
 
 // In the order in which transformers gives ids to those that have none.
 constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
@@ -23,23 +21,20 @@ void declare_decoder(const json& decoder, const std::string& where, Tokenizer::I
   static_cast<void>(JsonFields(decoder, where));
   for (const auto& [key, value] : decoder.items()) {
     AddedToken token = read_added_token(JsonFields(value, where));
+    std::uint32_t id = 0;
     const char* const key_end = key.data() + key.size();
-    const auto [end, error] = std::from_chars(key.data(), key_end, token.id);
-    const bool is_number = error == std::errc() && end == key_end && token.id >= 0;
-    token.id = read_token_id(is_number ? json(static_cast<std::uint64_t>(token.id)) : json(key),
-                             token.content, where);
-    tokenizer.added.declare(std::move(token), IfKnown::replace, tokenizer.vocabulary, where);
+    const auto [end, error] = std::from_chars(key.data(), key_end, id);
+    const bool is_number = error == std::errc() && end == key_end;
+    token.id = read_token_id(is_number ? json(id) : json(key), token.content, where);
+    tokenizer.added.declare(token, where, AddedTokens::IfKnown::replace);
   }
 }
 
 // A special token is written as its content alone or as an AddedToken's members.
 AddedToken special_token(const json& value, const std::string& where) {
-  AddedToken token;
-  if (value.is_string()) {
-    token = {.content = value.get<std::string>(), .normalized = false};
-  } else {
-    token = read_added_token(JsonFields(value, where));
-  }
+  AddedToken token = value.is_string()
+                         ? AddedToken{.content = value.get<std::string>(), .normalized = false}
+                         : read_added_token(JsonFields(value, where));
   token.special = true;
   return token;
 }
@@ -49,8 +44,7 @@ void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
   if (!fields.find(kKey)) return;
   const std::string where = fields.where() + ": " + kKey;
   for (const json& value : fields.required_list(kKey)) {
-    tokenizer.added.declare(special_token(value, where), IfKnown::keep, tokenizer.vocabulary,
-                            where);
+    tokenizer.added.declare(special_token(value, where), where);
   }
 }
 
@@ -69,7 +63,7 @@ std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields&
     token = {.content = kEndOfText, .special = true};
   }
   if (token.content.empty()) return std::nullopt;
-  return tokenizer.added.declare(std::move(token), IfKnown::keep, tokenizer.vocabulary, where);
+  return tokenizer.added.declare(token, where);
 }
 
 }  // namespace
@@ -93,8 +87,7 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
     const std::string& where = added_tokens.where();
     for (const auto& [content, value] : added_tokens.object().items()) {
       const TokenId id = read_token_id(value, content, where);
-      tokenizer.added.declare({.content = content, .id = id}, IfKnown::keep, tokenizer.vocabulary,
-                              where);
+      tokenizer.added.declare({.content = content, .id = id}, where);
     }
   }
   std::array<std::optional<TokenId>, kNames.size()> named;

@@ -26,7 +26,7 @@ enum class PrefixSpace : std::uint8_t {
 struct Tokenizer::Impl {
   Vocabulary vocabulary;
   Bpe bpe;
-  AddedTokens added;
+  AddedTokens added{vocabulary};
   PrefixSpace prefix_space = PrefixSpace::nowhere;
   bool split_words = true;
   std::vector<TokenId> before;  // what every text begins and ends with
