@@ -41,27 +41,18 @@ void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& wh
   }
 }
 
-// The character that `text`, which is not empty, ends with: an invalid one, whose code point is 0
-// and so neither space nor letter, where it ends in anything else.
-Utf8Char last_char(std::string_view text) {
-  for (std::size_t length = 1; length <= 4 && length <= text.size(); ++length) {
-    const Utf8Char c = decode_utf8(text.substr(text.size() - length));
-    if (c.kind == Utf8Char::Kind::valid && c.length == length) return c;
-  }
-  return {Utf8Char::Kind::invalid, 1, 0};
-}
-
 std::string_view without_space_at_end(std::string_view text) {
   while (!text.empty()) {
-    const Utf8Char c = last_char(text);
-    if (class_of(c.code_point) != CharClass::space) break;
-    text.remove_suffix(c.length);
+    const Utf8Char last = last_utf8(text);
+    if (class_of(last.code_point) != CharClass::space) break;
+    text.remove_suffix(last.length);
   }
   return text;
 }
 
+// Of what is no character the code point is 0, which is part of no word.
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
-  return (begin == 0 || !is_word_char(last_char(text.substr(0, begin)).code_point)) &&
+  return (begin == 0 || !is_word_char(last_utf8(text.substr(0, begin)).code_point)) &&
          (end == text.size() || !is_word_char(decode_utf8(text.substr(end)).code_point));
 }
 

@@ -46,15 +46,9 @@ std::size_t contraction_length(std::string_view text) noexcept {
 // \s+(?!\S)|\s+: all of the white space at the end of the text; before a word, all but the last
 // character, which is the word's where it is a plain space; a single one on its own.
 std::size_t white_space_length(std::string_view text) noexcept {
-  std::size_t length = 0;
-  std::size_t last = 0;
-  while (length < text.size()) {
-    const ClassifiedChar next = first_char(text.substr(length));
-    if (next.kind != CharClass::space) return length == last ? last : length - last;
-    last = next.length;
-    length += last;
-  }
-  return length;
+  const std::size_t length = run_length(text, CharClass::space);
+  const std::size_t last = last_utf8(text.substr(0, length)).length;
+  return length == text.size() || length == last ? length : length - last;
 }
 
 }  // namespace
