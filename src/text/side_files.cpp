@@ -16,17 +16,26 @@ constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_to
 constexpr const char* kEndOfText = "<|endoftext|>";
 constexpr std::size_t kDefaulted = 3;
 
+// The members of an AddedToken, as files write them.
+AddedToken read_added_token(const JsonFields& fields) {
+  AddedToken token{.content = fields.required_string("content")};
+  fields.read("special", token.special);
+  token.normalized = !token.special;
+  fields.read("normalized", token.normalized);
+  fields.read("single_word", token.single_word);
+  fields.read("lstrip", token.lstrip);
+  fields.read("rstrip", token.rstrip);
+  return token;
+}
+
 // added_tokens_decoder: {"50256": {"content": "<|endoftext|>", ...}}
-void declare_decoder(const json& decoder, const std::string& where, Tokenizer::Impl& tokenizer) {
-  static_cast<void>(JsonFields(decoder, where));
-  for (const auto& [key, value] : decoder.items()) {
-    AddedToken token = read_added_token(JsonFields(value, where));
+void declare_decoder(const JsonFields& decoder, Tokenizer::Impl& tokenizer) {
+  for (const auto& [key, value] : decoder.object().items()) {
     std::uint32_t id = 0;
     const char* const key_end = key.data() + key.size();
     const auto [end, error] = std::from_chars(key.data(), key_end, id);
     const bool is_number = error == std::errc() && end == key_end;
-    token.id = read_token_id(is_number ? json(id) : json(key), token.content, where);
-    tokenizer.added.declare(token, where, AddedTokens::IfKnown::replace);
+    declare_added_token({value, decoder.where()}, is_number ? json(id) : json(key), tokenizer);
   }
 }
 
@@ -68,21 +77,16 @@ std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields&
 
 }  // namespace
 
-AddedToken read_added_token(const JsonFields& fields) {
-  AddedToken token{.content = fields.required_string("content")};
-  fields.read("special", token.special);
-  token.normalized = !token.special;
-  fields.read("normalized", token.normalized);
-  fields.read("single_word", token.single_word);
-  fields.read("lstrip", token.lstrip);
-  fields.read("rstrip", token.rstrip);
-  return token;
+void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Impl& tokenizer) {
+  AddedToken token = read_added_token(fields);
+  token.id = read_token_id(id, token.content, fields.where());
+  tokenizer.added.declare(token, fields.where(), AddedTokens::IfKnown::replace);
 }
 
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer) {
-  if (const json* decoder = config.find("added_tokens_decoder")) {
-    declare_decoder(*decoder, config.where() + ": added_tokens_decoder", tokenizer);
+  if (config.find("added_tokens_decoder")) {
+    declare_decoder(config.required_object("added_tokens_decoder"), tokenizer);
   } else {  // added_tokens.json: {"<|pad|>": 50257}
     const std::string& where = added_tokens.where();
     for (const auto& [content, value] : added_tokens.object().items()) {

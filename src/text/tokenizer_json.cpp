@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "base/fail.h"
 #include "text/tokenizer_impl.h"
 
@@ -94,10 +92,8 @@ void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   if (!root.find("added_tokens")) return;
   for (const json& value : root.required_list("added_tokens")) {
     const JsonFields fields(value, root.where() + ": added_tokens");
-    AddedToken token = read_added_token(fields);
     const json* id = fields.find("id");
-    token.id = read_token_id(id ? *id : json(), token.content, fields.where());
-    tokenizer.added.declare(token, fields.where(), AddedTokens::IfKnown::replace);
+    declare_added_token(fields, id ? *id : json(), tokenizer);
   }
 }
 
