@@ -128,12 +128,9 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
 
 std::string to_string(const Json& row) {
   const auto number = [&](const char* name) { return row[name].get<double>(); };
-  const auto text = [&](const char* name) {
-    return row[name].get_ref<const std::string&>().c_str();
-  };
   return format("  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
-                text("workload"), number("tokens_per_s"), number("min"), number("max"),
-                100.0 * number("of_limit"), text("limit"));
+                row["workload"].get<std::string>().c_str(), number("tokens_per_s"), number("min"),
+                number("max"), 100.0 * number("of_limit"), row["limit"].get<std::string>().c_str());
 }
 
 }  // namespace
