@@ -137,23 +137,13 @@ TEST_CASE("a text is no misspelt command") {
   CHECK(hinted.err == "gpt2: 'inof' is taken as a prompt; the command is 'gpt2 info'\n");
 }
 
-TEST_CASE("a model that is not there is refused with where it was looked for, and what is there") {
+TEST_CASE("a model that is not there is refused with where it was looked for") {
   const TemporaryDirectory place;
-  const fs::path hub = place.path() / ".cache/huggingface/hub";
-  for (const char* name : {"b", "owner/c", "d", "e", "f", "g"}) {
-    write_alphabet_model(place.path() / "models" / name, 64);
-  }
-  fs::create_directories(place.path() / "models/empty");
-  fs::create_directories(hub / "models--hub--a/snapshots/main");
+  const std::string home = place.path();
   check_refused({"-m", "no-such-model", "x"}, 1,
-                {"no model 'no-such-model'", " models, ", hub.string(), "tools/download_model.sh"},
-                {.directory = place.path(), .environment = {"HOME=" + place.path().string()}});
-  const std::string err = run({"-m", "no-such-model", "x"},
-                              {.directory = place.path(),
-                               .environment = {"HOME=" + place.path().string(), "GPT2_MODELS=/-"}})
-                              .err;
-  CAPTURE(err);
-  CHECK(err.find("found here: b, d, e, f, g and ") != std::string::npos);
+                {"no model 'no-such-model'", " models, ", "/own, ",
+                 home + "/.cache/huggingface/hub", "tools/download_model.sh"},
+                {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
   check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
   check_refused({"-m", "", "x"}, 1, {"empty"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});

@@ -89,7 +89,7 @@ TEST_CASE("the smallest tokenizers load, under each of their names") {
                        "(vocab.json, merges.txt, added_tokens.json)"));
   CHECK(vocab_refusal("{}") == "vocab.json: the vocabulary is empty");
   CHECK(json_refusal([](json& tokenizer) { tokenizer["model"]["vocab"] = json::object(); }) ==
-        "tokenizer.json: model: the vocabulary is empty");
+        "tokenizer.json: the vocabulary is empty");
 }
 
 TEST_CASE("merges.txt is read with or without a header, with either end of line") {

@@ -118,6 +118,15 @@ TEST_CASE("added tokens mean the same wherever they are written") {
   CHECK(by_map.size() == 316);
 }
 
+TEST_CASE("what one file declares special, no other one makes text") {
+  json root = small_json();
+  root["added_tokens"].push_back(added_token(313, "<|pad|>", {{"special", true}}));
+  const TemporaryDirectory folder;
+  folder.write("tokenizer.json", root.dump());
+  folder.write("added_tokens.json", R"({"<|pad|>": 313})");
+  CHECK(Tokenizer::load(folder.path()).is_special(313));
+}
+
 TEST_CASE("text that reads like a special token is text, when so asked") {
   const Tokenizer tokenizer = load_json(small_json());
   const std::string text = "a<|endoftext|>the";

@@ -42,6 +42,14 @@ Utf8Char decode_utf8(std::string_view text) noexcept {
   return {Utf8Char::Kind::valid, lead.length, code_point};
 }
 
+Utf8Char last_utf8(std::string_view text) noexcept {
+  for (std::size_t length = 1; length <= 4 && length <= text.size(); ++length) {
+    const Utf8Char last = decode_utf8(text.substr(text.size() - length));
+    if (last.kind == Utf8Char::Kind::valid && last.length == length) return last;
+  }
+  return {Utf8Char::Kind::invalid, 1, 0};
+}
+
 std::size_t valid_utf8_prefix(std::string_view text) noexcept {
   std::size_t i = 0;
   while (i < text.size()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +18,13 @@ template <class Number>
 std::string to_string(Number value) {
   char buffer[32];
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+// Whether all of `text` is a number in decimal, which `value` then gets.
+template <class Number>
+bool read_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
 }
 
 // Letters to insert, remove, replace or swap with their neighbour to make `b` of `a`.
@@ -98,9 +106,7 @@ template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
                         Number high, const std::string& help) {
   const auto assign = [=, &value](const std::string& text) {
-    const char* const end = text.data() + text.size();
-    const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
-    if (error == std::errc{} && stopped_at == end && value >= low && value <= high) return;
+    if (read_number(text, value) && value >= low && value <= high) return;
     throw UsageError(name + ": expected a " +
                      (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
                      to_string(low) + " to " + to_string(high) + ", found '" + text + "'");
@@ -128,25 +134,21 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
       ->option_text("MODEL");
 }
 
-std::vector<TokenId> parse_tokens(std::string_view text, std::size_t count) {
-  constexpr std::string_view kSeparators = " \t\r\n,";
+std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::istringstream words(std::move(text));
   std::vector<TokenId> tokens;
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
-    if (text.empty()) return tokens;
-    const std::string_view word = text.substr(0, text.find_first_of(kSeparators));
-    TokenId id = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc{} || end != word.data() + word.size() || id < 0 ||
-        static_cast<std::size_t>(id) >= count) {
+  for (std::string word; words >> word;) {
+    std::size_t id = 0;
+    if (!read_number(word, id) || id >= count) {
       throw Error(ErrorCode::invalid_argument, "token id " + std::to_string(tokens.size() + 1) +
                                                    ": expected a number from 0 to " +
                                                    std::to_string(count - 1) + ", found " +
                                                    quote(word, 40));
     }
-    tokens.push_back(id);
-    text.remove_prefix(word.size());
+    tokens.push_back(static_cast<TokenId>(id));
   }
+  return tokens;
 }
 
 std::string join(std::span<const TokenId> tokens) {

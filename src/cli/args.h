@@ -47,7 +47,7 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model);
 
 /// The token ids in a text, separated by white space or commas. Throws Error for what is none, or
 /// for an id of `count` or more.
-[[nodiscard]] std::vector<TokenId> parse_tokens(std::string_view text, std::size_t count);
+[[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count);
 
 /// The same back: "15496 995"
 [[nodiscard]] std::string join(std::span<const TokenId> tokens);

@@ -31,15 +31,6 @@ Examples:
   gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 4
   gpt2 bench -m ~/models/gpt2 --json > bench.json)";
 
-struct Options {
-  std::string size = "124M";
-  std::string model;
-  std::vector<std::string> dtypes = {"f32", "bf16", "int8", "int4"};
-  int threads = 0;
-  std::size_t repetitions = 5;
-  bool json = false;
-};
-
 // Forward passes of `sequences` at once, each of which holds `context` tokens beforehand and gets
 // `tokens` more in every pass.
 struct Workload {
@@ -62,23 +53,20 @@ struct Cost {
 
 Cost cost_of(const Workload& work, const Model& model) {
   const Config& config = model.config();
-  const auto passes = static_cast<double>(work.passes);
-  const auto sequences = static_cast<double>(work.sequences);
-  const auto tokens = static_cast<double>(work.tokens);
-  const auto embd = static_cast<double>(config.n_embd);
-  const auto layers = static_cast<double>(config.n_layer);
-  const double block = embd * (4.0 * embd + 2.0 * static_cast<double>(config.inner_dim()));
-  const double head = embd * static_cast<double>(config.vocab_size);
-  const double products = passes * sequences * (tokens * layers * block + head);
+  const std::size_t block = config.n_embd * (4 * config.n_embd + 2 * config.inner_dim());
+  const std::size_t head = config.n_embd * config.vocab_size;
+  const std::size_t products =
+      work.passes * work.sequences * (work.tokens * config.n_layer * block + head);
   // Every token sees those before it and itself.
-  const double keys = sequences * passes * tokens *
-                      (static_cast<double>(work.context) + (passes * tokens + 1.0) / 2.0);
-  const double attention = 2.0 * keys * layers * embd;
+  const std::size_t added = work.tokens * work.passes;
+  const std::size_t keys = work.sequences * added * (2 * work.context + added + 1) / 2;
+  const std::size_t attention = 2 * keys * config.n_layer * config.n_embd;
   // A sequence's keys and values are read once a pass, however many of its tokens look at them.
-  const double cache = work.tokens == 1 ? attention * sizeof(float) : 0.0;
+  const std::size_t cache = work.tokens == 1 ? attention * sizeof(float) : 0;
   const bool packed = model.transformer()->lm_head.is_packed();
-  return {passes * static_cast<double>(model.bytes_per_token()) + cache,
-          attention + (packed ? 0.0 : products), packed ? products : 0.0};
+  return {static_cast<double>(work.passes * model.bytes_per_token() + cache),
+          static_cast<double>(attention + (packed ? 0 : products)),
+          static_cast<double>(packed ? products : 0)};
 }
 
 // Seconds that the passes take.
@@ -103,20 +91,20 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Json measure(const Workload& work, const Model& model, LimitMeter& meter, const Options& options) {
+Json measure(const Workload& work, const Model& model, LimitMeter& meter, int threads,
+             std::size_t repetitions) {
   const Cost cost = cost_of(work, model);
   const std::vector<TokenId> ids(work.length());  // the time does not depend on which
   std::vector<float> logits(work.sequences * model.config().vocab_size);
   std::vector<Session> sessions;
   for (std::size_t i = 0; i < work.sequences; ++i) {
-    sessions.emplace_back(model,
-                          SessionOptions{.max_tokens = work.length(), .threads = options.threads});
+    sessions.emplace_back(model, SessionOptions{.max_tokens = work.length(), .threads = threads});
     if (work.context != 0) sessions.back().forward(std::span(ids).first(work.context));
   }
   std::vector<double> rates;
   std::vector<double> shares;
   std::size_t by_memory = 0;
-  for (std::size_t i = 0; i < options.repetitions; ++i) {
+  for (std::size_t i = 0; i < repetitions; ++i) {
     const Limits before = meter.measure();
     time_of(work, sessions, ids, logits);  // a cache that can hold what is read, holds it now
     const double seconds = time_of(work, sessions, ids, logits);
@@ -135,61 +123,62 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, const 
           {"min", *least},
           {"max", *most},
           {"of_limit", median(shares)},
-          {"limit", 2 * by_memory > options.repetitions ? "memory" : "arithmetic"}};
+          {"limit", 2 * by_memory > repetitions ? "memory" : "arithmetic"}};
 }
 
 std::string to_string(const Json& row) {
   const auto number = [&](const char* name) { return row[name].get<double>(); };
-  const auto text = [&](const char* name) {
-    return row[name].get_ref<const std::string&>().c_str();
-  };
   return format("  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
-                text("workload"), number("tokens_per_s"), number("min"), number("max"),
-                100.0 * number("of_limit"), text("limit"));
+                row["workload"].get<std::string>().c_str(), number("tokens_per_s"), number("min"),
+                number("max"), 100.0 * number("of_limit"), row["limit"].get<std::string>().c_str());
 }
 
 }  // namespace
 
 int bench(Arguments arguments) {
-  Options options;
+  std::string size = "124M";
+  std::string model_name;
+  std::vector<std::string> dtypes = {"f32", "bf16", "int8", "int4"};
+  int threads = 0;
+  std::size_t repetitions = 5;
+  bool as_json = false;
   CLI::App app("Measures this machine's limits, and how much of them the engine reaches",
                "gpt2 bench");
   app.footer(kExamples);
-  app.add_option("--size", options.size,
+  app.add_option("--size", size,
                  "Of a model of random weights, which are as fast: 124M\n(default), 355M, 774M or "
                  "1558M parameters")
       ->option_text("SIZE");
-  add_model_option(app, options.model)->description("A model instead, by directory, file or name");
+  add_model_option(app, model_name)->description("A model instead, by directory, file or name");
   app.add_option(
-         "--dtype", options.dtypes,
+         "--dtype", dtypes,
          "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in turn)")
       ->option_text("TYPE")
       ->allow_extra_args(false);
-  add_number(app, "--threads", options.threads, 0, 1024,
+  add_number(app, "--threads", threads, 0, 1024,
              "How many to use; 0: one a core, fewer for small models");
-  add_number(app, "--repetitions", options.repetitions, std::size_t{1}, std::size_t{1000},
+  add_number(app, "--repetitions", repetitions, std::size_t{1}, std::size_t{1000},
              "How often to measure");
-  add_switch(app, "--json", options.json, "As one JSON object");
+  add_switch(app, "--json", as_json, "As one JSON object");
   if (!parse(app, std::move(arguments))) return 0;
   refuse_both(app, "--size", "--model");
-  for (const std::string& dtype : options.dtypes) static_cast<void>(parse_dtype(dtype));
+  for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
 
-  const bool is_random = options.model.empty();
-  const Config config = is_random ? published_config(options.size) : Config();
-  const std::filesystem::path weights = is_random ? "" : find_model(options.model).weights;
-  const std::string name =
-      is_random ? options.size + " parameters of random weights" : weights.string();
+  const bool is_random = model_name.empty();
+  const Config config = is_random ? published_config(size) : Config();
+  const std::filesystem::path weights = is_random ? "" : find_model(model_name).weights;
+  const std::string name = is_random ? size + " parameters of random weights" : weights.string();
   const auto print = [&](const std::string& line) {
-    if (!options.json) write_stdout(line);
+    if (!as_json) write_stdout(line);
   };
   const std::string isa(isa_name());
-  const int threads = options.threads > 0 ? options.threads : thread_count();
-  print(format("%s, %d threads, %s\n", name.c_str(), threads, isa.c_str()));
-  Json all = {{"model", name}, {"threads", threads}, {"isa", isa}};
-  for (const std::string& dtype : options.dtypes) {
+  const int all_threads = threads > 0 ? threads : thread_count();
+  print(format("%s, %d threads, %s\n", name.c_str(), all_threads, isa.c_str()));
+  Json all = {{"model", name}, {"threads", all_threads}, {"isa", isa}};
+  for (const std::string& dtype : dtypes) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
-    LimitMeter meter(threads, model.bytes_per_token());
+    LimitMeter meter(all_threads, model.bytes_per_token());
     static_cast<void>(meter.measure());
     const Limits limits = meter.measure();
     print(format(
@@ -198,13 +187,13 @@ int bench(Arguments arguments) {
         limits.byte_products * 2e-9));
     for (const Workload& work : kWorkloads) {
       if (work.length() > model.config().n_positions) continue;
-      Json row = measure(work, model, meter, options);
+      Json row = measure(work, model, meter, threads, repetitions);
       print(to_string(row));
       row["dtype"] = dtype;
       all["measurements"].push_back(std::move(row));
     }
   }
-  if (options.json) write_stdout(all.dump(2) + '\n');
+  if (as_json) write_stdout(all.dump(2) + '\n');
   return 0;
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -53,14 +53,16 @@ std::vector<fs::path> model_directories() {
 }
 
 fs::path huggingface_cache() {
-  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
-    if (const fs::path cache = environment(name); !cache.empty()) return cache;
+  constexpr std::pair<const char*, const char*> kPlaces[] = {
+      {"HF_HUB_CACHE", ""},
+      {"HUGGINGFACE_HUB_CACHE", ""},
+      {"HF_HOME", "hub"},
+      {"XDG_CACHE_HOME", "huggingface/hub"},
+  };
+  for (const auto& [variable, below] : kPlaces) {
+    if (const fs::path place = environment(variable); !place.empty()) return place / below;
   }
-  if (const fs::path home = environment("HF_HOME"); !home.empty()) return home / "hub";
-  if (const fs::path cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
-    return cache / "huggingface" / "hub";
-  }
-  return environment("HOME") / ".cache" / "huggingface" / "hub";
+  return environment("HOME") / ".cache/huggingface/hub";
 }
 
 // Whether `text` can be part of a path in the cache without leading out of it.
@@ -81,15 +83,13 @@ std::vector<std::string> aliases(const std::string& name) {
   return names;
 }
 
-constexpr std::string_view kRepository = "models--";
-
 // A repository of the cache is models--OWNER--NAME: refs/REVISION holds the name of a directory in
 // snapshots/. Empty where the revision is not there.
 fs::path find_snapshot(const fs::path& cache, std::string name, const std::string& revision) {
   if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
     name.replace(slash, 1, "--");
   }
-  const fs::path repository = cache / (std::string(kRepository) + name);
+  const fs::path repository = cache / ("models--" + name);
   std::string commit = revision;
   if (const fs::path ref = repository / "refs" / revision; file_exists(ref)) {
     commit = read_file(ref, 128);
@@ -109,34 +109,6 @@ fs::path find_in_cache(const fs::path& cache, const std::string& model) {
     if (fs::path found = find_snapshot(cache, alias, revision); !found.empty()) return found;
   }
   return {};
-}
-
-// Which models there are, for a message.
-std::string known_models(const std::vector<fs::path>& places, const fs::path& cache) {
-  constexpr std::size_t kShown = 5;
-  std::set<std::string> names;
-  std::error_code ignored;
-  for (const fs::path& place : places) {
-    for (fs::recursive_directory_iterator entry(place, ignored), end; entry != end;) {
-      if (is_model_directory(*entry)) names.insert(entry->path().lexically_relative(place));
-      if (entry.depth() == 1) entry.disable_recursion_pending();  // OWNER/NAME
-      entry.increment(ignored);
-    }
-  }
-  for (const fs::path& entry : fs::directory_iterator(cache, ignored)) {
-    std::string name = entry.filename();
-    if (!name.starts_with(kRepository)) continue;
-    name.erase(0, kRepository.size());
-    if (name.find("--") != std::string::npos) name.replace(name.find("--"), 2, "/");
-    if (!find_in_cache(cache, name).empty()) names.insert(name);
-  }
-  std::string text;
-  std::size_t shown = 0;
-  for (const std::string& name : names) {
-    if (shown++ == kShown) return text + " and " + std::to_string(names.size() - kShown) + " more";
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text.empty() ? "none" : text;
 }
 
 // The file may be of weights, an index of them, or one that merely lies beside them.
@@ -170,8 +142,7 @@ ModelPath find_model(const std::string& model) {
   for (const fs::path& place : places) looked += place.string() + ", ";
   throw Error(ErrorCode::not_found, "no model '" + model + "': no such path, nor such a name in " +
                                         looked + "or the HuggingFace cache " + cache.string() +
-                                        "; found here: " + known_models(places, cache) +
-                                        "; tools/download_model.sh fetches others");
+                                        "; tools/download_model.sh fetches models");
 }
 
 }  // namespace gpt2::cli

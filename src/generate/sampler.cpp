@@ -121,14 +121,9 @@ void Sampler::keep_top_p() {
     sum += static_cast<double>(probability[static_cast<std::size_t>(*--end)]);
   } while (sum < mass && end != order_.begin());
 
-  // What was popped lies at the end; its scores survive.
-  heap_.clear();
-  for (auto kept = end; kept != order_.end(); ++kept) {
-    heap_.push_back(scores_[static_cast<std::size_t>(*kept)]);
-  }
-  std::fill(scores_.begin(), scores_.end(), kRemoved);
-  for (std::size_t i = 0; i < heap_.size(); ++i) {
-    scores_[static_cast<std::size_t>(end[static_cast<std::ptrdiff_t>(i)])] = heap_[i];
+  const TokenId last = *end;
+  for (std::size_t i = 0; i < scores_.size(); ++i) {
+    if (after(static_cast<TokenId>(i), last)) scores_[i] = kRemoved;
   }
 }
 

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/quote.h"
 #include "base/utf8.h"
-#include "text/char_class.h"
+#include "text/pretokenizer.h"
 
 namespace gpt2 {
 namespace {
@@ -41,68 +41,36 @@ void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& wh
   }
 }
 
-bool is_space(const Utf8Char& c) {
-  return c.kind == Utf8Char::Kind::valid && class_of(c.code_point) == CharClass::space;
-}
-
-bool is_part_of_word(const Utf8Char& c) {
-  return c.kind == Utf8Char::Kind::valid && is_word_char(c.code_point);
-}
-
-// The character that `text`, which is not empty, ends with; invalid where it ends in anything else.
-Utf8Char last_char(std::string_view text) {
-  for (std::size_t length = 1; length <= 4 && length <= text.size(); ++length) {
-    const Utf8Char c = decode_utf8(text.substr(text.size() - length));
-    if (c.kind == Utf8Char::Kind::valid && c.length == length) return c;
+std::string_view without_space_at_end(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Char last = last_utf8(text);
+    if (class_of(last.code_point) != CharClass::space) break;
+    text.remove_suffix(last.length);
   }
-  return {Utf8Char::Kind::invalid, 1, 0};
+  return text;
 }
 
-std::size_t space_at_begin(std::string_view text) {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const Utf8Char c = decode_utf8(text.substr(length));
-    if (!is_space(c)) break;
-    length += c.length;
-  }
-  return length;
-}
-
-std::size_t space_at_end(std::string_view text) {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const Utf8Char c = last_char(text.substr(0, text.size() - length));
-    if (!is_space(c)) break;
-    length += c.length;
-  }
-  return length;
-}
-
+// Of what is no character the code point is 0, which is part of no word.
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
-  return (begin == 0 || !is_part_of_word(last_char(text.substr(0, begin)))) &&
-         (end == text.size() || !is_part_of_word(decode_utf8(text.substr(end))));
+  return (begin == 0 || !is_word_char(last_utf8(text.substr(0, begin)).code_point)) &&
+         (end == text.size() || !is_word_char(decode_utf8(text.substr(end)).code_point));
 }
 
 }  // namespace
 
-TokenId AddedTokens::declare(AddedToken token, IfKnown if_known, Vocabulary& vocabulary,
-                             const std::string& where) {
+TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown if_known) {
   if (token.content.empty()) return -1;
-  resolve_id(token, vocabulary, where);
-  const TokenId id = token.id;
-  const auto [known, is_new] = tokens_.try_emplace(id, token);
-  if (is_new) {
-    bytes_ += token.content.size();
-    if (bytes_ > kMaxBytes) {
-      refuse(where, token,
-             "makes more than " + std::to_string(kMaxBytes) + " bytes of added tokens");
-    }
-  } else {
-    token.special |= known->second.special;
-    if (if_known == IfKnown::replace) known->second = token;
-    known->second.special = token.special;
+  resolve_id(token, vocabulary_, where);
+  const auto [place, is_new] = tokens_.try_emplace(token.id, token);
+  if (is_new) bytes_ += token.content.size();
+  if (bytes_ > kMaxBytes) {
+    refuse(where, token, "makes more than " + std::to_string(kMaxBytes) + " bytes of added tokens");
   }
-  return id;
+  AddedToken& known = place->second;
+  token.special |= known.special;
+  if (if_known == IfKnown::replace) known = token;
+  known.special = token.special;
+  return known.id;
 }
 
 void AddedTokens::prepare() {
@@ -146,13 +114,12 @@ void AddedTokens::split(std::string_view text, const TokenFinder& finder, bool p
     search_from = end;
     if (token.special && !parse_special) continue;
     if (token.single_word && !stands_alone(text, begin, end)) continue;
-    if (token.lstrip) {
-      begin =
-          std::max(begin, done) - space_at_end(text.substr(done, begin - std::min(begin, done)));
+    if (token.lstrip && begin > done) {
+      begin = done + without_space_at_end(text.substr(done, begin - done)).size();
     }
     if (token.rstrip) {
       end = std::max(end, space_until);
-      end += space_at_begin(text.substr(end));
+      end += run_length(text.substr(end), CharClass::space);
       space_until = end;
     }
     if (done < begin) pieces.push_back({text.substr(done, begin - done), nullptr});

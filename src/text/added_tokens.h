@@ -29,6 +29,9 @@ struct AddedToken {
 /// begin at one place the longest.
 class AddedTokens {
  public:
+  /// `vocabulary` gets the tokens that it lacks; it must outlive this.
+  explicit AddedTokens(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
   /// A token, or else a stretch of text that is not empty.
   struct Piece {
     std::string_view text;
@@ -41,12 +44,11 @@ class AddedTokens {
   /// The largest sum of contents, which bounds the memory that finding them takes.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
 
-  /// Declares `token` and returns its id: where it has none yet (-1), that of the same token in
-  /// `vocabulary`, or else the next free one. `vocabulary` gets what it lacks. An empty content is
-  /// ignored, as tokenizers ignores it. Throws Error(invalid_file), beginning with `where`, for an
-  /// id that another token has and for two ids of one token.
-  TokenId declare(AddedToken token, IfKnown if_known, Vocabulary& vocabulary,
-                  const std::string& where);
+  /// Declares `token` and returns its id: where it has none yet (-1), that of the same token in the
+  /// vocabulary, or else the next free one. An empty content is ignored, as tokenizers ignores it.
+  /// Throws Error(invalid_file), beginning with `where`, for an id that another token has and for
+  /// two ids of one token.
+  TokenId declare(AddedToken token, const std::string& where, IfKnown if_known = IfKnown::keep);
 
   /// To be called after the last `declare`.
   void prepare();
@@ -60,6 +62,7 @@ class AddedTokens {
   void split(std::string_view text, const TokenFinder& finder, bool parse_special,
              std::vector<Piece>& pieces) const;
 
+  Vocabulary& vocabulary_;
   std::map<TokenId, AddedToken> tokens_;
   std::size_t bytes_ = 0;
   std::array<TokenFinder, 2> passes_;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace gpt2 {
 namespace {
 
@@ -30,12 +32,6 @@ constexpr Alphabet kAlphabet = [] {
   return alphabet;
 }();
 
-// Two bytes of UTF-8, the most that the alphabet takes; kCharacters for any others.
-constexpr std::size_t code_point_of(unsigned char lead, unsigned char second) {
-  const bool is_valid = lead >= 0xc2 && lead < 0xe0 && (second & 0xc0) == 0x80;
-  return is_valid ? (lead & 0x1fu) << 6 | (second & 0x3fu) : kCharacters;
-}
-
 }  // namespace
 
 std::string spell(std::string_view bytes) {
@@ -54,22 +50,15 @@ std::string spell(std::string_view bytes) {
 
 bool append_spelled_bytes(std::string& bytes, std::string_view spelled) {
   const std::size_t before = bytes.size();
-  bytes.resize(before + spelled.size());
-  std::size_t end = before;
-  for (std::size_t i = 0; i < spelled.size(); ++i) {
-    const auto lead = static_cast<unsigned char>(spelled[i]);
-    std::size_t code_point = lead;
-    if (lead >= 0x80) {
-      const bool is_last = ++i == spelled.size();
-      code_point = code_point_of(lead, is_last ? 0 : static_cast<unsigned char>(spelled[i]));
-    }
-    if (code_point >= kCharacters || kAlphabet.bytes[code_point] < 0) {
+  while (!spelled.empty()) {
+    const Utf8Char c = decode_utf8(spelled);  // of code point 0, which spells nothing, if invalid
+    if (c.code_point >= kCharacters || kAlphabet.bytes[c.code_point] < 0) {
       bytes.resize(before);
       return false;
     }
-    bytes[end++] = static_cast<char>(kAlphabet.bytes[code_point]);
+    bytes += static_cast<char>(kAlphabet.bytes[c.code_point]);
+    spelled.remove_prefix(c.length);
   }
-  bytes.resize(end);
   return true;
 }
 

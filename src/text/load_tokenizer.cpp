@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "base/fail.h"
@@ -101,9 +100,8 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
   if (!is_known && !is_tokenizer_json) {
     config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
   }
-  if (!config.find("add_prefix_space")) return;
   const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
-  bool is_wanted = false;
+  bool is_wanted = tokenizer.prefix_space != PrefixSpace::nowhere;
   config.read("add_prefix_space", is_wanted);
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "base/utf8.h"
-#include "text/char_class.h"
 
 namespace gpt2 {
 namespace {
@@ -36,17 +35,6 @@ ClassifiedChar first_char(std::string_view text) noexcept {
   return {class_of(c.code_point), c.length};
 }
 
-// The length of the characters of one class that `text` begins with.
-std::size_t run_length(std::string_view text, CharClass kind) noexcept {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const ClassifiedChar next = first_char(text.substr(length));
-    if (next.kind != kind) break;
-    length += next.length;
-  }
-  return length;
-}
-
 // 's|'t|'re|'ve|'m|'ll|'d, or 0.
 std::size_t contraction_length(std::string_view text) noexcept {
   if (text.size() < 2 || text[0] != '\'') return 0;
@@ -58,18 +46,22 @@ std::size_t contraction_length(std::string_view text) noexcept {
 // \s+(?!\S)|\s+: all of the white space at the end of the text; before a word, all but the last
 // character, which is the word's where it is a plain space; a single one on its own.
 std::size_t white_space_length(std::string_view text) noexcept {
-  std::size_t length = 0;
-  std::size_t last = 0;
-  while (length < text.size()) {
-    const ClassifiedChar next = first_char(text.substr(length));
-    if (next.kind != CharClass::space) return length == last ? last : length - last;
-    last = next.length;
-    length += last;
-  }
-  return length;
+  const std::size_t length = run_length(text, CharClass::space);
+  const std::size_t last = last_utf8(text.substr(0, length)).length;
+  return length == text.size() || length == last ? length : length - last;
 }
 
 }  // namespace
+
+std::size_t run_length(std::string_view text, CharClass kind) noexcept {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ClassifiedChar next = first_char(text.substr(length));
+    if (next.kind != kind) break;
+    length += next.length;
+  }
+  return length;
+}
 
 std::size_t first_word_length(std::string_view text) noexcept {
   if (const std::size_t length = contraction_length(text)) return length;

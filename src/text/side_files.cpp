@@ -1,6 +1,5 @@
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "base/quote.h"
 #include "text/tokenizer_impl.h"
@@ -9,7 +8,6 @@ namespace gpt2 {
 namespace {
 
 using nlohmann::json;
-using IfKnown = AddedTokens::IfKnown;
 
 // In the order in which transformers gives ids to those that have none.
 constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
@@ -18,28 +16,34 @@ constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_to
 constexpr const char* kEndOfText = "<|endoftext|>";
 constexpr std::size_t kDefaulted = 3;
 
+// The members of an AddedToken, as files write them.
+AddedToken read_added_token(const JsonFields& fields) {
+  AddedToken token{.content = fields.required_string("content")};
+  fields.read("special", token.special);
+  token.normalized = !token.special;
+  fields.read("normalized", token.normalized);
+  fields.read("single_word", token.single_word);
+  fields.read("lstrip", token.lstrip);
+  fields.read("rstrip", token.rstrip);
+  return token;
+}
+
 // added_tokens_decoder: {"50256": {"content": "<|endoftext|>", ...}}
-void declare_decoder(const json& decoder, const std::string& where, Tokenizer::Impl& tokenizer) {
-  static_cast<void>(JsonFields(decoder, where));
-  for (const auto& [key, value] : decoder.items()) {
-    AddedToken token = read_added_token(JsonFields(value, where));
+void declare_decoder(const JsonFields& decoder, Tokenizer::Impl& tokenizer) {
+  for (const auto& [key, value] : decoder.object().items()) {
+    std::uint32_t id = 0;
     const char* const key_end = key.data() + key.size();
-    const auto [end, error] = std::from_chars(key.data(), key_end, token.id);
-    const bool is_number = error == std::errc() && end == key_end && token.id >= 0;
-    token.id = read_token_id(is_number ? json(static_cast<std::uint64_t>(token.id)) : json(key),
-                             token.content, where);
-    tokenizer.added.declare(std::move(token), IfKnown::replace, tokenizer.vocabulary, where);
+    const auto [end, error] = std::from_chars(key.data(), key_end, id);
+    const bool is_number = error == std::errc() && end == key_end;
+    declare_added_token({value, decoder.where()}, is_number ? json(id) : json(key), tokenizer);
   }
 }
 
 // A special token is written as its content alone or as an AddedToken's members.
 AddedToken special_token(const json& value, const std::string& where) {
-  AddedToken token;
-  if (value.is_string()) {
-    token = {.content = value.get<std::string>(), .normalized = false};
-  } else {
-    token = read_added_token(JsonFields(value, where));
-  }
+  AddedToken token = value.is_string()
+                         ? AddedToken{.content = value.get<std::string>(), .normalized = false}
+                         : read_added_token(JsonFields(value, where));
   token.special = true;
   return token;
 }
@@ -49,8 +53,7 @@ void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
   if (!fields.find(kKey)) return;
   const std::string where = fields.where() + ": " + kKey;
   for (const json& value : fields.required_list(kKey)) {
-    tokenizer.added.declare(special_token(value, where), IfKnown::keep, tokenizer.vocabulary,
-                            where);
+    tokenizer.added.declare(special_token(value, where), where);
   }
 }
 
@@ -69,32 +72,26 @@ std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields&
     token = {.content = kEndOfText, .special = true};
   }
   if (token.content.empty()) return std::nullopt;
-  return tokenizer.added.declare(std::move(token), IfKnown::keep, tokenizer.vocabulary, where);
+  return tokenizer.added.declare(token, where);
 }
 
 }  // namespace
 
-AddedToken read_added_token(const JsonFields& fields) {
-  AddedToken token{.content = fields.required_string("content")};
-  fields.read("special", token.special);
-  token.normalized = !token.special;
-  fields.read("normalized", token.normalized);
-  fields.read("single_word", token.single_word);
-  fields.read("lstrip", token.lstrip);
-  fields.read("rstrip", token.rstrip);
-  return token;
+void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Impl& tokenizer) {
+  AddedToken token = read_added_token(fields);
+  token.id = read_token_id(id, token.content, fields.where());
+  tokenizer.added.declare(token, fields.where(), AddedTokens::IfKnown::replace);
 }
 
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer) {
-  if (const json* decoder = config.find("added_tokens_decoder")) {
-    declare_decoder(*decoder, config.where() + ": added_tokens_decoder", tokenizer);
+  if (config.find("added_tokens_decoder")) {
+    declare_decoder(config.required_object("added_tokens_decoder"), tokenizer);
   } else {  // added_tokens.json: {"<|pad|>": 50257}
     const std::string& where = added_tokens.where();
     for (const auto& [content, value] : added_tokens.object().items()) {
       const TokenId id = read_token_id(value, content, where);
-      tokenizer.added.declare({.content = content, .id = id}, IfKnown::keep, tokenizer.vocabulary,
-                              where);
+      tokenizer.added.declare({.content = content, .id = id}, where);
     }
   }
   std::array<std::optional<TokenId>, kNames.size()> named;

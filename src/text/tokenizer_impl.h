@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/json_fields.h"
@@ -26,7 +25,7 @@ enum class PrefixSpace : std::uint8_t {
 struct Tokenizer::Impl {
   Vocabulary vocabulary;
   Bpe bpe;
-  AddedTokens added;
+  AddedTokens added{vocabulary};
   PrefixSpace prefix_space = PrefixSpace::nowhere;
   bool split_words = true;
   std::vector<TokenId> before;  // what every text begins and ends with
@@ -46,7 +45,8 @@ void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::I
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer);
 
-/// The members of an AddedToken as files write them. Throws Error(invalid_file).
-[[nodiscard]] AddedToken read_added_token(const JsonFields& fields);
+/// Declares the AddedToken of which these are the members. Throws Error(invalid_file).
+void declare_added_token(const JsonFields& fields, const nlohmann::json& id,
+                         Tokenizer::Impl& tokenizer);
 
 }  // namespace gpt2

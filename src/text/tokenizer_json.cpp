@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "base/fail.h"
 #include "text/tokenizer_impl.h"
 
@@ -25,9 +23,8 @@ std::vector<JsonFields> steps_of(const JsonFields& root, const char* part, const
   return steps;
 }
 
-bool is_byte_level(const JsonFields& step) { return step.required_string("type") == "ByteLevel"; }
-
-[[noreturn]] void refuse_step(const JsonFields& step, std::string_view expected) {
+void check_byte_level(const JsonFields& step, std::string_view expected = "'ByteLevel'") {
+  if (step.required_string("type") == "ByteLevel") return;
   step.refuse("type", expected, ErrorCode::unsupported);
 }
 
@@ -53,13 +50,11 @@ Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
 
 void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   const std::vector<JsonFields> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
-  for (const JsonFields& step : steps) {
-    if (!is_byte_level(step)) refuse_step(step, "'ByteLevel'");
-  }
+  for (const JsonFields& step : steps) check_byte_level(step);
   if (steps.size() != 1) {
-    const std::string count = std::to_string(steps.size());
-    root.fail("pre_tokenizer has " + count + " steps; expected one, 'ByteLevel'",
-              ErrorCode::unsupported);
+    root.fail(
+        "pre_tokenizer has " + std::to_string(steps.size()) + " steps; expected one, 'ByteLevel'",
+        ErrorCode::unsupported);
   }
   bool add_prefix_space = false;
   steps[0].read("use_regex", tokenizer.split_words);
@@ -97,19 +92,15 @@ void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   if (!root.find("added_tokens")) return;
   for (const json& value : root.required_list("added_tokens")) {
     const JsonFields fields(value, root.where() + ": added_tokens");
-    AddedToken token = read_added_token(fields);
     const json* id = fields.find("id");
-    token.id = read_token_id(id ? *id : json(), token.content, fields.where());
-    tokenizer.added.declare(std::move(token), AddedTokens::IfKnown::replace, tokenizer.vocabulary,
-                            fields.where());
+    declare_added_token(fields, id ? *id : json(), tokenizer);
   }
 }
 
 }  // namespace
 
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
-  using File = VocabularyReader::File;
-  VocabularyReader reader(File::tokenizer_json, file.where, tokenizer.vocabulary);
+  VocabularyReader reader(file.where, tokenizer.vocabulary);
   read_json(file.text, file.where, reader);
   const JsonFields root(reader.tree.root, file.where);
   if (const auto version = root.string("version"); version && *version != "1.0") {
@@ -117,23 +108,22 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   }
   const JsonFields model = root.required_object("model");
   const Bpe::Options options = read_model(model, tokenizer.vocabulary);
-  if (!reader.has_vocabulary) model.refuse("vocab", "an object of tokens and their ids");
-  if (tokenizer.vocabulary.count() == 0) model.fail("the vocabulary is empty");
+  if (tokenizer.vocabulary.count() == 0) {
+    model.refuse("vocab", "an object of tokens and their ids");
+  }
   if (!reader.has_merges) model.refuse("merges", "an array");
 
   for (const JsonFields& step : steps_of(root, "normalizer", "normalizers")) {
-    refuse_step(step, "none");
+    step.refuse("type", "none", ErrorCode::unsupported);
   }
   read_pre_tokenizer(root, tokenizer);
-  for (const JsonFields& step : steps_of(root, "decoder", "decoders")) {
-    if (!is_byte_level(step)) refuse_step(step, "'ByteLevel'");
-  }
+  for (const JsonFields& step : steps_of(root, "decoder", "decoders")) check_byte_level(step);
   for (const JsonFields& step : steps_of(root, "post_processor", "processors")) {
     const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
     if (step.required_string("type") == "TemplateProcessing" && is_first) {
       read_template(step, tokenizer);
-    } else if (!is_byte_level(step)) {  // which only changes offsets
-      refuse_step(step, "'ByteLevel', or 'TemplateProcessing' once");
+    } else {  // which only changes offsets
+      check_byte_level(step, "'ByteLevel', or 'TemplateProcessing' once");
     }
   }
   tokenizer.bpe = Bpe(tokenizer.vocabulary, reader.merges.resolve(tokenizer.vocabulary), options);
@@ -141,10 +131,9 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
 }
 
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
-  VocabularyReader reader(VocabularyReader::File::vocab_json, vocab.where, tokenizer.vocabulary);
+  VocabularyReader reader(vocab.where, tokenizer.vocabulary, {"model", "vocab"});
   read_json(vocab.text, vocab.where, reader);
-  if (!reader.has_vocabulary) static_cast<void>(JsonFields(reader.tree.root, vocab.where));
-  if (tokenizer.vocabulary.count() == 0) fail(vocab.where, "the vocabulary is empty");
+  if (tokenizer.vocabulary.count() == 0) JsonFields(reader.tree.root, vocab.where);
   MergeList list(merges.where);
   list.add_lines(merges.text);
   tokenizer.bpe = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});

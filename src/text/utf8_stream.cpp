@@ -13,13 +13,9 @@ std::string_view Utf8Stream::write(std::string_view bytes) {
   out_.clear();
   std::string_view rest = held_;
   while (!rest.empty()) {
-    const std::size_t whole = valid_utf8_prefix(rest);
-    out_ += rest.substr(0, whole);
-    rest.remove_prefix(whole);
-    if (rest.empty()) break;
     const Utf8Char next = decode_utf8(rest);
     if (next.kind == Utf8Char::Kind::truncated) break;
-    out_ += kReplacement;
+    out_ += next.kind == Utf8Char::Kind::valid ? rest.substr(0, next.length) : kReplacement;
     rest.remove_prefix(next.length);
   }
   held_.erase(0, held_.size() - rest.size());

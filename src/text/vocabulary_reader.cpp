@@ -18,47 +18,41 @@ TokenId read_token_id(const json& value, std::string_view token, const std::stri
                   "; expected a number from 0 to " + std::to_string(Vocabulary::kMaxTokens - 1));
 }
 
-VocabularyReader::VocabularyReader(File file, const std::string& where, Vocabulary& vocabulary)
-    : tree(where), merges(where), file_(file), where_(where), vocabulary_(vocabulary) {}
+VocabularyReader::VocabularyReader(const std::string& where, Vocabulary& vocabulary,
+                                   std::vector<std::string> path)
+    : tree(where), merges(where), where_(where), vocabulary_(vocabulary), path_(std::move(path)) {}
 
 void VocabularyReader::begin(json::value_t kind) {
+  const bool is_object = kind == json::value_t::object;
   switch (inside_) {
-    case Inside::tree: return begin_in_tree(kind);
+    case Inside::tree: break;
     case Inside::vocabulary: return add_token(json(kind));
     case Inside::merges:
-      if (kind == json::value_t::object) refuse_merge("an object");
+      if (is_object) refuse_merge("an object");
       pair_.clear();
       inside_ = Inside::merge;
       return;
     case Inside::merge: refuse_merge("another array");
   }
-}
-
-void VocabularyReader::begin_in_tree(json::value_t kind) {
-  const bool is_object = kind == json::value_t::object;
-  const bool in_model = file_ == File::tokenizer_json && depth_ == 2 && outer_key_ == "model";
-  if ((file_ == File::vocab_json && depth_ == 0) || (in_model && key_ == "vocab")) {
+  if (is_at("vocab")) {
     if (!is_object) {
       fail(where_,
            "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE",
            ErrorCode::unsupported);
     }
     inside_ = Inside::vocabulary;
-    has_vocabulary = true;
-  } else if (in_model && key_ == "merges" && !is_object) {
+  } else if (is_at("merges") && !is_object) {
     inside_ = Inside::merges;
     has_merges = true;
   } else {
-    ++depth_;
     tree.begin(kind);
   }
+  path_.emplace_back();
 }
 
 void VocabularyReader::key(std::string& name) {
-  key_ = name;
-  if (inside_ == Inside::vocabulary) return;
-  if (depth_ == 1) outer_key_ = name;
-  tree.key(name);
+  path_.back() = name;
+  if (inside_ == Inside::tree) tree.key(name);
 }
 
 void VocabularyReader::scalar(json value) {
@@ -70,32 +64,37 @@ void VocabularyReader::scalar(json value) {
       if (!text || !merges.add(*text)) refuse_merge(shown(value));
       return;
     case Inside::merge:
-      if (!text || pair_.size() == 2) refuse_merge("another array");
+      if (!text) refuse_merge("another array");
       pair_.push_back(std::move(*text));
   }
 }
 
 void VocabularyReader::end() {
-  switch (inside_) {
-    case Inside::tree: --depth_; return tree.end();
-    case Inside::merge:
-      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) {
-        refuse_merge("another array");
-      }
-      inside_ = Inside::merges;
-      return;
-    case Inside::vocabulary:
-    case Inside::merges: inside_ = Inside::tree;
+  if (inside_ == Inside::merge) {
+    if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) refuse_merge("another array");
+    inside_ = Inside::merges;
+    return;
   }
+  if (inside_ == Inside::tree) tree.end();
+  if (inside_ == Inside::vocabulary && vocabulary_.count() == 0) {
+    fail(where_, "the vocabulary is empty");
+  }
+  inside_ = Inside::tree;
+  path_.pop_back();
+}
+
+bool VocabularyReader::is_at(std::string_view key_of_model) const {
+  return path_.size() == 2 && path_[0] == "model" && path_[1] == key_of_model;
 }
 
 void VocabularyReader::add_token(const json& value) {
-  const TokenId id = read_token_id(value, key_, where_);
-  if (vocabulary_.insert(key_, id)) return;
-  if (vocabulary_.find(key_)) {
-    fail(where_, "the token " + quote(key_) + " appears twice in the vocabulary");
+  const std::string& token = path_.back();
+  const TokenId id = read_token_id(value, token, where_);
+  if (vocabulary_.insert(token, id)) return;
+  if (vocabulary_.find(token)) {
+    fail(where_, "the token " + quote(token) + " appears twice in the vocabulary");
   }
-  fail(where_, "the tokens " + quote(vocabulary_.bytes(id)) + " and " + quote(key_) +
+  fail(where_, "the tokens " + quote(vocabulary_.bytes(id)) + " and " + quote(token) +
                    " have the same id, " + std::to_string(id));
 }
 

@@ -17,17 +17,15 @@ struct TextFile {
   std::string where;
 };
 
-/// Reads vocab.json or tokenizer.json. The vocabulary and the merges, which are nearly all of it,
-/// go straight into their tables; a tree of them would take most of a program's start.
+/// Reads a tokenizer.json. model.vocab and model.merges, which are nearly all of it, go straight
+/// into their tables, and only the rest into `tree`: a tree of them would take most of a program's
+/// start.
 class VocabularyReader final : public JsonHandler {
  public:
-  enum class File : std::uint8_t {
-    vocab_json,      ///< {token: id}
-    tokenizer_json,  ///< the same at model.vocab; model.merges; `tree` gets everything else
-  };
-
-  /// Appends to `vocabulary`. All arguments must outlive it.
-  VocabularyReader(File file, const std::string& where, Vocabulary& vocabulary);
+  /// `vocabulary` is empty. `path`: the keys that lead to the text in a tokenizer.json; those of a
+  /// vocab.json are "model" and "vocab". `where` and `vocabulary` must outlive the reader.
+  VocabularyReader(const std::string& where, Vocabulary& vocabulary,
+                   std::vector<std::string> path = {});
 
   // These throw Error(invalid_file) for what is no vocabulary.
   void begin(nlohmann::json::value_t kind) override;
@@ -37,23 +35,19 @@ class VocabularyReader final : public JsonHandler {
 
   JsonTree tree;
   MergeList merges;
-  bool has_vocabulary = false;
   bool has_merges = false;
 
  private:
   enum class Inside : std::uint8_t { tree, vocabulary, merges, merge };
 
-  void begin_in_tree(nlohmann::json::value_t kind);
+  [[nodiscard]] bool is_at(std::string_view key_of_model) const;
   void add_token(const nlohmann::json& id);
   [[noreturn]] void refuse_merge(const std::string& found) const;
 
-  File file_;
   const std::string& where_;
   Vocabulary& vocabulary_;
   Inside inside_ = Inside::tree;
-  std::size_t depth_ = 0;          // of the tree
-  std::string outer_key_;          // the root's member that is being read
-  std::string key_;                // the last key
+  std::vector<std::string> path_;  // the last key of every open object, "" for an array
   std::vector<std::string> pair_;  // the parts so far of a merge that is written as an array
 };
 
