@@ -4,6 +4,7 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/temporary_directory.h"
 
 using namespace gpt2::test;
 
@@ -30,6 +31,16 @@ TEST_CASE("bench says of what its numbers are") {
     CAPTURE(part);
     CHECK(outcome.out.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("bench takes a quantized model as it is") {
+  const TemporaryDirectory place;
+  const std::string packed = (place.path() / "packed").string();
+  REQUIRE(run({"quantize", alphabet_model(), packed, "--dtype", "int4"}).status == 0);
+  const Outcome outcome = run({"bench", "-m", packed, "--repetitions", "1", "--threads", "1"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.find("\nint4 weights; the machine reads ") != std::string::npos);
+  CHECK(outcome.out.find("f32 weights") == std::string::npos);
 }
 
 TEST_CASE("bench --json tells the same to programs") {

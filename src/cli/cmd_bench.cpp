@@ -150,9 +150,9 @@ int bench(Arguments arguments) {
                  "1558M parameters")
       ->option_text("SIZE");
   add_model_option(app, model_name)->description("A model instead, by directory, file or name");
-  app.add_option(
-         "--dtype", dtypes,
-         "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in turn)")
+  app.add_option("--dtype", dtypes,
+                 "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in "
+                 "turn, or as quantized)")
       ->option_text("TYPE")
       ->allow_extra_args(false);
   add_number(app, "--threads", threads, 0, 1024,
@@ -168,6 +168,10 @@ int bench(Arguments arguments) {
   const Config config = is_random ? published_config(size) : Config();
   const std::filesystem::path weights = is_random ? "" : find_model(model_name).weights;
   const std::string name = is_random ? size + " parameters of random weights" : weights.string();
+  const WeightType packed = is_random ? WeightType::stored : Model::load(weights).config().packed;
+  if (packed != WeightType::stored && app.count("--dtype") == 0) {
+    dtypes = {packed == WeightType::int8 ? "int8" : "int4"};
+  }
   const auto print = [&](const std::string& line) {
     if (!as_json) write_stdout(line);
   };
