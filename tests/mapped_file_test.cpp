@@ -76,8 +76,6 @@ TEST_CASE("read_file refuses a file that is too long before reading it") {
 
 TEST_CASE("checked arithmetic has a result exactly where it fits") {
   constexpr std::size_t kMost = ~std::size_t{0};
-  CHECK(gpt2::checked_add(kMost - 1, std::size_t{1}) == kMost);
-  CHECK_FALSE(gpt2::checked_add(kMost, std::size_t{1}));
   CHECK(gpt2::checked_multiply(kMost / 2, std::size_t{2}) == kMost - 1);
   CHECK_FALSE(gpt2::checked_multiply(kMost / 2 + 1, std::size_t{2}));
   const auto product = [](std::vector<std::size_t> factors) {

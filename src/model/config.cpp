@@ -54,8 +54,7 @@ void read_size(const JsonFields& fields, const char* key, const char* alias, std
   const std::size_t aliased = size;
   fields.read(key, size);
   if (fields.find(alias) != nullptr && size != aliased) {
-    fields.fail(std::string(key) + " is " + std::to_string(size) + ", but " + alias +
-                ", another name for it, is " + std::to_string(aliased));
+    fields.fail(key, " is ", size, ", but ", alias, ", another name for it, is ", aliased);
   }
 }
 
@@ -65,7 +64,7 @@ TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
                           : value.is_number_integer() &&
                                 value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
   if (is_one) return value.get<TokenId>();
-  fields.fail(std::string(key) + " is " + shown(value) + "; expected a token id");
+  fields.fail(key, " is ", shown(value), "; expected a token id");
 }
 
 // The first configs had no model_type; their architectures tell.
@@ -80,27 +79,25 @@ bool is_gpt2(const JsonFields& fields) {
 }
 
 void refuse_other_models(const JsonFields& fields) {
-  const auto fail = [&](const std::string& message) {
-    fields.fail(message, ErrorCode::unsupported);
-  };
+  const auto fail = [&](const auto&... parts) { fields.fail(ErrorCode::unsupported, parts...); };
   if (!is_gpt2(fields)) {
     const json* const type = fields.find("model_type");
-    fail(type != nullptr ? "model_type is " + shown(*type) + "; only 'gpt2' is implemented"
-                         : "architectures is " + quote(fields.find("architectures")->dump()) +
-                               "; only GPT2 models are implemented");
+    if (type != nullptr) fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
+    fail("architectures is ", quote(fields.find("architectures")->dump()),
+         "; only GPT2 models are implemented");
   }
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
     bool value = false;
     fields.read(key, value);
-    if (value) fail(std::string(key) + " is true; only plain decoders are implemented");
+    if (value) fail(key, " is true; only plain decoders are implemented");
   }
   if (const json* heads = fields.find("pruned_heads"); heads != nullptr && !heads->empty()) {
     fail("pruned_heads is not empty; models with heads cut out are not implemented");
   }
   if (const json* config = fields.find("quantization_config")) {
     const auto method = config->is_object() ? config->find("quant_method") : config->end();
-    fail("quantization_config (quant_method " +
-         (method == config->end() ? "not given" : shown(*method)) +
+    fail("quantization_config (quant_method ",
+         method == config->end() ? "not given" : shown(*method),
          ") is not implemented; use the checkpoint that was quantised");
   }
 }
@@ -114,10 +111,10 @@ void read_activation(const JsonFields& fields, ActivationFunction& function) {
       function = known_function;
       return;
     }
-    known += (known.empty() ? "" : ", ") + std::string(known_name);
+    known += concat(known.empty() ? "" : ", ", known_name);
   }
-  fields.fail("activation_function is " + shown(*name) + "; implemented are " + known,
-              ErrorCode::unsupported);
+  fields.fail(ErrorCode::unsupported, "activation_function is ", shown(*name), "; implemented are ",
+              known);
 }
 
 void read_special_tokens(const JsonFields& fields, Config& config) {
@@ -149,8 +146,8 @@ void read_packed(const JsonFields& fields, WeightType& packed) {
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
   if (dtype != "int8" && dtype != "int4") {
-    fields.fail("gpt2_cpp.dtype is " + shown(dtype) + "; implemented are 'int8' and 'int4'",
-                ErrorCode::unsupported);
+    fields.fail(ErrorCode::unsupported, "gpt2_cpp.dtype is ", shown(dtype),
+                "; implemented are 'int8' and 'int4'");
   }
   packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
 }
@@ -164,20 +161,17 @@ std::string problem_of(const Config& config) {
   };
   for (const auto& [name, size, most] : sizes) {
     if (size == 0 || size > most) {
-      return std::string(name) + " is " + std::to_string(size) + "; expected 1 to " +
-             std::to_string(most);
+      return concat(name, " is ", size, "; expected 1 to ", most);
     }
   }
   if (config.n_embd % config.n_head != 0) {
-    return "n_embd " + std::to_string(config.n_embd) + " is not a multiple of n_head " +
-           std::to_string(config.n_head);
+    return concat("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
   // The largest array of all: the keys and values of a full context, in f32.
   const std::array cache = {config.n_layer, config.n_positions, config.n_embd, 2 * sizeof(float)};
   if (!checked_product(std::span<const std::size_t>(cache))) {
-    return "n_layer " + std::to_string(config.n_layer) + " with n_positions " +
-           std::to_string(config.n_positions) + " and n_embd " + std::to_string(config.n_embd) +
-           " takes more memory than can be addressed";
+    return concat("n_layer ", config.n_layer, " with n_positions ", config.n_positions,
+                  " and n_embd ", config.n_embd, " takes more memory than can be addressed");
   }
   return "";
 }
@@ -225,9 +219,8 @@ Config Config::parse(std::string_view text, std::string_view where) {
 }
 
 void Config::validate(std::string_view where) const {
-  if (const std::string problem = problem_of(*this); !problem.empty()) {
-    fail(where, problem, ErrorCode::invalid_argument);
-  }
+  const std::string problem = problem_of(*this);
+  if (!problem.empty()) fail(ErrorCode::invalid_argument, where, problem);
 }
 
 nlohmann::ordered_json to_json(const Config& config) {

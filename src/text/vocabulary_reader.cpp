@@ -36,9 +36,8 @@ void VocabularyReader::begin(json::value_t kind) {
   }
   if (is_at("vocab")) {
     if (!is_object) {
-      fail(where_,
-           "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE",
-           ErrorCode::unsupported);
+      fail(ErrorCode::unsupported, where_,
+           "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE");
     }
     inside_ = Inside::vocabulary;
   } else if (is_at("merges") && !is_object) {
