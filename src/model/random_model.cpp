@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/fail.h"
 #include "base/parallel.h"
 #include "formats/tensor_table.h"
-#include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "model/weights.h"
 
@@ -23,22 +23,20 @@ std::vector<NamedShape> tensors_of(const Config& config) {
   const std::size_t inner = config.inner_dim();
   std::vector<NamedShape> tensors = {{"wte.weight", {config.vocab_size, n_embd}},
                                      {"wpe.weight", {config.n_positions, n_embd}}};
+  const auto add = [&](const std::string& name, const Shape& weight, std::size_t bias) {
+    tensors.push_back({name + ".weight", weight});
+    tensors.push_back({name + ".bias", {bias}});
+  };
   for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
-    const std::string h = "h." + std::to_string(layer) + ".";
-    for (const char* norm : {"ln_1", "ln_2"}) {
-      tensors.push_back({h + norm + ".weight", {n_embd}});
-      tensors.push_back({h + norm + ".bias", {n_embd}});
-    }
-    for (const auto& [name, k, n] : {std::tuple{"attn.c_attn", n_embd, 3 * n_embd},
-                                     {"attn.c_proj", n_embd, n_embd},
-                                     {"mlp.c_fc", n_embd, inner},
-                                     {"mlp.c_proj", inner, n_embd}}) {
-      tensors.push_back({h + name + ".weight", {k, n}});
-      tensors.push_back({h + name + ".bias", {n}});
-    }
+    const std::string h = concat("h.", layer, ".");
+    add(h + "ln_1", {n_embd}, n_embd);
+    add(h + "ln_2", {n_embd}, n_embd);
+    add(h + "attn.c_attn", {n_embd, 3 * n_embd}, 3 * n_embd);
+    add(h + "attn.c_proj", {n_embd, n_embd}, n_embd);
+    add(h + "mlp.c_fc", {n_embd, inner}, inner);
+    add(h + "mlp.c_proj", {inner, n_embd}, n_embd);
   }
-  tensors.push_back({"ln_f.weight", {n_embd}});
-  tensors.push_back({"ln_f.bias", {n_embd}});
+  add("ln_f", {n_embd}, n_embd);
   return tensors;
 }
 
@@ -70,8 +68,8 @@ Config published_config(std::string_view size) {
     config.n_head = static_cast<std::size_t>(n_head);
     return config;
   }
-  throw Error(ErrorCode::invalid_argument, "there is no GPT-2 of size '" + std::string(size) +
-                                               "'; choose 124M, 355M, 774M or 1558M");
+  throw Error(ErrorCode::invalid_argument,
+              concat("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M"));
 }
 
 Model random_model(const Config& config, const LoadOptions& options) {
