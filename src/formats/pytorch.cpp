@@ -20,8 +20,6 @@ constexpr std::string_view kZipMagic = "PK\x03\x04";
 constexpr std::string_view kLegacyMagic =
     "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e";
 constexpr std::int64_t kLegacyProtocol = 1001;
-constexpr std::string_view kTarMagic = "ustar";
-constexpr std::size_t kTarMagicAt = 257;
 
 // -- From a storage to a tensor
 
@@ -198,19 +196,11 @@ StateDict read_legacy(Bytes file, std::string_view where, Storages& storages) {
 
 bool is_pytorch(Bytes file) noexcept {
   const std::string_view text = text_of(file);
-  if (text.starts_with(kZipMagic) || text.starts_with(kLegacyMagic)) return true;
-  // A tar begins with a name, which as the length of a safetensors header would be enormous.
-  return text.size() > kTarMagicAt && text.substr(kTarMagicAt).starts_with(kTarMagic) &&
-         load_little_endian<std::uint32_t>(file, 4) != 0;
+  return text.starts_with(kZipMagic) || text.starts_with(kLegacyMagic);
 }
 
 TensorFile parse_pytorch(Bytes file, std::string_view where) {
-  const std::string_view text = text_of(file);
-  const bool is_zip = text.starts_with(kZipMagic);
-  if (!is_zip && !text.starts_with(kLegacyMagic)) {
-    fail(ErrorCode::unsupported, where,
-         "a tar archive, as torch.save wrote until 2017; save it again");
-  }
+  const bool is_zip = text_of(file).starts_with(kZipMagic);
   Storages storages;
   StateDict state = is_zip ? read_zip(file, where, storages) : read_legacy(file, where, storages);
   TensorFile result;

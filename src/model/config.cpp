@@ -27,26 +27,16 @@ constexpr std::size_t kMaxLayers = 1 << 16;  // blocks are allocated before thei
 constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
 
 // HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
-constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
-    {"gelu_new", ActivationFunction::gelu_new},
-    {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
-    {"gelu_accurate", ActivationFunction::gelu_new},
-    {"gelu_fast", ActivationFunction::gelu_fast},
-    {"gelu", ActivationFunction::gelu},
-    {"gelu_python", ActivationFunction::gelu},
-    {"gelu_10", ActivationFunction::gelu_10},
-    {"quick_gelu", ActivationFunction::quick_gelu},
-    {"relu", ActivationFunction::relu},
-    {"relu2", ActivationFunction::relu2},
-    {"relu6", ActivationFunction::relu6},
-    {"silu", ActivationFunction::silu},
-    {"swish", ActivationFunction::silu},
-    {"mish", ActivationFunction::mish},
-    {"tanh", ActivationFunction::tanh},
-    {"sigmoid", ActivationFunction::sigmoid},
-    {"linear", ActivationFunction::linear},
-    {"laplace", ActivationFunction::laplace},
-};
+constexpr auto kActivations = [] {
+  using enum ActivationFunction;
+  return std::to_array<std::pair<std::string_view, ActivationFunction>>({
+      {"gelu_new", gelu_new}, {"gelu_pytorch_tanh", gelu_new}, {"gelu_accurate", gelu_new},
+      {"gelu_fast", gelu_fast}, {"gelu", gelu}, {"gelu_python", gelu}, {"gelu_10", gelu_10},
+      {"quick_gelu", quick_gelu}, {"relu", relu}, {"relu2", relu2}, {"relu6", relu6},
+      {"silu", silu}, {"swish", silu}, {"mish", mish}, {"tanh", tanh}, {"sigmoid", sigmoid},
+      {"linear", linear}, {"laplace", laplace},
+  });
+}();
 
 // A size that goes by two names, which must not contradict each other.
 void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size) {
@@ -59,32 +49,26 @@ void read_size(const JsonFields& fields, const char* key, const char* alias, std
 }
 
 TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
-  const bool is_one = value.is_number_unsigned()
-                          ? value.get<std::uint64_t>() <= kMaxVocab
-                          : value.is_number_integer() &&
-                                value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
+  using Limits = std::numeric_limits<TokenId>;
+  const bool is_one = value.is_number_integer() && value.get<double>() >= Limits::min() &&
+                      value.get<double>() <= Limits::max();
   if (is_one) return value.get<TokenId>();
   fields.fail(key, " is ", shown(value), "; expected a token id");
 }
 
-// The first configs had no model_type; their architectures tell.
-bool is_gpt2(const JsonFields& fields) {
-  const json* const type = fields.find("model_type");
-  if (type != nullptr) return *type == "gpt2";
-  const json* const classes = fields.find("architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty()) return true;
-  return std::any_of(classes->begin(), classes->end(), [](const json& name) {
-    return name.is_string() && name.get_ref<const std::string&>().starts_with("GPT2");
-  });
+bool is_gpt2_class(const json& name) {
+  return name.is_string() && name.get_ref<const std::string&>().starts_with("GPT2");
 }
 
 void refuse_other_models(const JsonFields& fields) {
   const auto fail = [&](const auto&... parts) { fields.fail(ErrorCode::unsupported, parts...); };
-  if (!is_gpt2(fields)) {
-    const json* const type = fields.find("model_type");
-    if (type != nullptr) fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
-    fail("architectures is ", quote(fields.find("architectures")->dump()),
-         "; only GPT2 models are implemented");
+  if (const json* const type = fields.find("model_type")) {
+    if (*type != "gpt2") fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
+  } else if (const json* const classes = fields.find("architectures")) {  // in the first configs
+    if (classes->is_array() && !classes->empty() &&
+        std::none_of(classes->begin(), classes->end(), is_gpt2_class)) {
+      fail("architectures is ", quote(classes->dump()), "; only GPT2 models are implemented");
+    }
   }
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
     bool value = false;

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -20,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Entry = std::pair<std::string, TensorView>;
-
 DType dtype_of(const Weight& weight) {
   switch (weight.format) {
     case WeightFormat::f32: return DType::f32;
@@ -31,16 +27,16 @@ DType dtype_of(const Weight& weight) {
   }
 }
 
-struct Entries {
+struct Tensors {
   void add(const Weight& weight, const std::string& name) {
     const Shape shape = weight.is_packed() ? weight.packed_shape() : Shape{weight.n, weight.k};
-    all.push_back({name + ".weight", {dtype_of(weight), shape, weight.data, weight.bytes()}});
+    table[name + ".weight"] = {dtype_of(weight), shape, weight.data, weight.bytes()};
   }
 
   void add(std::span<const float> values, const std::string& name) {
     if (values.empty()) return;
     const Bytes bytes = std::as_bytes(values);
-    all.push_back({name, {DType::f32, Shape{values.size()}, bytes.data(), bytes.size()}});
+    table[name] = {DType::f32, Shape{values.size()}, bytes.data(), bytes.size()};
   }
 
   void add(const LayerNorm& norm, const std::string& name) {
@@ -53,7 +49,7 @@ struct Entries {
     add(linear.bias, name + ".bias");
   }
 
-  std::vector<Entry> all;
+  TensorTable table;
 };
 
 void close(std::ofstream& out, const fs::path& file) {
@@ -61,11 +57,11 @@ void close(std::ofstream& out, const fs::path& file) {
   if (!out) fail(file.string(), "cannot be written: is the disk full?");
 }
 
-void write_safetensors(const fs::path& file, const std::vector<Entry>& entries,
+void write_safetensors(const fs::path& file, const TensorTable& tensors,
                        const std::function<void()>& before_each) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
   std::size_t offset = 0;
-  for (const auto& [name, tensor] : entries) {
+  for (const auto& [name, tensor] : tensors) {
     header[name] = {{"dtype", name_of(tensor.dtype)},
                     {"shape", tensor.shape.sizes()},
                     {"data_offsets", {offset, offset + tensor.bytes}}};
@@ -77,7 +73,7 @@ void write_safetensors(const fs::path& file, const std::vector<Entry>& entries,
   const std::uint64_t length = text.size();
   for (int i = 0; i < 8; ++i) out.put(static_cast<char>(length >> (8 * i)));
   out << text;
-  for (const auto& [name, tensor] : entries) {
+  for (const auto& [name, tensor] : tensors) {
     before_each();
     out << text_of({tensor.data, tensor.bytes});
   }
@@ -111,10 +107,10 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   partial += ".partial-" + std::to_string(::getpid());
   try {
     fs::create_directories(partial);
-    Entries entries;
+    Tensors tensors;
     for_each_part(transformer,
-                  [&](const auto& part, const std::string& name) { entries.add(part, name); });
-    write_safetensors(partial / "model.safetensors", entries.all, before_each);
+                  [&](const auto& part, const std::string& name) { tensors.add(part, name); });
+    write_safetensors(partial / "model.safetensors", tensors.table, before_each);
     write_config(partial / "config.json", transformer.config,
                  transformer.lm_head.format == WeightFormat::int8 ? "int8" : "int4");
     // What a tokenizer is read from, and how to generate; older configs say that themselves.
