@@ -173,7 +173,7 @@ class Machine {
       case kAppends: return extend(Kind::list, pop_to_mark());
       case kSetItem: return extend(Kind::dict, pop(2));
       case kSetItems: return extend(Kind::dict, pop_to_mark());
-      case kBuild: return build(pop());
+      case kBuild: pop(); return extend(Kind::dict, {});  // attributes, as _metadata: no tensors
       case kBinPut: return put(reader_.number<std::uint8_t>());
       case kLongBinPut: return put(reader_.number<std::uint32_t>());
       case kBinGet: return get(reader_.number<std::uint8_t>());
@@ -187,9 +187,6 @@ class Machine {
     if (version == 2) return;
     reader_.refuse("pickle protocol ", version, " (torch.save's is 2)");
   }
-
-  // Attributes of a dict, such as _metadata: no tensors.
-  void build(Ref /*attributes*/) { extend(Kind::dict, {}); }
 
   void put(std::size_t slot) {
     require(1);

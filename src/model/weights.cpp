@@ -48,35 +48,32 @@ class Binder {
         names_(source.tensors, source.where),
         linear_layout_(source.linear_layout),
         has_biases_(!may_lack_biases() || names_.contains("ln_f.bias")),
-        description_(source.description) {}
+        transformer_{.config = config,
+                     .embedding = {table(config.vocab_size), table(config.n_positions)},
+                     .blocks = {},
+                     .ln_f = layer_norm(),
+                     .lm_head = table(config.vocab_size),
+                     .parameters = 0,
+                     .description = source.description,
+                     .storage = {source.owner}} {
+    // Never packed: a forward pass reads one row of it for each token.
+    transformer_.embedding.wpe.format = WeightFormat::f32;
+    for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
+      transformer_.blocks.push_back(block(layer));
+    }
+  }
 
   // A part with a problem stays empty, and finish() reports all of them.
   Transformer bind() {
-    Transformer transformer{.config = config_,
-                            .embedding = {table(config_.vocab_size), table(config_.n_positions)},
-                            .blocks = {},
-                            .ln_f = layer_norm(),
-                            .lm_head = table(config_.vocab_size),
-                            .parameters = 0,
-                            .description = {},
-                            .storage = {}};
-    // Never packed: a forward pass reads one row of it for each token.
-    transformer.embedding.wpe.format = WeightFormat::f32;
-    for (std::size_t layer = 0; layer < config_.n_layer; ++layer) {
-      transformer.blocks.push_back(block(layer));
-    }
-    for_each_part(transformer, [&](auto& part, const std::string& name) {
+    for_each_part(transformer_, [&](auto& part, const std::string& name) {
       if (!names_.hopeless()) fill(part, name);
     });
     if (config_.tie_word_embeddings) {
       names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
-      transformer.lm_head = transformer.embedding.wte;
     }
     names_.finish();
-    description_.ignored.insert(names_.ignored().begin(), names_.ignored().end());
-    transformer.parameters = parameters_;
-    transformer.description = std::move(description_);
-    return transformer;
+    transformer_.description.ignored.insert(names_.ignored().begin(), names_.ignored().end());
+    return std::move(transformer_);
   }
 
  private:
@@ -172,17 +169,16 @@ class Binder {
                               : name.find(".attn.") != std::string_view::npos ? "attention"
                               : name.find(".mlp.") != std::string_view::npos  ? "mlp"
                                                                               : "embeddings";
-    ++description_.dtypes[group][std::string(type)];
-    ++description_.tensors;
-    parameters_ += shape.element_count();
+    ++transformer_.description.dtypes[group][std::string(type)];
+    ++transformer_.description.tensors;
+    transformer_.parameters += shape.element_count();
   }
 
   const Config& config_;
   TensorNames names_;
   bool linear_layout_;
   bool has_biases_;
-  ModelDescription description_;
-  std::size_t parameters_ = 0;
+  Transformer transformer_;
 };
 
 void convert_all(Transformer& transformer, WeightType type) {
@@ -194,9 +190,8 @@ void convert_all(Transformer& transformer, WeightType type) {
     (weight.data == stored ? description.mapped_bytes : description.converted_bytes) +=
         weight.bytes();
   };
-  const bool tied = transformer.lm_head.data == transformer.embedding.wte.data;
   change(transformer.embedding.wte);
-  if (tied) {
+  if (transformer.config.tie_word_embeddings) {
     transformer.lm_head = transformer.embedding.wte;
   } else {
     change(transformer.lm_head);
@@ -214,7 +209,6 @@ void convert_all(Transformer& transformer, WeightType type) {
 std::shared_ptr<const Transformer> bind_weights(const Config& config, const TensorSource& source,
                                                 const LoadOptions& options) {
   const auto transformer = std::make_shared<Transformer>(Binder(config, source).bind());
-  transformer->storage.push_back(source.owner);
   convert_all(*transformer, options.dtype);
   return transformer;
 }
