@@ -93,12 +93,6 @@ class Guard final : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-void JsonTree::begin(json::value_t kind) { open_.push_back(&add(json(kind))); }
-
-void JsonTree::end() { open_.pop_back(); }
-
-void JsonTree::scalar(json value) { add(std::move(value)); }
-
 void JsonTree::key(std::string& name) {
   auto& object = open_.back()->get_ref<json::object_t&>();
   const auto [place, is_new] = object.try_emplace(std::move(name), nullptr);

@@ -19,7 +19,6 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
 

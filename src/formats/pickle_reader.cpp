@@ -51,7 +51,7 @@ std::string_view PickleReader::text(std::size_t size) {
     fail("a string of ", size, " bytes; expected at most ", Pickle::kMaxText);
   }
   const std::string_view text = text_of(take(size));
-  if (!is_valid_utf8(text)) fail("a string that is not UTF-8");
+  if (valid_utf8_prefix(text) != text.size()) fail("a string that is not UTF-8");
   return text;
 }
 
