@@ -14,23 +14,11 @@ namespace {
 
 ActivationKernel kernel_of(ActivationFunction function) {
   const Kernels& k = kernels();
-  switch (function) {
-    case ActivationFunction::gelu_new: return k.gelu_new;
-    case ActivationFunction::gelu_fast: return k.gelu_fast;
-    case ActivationFunction::gelu: return k.gelu;
-    case ActivationFunction::gelu_10: return k.gelu_10;
-    case ActivationFunction::quick_gelu: return k.quick_gelu;
-    case ActivationFunction::relu: return k.relu;
-    case ActivationFunction::relu2: return k.relu2;
-    case ActivationFunction::relu6: return k.relu6;
-    case ActivationFunction::silu: return k.silu;
-    case ActivationFunction::mish: return k.mish;
-    case ActivationFunction::tanh: return k.tanh;
-    case ActivationFunction::sigmoid: return k.sigmoid;
-    case ActivationFunction::laplace: return k.laplace;
-    case ActivationFunction::linear: return nullptr;
-  }
-  return nullptr;
+  // In the order of the enumeration; linear has none.
+  const ActivationKernel kernel[] = {k.gelu_new, k.gelu_fast, k.gelu,  k.gelu_10, k.quick_gelu,
+                                     k.relu,     k.relu2,     k.relu6, k.silu,    k.mish,
+                                     k.tanh,     k.sigmoid,   nullptr, k.laplace};
+  return kernel[static_cast<std::size_t>(function)];
 }
 
 WeightFormat format_of(DType dtype) {
