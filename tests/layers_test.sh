@@ -108,7 +108,7 @@ source="$(cd "$1" && pwd)"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-plant 'base must not include tensor/view.h' src/base/parallel.h '#include "tensor/view.h"'
+plant 'base must not include tensor/matrix.h' src/base/parallel.h '#include "tensor/matrix.h"'
 plant 'text must not include formats/checkpoint.h' src/text/bpe.h '#include "formats/checkpoint.h"'
 plant 'model must not include generate/philox.h' src/model/block.h '#include "generate/philox.h"'
 plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include "gpt2/session.h"'

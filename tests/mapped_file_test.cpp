@@ -38,11 +38,9 @@ TEST_CASE("moving a mapped file keeps the addresses and unmaps once") {
   MappedFile first(directory.write("file", "content"));
   const std::byte* const address = first.bytes().data();
   MappedFile second(std::move(first));
+  CHECK(first.bytes().empty());
   CHECK(second.bytes().data() == address);
-  MappedFile third(directory.write("other", "x"));
-  third = std::move(second);
-  CHECK(third.bytes().data() == address);
-  CHECK(text_of(third) == "content");
+  CHECK(text_of(second) == "content");
 }
 
 TEST_CASE("a file that is missing, a directory or a pipe is an Error that says so") {
@@ -76,8 +74,6 @@ TEST_CASE("read_file refuses a file that is too long before reading it") {
 
 TEST_CASE("checked arithmetic has a result exactly where it fits") {
   constexpr std::size_t kMost = ~std::size_t{0};
-  CHECK(gpt2::checked_add(kMost - 1, std::size_t{1}) == kMost);
-  CHECK_FALSE(gpt2::checked_add(kMost, std::size_t{1}));
   CHECK(gpt2::checked_multiply(kMost / 2, std::size_t{2}) == kMost - 1);
   CHECK_FALSE(gpt2::checked_multiply(kMost / 2 + 1, std::size_t{2}));
   const auto product = [](std::vector<std::size_t> factors) {

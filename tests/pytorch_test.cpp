@@ -180,10 +180,6 @@ TEST_CASE("refused by name: files of other kinds") {
   CHECK(refusal(write_zip(
             {{.name = "top/data.pkl", .data = "}."}, {.name = "top/byteorder", .data = "big"}})) ==
         "f: byte order 'big'; expected 'little'");
-  std::string tar = "sys_info" + std::string(600, '\0');
-  tar.replace(257, 5, "ustar");
-  CHECK(gpt2::is_pytorch(as_bytes(tar)));
-  CHECK(refusal(tar) == "f: a tar archive, as torch.save wrote until 2017; save it again");
   CHECK_FALSE(gpt2::is_pytorch({}));
   CHECK_FALSE(gpt2::is_pytorch(as_bytes(std::string(600, '\0'))));
 }
@@ -194,8 +190,13 @@ TEST_CASE("refused: a root that is no state_dict") {
   CHECK(refusal(torch_zip(byte_pair("0"), {{"0", "xy"}})) ==
         "f: holds a tensor; expected a state_dict, a dict of names and tensors");
   CHECK(refusal(torch_zip(py_dict({}), {})) == "f: holds a dict without tensors; its keys: ");
-  CHECK(refusal(torch_zip("}(" + py_text("epoch") + "K\1K\2NK\3NK\4NK\5NK\6Nu", {})) ==
-        "f: holds a dict without tensors; its keys: 'epoch', an int, an int, an int, an int, ...");
+  CHECK(refusal(torch_zip("}(NNK\1Nu", {})) == "f: holds a dict without tensors; its keys: ");
+  std::vector<Item> keys;
+  for (const char* key : {"a", "b", "c", "d", "e"}) keys.push_back({key, "K\1"});
+  const std::string untold = "f: holds a dict without tensors; its keys: 'a', 'b', 'c', 'd', 'e'";
+  CHECK(refusal(torch_zip(py_dict(keys), {})) == untold);
+  keys.push_back({"f", "N"});
+  CHECK(refusal(torch_zip(py_dict(keys), {})) == untold + ", ...");
   CHECK(refusal(torch_zip(py_global("os", "system") + py_text("id") + "\x85R", {}))
             .find("f: pickle, byte 2: it refers to 'os system'") == 0);
 }

@@ -133,7 +133,7 @@ TEST_CASE("refused: a header that the file ends inside of") {
 
 TEST_CASE("refused: a header that is not UTF-8, before any other fault of it") {
   CHECK(refusal("{\"\xff\":") == "f: the header is not UTF-8 at byte 10");
-  CHECK(refusal("\xef\xbb\xbf{}") == "f: the header begins with a byte order mark");
+  CHECK(refusal("\xef\xbb\xbf{}") == "f: begins with a byte order mark; remove it");
 }
 
 TEST_CASE("refused: a header that is not JSON") {

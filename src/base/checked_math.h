@@ -6,14 +6,6 @@
 
 namespace gpt2 {
 
-/// a + b, or nothing where the sum does not fit T.
-template <std::unsigned_integral T>
-[[nodiscard]] constexpr std::optional<T> checked_add(T a, T b) noexcept {
-  T sum;
-  if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
-  return sum;
-}
-
 /// a * b, or nothing where the product does not fit T.
 template <std::unsigned_integral T>
 [[nodiscard]] constexpr std::optional<T> checked_multiply(T a, T b) noexcept {

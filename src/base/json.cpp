@@ -41,8 +41,7 @@ class Guard final : public nlohmann::json_sax<json> {
     const std::string_view before = text_.substr(0, read == 0 ? 0 : read - 1);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
-    fail(where_, "invalid JSON at line " + std::to_string(line) + ", column " +
-                     std::to_string(column) + reason_in(error.what()));
+    fail(where_, "invalid JSON at line ", line, ", column ", column, reason_in(error.what()));
   }
 
  private:
@@ -56,7 +55,7 @@ class Guard final : public nlohmann::json_sax<json> {
   bool begin(json::value_t kind) {
     count_value();
     if (++depth_ > limits_.max_depth) {
-      fail(where_, "JSON nested deeper than " + std::to_string(limits_.max_depth) + " levels");
+      fail(where_, "JSON nested deeper than ", limits_.max_depth, " levels");
     }
     handler_.begin(kind);
     return true;
@@ -70,7 +69,7 @@ class Guard final : public nlohmann::json_sax<json> {
 
   void count_value() {
     if (++values_ > limits_.max_values) {
-      fail(where_, "JSON of more than " + std::to_string(limits_.max_values) + " values");
+      fail(where_, "JSON of more than ", limits_.max_values, " values");
     }
   }
 
@@ -94,18 +93,10 @@ class Guard final : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-void JsonTree::begin(json::value_t kind) { open_.push_back(&add(json(kind))); }
-
-void JsonTree::end() { open_.pop_back(); }
-
-void JsonTree::scalar(json value) { add(std::move(value)); }
-
 void JsonTree::key(std::string& name) {
   auto& object = open_.back()->get_ref<json::object_t&>();
   const auto [place, is_new] = object.try_emplace(std::move(name), nullptr);
-  if (!is_new) {
-    fail(where_, "key " + quote(place->first) + " appears twice in one object");
-  }
+  if (!is_new) fail(where_, "key ", quote(place->first), " appears twice in one object");
   member_ = &place->second;
 }
 
@@ -118,11 +109,11 @@ json& JsonTree::add(json value) {
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   const MappedFile file(path);
-  if (file.bytes().size() > max_bytes) {
-    fail(path.string(), std::to_string(file.bytes().size()) + " bytes; expected at most " +
-                            std::to_string(max_bytes));
+  const std::string_view text = text_of(file.bytes());
+  if (text.size() > max_bytes) {
+    fail(path.string(), text.size(), " bytes; expected at most ", max_bytes);
   }
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  return std::string(text);
 }
 
 void read_json(std::string_view text, std::string_view where, JsonHandler& handler,

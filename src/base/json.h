@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gpt2 {
@@ -44,10 +45,10 @@ class JsonTree final : public JsonHandler {
   /// `where` must outlive it.
   explicit JsonTree(std::string_view where) : where_(where) {}
 
-  void begin(nlohmann::json::value_t kind) override;
+  void begin(nlohmann::json::value_t kind) override { open_.push_back(&add(kind)); }
   void key(std::string& name) override;  ///< throws Error(invalid_file) for a repeated one
-  void scalar(nlohmann::json value) override;
-  void end() override;
+  void scalar(nlohmann::json value) override { add(std::move(value)); }
+  void end() override { open_.pop_back(); }
 
   nlohmann::json root;
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/fail.h"
 #include "base/json.h"
 
 namespace gpt2 {
@@ -71,18 +70,12 @@ const json& JsonFields::required_list(std::string_view key) const {
 JsonFields JsonFields::required_object(std::string_view key) const {
   const json* const found = find(key);
   if (!found) refuse(key, "an object");
-  return {*found, where_ + ": " + std::string(key)};
+  return {*found, concat(where_, ": ", key)};
 }
 
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
   const json* const found = find(key);
-  fail(std::string(key) + " is " + (found ? shown(*found) : "null") + "; expected " +
-           std::string(expected),
-       code);
-}
-
-void JsonFields::fail(const std::string& message, ErrorCode code) const {
-  gpt2::fail(where_, message, code);
+  fail(code, key, " is ", found ? shown(*found) : "null", "; expected ", expected);
 }
 
 }  // namespace gpt2

@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <span>
+
+#include "base/bytes.h"
 
 namespace gpt2 {
 
@@ -18,12 +19,11 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
 
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
 
  private:
-  std::span<const std::byte> bytes_;
+  Bytes bytes_;
 };
 
 }  // namespace gpt2

@@ -23,15 +23,11 @@ struct Utf8Char {
 /// `text` must not be empty.
 [[nodiscard]] Utf8Char decode_utf8(std::string_view text) noexcept;
 
-/// The character that `text` ends with; invalid, of one byte, where it ends in none. `text` must not
-/// be empty.
+/// The character that `text` ends with; invalid, of one byte, where it ends in none. `text` must
+/// not be empty.
 [[nodiscard]] Utf8Char last_utf8(std::string_view text) noexcept;
 
 /// The length of the longest prefix that is valid UTF-8; text.size() where all of it is.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
-
-[[nodiscard]] inline bool is_valid_utf8(std::string_view text) noexcept {
-  return valid_utf8_prefix(text) == text.size();
-}
 
 }  // namespace gpt2

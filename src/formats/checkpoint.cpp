@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -39,19 +38,17 @@ bool is_plain_file_name(const std::string& name) {
 void add_file(Checkpoint& checkpoint, const fs::path& path,
               const std::vector<std::string>& expected = {}) {
   checkpoint.files.push_back(path);
-  const std::span<const std::byte> bytes = checkpoint.mappings.emplace_back(path).bytes();
+  const Bytes bytes = checkpoint.mappings.emplace_back(path).bytes();
   TensorFile file = is_pytorch(bytes)
                         ? parse_pytorch(bytes, path.string())
                         : TensorFile{.tensors = parse_safetensors(bytes, path.string())};
   for (const std::string& name : expected) {
-    if (!file.tensors.contains(name)) {
-      fail(path.string(), "no tensor " + quote(name) + ", which the index says is here");
-    }
+    if (file.tensors.contains(name)) continue;
+    fail(path.string(), "no tensor ", quote(name), ", which the index says is here");
   }
   checkpoint.tensors.merge(file.tensors);
   if (!file.tensors.empty()) {
-    fail(path.string(),
-         "tensor " + quote(file.tensors.begin()->first) + " is in another shard too");
+    fail(path.string(), "tensor ", quote(file.tensors.begin()->first), " is in another shard too");
   }
   std::move(file.copies.begin(), file.copies.end(), std::back_inserter(checkpoint.copies));
   std::move(file.ignored.begin(), file.ignored.end(), std::back_inserter(checkpoint.ignored));
@@ -66,8 +63,8 @@ void add_shards(Checkpoint& checkpoint, const fs::path& index_file) {
   for (const auto& [shard, expected] : index) {
     const fs::path path = index_file.parent_path() / shard;
     if (!is_there(path)) {
-      fail(where, "shard " + quote(shard) + " is missing; download it to the same directory",
-           ErrorCode::not_found);
+      fail(ErrorCode::not_found, where, "shard ", quote(shard),
+           " is missing; download it to the same directory");
     }
     add_file(checkpoint, path, expected);
   }
@@ -79,10 +76,9 @@ fs::path weights_in(const fs::path& directory) {
                            "pytorch_model.bin.index.json", "ckpt.pt"}) {
     if (is_there(directory / name)) return directory / name;
   }
-  fail(directory.string(),
+  fail(ErrorCode::not_found, directory.string(),
        "no weights; expected model.safetensors, pytorch_model.bin, an index of either's shards "
-       "(... .index.json) or ckpt.pt",
-       ErrorCode::not_found);
+       "(... .index.json) or ckpt.pt");
 }
 
 }  // namespace
@@ -105,17 +101,16 @@ ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
   const JsonFields map = JsonFields(root, std::string(where)).required_object("weight_map");
   ShardIndex index;
   for (const auto& [tensor, shard] : map.object().items()) {
-    if (!shard.is_string()) fail(where, "the shard of " + quote(tensor) + " is not a string");
+    if (!shard.is_string()) fail(where, "the shard of ", quote(tensor), " is not a string");
     const auto& name = shard.get_ref<const std::string&>();
     if (!is_plain_file_name(name)) {
-      fail(where, "shard " + quote(name) + " is not the plain name of a file beside the index");
+      fail(where, "shard ", quote(name), " is not the plain name of a file beside the index");
     }
     index[name].push_back(tensor);
   }
   if (index.empty()) map.fail("names no shard");
   if (index.size() > kMaxShards) {
-    fail(where,
-         std::to_string(index.size()) + " shards; expected at most " + std::to_string(kMaxShards));
+    fail(where, index.size(), " shards; expected at most ", kMaxShards);
   }
   return index;
 }

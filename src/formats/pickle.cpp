@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -29,16 +28,14 @@ class Machine {
       count_step();
       step(opcode);
       if (stack_.size() + marks_.size() > Pickle::kMaxStack) {
-        reader_.fail("more than " + std::to_string(Pickle::kMaxStack) + " values on the stack");
+        reader_.fail("more than ", Pickle::kMaxStack, " values on the stack");
       }
     }
   }
 
  private:
   void count_step() {
-    if (++steps_ > Pickle::kMaxSteps) {
-      reader_.fail("more than " + std::to_string(Pickle::kMaxSteps) + " steps");
-    }
+    if (++steps_ > Pickle::kMaxSteps) reader_.fail("more than ", Pickle::kMaxSteps, " steps");
   }
 
   // -- The stack ---------------------------------------------------------------------------------
@@ -57,7 +54,7 @@ class Machine {
     const std::string module = reader_.line();
     const std::string name = module + " " + reader_.line();
     const PickleName* const found = find_pickle_name(name);
-    if (found == nullptr) reader_.refuse("it refers to " + quote(name) + ", which is not data");
+    if (found == nullptr) reader_.refuse("it refers to ", quote(name), ", which is not data");
     push({.kind = Kind::name, .name = found});
   }
 
@@ -94,8 +91,7 @@ class Machine {
   Value& expect(Ref ref, Kind kind) {
     Value& value = values_[ref];
     if (value.kind == kind) return value;
-    reader_.fail("found " + std::string(name_of(value.kind)) + "; expected " +
-                 std::string(name_of(kind)));
+    reader_.fail("found ", name_of(value.kind), "; expected ", name_of(kind));
   }
 
   // Adds to the list or dict that is left on top.
@@ -110,8 +106,8 @@ class Machine {
 
   void push_call(Kind kind, const Refs& arguments, std::size_t least, std::size_t most) {
     if (arguments.size() < least || arguments.size() > most) {
-      reader_.fail(std::string(name_of(kind)) + " made of " + std::to_string(arguments.size()) +
-                   " arguments; expected " + std::to_string(least) + " to " + std::to_string(most));
+      reader_.fail(name_of(kind), " made of ", arguments.size(), " arguments; expected ", least,
+                   " to ", most);
     }
     push_items(kind, arguments);
   }
@@ -119,7 +115,7 @@ class Machine {
   void call() {
     const Refs& arguments = expect(pop(), Kind::tuple).items;
     const PickleName& callee = *expect(pop(), Kind::name).name;
-    if (!callee.function) reader_.refuse("it calls " + quote(callee.name));
+    if (!callee.function) reader_.refuse("it calls ", quote(callee.name));
     switch (*callee.function) {
       case PickleFunction::ordered_dict:
         push_items(Kind::dict, {});
@@ -128,7 +124,7 @@ class Machine {
       case PickleFunction::rebuild_tensor: return push_call(Kind::tensor, arguments, 4, 7);
       case PickleFunction::size:
       case PickleFunction::rebuild_parameter:
-        if (arguments.empty()) reader_.fail(std::string(callee.name) + " without an argument");
+        if (arguments.empty()) reader_.fail(callee.name, " without an argument");
         stack_.push_back(arguments[0]);
     }
   }
@@ -138,7 +134,7 @@ class Machine {
     for (const Ref pair : pairs) {
       count_step();  // one list may be used again and again
       const Refs& items = expect(pair, Kind::list).items;
-      if (items.size() != 2) reader_.fail("a pair of " + std::to_string(items.size()) + " values");
+      if (items.size() != 2) reader_.fail("a pair of ", items.size(), " values");
       extend(Kind::dict, items);
     }
   }
@@ -177,29 +173,25 @@ class Machine {
       case kAppends: return extend(Kind::list, pop_to_mark());
       case kSetItem: return extend(Kind::dict, pop(2));
       case kSetItems: return extend(Kind::dict, pop_to_mark());
-      case kBuild: return build(pop());
+      case kBuild: pop(); return extend(Kind::dict, {});  // attributes, as _metadata: no tensors
       case kBinPut: return put(reader_.number<std::uint8_t>());
       case kLongBinPut: return put(reader_.number<std::uint32_t>());
       case kBinGet: return get(reader_.number<std::uint8_t>());
       case kLongBinGet: return get(reader_.number<std::uint32_t>());
     }
-    reader_.refuse("opcode " + std::string(name_of_refused_opcode(opcode)) +
-                   " has no place in a state_dict");
+    const auto letter = static_cast<char>(opcode);  // as pickletools lists it: 'V', '\x93'
+    reader_.refuse("opcode ", quote({&letter, 1}), " has no place in a state_dict");
   }
 
   void check_protocol(unsigned version) {
     if (version == 2) return;
-    reader_.refuse("pickle protocol " + std::to_string(version) + " (torch.save's is 2)");
+    reader_.refuse("pickle protocol ", version, " (torch.save's is 2)");
   }
-
-  // Attributes of a dict, such as _metadata: no tensors.
-  void build(Ref /*attributes*/) { extend(Kind::dict, {}); }
 
   void put(std::size_t slot) {
     require(1);
     if (slot >= Pickle::kMaxMemo) {
-      reader_.fail("memo slot " + std::to_string(slot) + "; expected fewer than " +
-                   std::to_string(Pickle::kMaxMemo));
+      reader_.fail("memo slot ", slot, "; expected fewer than ", Pickle::kMaxMemo);
     }
     if (slot >= memo_.size()) memo_.resize(slot + 1, kEmptySlot);
     memo_[slot] = stack_.back();
@@ -207,7 +199,7 @@ class Machine {
 
   void get(std::size_t slot) {
     if (slot >= memo_.size() || memo_[slot] == kEmptySlot) {
-      reader_.fail("memo slot " + std::to_string(slot) + " is empty");
+      reader_.fail("memo slot ", slot, " is empty");
     }
     stack_.push_back(memo_[slot]);
   }
@@ -224,7 +216,7 @@ class Machine {
 
 }  // namespace
 
-Pickle::Pickle(std::span<const std::byte> bytes, std::size_t begin, std::string_view where) {
+Pickle::Pickle(Bytes bytes, std::size_t begin, std::string_view where) {
   PickleReader reader(bytes, begin, where);
   root_ = Machine(reader, values_).run();
   end_ = reader.position();

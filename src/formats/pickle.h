@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -40,7 +39,7 @@ class Pickle {
   /// Reads the pickle that begins at byte `begin` of `bytes`. `where` begins every message, which
   /// also gives the position in `bytes`. Throws Error: unsupported for what is refused by name,
   /// invalid_file for what is no pickle.
-  Pickle(std::span<const std::byte> bytes, std::size_t begin, std::string_view where);
+  Pickle(Bytes bytes, std::size_t begin, std::string_view where);
 
   [[nodiscard]] const Value& operator[](Ref ref) const { return values_[ref]; }
   [[nodiscard]] const Value& root() const { return values_[root_]; }

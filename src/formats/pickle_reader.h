@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
-#include "base/little_endian.h"
+#include "base/bytes.h"
+#include "base/fail.h"
 #include "gpt2/dtype.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 
@@ -37,14 +36,11 @@ struct PickleName {
 /// The entry of such a name, or nullptr: not allowed.
 [[nodiscard]] const PickleName* find_pickle_name(std::string_view name) noexcept;
 
-/// What Python's pickletools calls an opcode that no state_dict needs; "unknown" for what is none.
-[[nodiscard]] std::string_view name_of_refused_opcode(unsigned char opcode) noexcept;
-
 /// Takes a pickle's bytes one opcode and one argument after another, within bounds.
 class PickleReader {
  public:
   /// Begins at byte `begin` of `bytes`; REQUIRES begin <= bytes.size().
-  PickleReader(std::span<const std::byte> bytes, std::size_t begin, std::string_view where)
+  PickleReader(Bytes bytes, std::size_t begin, std::string_view where)
       : bytes_(bytes), where_(where), position_(begin) {}
 
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
@@ -57,23 +53,29 @@ class PickleReader {
 
   template <class T>
   T number() {
-    return load_little_endian<T>(take(sizeof(T)).data());
+    return load_little_endian<T>(take(sizeof(T)));
   }
   std::int64_t long1();                     ///< a length in one byte, then two's complement
   std::string_view text(std::size_t size);  ///< checked UTF-8, at most Pickle::kMaxText bytes
   std::string line();                       ///< up to and without '\n', at most 256 bytes
 
-  /// Throws Error.
-  [[noreturn]] void fail(const std::string& message,
-                         ErrorCode code = ErrorCode::invalid_file) const;
+  /// Throws Error(invalid_file) with the parts in a row.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    gpt2::fail(where_, "pickle, byte ", opcode_at_, ": ", parts...);
+  }
 
   /// Throws Error(unsupported), with what to do about it.
-  [[noreturn]] void refuse(const std::string& message) const;
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    gpt2::fail(ErrorCode::unsupported, where_, "pickle, byte ", opcode_at_, ": ", parts...,
+               "; refused, nothing in a pickle is ever run: save the model's state_dict()");
+  }
 
  private:
-  std::span<const std::byte> take(std::size_t size);
+  Bytes take(std::size_t size);
 
-  std::span<const std::byte> bytes_;
+  Bytes bytes_;
   std::string_view where_;
   std::size_t position_;
   std::size_t opcode_at_ = 0;

@@ -7,7 +7,6 @@
 
 #include "base/checked_math.h"
 #include "base/fail.h"
-#include "base/little_endian.h"
 #include "base/quote.h"
 #include "formats/pickle.h"
 #include "formats/state_dict.h"
@@ -16,23 +15,11 @@
 namespace gpt2 {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
 constexpr std::string_view kZipMagic = "PK\x03\x04";
 // The pickle of 0x1950a86a20f9469cfc6c.
 constexpr std::string_view kLegacyMagic =
     "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e";
 constexpr std::int64_t kLegacyProtocol = 1001;
-constexpr std::string_view kTarMagic = "ustar";
-constexpr std::size_t kTarMagicAt = 257;
-
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-[[noreturn]] void refuse(std::string_view where, const std::string& message) {
-  fail(where, message, ErrorCode::unsupported);
-}
 
 // -- From a storage to a tensor
 
@@ -73,25 +60,25 @@ void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
   for (const StoredTensor& tensor : tensors) {
     const std::string what = "tensor " + quote(tensor.name);
     const auto found = storages.find(tensor.storage.key);
-    if (found == storages.end()) fail(where, what + ": its storage is missing");
+    if (found == storages.end()) fail(where, what, ": its storage is missing");
     const Bytes storage = found->second;
     const std::size_t element = bits_of(tensor.storage.dtype) / 8;
     const auto elements = checked_product(tensor.shape.sizes());
     const auto bytes = elements ? checked_multiply(*elements, element) : std::nullopt;
-    if (!bytes) fail(where, what + " of shape " + tensor.shape.to_string() + " is too large");
+    if (!bytes) fail(where, what, " of shape ", tensor.shape.to_string(), " is too large");
     TensorView view{tensor.storage.dtype, tensor.shape, storage.data(), *bytes};
     if (*bytes != 0 && is_contiguous(tensor)) {
       view.data = storage.subspan(tensor.offset * element, *bytes).data();
     } else if (*bytes != 0) {
       if (*bytes > room_for_copies) {
-        fail(where, what + " of shape " + tensor.shape.to_string() +
-                        " repeats elements; expected no more bytes than the file has");
+        fail(where, what, " of shape ", tensor.shape.to_string(),
+             " repeats elements; expected no more bytes than the file has");
       }
       room_for_copies -= *bytes;
       view.data = result.copies.emplace_back(gather(tensor, storage, *bytes)).data();
     }
     if (!result.tensors.emplace(tensor.name, std::move(view)).second) {
-      fail(where, what + " appears twice");
+      fail(where, what, " appears twice");
     }
   }
 }
@@ -113,20 +100,22 @@ StateDict read_zip(Bytes file, std::string_view where, Storages& storages) {
   const ZipReader zip(file, where);
   const std::string top = top_of(zip, where);
   if (zip.files().contains(top + "constants.pkl")) {
-    refuse(where, "a TorchScript program; save the model's state_dict() instead");
+    fail(ErrorCode::unsupported, where,
+         "a TorchScript program; save the model's state_dict() instead");
   }
   if (zip.files().contains(top + "byteorder")) {
     const std::string_view order = text_of(zip.content(top + "byteorder"));
-    if (order != "little") refuse(where, "byte order " + quote(order) + "; expected 'little'");
+    if (order != "little") {
+      fail(ErrorCode::unsupported, where, "byte order ", quote(order), "; expected 'little'");
+    }
   }
   const Pickle pickle(zip.verified_content(top + "data.pkl"), 0, where);
   StateDict state = read_state_dict(pickle, where);
   for (const StoredTensor& tensor : state.tensors) {
-    const Bytes storage = zip.content(top + "data/" + std::string(tensor.storage.key));
+    const Bytes storage = zip.content(concat(top, "data/", tensor.storage.key));
     if (storage.size() != tensor.storage.bytes) {
-      fail(where, "tensor " + quote(tensor.name) + ": its storage has " +
-                      std::to_string(storage.size()) + " bytes; expected " +
-                      std::to_string(tensor.storage.bytes));
+      fail(where, "tensor ", quote(tensor.name), ": its storage has ", storage.size(),
+           " bytes; expected ", tensor.storage.bytes);
     }
     storages.emplace(tensor.storage.key, storage);
   }
@@ -142,7 +131,7 @@ std::map<std::string_view, StorageInfo> infos_of(const Pickle& object, std::stri
     if (value.kind != Pickle::Kind::storage) continue;
     const StorageInfo info = storage_info(object, value, where);
     const StorageInfo& first = infos.emplace(info.key, info).first->second;
-    if (first.bytes != info.bytes) fail(where, "storage " + quote(info.key) + " has two sizes");
+    if (first.bytes != info.bytes) fail(where, "storage ", quote(info.key), " has two sizes");
   }
   return infos;
 }
@@ -153,8 +142,8 @@ std::map<std::string_view, StorageInfo> infos_of(const Pickle& object, std::stri
                                  [&](const StoredTensor& t) { return t.storage.key == key; });
   const std::string what =
       user == state.tensors.end() ? "storage " + quote(key) : "tensor " + quote(user->name);
-  fail(where, "the file ends inside " + what + ", at byte " + std::to_string(file.size()) + "; " +
-                  std::to_string(missing) + " more bytes of it were expected: download it again");
+  fail(where, "the file ends inside ", what, ", at byte ", file.size(), "; ", missing,
+       " more bytes of it were expected: download it again");
 }
 
 // After the list of keys, for each of them: how many elements, and the elements.
@@ -167,19 +156,19 @@ Storages find_storages(Bytes file, const Pickle& object, const Pickle& keys, con
   for (const Pickle::Ref ref : keys.root().items) {
     const std::string_view key = keys[ref].text;
     const auto info = infos.find(key);
-    if (info == infos.end()) fail(where, "nothing refers to storage " + quote(key));
+    if (info == infos.end()) fail(where, "nothing refers to storage ", quote(key));
     const std::size_t bytes = info->second.bytes;
     if (rest.size() < 8 || rest.size() - 8 < bytes) {
       const std::size_t have = rest.size() < 8 ? 0 : rest.size() - 8;
       fail_cut_short(state, key, bytes - have, file, where);
     }
-    const auto elements = load_little_endian<std::uint64_t>(rest.data());
+    const auto elements = load_little_endian<std::uint64_t>(rest);
     if (elements != info->second.elements) {
-      fail(where, "storage " + quote(key) + " has " + std::to_string(elements) +
-                      " elements; expected " + std::to_string(info->second.elements));
+      fail(where, "storage ", quote(key), " has ", elements, " elements; expected ",
+           info->second.elements);
     }
     if (!storages.emplace(key, rest.subspan(8, bytes)).second) {
-      fail(where, "storage " + quote(key) + " appears twice");
+      fail(where, "storage ", quote(key), " appears twice");
     }
     rest = rest.subspan(8 + bytes);
   }
@@ -189,12 +178,12 @@ Storages find_storages(Bytes file, const Pickle& object, const Pickle& keys, con
 StateDict read_legacy(Bytes file, std::string_view where, Storages& storages) {
   const Pickle protocol(file, kLegacyMagic.size(), where);
   if (protocol.root().kind != Pickle::Kind::integer || protocol.root().integer != kLegacyProtocol) {
-    refuse(where, "not torch.save's protocol " + std::to_string(kLegacyProtocol));
+    fail(ErrorCode::unsupported, where, "not torch.save's protocol ", kLegacyProtocol);
   }
   const Pickle system(file, protocol.end(), where);
   const Pickle::Value* const is_little = system.find(system.root(), "little_endian");
   if (is_little == nullptr || is_little->kind != Pickle::Kind::boolean || !is_little->integer) {
-    refuse(where, "not written by a little-endian machine");
+    fail(ErrorCode::unsupported, where, "not written by a little-endian machine");
   }
   const Pickle object(file, system.end(), where);
   const Pickle keys(file, object.end(), where);
@@ -207,18 +196,11 @@ StateDict read_legacy(Bytes file, std::string_view where, Storages& storages) {
 
 bool is_pytorch(Bytes file) noexcept {
   const std::string_view text = text_of(file);
-  if (text.starts_with(kZipMagic) || text.starts_with(kLegacyMagic)) return true;
-  // A tar begins with a name, which as the length of a safetensors header would be enormous.
-  return text.size() > kTarMagicAt && text.substr(kTarMagicAt).starts_with(kTarMagic) &&
-         load_little_endian<std::uint32_t>(&file[4]) != 0;
+  return text.starts_with(kZipMagic) || text.starts_with(kLegacyMagic);
 }
 
 TensorFile parse_pytorch(Bytes file, std::string_view where) {
-  const std::string_view text = text_of(file);
-  const bool is_zip = text.starts_with(kZipMagic);
-  if (!is_zip && !text.starts_with(kLegacyMagic)) {
-    refuse(where, "a tar archive, as torch.save wrote until 2017; save it again");
-  }
+  const bool is_zip = text_of(file).starts_with(kZipMagic);
   Storages storages;
   StateDict state = is_zip ? read_zip(file, where, storages) : read_legacy(file, where, storages);
   TensorFile result;

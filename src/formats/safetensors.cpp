@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/little_endian.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 
@@ -24,29 +23,27 @@ constexpr JsonLimits kLimits{.max_depth = 127,  // where the reference's JSON re
 constexpr std::size_t kPrefix = 8;                 // bytes of the header's length
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; decimal, as the reference reader has it
 
-std::string_view header_of(std::span<const std::byte> file, std::string_view where) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+std::string_view header_of(Bytes file, std::string_view where) {
+  const std::string_view text = text_of(file);
   if (text.starts_with("version https://git-lfs")) {
     fail(where, "a git-lfs pointer in place of the weights; fetch them with 'git lfs pull'");
   }
   if (file.size() < kPrefix) {
-    fail(where, std::to_string(file.size()) + " bytes; a safetensors file has at least 8");
+    fail(where, file.size(), " bytes; a safetensors file has at least 8");
   }
-  const auto length = load_little_endian<std::uint64_t>(file.data());
+  const auto length = load_little_endian<std::uint64_t>(file);
   if (length > kMaxHeader) {
-    fail(where, "written neither by torch.save nor as safetensors: the header would have " +
-                    std::to_string(length) + " bytes; expected at most " +
-                    std::to_string(kMaxHeader));
+    fail(where, "written neither by torch.save nor as safetensors: the header would have ", length,
+         " bytes; expected at most ", kMaxHeader);
   }
   if (length > file.size() - kPrefix) {
-    fail(where, "the header has " + std::to_string(length) + " bytes, but the file ends after " +
-                    std::to_string(file.size() - kPrefix) + " of them; download it again");
+    fail(where, "the header has ", length, " bytes, but the file ends after ",
+         file.size() - kPrefix, " of them; download it again");
   }
   const std::string_view header = text.substr(kPrefix, length);
   if (const std::size_t valid = valid_utf8_prefix(header); valid != header.size()) {
-    fail(where, "the header is not UTF-8 at byte " + std::to_string(kPrefix + valid));
+    fail(where, "the header is not UTF-8 at byte ", kPrefix + valid);
   }
-  if (header.starts_with("\xef\xbb\xbf")) fail(where, "the header begins with a byte order mark");
   return header;
 }
 
@@ -61,53 +58,47 @@ struct Entry {
 
 std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key) {
   const json& list = fields.required_list(key);
-  if (list.size() > kMaxRank) {
-    fields.fail(std::string(key) + " has more than " + std::to_string(kMaxRank) + " numbers");
-  }
+  if (list.size() > kMaxRank) fields.fail(key, " has more than ", kMaxRank, " numbers");
   for (const json& number : list) {
     if (number.is_number_unsigned()) continue;
-    fields.fail(std::string(key) + " holds " + shown(number) + "; expected whole numbers");
+    fields.fail(key, " holds ", shown(number), "; expected whole numbers");
   }
   return list.get<std::vector<std::size_t>>();
 }
 
 Entry read_entry(const std::string& name, const json& value, std::string_view where) {
-  const JsonFields fields(value, std::string(where) + ": tensor " + quote(name));
+  const JsonFields fields(value, concat(where, ": tensor ", quote(name)));
   if (name.size() > kMaxTensorName) {
-    fields.fail("a name of " + std::to_string(name.size()) + " bytes; expected at most " +
-                std::to_string(kMaxTensorName));
+    fields.fail("a name of ", name.size(), " bytes; expected at most ", kMaxTensorName);
   }
   const auto dtype = dtype_named(fields.required_string("dtype"));
   if (!dtype) fields.refuse("dtype", "a type of the format, such as 'F32'");
   Shape shape(read_numbers(fields, "shape"));
   const std::vector<std::size_t> offsets = read_numbers(fields, "data_offsets");
   if (offsets.size() != 2) {
-    fields.fail("data_offsets has " + std::to_string(offsets.size()) +
-                " numbers; expected begin and end");
+    fields.fail("data_offsets has ", offsets.size(), " numbers; expected begin and end");
   }
   return {name, *dtype, std::move(shape), offsets[0], offsets[1]};
 }
 
 void check_metadata(const json& metadata, std::string_view where) {
   if (metadata.is_null()) return;
-  const JsonFields fields(metadata, std::string(where) + ": __metadata__");
+  const JsonFields fields(metadata, concat(where, ": __metadata__"));
   for (const json& value : metadata) {
-    if (!value.is_string()) fields.fail("holds " + shown(value) + "; expected only strings");
+    if (!value.is_string()) fields.fail("holds ", shown(value), "; expected only strings");
   }
 }
 
 std::vector<Entry> read_entries(std::string_view header, std::string_view where) {
   const json root = parse_json(header, where, kLimits);
-  const JsonFields fields(root, std::string(where) + ": the header");
+  const JsonFields fields(root, concat(where, ": the header"));
   std::vector<Entry> entries;
   for (const auto& [name, value] : root.items()) {
     if (name == "__metadata__") {
       check_metadata(value, where);
       continue;
     }
-    if (entries.size() == kMaxTensors) {
-      fields.fail("more than " + std::to_string(kMaxTensors) + " tensors");
-    }
+    if (entries.size() == kMaxTensors) fields.fail("more than ", kMaxTensors, " tensors");
     entries.push_back(read_entry(name, value, where));
   }
   return entries;
@@ -115,16 +106,15 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
 
 // That the tensor's offsets enclose the bytes that its shape and dtype take.
 void check_size(const Entry& entry, std::string_view where) {
-  const std::string what = "tensor " + quote(entry.name) + ": " +
-                           std::string(name_of(entry.dtype)) + " of shape " +
-                           entry.shape.to_string();
+  const std::string what = concat("tensor ", quote(entry.name), ": ", name_of(entry.dtype),
+                                  " of shape ", entry.shape.to_string());
   const auto elements = checked_product(entry.shape.sizes());
   const auto bits = elements ? checked_multiply(*elements, bits_of(entry.dtype)) : std::nullopt;
-  if (!bits) fail(where, what + " takes more bytes than can be counted");
-  if (*bits % 8 != 0) fail(where, what + " does not end at a whole byte");
+  if (!bits) fail(where, what, " takes more bytes than can be counted");
+  if (*bits % 8 != 0) fail(where, what, " does not end at a whole byte");
   if (*bits / 8 != entry.end - entry.begin) {
-    fail(where, what + " takes " + std::to_string(*bits / 8) + " bytes, but data_offsets enclose " +
-                    std::to_string(entry.end - entry.begin));
+    fail(where, what, " takes ", *bits / 8, " bytes, but data_offsets enclose ",
+         entry.end - entry.begin);
   }
 }
 
@@ -134,37 +124,32 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
   std::size_t covered = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != covered || entry.end < entry.begin) {
-      fail(where, "tensor " + quote(entry.name) + ": data_offsets are [" +
-                      std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
-                      "]; expected them to begin at " + std::to_string(covered) +
-                      ", where the data before ends");
+      fail(where, "tensor ", quote(entry.name), ": data_offsets are [", entry.begin, ", ",
+           entry.end, "]; expected them to begin at ", covered, ", where the data before ends");
     }
     check_size(entry, where);
     covered = entry.end;
   }
   for (const Entry& entry : entries) {
     if (entry.end > data_size) {
-      fail(where, "the file ends inside tensor " + quote(entry.name) + ", after " +
-                      std::to_string(data_size) + " bytes of data; expected " +
-                      std::to_string(covered) + "; download it again");
+      fail(where, "the file ends inside tensor ", quote(entry.name), ", after ", data_size,
+           " bytes of data; expected ", covered, "; download it again");
     }
   }
-  if (covered < data_size) {
-    fail(where, std::to_string(data_size - covered) + " bytes follow the last tensor");
-  }
+  if (covered < data_size) fail(where, data_size - covered, " bytes follow the last tensor");
 }
 
 }  // namespace
 
 // The checks come in the reference reader's order, so that both say the same of a file that is
 // wrong in several ways.
-TensorTable parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
   std::vector<Entry> entries = read_entries(header, where);
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
-  const std::span<const std::byte> data = file.subspan(kPrefix + header.size());
+  const Bytes data = file.subspan(kPrefix + header.size());
   check_coverage(entries, data.size(), where);
 
   TensorTable tensors;

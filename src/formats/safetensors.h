@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "formats/tensor_table.h"
 
 namespace gpt2 {
@@ -19,7 +18,6 @@ namespace gpt2 {
 /// Refuses, with Error(invalid_file), all that the reference reader refuses, for the same reason
 /// where there are several; and besides: a name twice in one object of the header, more than
 /// kMaxTensors tensors, a name longer than kMaxTensorName, a rank above kMaxRank.
-[[nodiscard]] TensorTable parse_safetensors(std::span<const std::byte> file,
-                                            std::string_view where);
+[[nodiscard]] TensorTable parse_safetensors(Bytes file, std::string_view where);
 
 }  // namespace gpt2

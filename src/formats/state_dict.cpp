@@ -1,7 +1,8 @@
 #include "formats/state_dict.h"
 
-#include <optional>
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/fail.h"
@@ -18,105 +19,104 @@ using Value = Pickle::Value;
 std::size_t read_size(const Pickle& pickle, Pickle::Ref ref, const char* what,
                       std::string_view where) {
   const Value& value = pickle[ref];
-  if (value.kind == Kind::integer && value.integer >= 0) {
-    return static_cast<std::size_t>(value.integer);
-  }
-  const std::string found = value.kind == Kind::integer ? std::to_string(value.integer)
-                                                        : std::string(name_of(value.kind));
-  fail(where, "the " + std::string(what) + " is " + found + "; expected a whole number");
+  const bool is_integer = value.kind == Kind::integer;
+  if (is_integer && value.integer >= 0) return static_cast<std::size_t>(value.integer);
+  fail(where, "the ", what, " is ",
+       is_integer ? std::to_string(value.integer) : std::string(name_of(value.kind)),
+       "; expected a whole number");
 }
 
 std::vector<std::size_t> read_sizes(const Pickle& pickle, Pickle::Ref ref, const char* what,
                                     std::string_view where) {
   const Value& tuple = pickle[ref];
   if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
-    fail(where, "the " + std::string(what) + " is no tuple of at most " + std::to_string(kMaxRank) +
-                    " numbers");
+    fail(where, "the ", what, " is no tuple of at most ", kMaxRank, " numbers");
   }
   std::vector<std::size_t> sizes;
   for (const Pickle::Ref item : tuple.items) sizes.push_back(read_size(pickle, item, what, where));
   return sizes;
 }
 
-// One more than the highest element of the storage that the tensor touches.
-std::optional<std::size_t> end_in_storage(const StoredTensor& tensor) {
-  std::optional<std::size_t> last = tensor.offset;
-  for (std::size_t i = 0; i < tensor.strides.size() && last; ++i) {
-    if (tensor.shape[i] == 0) return 0;
-    const auto reach = checked_multiply(tensor.shape[i] - 1, tensor.strides[i]);
-    last = reach ? checked_add(*last, *reach) : std::nullopt;
+bool lies_in_storage(const StoredTensor& tensor) {
+  std::size_t room = tensor.storage.elements;  // less what each dimension reaches over
+  for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
+    if (tensor.shape[i] == 0) return true;
+    const std::size_t steps = tensor.shape[i] - 1;
+    const std::size_t stride = tensor.strides[i];
+    if (stride != 0 && steps > room / stride) return false;
+    room -= steps * stride;
   }
-  return last ? checked_add(*last, std::size_t{1}) : std::nullopt;
+  return tensor.offset < room;
 }
 
 // value: the arguments of _rebuild_tensor_v2 (storage, offset, size, stride, ...).
 StoredTensor read_tensor(const Pickle& pickle, std::string_view name, const Value& value,
                          std::string_view file) {
-  const std::string where = std::string(file) + ": tensor " + quote(name);
+  const std::string where = concat(file, ": tensor ", quote(name));
   if (name.size() > kMaxTensorName) {
-    fail(where, "a name of " + std::to_string(name.size()) + " bytes; expected at most " +
-                    std::to_string(kMaxTensorName));
+    fail(where, "a name of ", name.size(), " bytes; expected at most ", kMaxTensorName);
   }
   const Value& storage = pickle[value.items[0]];
   if (storage.kind != Kind::storage) {
-    fail(where, "its storage is " + std::string(name_of(storage.kind)) + "; expected a storage");
+    fail(where, "its storage is ", name_of(storage.kind), "; expected a storage");
   }
   StoredTensor tensor{.name = std::string(name),
                       .storage = storage_info(pickle, storage, file),
                       .offset = read_size(pickle, value.items[1], "offset", where),
                       .shape = Shape(read_sizes(pickle, value.items[2], "size", where)),
                       .strides = read_sizes(pickle, value.items[3], "stride", where)};
+  const std::string shape = tensor.shape.to_string();
   if (tensor.strides.size() != tensor.shape.rank()) {
-    fail(where,
-         std::to_string(tensor.strides.size()) + " strides for shape " + tensor.shape.to_string());
+    fail(where, tensor.strides.size(), " strides for shape ", shape);
   }
-  const auto end = end_in_storage(tensor);
-  if (!end || *end > tensor.storage.elements) {
-    fail(where, "shape " + tensor.shape.to_string() + " at offset " +
-                    std::to_string(tensor.offset) + " reaches outside its storage of " +
-                    std::to_string(tensor.storage.elements) + " elements");
+  if (!lies_in_storage(tensor)) {
+    fail(where, "shape ", shape, " at offset ", tensor.offset, " reaches outside its storage of ",
+         tensor.storage.elements, " elements");
   }
   return tensor;
 }
 
-// The first keys of a dict, for a message.
-std::string keys_of(const Pickle& pickle, const Value& dict) {
-  constexpr std::size_t kShown = 5;
-  std::string keys;
-  for (std::size_t i = 0; i < dict.items.size() && i < 2 * kShown; i += 2) {
-    const Value& key = pickle[dict.items[i]];
-    keys += (i ? ", " : "") +
-            (key.kind == Kind::text ? quote(key.text) : std::string(name_of(key.kind)));
-  }
-  return keys + (dict.items.size() > 2 * kShown ? ", ..." : "");
-}
-
-// Of two values under one key Python would take the last, and forget the first.
-void check_keys(const Pickle& pickle, const Value& dict, std::string_view where) {
+// What a dict has under strings. Of two values under one Python would take the last, and forget the
+// first.
+std::vector<std::pair<std::string_view, const Value*>> members_of(const Pickle& pickle,
+                                                                  const Value& dict,
+                                                                  std::string_view where) {
+  std::vector<std::pair<std::string_view, const Value*>> members;
   std::set<std::string_view> keys;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     const Value& key = pickle[dict.items[i]];
-    if (key.kind == Kind::text && !keys.insert(key.text).second) {
-      fail(where, "key " + quote(key.text) + " appears twice in one dict");
+    if (key.kind != Kind::text) continue;
+    if (!keys.insert(key.text).second) {
+      fail(where, "key ", quote(key.text), " appears twice in one dict");
     }
+    members.emplace_back(key.text, &pickle[dict.items[i + 1]]);
   }
+  return members;
 }
 
-const Value* find_dict(const Pickle& pickle, const Value& root, std::string_view key) {
-  const Value* const value = pickle.find(root, key);
+const Value* find_dict(const Pickle& pickle, std::string_view key) {
+  const Value* const value = pickle.find(pickle.root(), key);
   return value != nullptr && value->kind == Kind::dict ? value : nullptr;
 }
 
 ModelArgs read_model_args(const Pickle& pickle, const Value& args, std::string_view where) {
-  check_keys(pickle, args, where);
   ModelArgs result;
-  for (std::size_t i = 0; i + 1 < args.items.size(); i += 2) {
-    const Value& key = pickle[args.items[i]];
-    const Value& value = pickle[args.items[i + 1]];
-    const bool is_number = value.kind == Kind::integer || value.kind == Kind::boolean;
-    if (key.kind == Kind::text && is_number) result.emplace(key.text, value.integer);
+  for (const auto& [name, value] : members_of(pickle, args, where)) {
+    const bool is_number = value->kind == Kind::integer || value->kind == Kind::boolean;
+    if (is_number) result.emplace(name, value->integer);
   }
   return result;
+}
+
+[[noreturn]] void fail_without_tensors(const std::vector<std::string>& keys,
+                                       std::string_view where) {
+  constexpr std::size_t kShown = 5;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(keys.size(), kShown); ++i) {
+    shown += (i ? ", " : "") + quote(keys[i]);
+  }
+  fail(where, "holds a dict without tensors; its keys: ", shown,
+       keys.size() > kShown ? ", ..." : "");
 }
 
 }  // namespace
@@ -129,55 +129,43 @@ StorageInfo storage_info(const Pickle& pickle, const Value& storage, std::string
       key.kind != Kind::text) {
     fail(file, "a storage is not described as ('storage', type, key, location, size)");
   }
-  const std::string where = std::string(file) + ": storage " + quote(key.text);
+  const std::string where = concat(file, ": storage ", quote(key.text));
   // Written by PyTorch before 0.4 for storages that are parts of others.
   if (storage.items.size() > 5 && pickle[storage.items[5]].kind != Kind::none) {
     fail(where, "a view of another one; save the file again with a newer PyTorch");
   }
   const std::size_t elements = read_size(pickle, storage.items[4], "size", where);
   const auto bytes = checked_multiply(elements, bits_of(*type.name->storage) / 8);
-  if (!bytes) fail(where, "the size " + std::to_string(elements) + " is too large");
+  if (!bytes) fail(where, "the size ", elements, " is too large");
   return {key.text, *type.name->storage, elements, *bytes};
 }
 
 StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
   const Value& root = pickle.root();
   if (root.kind != Kind::dict) {
-    fail(where, "holds " + std::string(name_of(root.kind)) +
-                    "; expected a state_dict, a dict of names and tensors");
+    fail(where, "holds ", name_of(root.kind),
+         "; expected a state_dict, a dict of names and tensors");
   }
   StateDict state;
-  const Value* dict = &root;
-  const Value* args = nullptr;
-  if (const Value* const model = find_dict(pickle, root, "model")) {
-    dict = model;
-    args = find_dict(pickle, root, "model_args");
-    if (args != nullptr) state.model_args = read_model_args(pickle, *args, where);
-  } else if (const Value* const wrapped = find_dict(pickle, root, "state_dict")) {
-    dict = wrapped;
-  }
-
-  constexpr std::string_view kCompiled = "_orig_mod.";
-  const auto read = [&](const Value& from, bool is_state) {
-    check_keys(pickle, from, where);
-    for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
-      const Value& key = pickle[from.items[i]];
-      const Value& value = pickle[from.items[i + 1]];
-      if (key.kind != Kind::text || &value == dict || &value == args) continue;
-      std::string_view name = key.text;
-      if (!is_state || value.kind != Kind::tensor) {
-        state.ignored.emplace_back(name);
-        continue;
-      }
-      if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
-      state.tensors.push_back(read_tensor(pickle, name, value, where));
+  const Value* dict = find_dict(pickle, "model");
+  const Value* const args = dict != nullptr ? find_dict(pickle, "model_args") : nullptr;
+  if (args != nullptr) state.model_args = read_model_args(pickle, *args, where);
+  if (dict == nullptr) dict = find_dict(pickle, "state_dict");
+  if (dict != nullptr) {
+    for (const auto& [name, value] : members_of(pickle, root, where)) {
+      if (value != dict && value != args) state.ignored.emplace_back(name);
     }
-  };
-  if (dict != &root) read(root, false);
-  read(*dict, true);
-  if (state.tensors.empty()) {
-    fail(where, "holds a dict without tensors; its keys: " + keys_of(pickle, *dict));
   }
+  constexpr std::string_view kCompiled = "_orig_mod.";
+  for (auto [name, value] : members_of(pickle, dict != nullptr ? *dict : root, where)) {
+    if (value->kind != Kind::tensor) {
+      state.ignored.emplace_back(name);
+      continue;
+    }
+    if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
+    state.tensors.push_back(read_tensor(pickle, name, *value, where));
+  }
+  if (state.tensors.empty()) fail_without_tensors(state.ignored, where);
   return state;
 }
 

@@ -8,8 +8,6 @@
 
 #include "formats/pickle.h"
 #include "formats/tensor_table.h"
-#include "gpt2/dtype.h"
-#include "gpt2/tensor.h"
 
 namespace gpt2 {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/little_endian.h"
 #include "base/quote.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
@@ -26,22 +25,16 @@ constexpr std::size_t kMaxComment = 0xffff;
 constexpr std::uint16_t kZip64Field = 1;
 constexpr std::uint16_t kEncrypted = 1;
 
-using Bytes = std::span<const std::byte>;
-
-template <class T>
-T number_at(Bytes bytes, std::size_t at) {
-  return load_little_endian<T>(bytes.subspan(at, sizeof(T)).data());
-}
-constexpr auto u16 = number_at<std::uint16_t>;
-constexpr auto u32 = number_at<std::uint32_t>;
-constexpr auto u64 = number_at<std::uint64_t>;
+constexpr auto u16 = load_little_endian<std::uint16_t>;
+constexpr auto u32 = load_little_endian<std::uint32_t>;
+constexpr auto u64 = load_little_endian<std::uint64_t>;
 
 // `size` bytes at `offset`, which the file gives and may lie about.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_view where,
-           const std::string& what) {
+           std::string_view what) {
   if (offset > bytes.size() || size > bytes.size() - offset) {
-    fail(where, what + " lies outside the archive: " + std::to_string(size) + " bytes at offset " +
-                    std::to_string(offset) + " of " + std::to_string(bytes.size()));
+    fail(where, what, " lies outside the archive: ", size, " bytes at offset ", offset, " of ",
+         bytes.size());
   }
   return bytes.subspan(offset, size);
 }
@@ -108,17 +101,14 @@ ZipReader::ZipReader(Bytes archive, std::string_view where) : archive_(archive),
     offset = u64(end64, 48);
   }
   const Bytes directory = part(archive.first(end), offset, size, where, "the central directory");
-  if (count > kMaxFiles) {
-    fail(where, std::to_string(count) + " files; expected at most " + std::to_string(kMaxFiles));
-  }
+  if (count > kMaxFiles) fail(where, count, " files; expected at most ", kMaxFiles);
   read_directory(directory, count);
 }
 
 void ZipReader::read_directory(Bytes rest, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     if (rest.size() < kCentralHeaderSize || u32(rest, 0) != kCentralHeader) {
-      fail(where_, "the central directory breaks off at file " + std::to_string(i + 1) + " of " +
-                       std::to_string(count));
+      fail(where_, "the central directory breaks off at file ", i + 1, " of ", count);
     }
     const std::size_t name_size = u16(rest, 28);
     const std::size_t extra_size = u16(rest, 30);
@@ -131,36 +121,34 @@ void ZipReader::read_directory(Bytes rest, std::uint64_t count) {
                 .header = u32(rest, 42)};
     rest = rest.subspan(kCentralHeaderSize);
     if (name_size + extra_size + comment_size > rest.size()) {
-      fail(where_, "the central directory breaks off inside file " + std::to_string(i + 1));
+      fail(where_, "the central directory breaks off inside file ", i + 1);
     }
-    const std::string_view name(reinterpret_cast<const char*>(rest.data()), name_size);
+    const std::string_view name = text_of(rest.first(name_size));
     read_zip64_field(rest.subspan(name_size, extra_size), entry);
     if (!files_.emplace(name, entry).second) {
-      fail(where_, "file " + quote(name) + " is in the archive twice");
+      fail(where_, "file ", quote(name), " is in the archive twice");
     }
     rest = rest.subspan(name_size + extra_size + comment_size);
   }
 }
 
 Bytes ZipReader::content(std::string_view name) const {
-  const std::string what = "file " + quote(name) + " of the archive";
+  const std::string what = concat("file ", quote(name), " of the archive");
   const auto found = files_.find(name);
-  if (found == files_.end()) fail(where_, what + " is missing");
+  if (found == files_.end()) fail(where_, what, " is missing");
   const Entry& entry = found->second;
   if (entry.method != 0 || (entry.flags & kEncrypted) != 0) {
-    const std::string how = entry.method != 0
-                                ? "compressed (method " + std::to_string(entry.method) + ")"
-                                : "encrypted";
-    fail(where_, what + " is " + how + "; expected it stored, as torch.save does: save it again",
-         ErrorCode::unsupported);
+    const std::string how =
+        entry.method != 0 ? concat("compressed (method ", entry.method, ")") : "encrypted";
+    fail(ErrorCode::unsupported, where_, what, " is ", how,
+         "; expected it stored, as torch.save does: save it again");
   }
   if (entry.stored_size != entry.size) {
-    fail(where_, what + " has two sizes, " + std::to_string(entry.stored_size) + " and " +
-                     std::to_string(entry.size));
+    fail(where_, what, " has two sizes, ", entry.stored_size, " and ", entry.size);
   }
   const Bytes header =
       part(archive_, entry.header, kLocalHeaderSize, where_, "the header of " + what);
-  if (u32(header, 0) != kLocalHeader) fail(where_, what + " has no local header");
+  if (u32(header, 0) != kLocalHeader) fail(where_, what, " has no local header");
   // No overflow: both summands are far below 2^64, as `part` has seen.
   const std::uint64_t begin = entry.header + kLocalHeaderSize + u16(header, 26) + u16(header, 28);
   return part(archive_, begin, entry.size, where_, what);
@@ -170,8 +158,8 @@ Bytes ZipReader::verified_content(std::string_view name) const {
   const Bytes bytes = content(name);
   const std::uint32_t expected = files_.find(name)->second.crc32;
   if (expected != 0 && crc32_of(bytes) != expected) {
-    fail(where_, "file " + quote(name) +
-                     " of the archive is damaged (its CRC-32 differs): " + "download it again");
+    fail(where_, "file ", quote(name),
+         " of the archive is damaged (its CRC-32 differs): download it again");
   }
   return bytes;
 }

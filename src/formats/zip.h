@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
+
+#include "base/bytes.h"
 
 namespace gpt2 {
 
@@ -18,7 +19,7 @@ class ZipReader {
  public:
   /// `where` (the path) begins every message. Throws Error(invalid_file) where `archive` is no zip,
   /// is cut short, names a file twice, or has more than kMaxFiles files.
-  ZipReader(std::span<const std::byte> archive, std::string_view where);
+  ZipReader(Bytes archive, std::string_view where);
 
   static constexpr std::size_t kMaxFiles = 100'000;
 
@@ -36,15 +37,15 @@ class ZipReader {
 
   /// The content of one file. Throws Error: invalid_file where it is missing or lies outside the
   /// archive, unsupported where it is compressed or encrypted.
-  [[nodiscard]] std::span<const std::byte> content(std::string_view name) const;
+  [[nodiscard]] Bytes content(std::string_view name) const;
 
   /// The same after comparing its CRC-32, where the archive has one (not zero).
-  [[nodiscard]] std::span<const std::byte> verified_content(std::string_view name) const;
+  [[nodiscard]] Bytes verified_content(std::string_view name) const;
 
  private:
-  void read_directory(std::span<const std::byte> directory, std::uint64_t count);
+  void read_directory(Bytes directory, std::uint64_t count);
 
-  std::span<const std::byte> archive_;
+  Bytes archive_;
   std::string where_;
   Directory files_;
 };

@@ -50,8 +50,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   for (const auto& [key, neutral] : kNotImplemented) {
     const json* const value = fields.find(key);
     if (!value || does_nothing(*value, neutral)) continue;
-    fields.fail(std::string(key) + " is " + shown(*value) + ", which is not implemented",
-                ErrorCode::unsupported);
+    fields.fail(ErrorCode::unsupported, key, " is ", shown(*value), ", which is not implemented");
   }
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);

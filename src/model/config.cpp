@@ -27,26 +27,16 @@ constexpr std::size_t kMaxLayers = 1 << 16;  // blocks are allocated before thei
 constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
 
 // HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
-constexpr std::pair<std::string_view, ActivationFunction> kActivations[] = {
-    {"gelu_new", ActivationFunction::gelu_new},
-    {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
-    {"gelu_accurate", ActivationFunction::gelu_new},
-    {"gelu_fast", ActivationFunction::gelu_fast},
-    {"gelu", ActivationFunction::gelu},
-    {"gelu_python", ActivationFunction::gelu},
-    {"gelu_10", ActivationFunction::gelu_10},
-    {"quick_gelu", ActivationFunction::quick_gelu},
-    {"relu", ActivationFunction::relu},
-    {"relu2", ActivationFunction::relu2},
-    {"relu6", ActivationFunction::relu6},
-    {"silu", ActivationFunction::silu},
-    {"swish", ActivationFunction::silu},
-    {"mish", ActivationFunction::mish},
-    {"tanh", ActivationFunction::tanh},
-    {"sigmoid", ActivationFunction::sigmoid},
-    {"linear", ActivationFunction::linear},
-    {"laplace", ActivationFunction::laplace},
-};
+constexpr auto kActivations = [] {
+  using enum ActivationFunction;
+  return std::to_array<std::pair<std::string_view, ActivationFunction>>({
+      {"gelu_new", gelu_new}, {"gelu_pytorch_tanh", gelu_new}, {"gelu_accurate", gelu_new},
+      {"gelu_fast", gelu_fast}, {"gelu", gelu}, {"gelu_python", gelu}, {"gelu_10", gelu_10},
+      {"quick_gelu", quick_gelu}, {"relu", relu}, {"relu2", relu2}, {"relu6", relu6},
+      {"silu", silu}, {"swish", silu}, {"mish", mish}, {"tanh", tanh}, {"sigmoid", sigmoid},
+      {"linear", linear}, {"laplace", laplace},
+  });
+}();
 
 // A size that goes by two names, which must not contradict each other.
 void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size) {
@@ -54,53 +44,44 @@ void read_size(const JsonFields& fields, const char* key, const char* alias, std
   const std::size_t aliased = size;
   fields.read(key, size);
   if (fields.find(alias) != nullptr && size != aliased) {
-    fields.fail(std::string(key) + " is " + std::to_string(size) + ", but " + alias +
-                ", another name for it, is " + std::to_string(aliased));
+    fields.fail(key, " is ", size, ", but ", alias, ", another name for it, is ", aliased);
   }
 }
 
 TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
-  const bool is_one = value.is_number_unsigned()
-                          ? value.get<std::uint64_t>() <= kMaxVocab
-                          : value.is_number_integer() &&
-                                value.get<std::int64_t>() >= std::numeric_limits<TokenId>::min();
+  using Limits = std::numeric_limits<TokenId>;
+  const bool is_one = value.is_number_integer() && value.get<double>() >= Limits::min() &&
+                      value.get<double>() <= Limits::max();
   if (is_one) return value.get<TokenId>();
-  fields.fail(std::string(key) + " is " + shown(value) + "; expected a token id");
+  fields.fail(key, " is ", shown(value), "; expected a token id");
 }
 
-// The first configs had no model_type; their architectures tell.
-bool is_gpt2(const JsonFields& fields) {
-  const json* const type = fields.find("model_type");
-  if (type != nullptr) return *type == "gpt2";
-  const json* const classes = fields.find("architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty()) return true;
-  return std::any_of(classes->begin(), classes->end(), [](const json& name) {
-    return name.is_string() && name.get_ref<const std::string&>().starts_with("GPT2");
-  });
+bool is_gpt2_class(const json& name) {
+  return name.is_string() && name.get_ref<const std::string&>().starts_with("GPT2");
 }
 
 void refuse_other_models(const JsonFields& fields) {
-  const auto fail = [&](const std::string& message) {
-    fields.fail(message, ErrorCode::unsupported);
-  };
-  if (!is_gpt2(fields)) {
-    const json* const type = fields.find("model_type");
-    fail(type != nullptr ? "model_type is " + shown(*type) + "; only 'gpt2' is implemented"
-                         : "architectures is " + quote(fields.find("architectures")->dump()) +
-                               "; only GPT2 models are implemented");
+  const auto fail = [&](const auto&... parts) { fields.fail(ErrorCode::unsupported, parts...); };
+  if (const json* const type = fields.find("model_type")) {
+    if (*type != "gpt2") fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
+  } else if (const json* const classes = fields.find("architectures")) {  // in the first configs
+    if (classes->is_array() && !classes->empty() &&
+        std::none_of(classes->begin(), classes->end(), is_gpt2_class)) {
+      fail("architectures is ", quote(classes->dump()), "; only GPT2 models are implemented");
+    }
   }
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
     bool value = false;
     fields.read(key, value);
-    if (value) fail(std::string(key) + " is true; only plain decoders are implemented");
+    if (value) fail(key, " is true; only plain decoders are implemented");
   }
   if (const json* heads = fields.find("pruned_heads"); heads != nullptr && !heads->empty()) {
     fail("pruned_heads is not empty; models with heads cut out are not implemented");
   }
   if (const json* config = fields.find("quantization_config")) {
     const auto method = config->is_object() ? config->find("quant_method") : config->end();
-    fail("quantization_config (quant_method " +
-         (method == config->end() ? "not given" : shown(*method)) +
+    fail("quantization_config (quant_method ",
+         method == config->end() ? "not given" : shown(*method),
          ") is not implemented; use the checkpoint that was quantised");
   }
 }
@@ -114,10 +95,10 @@ void read_activation(const JsonFields& fields, ActivationFunction& function) {
       function = known_function;
       return;
     }
-    known += (known.empty() ? "" : ", ") + std::string(known_name);
+    known += concat(known.empty() ? "" : ", ", known_name);
   }
-  fields.fail("activation_function is " + shown(*name) + "; implemented are " + known,
-              ErrorCode::unsupported);
+  fields.fail(ErrorCode::unsupported, "activation_function is ", shown(*name), "; implemented are ",
+              known);
 }
 
 void read_special_tokens(const JsonFields& fields, Config& config) {
@@ -149,8 +130,8 @@ void read_packed(const JsonFields& fields, WeightType& packed) {
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
   if (dtype != "int8" && dtype != "int4") {
-    fields.fail("gpt2_cpp.dtype is " + shown(dtype) + "; implemented are 'int8' and 'int4'",
-                ErrorCode::unsupported);
+    fields.fail(ErrorCode::unsupported, "gpt2_cpp.dtype is ", shown(dtype),
+                "; implemented are 'int8' and 'int4'");
   }
   packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
 }
@@ -164,20 +145,17 @@ std::string problem_of(const Config& config) {
   };
   for (const auto& [name, size, most] : sizes) {
     if (size == 0 || size > most) {
-      return std::string(name) + " is " + std::to_string(size) + "; expected 1 to " +
-             std::to_string(most);
+      return concat(name, " is ", size, "; expected 1 to ", most);
     }
   }
   if (config.n_embd % config.n_head != 0) {
-    return "n_embd " + std::to_string(config.n_embd) + " is not a multiple of n_head " +
-           std::to_string(config.n_head);
+    return concat("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
   // The largest array of all: the keys and values of a full context, in f32.
   const std::array cache = {config.n_layer, config.n_positions, config.n_embd, 2 * sizeof(float)};
   if (!checked_product(std::span<const std::size_t>(cache))) {
-    return "n_layer " + std::to_string(config.n_layer) + " with n_positions " +
-           std::to_string(config.n_positions) + " and n_embd " + std::to_string(config.n_embd) +
-           " takes more memory than can be addressed";
+    return concat("n_layer ", config.n_layer, " with n_positions ", config.n_positions,
+                  " and n_embd ", config.n_embd, " takes more memory than can be addressed");
   }
   return "";
 }
@@ -225,9 +203,8 @@ Config Config::parse(std::string_view text, std::string_view where) {
 }
 
 void Config::validate(std::string_view where) const {
-  if (const std::string problem = problem_of(*this); !problem.empty()) {
-    fail(where, problem, ErrorCode::invalid_argument);
-  }
+  const std::string problem = problem_of(*this);
+  if (!problem.empty()) fail(ErrorCode::invalid_argument, where, problem);
 }
 
 nlohmann::ordered_json to_json(const Config& config) {

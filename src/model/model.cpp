@@ -29,7 +29,7 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
                                    {"vocab_size", &config.vocab_size}}) {
     const auto found = args.find(name);
     if (found == args.end() || found->second <= 0) {
-      throw Error(ErrorCode::invalid_file, where + " has no usable " + name);
+      throw Error(ErrorCode::invalid_file, concat(where, " has no usable ", name));
     }
     *size = static_cast<std::size_t>(found->second);
   }
@@ -44,25 +44,23 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
 Model Model::load(const fs::path& path, const LoadOptions& options) {
   std::error_code none;
   if (!fs::exists(path, none)) {
-    throw Error(ErrorCode::not_found, path.string() + ": no such file or directory");
+    fail(ErrorCode::not_found, path.string(), "no such file or directory");
   }
   const fs::path directory = fs::is_directory(path, none) ? path : path.parent_path();
   std::optional<Config> config;
   // Only nanoGPT's checkpoints do without.
   if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
     if (!fs::exists(directory / "config.json", none)) {
-      fail(path.string(),
-           "no model: expected config.json and model.safetensors or pytorch_model.bin",
-           ErrorCode::not_found);
+      fail(ErrorCode::not_found, path.string(),
+           "no model: expected config.json and model.safetensors or pytorch_model.bin");
     }
     config = Config::load(directory / "config.json");
   }
   if (config && config->packed != WeightType::stored && options.dtype != config->packed &&
       options.dtype != WeightType::stored) {
-    fail(path.string(),
+    fail(ErrorCode::invalid_argument, path.string(),
          "its weights are packed already, which loses what another dtype would need: "
-         "load it as it is, or start from the model that it was made of",
-         ErrorCode::invalid_argument);
+         "load it as it is, or start from the model that it was made of");
   }
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
   const fs::path& file = checkpoint->files.front();

@@ -2,44 +2,40 @@
 
 #include <memory>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/fail.h"
 #include "base/parallel.h"
 #include "formats/tensor_table.h"
-#include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "model/weights.h"
 
 namespace gpt2 {
 namespace {
 
-using NamedShape = std::pair<std::string, Shape>;
-
-// In the order that numbers the tensors.
-std::vector<NamedShape> tensors_of(const Config& config) {
+// Calls f(name, shape) for every tensor, in the order that numbers them.
+template <class F>
+void for_each_tensor(const Config& config, const F& f) {
   const std::size_t n_embd = config.n_embd;
   const std::size_t inner = config.inner_dim();
-  std::vector<NamedShape> tensors = {{"wte.weight", {config.vocab_size, n_embd}},
-                                     {"wpe.weight", {config.n_positions, n_embd}}};
+  const auto with_bias = [&](const std::string& name, const Shape& weight, std::size_t bias) {
+    f(name + ".weight", weight);
+    f(name + ".bias", Shape{bias});
+  };
+  f("wte.weight", Shape{config.vocab_size, n_embd});
+  f("wpe.weight", Shape{config.n_positions, n_embd});
   for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
-    const std::string h = "h." + std::to_string(layer) + ".";
-    for (const char* norm : {"ln_1", "ln_2"}) {
-      tensors.push_back({h + norm + ".weight", {n_embd}});
-      tensors.push_back({h + norm + ".bias", {n_embd}});
-    }
-    for (const auto& [name, k, n] : {std::tuple{"attn.c_attn", n_embd, 3 * n_embd},
-                                     {"attn.c_proj", n_embd, n_embd},
-                                     {"mlp.c_fc", n_embd, inner},
-                                     {"mlp.c_proj", inner, n_embd}}) {
-      tensors.push_back({h + name + ".weight", {k, n}});
-      tensors.push_back({h + name + ".bias", {n}});
-    }
+    const std::string h = concat("h.", layer, ".");
+    with_bias(h + "ln_1", {n_embd}, n_embd);
+    with_bias(h + "ln_2", {n_embd}, n_embd);
+    with_bias(h + "attn.c_attn", {n_embd, 3 * n_embd}, 3 * n_embd);
+    with_bias(h + "attn.c_proj", {n_embd, n_embd}, n_embd);
+    with_bias(h + "mlp.c_fc", {n_embd, inner}, inner);
+    with_bias(h + "mlp.c_proj", {inner, n_embd}, n_embd);
   }
-  tensors.push_back({"ln_f.weight", {n_embd}});
-  tensors.push_back({"ln_f.bias", {n_embd}});
-  return tensors;
+  with_bias("ln_f", {n_embd}, n_embd);
 }
 
 // Integer arithmetic and one exact product: the same floats everywhere.
@@ -70,37 +66,32 @@ Config published_config(std::string_view size) {
     config.n_head = static_cast<std::size_t>(n_head);
     return config;
   }
-  throw Error(ErrorCode::invalid_argument, "there is no GPT-2 of size '" + std::string(size) +
-                                               "'; choose 124M, 355M, 774M or 1558M");
+  throw Error(ErrorCode::invalid_argument,
+              concat("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M"));
 }
 
 Model random_model(const Config& config, const LoadOptions& options) {
   config.validate("random model");
-  const std::vector<NamedShape> tensors = tensors_of(config);
-  std::size_t total = 0;
-  for (const auto& [name, shape] : tensors) total += shape.element_count();
-  const auto values = std::make_shared<AlignedBuffer<float>>(total);
-
-  TensorTable table;
-  std::size_t begin = 0;
-  for (std::uint32_t number = 0; number < tensors.size(); ++number) {
-    const auto& [name, shape] = tensors[number];
+  const auto values = std::make_shared<std::vector<AlignedBuffer<float>>>();
+  TensorTable tensors;
+  for_each_tensor(config, [&](const std::string& name, const Shape& shape) {
+    const auto number = static_cast<std::uint32_t>(tensors.size());
     const std::size_t count = shape.element_count();
-    float* const data = values->data() + begin;
+    float* const data = values->emplace_back(count).data();
     const float offset = is_norm_weight(name) ? 1.0f : 0.0f;
     parallel(thread_count(), [&](Team& team) {
-      team.for_ranges(count, std::size_t{1} << 16, [&](std::size_t from, std::size_t to) {
-        for (std::size_t i = from; i < to; ++i) {
+      team.for_ranges(count, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
           data[i] = offset + random_value(number, static_cast<std::uint32_t>(i));
         }
       });
     });
-    table.emplace(name, TensorView{DType::f32, shape, reinterpret_cast<const std::byte*>(data),
-                                   count * sizeof(float)});
-    begin += count;
-  }
+    tensors[name] = {DType::f32, shape, reinterpret_cast<const std::byte*>(data),
+                     count * sizeof(float)};
+  });
   return Model(bind_weights(
-      config, {.tensors = table, .where = "random model", .linear_layout = false, .owner = values},
+      config,
+      {.tensors = tensors, .where = "random model", .linear_layout = false, .owner = values},
       options));
 }
 

@@ -11,8 +11,8 @@ namespace gpt2 {
 [[nodiscard]] Config published_config(std::string_view size);
 
 /// A model of random weights in memory, for measuring: speed does not depend on the values. Element
-/// i of tensor t (in the order of the binder) is a hash of (t, i), uniform with GPT-2's initial
-/// deviation of 0.02; tools/make_random_model.py writes the same model as a HuggingFace directory.
+/// i of the t-th tensor is a hash of (t, i), uniform with GPT-2's initial deviation of 0.02;
+/// tools/make_random_model.py writes the same model as a HuggingFace directory.
 [[nodiscard]] Model random_model(const Config& config, const LoadOptions& options);
 
 }  // namespace gpt2

@@ -49,32 +49,31 @@ TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_
     }
     const auto [entry, added] = tensors_.try_emplace(present, Entry{name, &view});
     if (!added) {
-      fail(where_, "tensors " + quote(entry->second.stored_name) + " and " + quote(name) +
-                       " are both " + quote(present));
+      fail(where_, "tensors ", quote(entry->second.stored_name), " and ", quote(name), " are both ",
+           quote(present));
     }
   }
 }
 
 const TensorView* TensorNames::take(const std::string& name, const Shape& shape, Kind kind) {
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) {
-    problems_.push_back(name + " " + shape.to_string() + " is missing");
+  const auto found = tensors_.extract(name);
+  if (found.empty()) {
+    problems_.push_back(concat(name, " ", shape.to_string(), " is missing"));
     return nullptr;
   }
-  Entry& entry = found->second;
-  entry.taken = true;
-  const TensorView& view = *entry.view;
+  const auto& [stored_name, view_there] = found.mapped();
+  const TensorView& view = *view_there;
   if (view.shape != shape) {
-    problems_.push_back(entry.stored_name + " has shape " + view.shape.to_string() +
-                        ", the config asks for " + shape.to_string());
+    problems_.push_back(concat(stored_name, " has shape ", view.shape.to_string(),
+                               ", the config asks for ", shape.to_string()));
     return nullptr;
   }
   const bool is_float =
       view.dtype == DType::f32 || view.dtype == DType::f16 || view.dtype == DType::bf16;
   if (kind == Kind::floats ? !is_float : view.dtype != DType::u8) {
-    problems_.push_back(entry.stored_name + " is " + std::string(name_of(view.dtype)) +
-                        (kind == Kind::floats ? ", weights must be F32, F16 or BF16"
-                                              : ", packed weights must be U8"));
+    problems_.push_back(concat(stored_name, " is ", name_of(view.dtype),
+                               kind == Kind::floats ? ", weights must be F32, F16 or BF16"
+                                                    : ", packed weights must be U8"));
     return nullptr;
   }
   return &view;
@@ -83,25 +82,21 @@ const TensorView* TensorNames::take(const std::string& name, const Shape& shape,
 void TensorNames::ignore(std::string_view name, const std::string& reason) {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) return;
-  found->second.taken = true;
   ignored_[reason].push_back(found->second.stored_name);
+  tensors_.erase(found);
 }
 
-void TensorNames::finish() const {
-  std::vector<std::string> problems = problems_;
+void TensorNames::finish() {
   for (const auto& [name, entry] : tensors_) {
-    if (entry.taken) continue;
-    problems.push_back(quote(entry.stored_name) + " is not part of a GPT-2 of this config");
+    problems_.push_back(quote(entry.stored_name) + " is not part of a GPT-2 of this config");
   }
-  if (problems.empty()) return;
+  if (problems_.empty()) return;
   std::string message;
-  for (std::size_t i = 0; i < std::min(problems.size(), kListed); ++i) {
-    message += (i ? "; " : "") + problems[i];
+  for (std::size_t i = 0; i < std::min(problems_.size(), kListed); ++i) {
+    message += (i ? "; " : "") + problems_[i];
   }
-  if (problems.size() > kListed) {
-    message += "; and " + std::to_string(problems.size() - kListed) + " more";
-  }
-  fail(where_, message + ": do config.json and the weights belong together?");
+  if (problems_.size() > kListed) message += concat("; and ", problems_.size() - kListed, " more");
+  fail(where_, message, ": do config.json and the weights belong together?");
 }
 
 }  // namespace gpt2

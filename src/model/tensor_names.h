@@ -21,6 +21,7 @@ class TensorNames {
   /// The tensor, if it is there and has this shape and a type of this kind; else nullptr, noted.
   const TensorView* take(const std::string& name, const Shape& shape, Kind kind = Kind::floats);
 
+  /// Whether it is there and not taken yet.
   [[nodiscard]] bool contains(std::string_view name) const { return tensors_.contains(name); }
 
   /// Whether so much is wrong that there is no point in going on.
@@ -35,16 +36,15 @@ class TensorNames {
   }
 
   /// Throws Error(invalid_file) naming what was missing or wrong, and what nobody took.
-  void finish() const;
+  void finish();
 
  private:
   struct Entry {
     std::string stored_name;
     const TensorView* view;
-    bool taken = false;
   };
   std::string where_;
-  std::map<std::string, Entry, std::less<>> tensors_;
+  std::map<std::string, Entry, std::less<>> tensors_;  // that nobody took yet
   std::map<std::string, std::vector<std::string>> ignored_;
   std::vector<std::string> problems_;
 };

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/parallel.h"
@@ -44,5 +45,25 @@ struct Transformer {
   void forward(Team& team, const Batch& batch, Workspace& ws,
                ForwardObserver* observer) const noexcept;
 };
+
+/// Calls f(part, name) for every part that has weights of its own, a Weight, a LayerNorm or a
+/// Linear, with HuggingFace's name for it: "wte", "h.0.ln_1" ...
+template <class AnyTransformer, class F>
+void for_each_part(AnyTransformer& transformer, const F& f) {
+  f(transformer.embedding.wte, "wte");
+  f(transformer.embedding.wpe, "wpe");
+  for (std::size_t layer = 0; layer < transformer.blocks.size(); ++layer) {
+    auto& block = transformer.blocks[layer];
+    const std::string h = "h." + std::to_string(layer) + ".";
+    f(block.ln_1, h + "ln_1");
+    f(block.attn.c_attn, h + "attn.c_attn");
+    f(block.attn.c_proj, h + "attn.c_proj");
+    f(block.ln_2, h + "ln_2");
+    f(block.mlp.c_fc, h + "mlp.c_fc");
+    f(block.mlp.c_proj, h + "mlp.c_proj");
+  }
+  f(transformer.ln_f, "ln_f");
+  if (!transformer.config.tie_word_embeddings) f(transformer.lm_head, "lm_head");
+}
 
 }  // namespace gpt2

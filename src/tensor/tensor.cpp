@@ -1,17 +1,14 @@
 #include "gpt2/tensor.h"
 
-#include "gpt2/error.h"
+#include "base/checked_math.h"
+#include "base/fail.h"
 
 namespace gpt2 {
 
 std::size_t Shape::element_count() const {
-  std::size_t count = 1;
-  for (const std::size_t size : sizes_) {
-    if (__builtin_mul_overflow(count, size, &count)) {
-      throw Error(ErrorCode::invalid_argument, "shape " + to_string() + " has too many elements");
-    }
-  }
-  return count;
+  const auto count = checked_product(sizes());
+  if (count) return *count;
+  throw Error(ErrorCode::invalid_argument, concat("shape ", to_string(), " has too many elements"));
 }
 
 std::string Shape::to_string() const {
@@ -29,9 +26,9 @@ Tensor::Tensor(Shape shape, float value)
 Tensor::Tensor(Shape shape, std::vector<float> values)
     : shape_(std::move(shape)), values_(std::move(values)) {
   if (values_.size() != shape_.element_count()) {
-    throw Error(ErrorCode::invalid_argument, "a tensor of shape " + shape_.to_string() + " takes " +
-                                                 std::to_string(shape_.element_count()) +
-                                                 " values, got " + std::to_string(values_.size()));
+    throw Error(ErrorCode::invalid_argument,
+                concat("a tensor of shape ", shape_.to_string(), " takes ", shape_.element_count(),
+                       " values, got ", values_.size()));
   }
 }
 

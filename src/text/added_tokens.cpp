@@ -11,9 +11,9 @@
 namespace gpt2 {
 namespace {
 
-[[noreturn]] void refuse(const std::string& where, const AddedToken& token,
-                         const std::string& message) {
-  fail(where, "the added token " + quote(token.content) + " " + message);
+template <class... Parts>
+[[noreturn]] void refuse(const std::string& where, const AddedToken& token, const Parts&... parts) {
+  fail(where, "the added token ", quote(token.content), " ", parts...);
 }
 
 // tokenizers numbers new tokens by itself and only warns where the file says another number; here
@@ -21,23 +21,19 @@ namespace {
 void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
-      refuse(where, token,
-             "has the id " + std::to_string(token.id) + ", but has been " + std::to_string(*known) +
-                 " before");
+      refuse(where, token, "has the id ", token.id, ", but has been ", *known, " before");
     }
     token.id = *known;
     return;
   }
   if (token.id < 0) token.id = static_cast<TokenId>(vocabulary.size());
   if (token.id >= Vocabulary::kMaxTokens) {
-    refuse(where, token,
-           "would have the id " + std::to_string(token.id) + "; expected at most " +
-               std::to_string(Vocabulary::kMaxTokens - 1));
+    refuse(where, token, "would have the id ", token.id, "; expected at most ",
+           Vocabulary::kMaxTokens - 1);
   }
   if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
-    refuse(where, token,
-           "has the id of " + quote(vocabulary.bytes(token.id)) + ", " + std::to_string(token.id) +
-               "; expected one of its own");
+    refuse(where, token, "has the id of ", quote(vocabulary.bytes(token.id)), ", ", token.id,
+           "; expected one of its own");
   }
 }
 
@@ -64,7 +60,7 @@ TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown
   const auto [place, is_new] = tokens_.try_emplace(token.id, token);
   if (is_new) bytes_ += token.content.size();
   if (bytes_ > kMaxBytes) {
-    refuse(where, token, "makes more than " + std::to_string(kMaxBytes) + " bytes of added tokens");
+    refuse(where, token, "makes more than ", kMaxBytes, " bytes of added tokens");
   }
   AddedToken& known = place->second;
   token.special |= known.special;

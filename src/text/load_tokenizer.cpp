@@ -61,13 +61,11 @@ class Folder {
   [[noreturn]] void nothing_found() const {
     for (const auto& [file, kind] : kOtherKinds) {
       if (!has(file)) continue;
-      const std::string found = std::string(kind) + " (" + file + ")";
-      fail(path_.string(),
-           "the tokenizer is of the kind " + found + "; expected GPT-2's byte-level BPE",
-           ErrorCode::unsupported);
+      fail(ErrorCode::unsupported, path_.string(), "the tokenizer is of the kind ", kind, " (",
+           file, "); expected GPT-2's byte-level BPE");
     }
-    fail(path_.string(), "no tokenizer; expected tokenizer.json or vocab.json and merges.txt",
-         ErrorCode::not_found);
+    fail(ErrorCode::not_found, path_.string(),
+         "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
   }
 
   std::string names;

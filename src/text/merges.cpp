@@ -45,8 +45,7 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
 
 bool MergeList::add(std::string_view left, std::string_view right) {
   if (pairs_.size() == MergeTable::kMaxMerges) {
-    fail(where_,
-         "expected at most " + std::to_string(MergeTable::kMaxMerges) + " merges, found more");
+    fail(where_, "expected at most ", MergeTable::kMaxMerges, " merges, found more");
   }
   if (left.empty() || right.empty()) return false;
   pairs_.push_back({text_.size(), left.size(), left.size() + right.size()});
@@ -67,8 +66,8 @@ void MergeList::add_lines(std::string_view text) {
     text.remove_prefix(length == text.npos ? text.size() : length + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with("#version") || add(line)) continue;
-    fail(where_, "line " + std::to_string(number) +
-                     ": expected two tokens and one space between them, " + "found " + quote(line));
+    fail(where_, "line ", number, ": expected two tokens and one space between them, found ",
+         quote(line));
   }
 }
 
@@ -82,9 +81,8 @@ MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
     const std::string_view right = both.substr(pair.left_length);
     const auto id_of = [&](std::string_view token) {
       if (const auto id = vocabulary.find(token)) return *id;
-      fail(where_, "merge " + std::to_string(number) + ", " + quote(left) + " with " +
-                       quote(right) + ": expected only tokens of the vocabulary, found " +
-                       quote(token));
+      fail(where_, "merge ", number, ", ", quote(left), " with ", quote(right),
+           ": expected only tokens of the vocabulary, found ", quote(token));
     };
     const TokenId left_id = id_of(left);
     const TokenId right_id = id_of(right);

@@ -14,8 +14,8 @@ TokenId read_token_id(const json& value, std::string_view token, const std::stri
     const auto id = value.get<std::uint64_t>();
     if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
   }
-  fail(where, "the id of " + quote(token) + " is " + shown(value) +
-                  "; expected a number from 0 to " + std::to_string(Vocabulary::kMaxTokens - 1));
+  fail(where, "the id of ", quote(token), " is ", shown(value), "; expected a number from 0 to ",
+       Vocabulary::kMaxTokens - 1);
 }
 
 VocabularyReader::VocabularyReader(const std::string& where, Vocabulary& vocabulary,
@@ -36,9 +36,8 @@ void VocabularyReader::begin(json::value_t kind) {
   }
   if (is_at("vocab")) {
     if (!is_object) {
-      fail(where_,
-           "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE",
-           ErrorCode::unsupported);
+      fail(ErrorCode::unsupported, where_,
+           "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE");
     }
     inside_ = Inside::vocabulary;
   } else if (is_at("merges") && !is_object) {
@@ -92,15 +91,15 @@ void VocabularyReader::add_token(const json& value) {
   const TokenId id = read_token_id(value, token, where_);
   if (vocabulary_.insert(token, id)) return;
   if (vocabulary_.find(token)) {
-    fail(where_, "the token " + quote(token) + " appears twice in the vocabulary");
+    fail(where_, "the token ", quote(token), " appears twice in the vocabulary");
   }
-  fail(where_, "the tokens " + quote(vocabulary_.bytes(id)) + " and " + quote(token) +
-                   " have the same id, " + std::to_string(id));
+  fail(where_, "the tokens ", quote(vocabulary_.bytes(id)), " and ", quote(token),
+       " have the same id, ", id);
 }
 
 void VocabularyReader::refuse_merge(const std::string& found) const {
-  fail(where_, "model.merges[" + std::to_string(merges.size()) +
-                   R"(]: expected "left right" or ["left", "right"], found )" + found);
+  fail(where_, "model.merges[", merges.size(),
+       R"(]: expected "left right" or ["left", "right"], found )", found);
 }
 
 }  // namespace gpt2

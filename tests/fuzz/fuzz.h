@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "formats/tensor_table.h"
 #include "gpt2/error.h"
-#include "tensor/view.h"
 
 namespace gpt2::fuzz {
 

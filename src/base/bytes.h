@@ -1,0 +1,26 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace gpt2 {
+
+using Bytes = std::span<const std::byte>;
+
+[[nodiscard]] inline std::string_view text_of(Bytes bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The integer in sizeof(T) of the bytes, beginning at `at`, least significant first.
+template <std::unsigned_integral T>
+[[nodiscard]] constexpr T load_little_endian(Bytes bytes, std::size_t at = 0) noexcept {
+  T value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    value = static_cast<T>(value | std::to_integer<T>(bytes[at + i]) << (8 * i));
+  }
+  return value;
+}
+
+}  // namespace gpt2
