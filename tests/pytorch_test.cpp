@@ -73,12 +73,13 @@ TEST_CASE("zip: tensors lie in place, with dtype, shape and shared storages") {
                {"lm_head", py_tensor(py_storage("HalfStorage", "0", 6), 0, {3, 2}, {2, 1})},
                {"last", py_tensor(py_storage("HalfStorage", "0", 6), 4, {2}, {1})},
                {"scalar", py_tensor(py_storage("FloatStorage", "1", 1), 0, {}, {})},
-               {"empty", py_tensor(py_storage("LongStorage", "2", 0), 0, {0, 5}, {5, 1})}}),
+               {"empty", py_tensor(py_storage("LongStorage", "2", 0), 0, {0, 5}, {5, 1})},
+               {"none", py_tensor(py_storage("LongStorage", "2", 0), 0, {5, 0}, {1, 1})}}),
       {{"0", "0a1b2c3d4e5f"}, {"1", "flot"}, {"2", ""}});
   CHECK(gpt2::is_pytorch(as_bytes(file)));
   const TensorFile result = parse_pytorch(as_bytes(file), "f");
   CHECK(result.format == "PyTorch zip");
-  CHECK(result.tensors.size() == 5);
+  CHECK(result.tensors.size() == 6);
   CHECK(result.copies.empty());
   const gpt2::TensorView& wte = result.tensors.at("wte");
   CHECK(wte.dtype == DType::f16);
@@ -91,6 +92,7 @@ TEST_CASE("zip: tensors lie in place, with dtype, shape and shared storages") {
   CHECK(bytes_of(result.tensors.at("scalar")) == "flot");
   CHECK(result.tensors.at("empty").shape == Shape{0, 5});
   CHECK(result.tensors.at("empty").bytes == 0);
+  CHECK(result.tensors.at("none").shape == Shape{5, 0});
 }
 
 TEST_CASE("before 1.6: the same, from the storages after the pickles") {

@@ -38,9 +38,10 @@ std::vector<std::size_t> read_sizes(const Pickle& pickle, Pickle::Ref ref, const
 }
 
 bool lies_in_storage(const StoredTensor& tensor) {
+  const auto sizes = tensor.shape.sizes();
+  if (std::find(sizes.begin(), sizes.end(), 0u) != sizes.end()) return true;
   std::size_t room = tensor.storage.elements;  // less what each dimension reaches over
   for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
-    if (tensor.shape[i] == 0) return true;
     const std::size_t steps = tensor.shape[i] - 1;
     const std::size_t stride = tensor.strides[i];
     if (stride != 0 && steps > room / stride) return false;

@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxSize = 1 << 24;    // of a dimension
-constexpr std::size_t kMaxLayers = 1 << 16;  // blocks are allocated before their weights are seen
+constexpr std::size_t kMaxLayers = 1 << 16;
 constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
 
 // HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.

@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -46,7 +47,9 @@ class Binder {
                      .storage = {source.owner}} {
     // Never packed: a forward pass reads one row of it for each token.
     transformer_.embedding.wpe.format = WeightFormat::f32;
-    for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
+    // Of blocks that the file cannot have, a hundred are hopeless enough.
+    const std::size_t blocks = std::min(config.n_layer, source.tensors.size() + 100);
+    for (std::size_t layer = 0; layer < blocks; ++layer) {
       transformer_.blocks.push_back(block(layer));
     }
   }
