@@ -3,6 +3,7 @@
 # whole program, and then fail on an older CPU.
 #
 #   cmake -D NM=... -D ISA=avx2 -D OBJECTS=... -P isa_symbols_test.cmake
+string(REPLACE "_" "" isa "${ISA}")
 foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND ${NM} --extern-only --defined-only ${object}
                   OUTPUT_VARIABLE output RESULT_VARIABLE failed)
@@ -15,8 +16,9 @@ foreach(object IN LISTS OBJECTS)
     message(FATAL_ERROR "${object} defines nothing")
   endif()
   foreach(symbol IN LISTS symbols)
-    string(TOLOWER "${symbol}" lower)
-    if(NOT lower MATCHES "${ISA}")
+    string(TOLOWER "${symbol}" name)  # kNeonDotprodKernels as well as gpt2::neon_dotprod
+    string(REPLACE "_" "" name "${name}")
+    if(NOT name MATCHES "${isa}")
       message(FATAL_ERROR "${object} defines a symbol that does not name ${ISA}: ${symbol}")
     endif()
   endforeach()
