@@ -145,10 +145,7 @@ void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMat
                          .w = part.data,
                          .m = x.rows,
                          .k = part.k,
-                         .n = part.n,
-                         .bias = nullptr,
-                         .activation = nullptr,
-                         .accumulate = false};
+                         .n = part.n};
     multiply(product, part, quantized, 0, part.n, ws.scratch(team.rank()));
     for (std::size_t i = 0; i < x.rows; ++i) {
       std::copy_n(tile + i * Workspace::kTileColumns, end - begin, rows[i] + begin);
