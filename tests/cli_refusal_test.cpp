@@ -147,6 +147,7 @@ TEST_CASE("a model that is not there is refused with where it was looked for") {
   check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
   check_refused({"-m", "", "x"}, 1, {"empty"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
+  check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': a model is named by -m"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
 }
 

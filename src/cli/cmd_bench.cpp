@@ -142,7 +142,7 @@ int bench(Arguments arguments) {
   int threads = 0;
   std::size_t repetitions = 5;
   bool as_json = false;
-  CLI::App app("Measures this machine's limits, and how much of them the engine reaches",
+  CLI::App app("Measures this machine's limits, and how much of them the engine reaches\n",
                "gpt2 bench");
   app.footer(kExamples);
   app.add_option("--size", size,

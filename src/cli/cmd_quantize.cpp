@@ -25,7 +25,7 @@ int quantize(Arguments arguments) {
   std::string out;
   std::string text_file;
   WeightType dtype = WeightType::int8;
-  CLI::App app("Packs a model's weights into 8 or 4 bits", "gpt2 quantize");
+  CLI::App app("Packs a model's weights into 8 or 4 bits\n", "gpt2 quantize");
   app.footer(kExamples);
   app.add_option("MODEL", name, "A directory or a name")->required()->option_text(" ");
   app.add_option("OUT", out, "The directory to write; must not exist")

@@ -29,8 +29,8 @@ void write_stdout(std::string_view text) {
 std::string read_stdin() {
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
-    text.append(buffer, count);
+  while (!std::feof(stdin) && !std::ferror(stdin)) {
+    text.append(buffer, std::fread(buffer, 1, sizeof buffer, stdin));
     if (text.size() > kMaxTextBytes) {
       throw Error(ErrorCode::invalid_argument, "standard input is longer than 256 MiB: divide it");
     }
