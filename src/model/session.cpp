@@ -70,8 +70,8 @@ void append(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end
 
 }  // namespace
 
-// In every layer threads wait for one another about ten times, a few microseconds in all: a share of
-// 320 KiB to read, or of as much work on what the caches hold, takes several times that.
+// In every layer threads wait for one another about ten times, a few microseconds in all: a share
+// of 320 KiB to read, or of as much work on what the caches hold, takes several times that.
 int useful_threads(const Model& model, std::size_t rows, int most) noexcept {
   constexpr std::size_t kShare = std::size_t{320} << 10;
   constexpr std::size_t kRows = 8;  // take about as long as to read the weights
@@ -126,9 +126,9 @@ void Session::rewind(std::size_t position) {
 }
 
 Session Session::fork() const {
-  auto copy = std::make_unique<Impl>(
-      impl_->model, SessionOptions{.max_tokens = capacity(), .threads = impl_->threads});
-  copy->fewer_threads = impl_->fewer_threads;
+  const int threads = impl_->fewer_threads ? 0 : impl_->threads;
+  auto copy = std::make_unique<Impl>(impl_->model,
+                                     SessionOptions{.max_tokens = capacity(), .threads = threads});
   copy->cache.copy_from(impl_->cache, impl_->position);
   copy->position = impl_->position;
   return Session(std::move(copy));
