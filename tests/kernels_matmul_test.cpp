@@ -121,10 +121,11 @@ struct Operands {
                          .activation = c.activation ? table.relu : nullptr,
                          .accumulate = c.accumulate};
     const std::size_t step = std::max<std::size_t>(1, (c.n / parts + kPanel) / kPanel) * kPanel;
-    const std::size_t chunks = (c.k + kChunk - 1) / kChunk;
-    Guarded<float> sums(std::vector<float>(chunk_sums_floats(c.k, c.n), NAN));
-    for (std::size_t i = 0; by_chunks && i < chunks; i += 1 + parts) {
-      chunks_kernel_of(table, c)(product, i, std::min(chunks, i + 1 + parts), sums.data());
+    const std::size_t count = chunk_sums_floats(c.k, c.n);
+    const std::size_t share = std::max(kLanes, count / parts / kLanes * kLanes);
+    Guarded<float> sums(std::vector<float>(count, NAN));
+    for (std::size_t i = 0; by_chunks && i < count; i += share) {
+      chunks_kernel_of(table, c)(product, i, std::min(count, i + share), sums.data());
     }
     for (std::size_t n = 0; n < c.n; n += step) {
       if (by_chunks) {
@@ -188,7 +189,7 @@ TEST_CASE("one row follows the rules by columns and by chunks") {
   unsigned seed = 50;
   for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
     for (const std::size_t k : {1u, 255u, 256u, 257u, 1500u, 1792u, 3072u}) {
-      for (const std::size_t n : {1u, 16u, 31u, 64u, 100u, 128u, 300u}) {
+      for (const std::size_t n : {1u, 16u, 31u, 64u, 100u, 128u, 300u, 1101u}) {
         for (const bool kn : {true, false}) {
           check({1, k, n, stored, kn, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2}, ++seed);
         }

@@ -39,7 +39,8 @@ inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
   return ceil_div(a, multiple) * multiple;
 }
 
-/// Floats of the chunk sums of one row: those of a chunk are round_up(n, kLanes) apart.
+/// Floats of the chunk sums of one row: those of a chunk are round_up(n, kLanes), one chunk's after
+/// another's.
 constexpr std::size_t chunk_sums_floats(std::size_t k, std::size_t n) {
   return ceil_div(k, kChunk) * round_up(n, kLanes);
 }
@@ -134,9 +135,9 @@ struct Kernels {
                                 float* scratch) noexcept;
   MatmulKernel matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
 
-  /// One row (m = 1) of such a product in two steps, for a thread each: the sums of chunks [begin,
-  /// end) of k into `sums`, chunk_sums_floats(k, n) that all threads share; then, of columns
-  /// [n_begin, n_end) as above, what the chunks add up to. k >= 1.
+  /// One row (m = 1) of such a product in two steps that threads share out: chunk sums [begin, end)
+  /// of chunk_sums_floats(k, n), both multiples of kLanes; then, of columns [n_begin, n_end) as
+  /// above, what the chunks add up to. k >= 1.
   using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
                                 float* sums) noexcept;
   ChunksKernel matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;

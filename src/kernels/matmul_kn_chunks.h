@@ -2,31 +2,67 @@
 
 #include "kernels/matmul.h"
 
-// One row times weights that lie as [k, n], chunk by chunk of k: each chunk is read from end to
-// end, several at once, for so many long streams are what memory is fastest at. Threads share out
-// the chunks, and then the columns to add them up.
+// One row times weights that lie as [k, n], chunk by chunk of k. Threads share out the chunks, and
+// a chunk's columns only where a share ends within it: memory is fastest at long runs, and
+// prefetchers that run past the end of a short one fetch what another thread reads.
 
 namespace gpt2 {
 
-inline constexpr std::size_t kChunkStreams = 6;
+inline constexpr std::size_t kRowStreams = 16;   // rows of a chunk that are read at once
+inline constexpr std::size_t kChunkStreams = 6;  // or chunks
+inline constexpr std::size_t kShortRow = 4096;   // bytes; what prefetchers see as one run is a page
 
-/// sums[i][0 ... n) = x[i, 0 ... depth) w[i, 0 ... depth, 0 ... n) for kCount chunks i that begin
-/// kChunk apart.
+/// sums += x[0 ... kRows) w[0 ... kRows, 0 ... columns), while the rows that come next are fetched.
+template <class Vec, std::size_t kRows, class Stored>
+void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride,
+              std::size_t columns) {
+  const auto add = [&](auto vecs, std::size_t n, auto lanes) {
+    constexpr std::size_t kWidth = vecs.value * kLanes;
+    Vec sum[vecs.value];
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < vecs.value; ++j) sum[j] = Vec::load(sums + n + j * kLanes);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const Stored* const weight = w + i * w_stride + n;
+#pragma GCC unroll 2
+      for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+        __builtin_prefetch(weight + kRows * w_stride + j, 0, 2);
+      }
+      const Vec factor = Vec::broadcast(x[i]);
+#pragma GCC unroll 2
+      for (std::size_t j = 0; j < vecs.value; ++j) {
+        sum[j] = fma(factor, load<Vec>(weight + j * kLanes, lanes), sum[j]);
+      }
+    }
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < vecs.value; ++j) sum[j].store(sums + n + j * kLanes);
+  };
+  std::size_t n = 0;
+  for (; n + 2 * kLanes <= columns; n += 2 * kLanes) add(Rows<2>{}, n, Full{});
+  for_each_vec<Vec>(columns - n, [&](std::size_t i, auto lanes) { add(Rows<1>{}, n + i, lanes); });
+}
+
+/// sums[i][0 ... n) += x[i, 0 ... kChunk) w[i, 0 ... kChunk, 0 ... n) for kCount chunks i, each
+/// read from end to end.
 template <class Vec, std::size_t kCount, class Stored>
-void sum_chunks(float* sums, const float* x, const Stored* w, std::size_t n, std::size_t depth) {
-  constexpr std::size_t kVecs = 4;
+void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t n) {
+  constexpr std::size_t kWidth = 4 * kLanes;
+  constexpr std::size_t kAhead = 2048 / sizeof(Stored);
   const std::size_t stride = round_up(n, kLanes);
-  for (std::size_t i = 0; i < kCount * stride; i += kLanes) Vec::broadcast(0.0f).store(sums + i);
-  for (std::size_t k = 0; k < depth; ++k) {
+  for (std::size_t k = 0; k < kChunk; ++k) {
     std::size_t column = 0;
-    for (; column + kVecs * kLanes <= n; column += kVecs * kLanes) {
+    for (; column + kWidth <= n; column += kWidth) {
 #pragma GCC unroll 8
       for (std::size_t i = 0; i < kCount; ++i) {
         const Stored* const weight = w + (i * kChunk + k) * n + column;
         const Vec factor = Vec::broadcast(x[i * kChunk + k]);
         float* const sum = sums + i * stride + column;
 #pragma GCC unroll 4
-        for (std::size_t j = 0; j < kVecs * kLanes; j += kLanes) {
+        for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+          __builtin_prefetch(weight + j + kAhead, 0, 3);
+        }
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kWidth; j += kLanes) {
           fma(factor, Vec::load(weight + j), Vec::load(sum + j)).store(sum + j);
         }
       }
@@ -44,16 +80,32 @@ void sum_chunks(float* sums, const float* x, const Stored* w, std::size_t n, std
 template <class Vec, class Stored>
 void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
                       float* sums) noexcept {
-  const std::size_t whole = product.k / kChunk;  // chunks; one that is not comes last
+  const std::size_t n = product.n;
+  const std::size_t stride = round_up(n, kLanes);
+  for (std::size_t i = begin; i < end; i += kLanes) Vec::broadcast(0.0f).store(sums + i);
   while (begin < end) {
-    const std::size_t left = (begin < whole && end > whole ? whole : end) - begin;
-    const std::size_t depth = begin < whole ? kChunk : product.k % kChunk;
-    with_rows<kChunkStreams>(left, [&](auto count) {
-      sum_chunks<Vec, count.value>(
-          sums + begin * round_up(product.n, kLanes), product.x + begin * kChunk,
-          static_cast<const Stored*>(product.w) + begin * kChunk * product.n, product.n, depth);
-      begin += count.value;
-    });
+    const std::size_t chunk = begin / stride;
+    const std::size_t column = begin % stride;
+    const float* const x = product.x + chunk * kChunk;
+    const Stored* const w = static_cast<const Stored*>(product.w) + chunk * kChunk * n + column;
+    const std::size_t last = end / stride < product.k / kChunk ? end / stride : product.k / kChunk;
+    if (column == 0 && chunk + 1 < last && n * sizeof(Stored) < kShortRow) {
+      with_rows<kChunkStreams>(last - chunk, [&](auto count) {
+        add_whole_chunks<Vec, count.value>(sums + begin, x, w, n);
+        begin += count.value * stride;
+      });
+      continue;
+    }
+    const std::size_t width = stride - column < end - begin ? stride - column : end - begin;
+    const std::size_t columns = width < n - column ? width : n - column;
+    const std::size_t left = product.k - chunk * kChunk;
+    const std::size_t depth = left < kChunk ? left : kChunk;
+    std::size_t k = 0;
+    for (; k + kRowStreams <= depth; k += kRowStreams) {
+      add_rows<Vec, kRowStreams>(sums + begin, x + k, w + k * n, n, columns);
+    }
+    for (; k < depth; ++k) add_rows<Vec, 1>(sums + begin, x + k, w + k * n, n, columns);
+    begin += width;
   }
 }
 

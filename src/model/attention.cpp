@@ -60,7 +60,8 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
     *head.total = k.exp_sum(head.scores, head.scores, largest, head.seen);
   });
   for_chunks([&](const Head& head, std::size_t chunk) {
-    k.matmul_chunks_kn_f32(head.mix, chunk, chunk + 1, head.sums);
+    const std::size_t sums = round_up(head.head_dim, kLanes);
+    k.matmul_chunks_kn_f32(head.mix, chunk * sums, (chunk + 1) * sums, head.sums);
   });
   team.for_each(heads, [&](std::size_t i) {
     const Head head = head_at(i);

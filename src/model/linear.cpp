@@ -21,10 +21,8 @@ Kernels::MatmulKernel float_kernel(const Weight& weight) {
              : by_format(weight, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
 }
 
-// One row, weights whose own rows are short, and enough of k for a few chunks a thread.
-bool goes_by_chunks(const Weight& weight, std::size_t rows, int threads) {
-  return rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn &&
-         weight.k >= 3 * kChunk * static_cast<std::size_t>(threads) && weight.n <= weight.k;
+bool goes_by_chunks(const Weight& weight, std::size_t rows) {
+  return rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn && weight.k > 0;
 }
 
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
@@ -112,12 +110,12 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
-  if (goes_by_chunks(weight, x.rows, team.size())) {
+  if (goes_by_chunks(weight, x.rows)) {
     const Kernels& k = kernels();
     const auto sum_chunks =
         by_format(weight, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
-    const std::size_t chunks = ceil_div(weight.k, kChunk);
-    team.for_ranges(chunks, ceil_div(chunks, static_cast<std::size_t>(team.size())),
+    const std::size_t sums = chunk_sums_floats(weight.k, weight.n);
+    team.for_ranges(sums, round_up(ceil_div(sums, static_cast<std::size_t>(team.size())), kPanel),
                     [&](std::size_t begin, std::size_t end) {
                       sum_chunks(product, begin, end, ws.chunk_sums.data());
                     });

@@ -15,13 +15,15 @@ Sizes sizes_of(const Config& config, std::size_t keys) {
   const std::size_t inner = config.inner_dim();
   const std::size_t rows = round_up(kMaxRows, kRowGroup);
   const std::size_t padded = round_up(std::max(n_embd, inner), std::max(kInt8Block, kInt4Block));
-  return {.activations = kMaxRows * (6 * n_embd + inner),
-          .values = rows * padded,
-          .blocks = rows * padded / std::min(kInt8Block, kInt4Block),
-          .chunk_sums = chunk_sums_floats(std::max(n_embd, inner), n_embd),
-          .scratch = std::max(kMatmulScratchBytes, attention_scratch_bytes(keys)) / sizeof(float),
-          .head = keys + kPanel + kLanes + chunk_sums_floats(keys, config.head_dim()),
-          .tile = kMaxRows * Workspace::kTileColumns};
+  return {
+      .activations = kMaxRows * (6 * n_embd + inner),
+      .values = rows * padded,
+      .blocks = rows * padded / std::min(kInt8Block, kInt4Block),
+      .chunk_sums = std::max({chunk_sums_floats(n_embd, 3 * n_embd),
+                              chunk_sums_floats(n_embd, inner), chunk_sums_floats(inner, n_embd)}),
+      .scratch = std::max(kMatmulScratchBytes, attention_scratch_bytes(keys)) / sizeof(float),
+      .head = keys + kPanel + kLanes + chunk_sums_floats(keys, config.head_dim()),
+      .tile = kMaxRows * Workspace::kTileColumns};
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class Workspace {
   AlignedBuffer<float> scales;
   AlignedBuffer<std::int32_t> offsets;
 
-  /// Room for the chunk sums of one row of the narrowest product.
+  /// Room for the chunk sums of one row of any product.
   AlignedBuffer<float> chunk_sums;
 
   /// A head's, for attention that threads share out by keys: scores of whole panels of keys, a
