@@ -74,6 +74,7 @@ void MergeList::add_lines(std::string_view text) {
 MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
   MergeTable table(pairs_.size());
   std::size_t number = 0;
+  TokenId merged = 0;
   for (const Pair& pair : pairs_) {
     ++number;
     const std::string_view both = std::string_view(text_).substr(pair.begin, pair.length);
@@ -86,7 +87,9 @@ MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
     };
     const TokenId left_id = id_of(left);
     const TokenId right_id = id_of(right);
-    table.push_back(left_id, right_id, id_of(both));
+    // Ids mostly follow the order of the merges: no need to search.
+    merged = vocabulary.name(merged + 1) == both ? merged + 1 : id_of(both);
+    table.push_back(left_id, right_id, merged);
   }
   return table;
 }

@@ -46,7 +46,8 @@ std::string_view Vocabulary::bytes(TokenId id) const noexcept {
   return std::string_view(text_).substr(token.name + token.name_length, token.length);
 }
 
-std::string_view Vocabulary::name_of(TokenId id) const noexcept {
+std::string_view Vocabulary::name(TokenId id) const noexcept {
+  if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size()) return {};
   const Token& token = tokens_[static_cast<std::size_t>(id)];
   return std::string_view(text_).substr(token.name, token.name_length);
 }
@@ -73,14 +74,18 @@ std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const
   for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
     const Slot& slot = slots_[i];
     if (slot.id < 0) return i;
-    if (slot.hash == hash && name_of(slot.id) == name) return i;
+    if (slot.hash == hash && this->name(slot.id) == name) return i;
   }
 }
 
 void Vocabulary::grow() {
   const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+  const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
-    if (slot.id >= 0) slots_[slot_of(name_of(slot.id), slot.hash)] = slot;
+    if (slot.id < 0) continue;
+    std::size_t i = slot.hash & mask;
+    while (slots_[i].id >= 0) i = (i + 1) & mask;
+    slots_[i] = slot;
   }
 }
 

@@ -33,6 +33,7 @@ class Vocabulary {
 
   /// Empty for an id without a token. Valid until the next insertion.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
+  [[nodiscard]] std::string_view name(TokenId id) const noexcept;
 
   /// How many tokens there are, and one more than the largest id.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
@@ -50,7 +51,6 @@ class Vocabulary {
     TokenId id = -1;
   };
 
-  [[nodiscard]] std::string_view name_of(TokenId id) const noexcept;
   [[nodiscard]] std::uint32_t hash_of(std::string_view name) const noexcept;
   [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint32_t hash) const noexcept;
   void grow();
