@@ -11,7 +11,7 @@ namespace gpt2::cli {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 18;  // floats that a thread takes at a time
-constexpr std::size_t kSteps = 50'000 * kLimitStep;
+constexpr std::size_t kSteps = 800'000 * kLimitStep;  // long enough for a burst of speed to end
 
 // Seconds for all threads to have run `work`, the start of the threads not counted.
 template <class Work>
