@@ -108,8 +108,7 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
 void check_size(const Entry& entry, std::string_view where) {
   const std::string what = concat("tensor ", quote(entry.name), ": ", name_of(entry.dtype),
                                   " of shape ", entry.shape.to_string());
-  const auto elements = checked_product(entry.shape.sizes());
-  const auto bits = elements ? checked_multiply(*elements, bits_of(entry.dtype)) : std::nullopt;
+  const auto bits = checked_product(entry.shape.sizes(), bits_of(entry.dtype));
   if (!bits) fail(where, what, " takes more bytes than can be counted");
   if (*bits % 8 != 0) fail(where, what, " does not end at a whole byte");
   if (*bits / 8 != entry.end - entry.begin) {

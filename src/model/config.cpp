@@ -152,8 +152,8 @@ std::string problem_of(const Config& config) {
     return concat("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
   // The largest array of all: the keys and values of a full context, in f32.
-  const std::array cache = {config.n_layer, config.n_positions, config.n_embd, 2 * sizeof(float)};
-  if (!checked_product(std::span<const std::size_t>(cache))) {
+  const std::array cache = {config.n_layer, config.n_positions, config.n_embd};
+  if (!checked_product(cache, 2 * sizeof(float))) {
     return concat("n_layer ", config.n_layer, " with n_positions ", config.n_positions,
                   " and n_embd ", config.n_embd, " takes more memory than can be addressed");
   }
