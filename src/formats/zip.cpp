@@ -1,7 +1,6 @@
 #include "formats/zip.h"
 
 #include <array>
-#include <utility>
 
 #include "base/fail.h"
 #include "base/quote.h"
