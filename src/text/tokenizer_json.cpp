@@ -100,8 +100,8 @@ void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
 
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   VocabularyReader reader(file.where, tokenizer.vocabulary);
-  read_json(file.text, file.where, reader);
-  const JsonFields root(reader.tree.root, file.where);
+  reader.read(file.text);
+  const JsonFields root(reader.root, file.where);
   if (const auto version = root.string("version"); version && *version != "1.0") {
     root.refuse("version", "'1.0'", ErrorCode::unsupported);
   }
@@ -131,8 +131,8 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
 
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
   VocabularyReader reader(vocab.where, tokenizer.vocabulary, {"model", "vocab"});
-  read_json(vocab.text, vocab.where, reader);
-  if (tokenizer.vocabulary.count() == 0) JsonFields(reader.tree.root, vocab.where);
+  reader.read(vocab.text);
+  if (tokenizer.vocabulary.count() == 0) JsonFields(reader.root, vocab.where);
   MergeList list(merges.where);
   list.add_lines(merges.text);
   tokenizer.bpe = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});

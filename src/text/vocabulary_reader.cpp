@@ -9,7 +9,7 @@ namespace gpt2 {
 
 using nlohmann::json;
 
-TokenId read_token_id(const json& value, std::string_view token, const std::string& where) {
+TokenId read_token_id(const json& value, std::string_view token, std::string_view where) {
   if (value.is_number_unsigned()) {
     const auto id = value.get<std::uint64_t>();
     if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
@@ -20,7 +20,7 @@ TokenId read_token_id(const json& value, std::string_view token, const std::stri
 
 VocabularyReader::VocabularyReader(const std::string& where, Vocabulary& vocabulary,
                                    std::vector<std::string> path)
-    : tree(where), merges(where), where_(where), vocabulary_(vocabulary), path_(std::move(path)) {}
+    : JsonTree(where), merges(where), vocabulary_(vocabulary), path_(std::move(path)) {}
 
 void VocabularyReader::begin(json::value_t kind) {
   const bool is_object = kind == json::value_t::object;
@@ -44,20 +44,20 @@ void VocabularyReader::begin(json::value_t kind) {
     inside_ = Inside::merges;
     has_merges = true;
   } else {
-    tree.begin(kind);
+    JsonTree::begin(kind);
   }
   path_.emplace_back();
 }
 
 void VocabularyReader::key(std::string& name) {
   path_.back() = name;
-  if (inside_ == Inside::tree) tree.key(name);
+  if (inside_ == Inside::tree) JsonTree::key(name);
 }
 
 void VocabularyReader::scalar(json value) {
   auto* const text = value.get_ptr<std::string*>();
   switch (inside_) {
-    case Inside::tree: return tree.scalar(std::move(value));
+    case Inside::tree: return JsonTree::scalar(std::move(value));
     case Inside::vocabulary: return add_token(value);
     case Inside::merges:
       if (!text || !merges.add(*text)) refuse_merge(shown(value));
@@ -74,7 +74,7 @@ void VocabularyReader::end() {
     inside_ = Inside::merges;
     return;
   }
-  if (inside_ == Inside::tree) tree.end();
+  if (inside_ == Inside::tree) JsonTree::end();
   if (inside_ == Inside::vocabulary && vocabulary_.count() == 0) {
     fail(where_, "the vocabulary is empty");
   }

@@ -18,9 +18,9 @@ struct TextFile {
 };
 
 /// Reads a tokenizer.json. model.vocab and model.merges, which are nearly all of it, go straight
-/// into their tables, and only the rest into `tree`: a tree of them would take most of a program's
-/// start.
-class VocabularyReader final : public JsonHandler {
+/// into their tables, and only the rest into the tree: a tree of them would take most of a
+/// program's start.
+class VocabularyReader final : public JsonTree {
  public:
   /// `vocabulary` is empty. `path`: the keys that lead to the text in a tokenizer.json; those of a
   /// vocab.json are "model" and "vocab". `where` and `vocabulary` must outlive the reader.
@@ -33,7 +33,6 @@ class VocabularyReader final : public JsonHandler {
   void scalar(nlohmann::json value) override;
   void end() override;
 
-  JsonTree tree;
   MergeList merges;
   bool has_merges = false;
 
@@ -44,7 +43,6 @@ class VocabularyReader final : public JsonHandler {
   void add_token(const nlohmann::json& id);
   [[noreturn]] void refuse_merge(const std::string& found) const;
 
-  const std::string& where_;
   Vocabulary& vocabulary_;
   Inside inside_ = Inside::tree;
   std::vector<std::string> path_;  // the last key of every open object, "" for an array
@@ -54,6 +52,6 @@ class VocabularyReader final : public JsonHandler {
 /// The id of `token`. Throws Error(invalid_file), beginning with `where`, unless `value` is a whole
 /// number from 0 to Vocabulary::kMaxTokens - 1.
 [[nodiscard]] TokenId read_token_id(const nlohmann::json& value, std::string_view token,
-                                    const std::string& where);
+                                    std::string_view where);
 
 }  // namespace gpt2
