@@ -11,18 +11,6 @@
 namespace gpt2 {
 namespace {
 
-WeightFormat format_of(WeightType type, WeightFormat stored) {
-  switch (type) {
-    case WeightType::stored: return stored;
-    case WeightType::f32: return WeightFormat::f32;
-    case WeightType::f16: return WeightFormat::f16;
-    case WeightType::bf16: return WeightFormat::bf16;
-    case WeightType::int8: return WeightFormat::int8;
-    case WeightType::int4: return WeightFormat::int4;
-  }
-  return stored;
-}
-
 // y[i] = x[i] in another float format; one row of the matrix.
 void narrow(std::byte* y, const float* x, std::size_t n, WeightFormat format) {
   if (format == WeightFormat::f32) {
@@ -63,6 +51,18 @@ void pack(std::byte* to, WeightFormat to_format, const Weight& from, int threads
 }
 
 }  // namespace
+
+WeightFormat format_of(WeightType type, WeightFormat stored) {
+  switch (type) {
+    case WeightType::stored: break;
+    case WeightType::f32: return WeightFormat::f32;
+    case WeightType::f16: return WeightFormat::f16;
+    case WeightType::bf16: return WeightFormat::bf16;
+    case WeightType::int8: return WeightFormat::int8;
+    case WeightType::int4: return WeightFormat::int4;
+  }
+  return stored;
+}
 
 decltype(Kernels::widen_f32) widen_kernel(WeightFormat format) {
   const Kernels& k = kernels();

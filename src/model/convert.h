@@ -15,6 +15,9 @@ namespace gpt2 {
 [[nodiscard]] Weight convert(const Weight& weight, WeightType type, int threads,
                              std::vector<std::shared_ptr<const void>>& storage);
 
+/// What a matrix of `type` is kept as, `stored` being what the file has.
+[[nodiscard]] WeightFormat format_of(WeightType type, WeightFormat stored);
+
 /// The kernel that makes floats of elements of such a format: f32, f16 or bf16.
 [[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightFormat format);
 

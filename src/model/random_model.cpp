@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -55,17 +54,10 @@ bool is_norm_weight(const std::string& name) {
 }  // namespace
 
 Config published_config(std::string_view size) {
-  Config config;
-  for (const auto& [name, n_embd, n_layer, n_head] : {std::tuple{"124M", 768, 12, 12},
-                                                      {"355M", 1024, 24, 16},
-                                                      {"774M", 1280, 36, 20},
-                                                      {"1558M", 1600, 48, 25}}) {
-    if (size != name) continue;
-    config.n_embd = static_cast<std::size_t>(n_embd);
-    config.n_layer = static_cast<std::size_t>(n_layer);
-    config.n_head = static_cast<std::size_t>(n_head);
-    return config;
-  }
+  if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
+  if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
+  if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
+  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
   throw Error(ErrorCode::invalid_argument,
               concat("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M"));
 }

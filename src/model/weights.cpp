@@ -35,6 +35,7 @@ class Binder {
   Binder(const Config& config, const TensorSource& source)
       : config_(config),
         names_(source.tensors, source.where),
+        format_(format_of(config.packed, WeightFormat::f32)),
         linear_layout_(source.linear_layout),
         has_biases_(!may_lack_biases() || names_.contains("ln_f.bias")),
         transformer_{.config = config,
@@ -73,17 +74,9 @@ class Binder {
 
   // -- Parts in their sizes, without weights
 
-  WeightFormat format() const {
-    switch (config_.packed) {
-      case WeightType::int8: return WeightFormat::int8;
-      case WeightType::int4: return WeightFormat::int4;
-      default: return WeightFormat::f32;  // or what the file has
-    }
-  }
-
   // A row for each of `rows` output features.
   Weight table(std::size_t rows) const {
-    return {nullptr, format(), Weight::Layout::nk, config_.n_embd, rows};
+    return {nullptr, format_, Weight::Layout::nk, config_.n_embd, rows};
   }
 
   LayerNorm layer_norm() const {
@@ -92,7 +85,7 @@ class Binder {
 
   Linear linear(std::size_t k, std::size_t n) const {
     const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
-    return {.weight = {nullptr, format(), layout, k, n}, .bias = {}};
+    return {.weight = {nullptr, format_, layout, k, n}, .bias = {}};
   }
 
   Block block(std::size_t layer) const {
@@ -167,6 +160,7 @@ class Binder {
 
   const Config& config_;
   TensorNames names_;
+  WeightFormat format_;  // of matrices that are packed; else what the file has
   bool linear_layout_;
   bool has_biases_;
   Transformer transformer_;
