@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <filesystem>
 #include <utility>
 
@@ -43,19 +43,15 @@ class Folder {
   }
 
   TextFile read(const char* name) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
+    names += concat(names.empty() ? "" : ", ", name);
     const fs::path file = path_ / name;
     return {read_file(file, kMaxFileBytes), file.string()};
   }
 
-  // A side file's object, to be kept in `root`; an empty one where there is no such file.
-  JsonFields read_object(const char* name, nlohmann::json& root) {
-    root = nlohmann::json::object();
-    if (has(name)) {
-      const TextFile file = read(name);
-      root = parse_json(file.text, file.where);
-    }
-    return {root, (path_ / name).string()};
+  // A side file's object, which lives as long as the folder; empty where there is no such file.
+  JsonFields read_object(const char* name) {
+    const TextFile file = has(name) ? read(name) : TextFile{"{}", (path_ / name).string()};
+    return {objects_.emplace_back(parse_json(file.text, file.where)), file.where};
   }
 
   [[noreturn]] void nothing_found() const {
@@ -72,6 +68,7 @@ class Folder {
 
  private:
   fs::path path_;
+  std::deque<nlohmann::json> objects_;
 };
 
 // True where it was a tokenizer.json.
@@ -105,11 +102,10 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
 }
 
 std::string describe(const Tokenizer::Impl& tokenizer, const std::string& files) {
-  std::string words = "byte-level BPE, " + std::to_string(tokenizer.vocabulary.count()) + " tokens";
-  if (const auto missing = tokenizer.bpe.missing_bytes(); missing > 0) {
-    words += ", none for " + std::to_string(missing) + " of the 256 bytes";
-  }
-  return words + " (" + files + ")";
+  const auto missing = tokenizer.bpe.missing_bytes();
+  return concat("byte-level BPE, ", tokenizer.vocabulary.count(), " tokens",
+                missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (", files,
+                ")");
 }
 
 }  // namespace
@@ -119,10 +115,9 @@ Tokenizer Tokenizer::load(const fs::path& directory) {
   Folder folder(directory);
   const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
-  std::array<nlohmann::json, 3> roots;
-  const JsonFields config = folder.read_object("tokenizer_config.json", roots[0]);
-  const JsonFields special = folder.read_object("special_tokens_map.json", roots[1]);
-  const JsonFields added = folder.read_object("added_tokens.json", roots[2]);
+  const JsonFields config = folder.read_object("tokenizer_config.json");
+  const JsonFields special = folder.read_object("special_tokens_map.json");
+  const JsonFields added = folder.read_object("added_tokens.json");
   apply_config(config, is_tokenizer_json, *tokenizer);
   read_side_files(config, special, added, *tokenizer);
   tokenizer->added.prepare();
