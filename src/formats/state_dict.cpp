@@ -142,16 +142,16 @@ StateDict read_state_dict(const Value& root, std::string_view where) {
   }
   StateDict state;
   const Value* dict = find_dict(root, "model");
-  const Value* const args = dict != nullptr ? find_dict(root, "model_args") : nullptr;
-  if (args != nullptr) state.model_args = read_model_args(*args, where);
-  if (dict == nullptr) dict = find_dict(root, "state_dict");
-  if (dict != nullptr) {
+  const Value* const args = dict ? find_dict(root, "model_args") : nullptr;
+  if (args) state.model_args = read_model_args(*args, where);
+  if (!dict) dict = find_dict(root, "state_dict");
+  if (dict) {
     for (const auto& [name, value] : members_of(root, where)) {
       if (value != dict && value != args) state.ignored.emplace_back(name);
     }
   }
   constexpr std::string_view kCompiled = "_orig_mod.";
-  for (auto [name, value] : members_of(dict != nullptr ? *dict : root, where)) {
+  for (auto [name, value] : members_of(dict ? *dict : root, where)) {
     if (value->kind != Kind::tensor) {
       state.ignored.emplace_back(name);
       continue;

@@ -109,12 +109,9 @@ void read_special_tokens(const JsonFields& fields, Config& config) {
   }
   if (const auto eos = object.find("eos_token_id"); eos != object.end()) {
     config.eos_token_id.clear();
-    if (eos->is_array()) {
-      for (const json& id : *eos) {
-        config.eos_token_id.push_back(token_id(fields, "eos_token_id", id));
-      }
-    } else if (!eos->is_null()) {
-      config.eos_token_id.push_back(token_id(fields, "eos_token_id", *eos));
+    const json one = eos->is_null() ? json::array() : json::array({*eos});
+    for (const json& id : eos->is_array() ? *eos : one) {
+      config.eos_token_id.push_back(token_id(fields, "eos_token_id", id));
     }
   }
   const auto is_outside = [&](TokenId id) {
