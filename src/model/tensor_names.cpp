@@ -40,17 +40,15 @@ constexpr std::size_t kListed = 8;
 
 }  // namespace
 
-TensorNames::TensorNames(const TensorTable& tensors, std::string where) : where_(std::move(where)) {
-  for (const auto& [name, view] : tensors) {
-    std::string present = present_name(name);
+TensorNames::TensorNames(const TensorTable& tensors, std::string where, Ignored& ignored)
+    : where_(std::move(where)), ignored_(ignored) {
+  for (const auto& tensor : tensors) {
+    const std::string present = present_name(tensor.first);
     if (const char* const reason = reason_to_ignore(present)) {
-      ignored_[reason].push_back(name);
-      continue;
-    }
-    const auto [entry, added] = tensors_.try_emplace(present, Entry{name, &view});
-    if (!added) {
-      fail(where_, "tensors ", quote(entry->second.stored_name), " and ", quote(name), " are both ",
-           quote(present));
+      ignored_[reason].push_back(tensor.first);
+    } else if (const auto [known, is_new] = tensors_.try_emplace(present, &tensor); !is_new) {
+      fail(where_, "tensors ", quote(known->second->first), " and ", quote(tensor.first),
+           " are both ", quote(present));
     }
   }
 }
@@ -61,8 +59,7 @@ const TensorView* TensorNames::take(const std::string& name, const Shape& shape,
     problems_.push_back(concat(name, " ", shape.to_string(), " is missing"));
     return nullptr;
   }
-  const auto& [stored_name, view_there] = found.mapped();
-  const TensorView& view = *view_there;
+  const auto& [stored_name, view] = *found.mapped();
   if (view.shape != shape) {
     problems_.push_back(concat(stored_name, " has shape ", view.shape.to_string(),
                                ", the config asks for ", shape.to_string()));
@@ -79,16 +76,14 @@ const TensorView* TensorNames::take(const std::string& name, const Shape& shape,
   return &view;
 }
 
-void TensorNames::ignore(std::string_view name, const std::string& reason) {
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) return;
-  ignored_[reason].push_back(found->second.stored_name);
-  tensors_.erase(found);
+void TensorNames::ignore(const std::string& name, const std::string& reason) {
+  const auto found = tensors_.extract(name);
+  if (!found.empty()) ignored_[reason].push_back(found.mapped()->first);
 }
 
 void TensorNames::finish() {
-  for (const auto& [name, entry] : tensors_) {
-    problems_.push_back(quote(entry.stored_name) + " is not part of a GPT-2 of this config");
+  for (const auto& [name, tensor] : tensors_) {
+    problems_.push_back(quote(tensor->first) + " is not part of a GPT-2 of this config");
   }
   if (problems_.empty()) return;
   std::string message;

@@ -13,8 +13,12 @@ namespace gpt2 {
 /// so that one message can list all of it.
 class TensorNames {
  public:
-  /// Throws Error(invalid_file) where two tensors have the same present name.
-  TensorNames(const TensorTable& tensors, std::string where);
+  /// What is passed over: reason -> stored names.
+  using Ignored = std::map<std::string, std::vector<std::string>>;
+
+  /// Adds what is passed over to `ignored`, which must outlive this, as `tensors` must. Throws
+  /// Error(invalid_file) where two tensors have the same present name.
+  TensorNames(const TensorTable& tensors, std::string where, Ignored& ignored);
 
   enum class Kind { floats, packed };
 
@@ -28,24 +32,15 @@ class TensorNames {
   [[nodiscard]] bool hopeless() const noexcept { return problems_.size() > 1000; }
 
   /// Passes over a tensor that may be there and is not needed.
-  void ignore(std::string_view name, const std::string& reason);
-
-  /// What was passed over: reason -> stored names.
-  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& ignored() const noexcept {
-    return ignored_;
-  }
+  void ignore(const std::string& name, const std::string& reason);
 
   /// Throws Error(invalid_file) naming what was missing or wrong, and what nobody took.
   void finish();
 
  private:
-  struct Entry {
-    std::string stored_name;
-    const TensorView* view;
-  };
   std::string where_;
-  std::map<std::string, Entry, std::less<>> tensors_;  // that nobody took yet
-  std::map<std::string, std::vector<std::string>> ignored_;
+  std::map<std::string, const TensorTable::value_type*, std::less<>> tensors_;  // not taken yet
+  Ignored& ignored_;
   std::vector<std::string> problems_;
 };
 

@@ -34,10 +34,8 @@ class Binder {
  public:
   Binder(const Config& config, const TensorSource& source)
       : config_(config),
-        names_(source.tensors, source.where),
         format_(format_of(config.packed, WeightFormat::f32)),
         linear_layout_(source.linear_layout),
-        has_biases_(!may_lack_biases() || names_.contains("ln_f.bias")),
         transformer_{.config = config,
                      .embedding = {table(config.vocab_size), table(config.n_positions)},
                      .blocks = {},
@@ -45,7 +43,9 @@ class Binder {
                      .lm_head = table(config.vocab_size),
                      .parameters = 0,
                      .description = source.description,
-                     .storage = {source.owner}} {
+                     .storage = {source.owner}},
+        names_(source.tensors, source.where, transformer_.description.ignored),
+        has_biases_(must_have_biases() || names_.contains("ln_f.bias")) {
     // Never packed: a forward pass reads one row of it for each token.
     transformer_.embedding.wpe.format = WeightFormat::f32;
     // Of blocks that the file cannot have, a hundred are hopeless enough.
@@ -64,13 +64,12 @@ class Binder {
       names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
     }
     names_.finish();
-    transformer_.description.ignored.insert(names_.ignored().begin(), names_.ignored().end());
     return std::move(transformer_);
   }
 
  private:
   // Models trained without biases leave them out of every layer.
-  bool may_lack_biases() const { return linear_layout_ || config_.packed != WeightType::stored; }
+  bool must_have_biases() const { return !linear_layout_ && config_.packed == WeightType::stored; }
 
   // -- Parts in their sizes, without weights
 
@@ -159,11 +158,11 @@ class Binder {
   }
 
   const Config& config_;
-  TensorNames names_;
   WeightFormat format_;  // of matrices that are packed; else what the file has
   bool linear_layout_;
-  bool has_biases_;
   Transformer transformer_;
+  TensorNames names_;
+  bool has_biases_;
 };
 
 void convert_all(Transformer& transformer, WeightType type) {
