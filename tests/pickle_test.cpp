@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "base/quote.h"
+#include "base/fail.h"
 #include "support/bytes.h"
 #include "support/catch.h"
 #include "support/refusal.h"

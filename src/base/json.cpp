@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "base/mapped_file.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/quote.h"
+#include "base/fail.h"
 
 namespace gpt2 {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/checked_math.h"
 #include "base/fail.h"
-#include "base/quote.h"
 #include "formats/pickle.h"
 #include "formats/state_dict.h"
 #include "formats/zip.h"

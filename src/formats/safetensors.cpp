@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/quote.h"
 #include "base/utf8.h"
 
 namespace gpt2 {

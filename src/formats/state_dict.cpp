@@ -6,7 +6,6 @@
 
 #include "base/checked_math.h"
 #include "base/fail.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 namespace {

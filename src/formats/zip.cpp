@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/fail.h"
-#include "base/quote.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
 

@@ -14,7 +14,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/quote.h"
 #include "model/config_json.h"
 
 namespace gpt2 {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/quote.h"
 #include "kernels/kernels.h"
 #include "model/convert.h"
 

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "base/fail.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 namespace {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 
