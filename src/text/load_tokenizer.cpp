@@ -90,8 +90,7 @@ bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
 // What tokenizer_config.json says of a tokenizer as a whole.
 void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
-  const bool is_known =
-      !name || std::find(std::begin(kClasses), std::end(kClasses), *name) != std::end(kClasses);
+  const bool is_known = !name || std::ranges::find(kClasses, *name) != std::end(kClasses);
   if (!is_known && !is_tokenizer_json) {
     config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
   }
@@ -99,13 +98,6 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
   bool is_wanted = tokenizer.prefix_space != PrefixSpace::nowhere;
   config.read("add_prefix_space", is_wanted);
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
-}
-
-std::string describe(const Tokenizer::Impl& tokenizer, const std::string& files) {
-  const auto missing = tokenizer.bpe.missing_bytes();
-  return concat("byte-level BPE, ", tokenizer.vocabulary.count(), " tokens",
-                missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (", files,
-                ")");
 }
 
 }  // namespace
@@ -121,7 +113,11 @@ Tokenizer Tokenizer::load(const fs::path& directory) {
   apply_config(config, is_tokenizer_json, *tokenizer);
   read_side_files(config, special, added, *tokenizer);
   tokenizer->added.prepare();
-  tokenizer->description = describe(*tokenizer, folder.names);
+  const auto missing = tokenizer->bpe.missing_bytes();
+  tokenizer->description =
+      concat("byte-level BPE, ", tokenizer->vocabulary.count(), " tokens",
+             missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (",
+             folder.names, ")");
   return Tokenizer(tokenizer);
 }
 
