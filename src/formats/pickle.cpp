@@ -42,7 +42,6 @@ class Machine {
   void push(Value value) { stack_.push_back(&values_.emplace_back(std::move(value))); }
   void push_integer(std::int64_t value) { push({.kind = Kind::integer, .integer = value}); }
   void push_boolean(bool value) { push({.kind = Kind::boolean, .integer = value}); }
-  void push_real(std::uint64_t /*bits*/) { push({.kind = Kind::real}); }  // nobody asks for it
   void push_text(std::string_view text) { push({.kind = Kind::text, .text = text}); }
   void push_items(Kind kind, Values items) { push({.kind = kind, .items = std::move(items)}); }
 
@@ -140,7 +139,7 @@ class Machine {
       case kBinInt1: return push_integer(reader_.number<std::uint8_t>());
       case kBinInt2: return push_integer(reader_.number<std::uint16_t>());
       case kLong1: return push_integer(reader_.long1());
-      case kBinFloat: return push_real(reader_.number<std::uint64_t>());
+      case kBinFloat: reader_.number<std::uint64_t>(); return push({.kind = Kind::real});
       case kBinUnicode: return push_text(reader_.text(reader_.number<std::uint32_t>()));
       case kShortBinString: return push_text(reader_.text(reader_.number<std::uint8_t>()));
       case kGlobal: return push_name();

@@ -134,8 +134,8 @@ Storages storages_of(const Pickle& object, std::string_view where) {
 
 [[noreturn]] void fail_cut_short(const StateDict& state, std::string_view key, std::size_t missing,
                                  Bytes file, std::string_view where) {
-  const auto user = std::find_if(state.tensors.begin(), state.tensors.end(),
-                                 [&](const StoredTensor& t) { return t.storage.key == key; });
+  const auto user =
+      std::ranges::find(state.tensors, key, [](const StoredTensor& t) { return t.storage.key; });
   const std::string what =
       user == state.tensors.end() ? "storage " + quote(key) : "tensor " + quote(user->name);
   fail(where, "the file ends inside ", what, ", at byte ", file.size(), "; ", missing,

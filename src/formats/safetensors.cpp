@@ -144,9 +144,7 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
 TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
   std::vector<Entry> entries = read_entries(header, where);
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
+  std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
   const Bytes data = file.subspan(kPrefix + header.size());
   check_coverage(entries, data.size(), where);
 

@@ -226,9 +226,8 @@ nlohmann::ordered_json to_json(const Config& config) {
 }
 
 std::string_view name_of(ActivationFunction function) noexcept {
-  return std::find_if(std::begin(kActivations), std::end(kActivations),
-                      [&](const auto& known) { return known.second == function; })
-      ->first;
+  const auto second = &decltype(kActivations)::value_type::second;
+  return std::ranges::find(kActivations, function, second)->first;
 }
 
 }  // namespace gpt2
