@@ -47,10 +47,6 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
   return (static_cast<float>(bits >> 8) * 0x1p-24f - 0.5f) * kWidth;
 }
 
-bool is_norm_weight(const std::string& name) {
-  return name.ends_with(".weight") && ("." + name).find(".ln_") != std::string::npos;
-}
-
 }  // namespace
 
 Config published_config(std::string_view size) {
@@ -70,7 +66,8 @@ Model random_model(const Config& config, const LoadOptions& options) {
     const auto number = static_cast<std::uint32_t>(tensors.size());
     const std::size_t count = shape.element_count();
     float* const data = values->emplace_back(count).data();
-    const float offset = is_norm_weight(name) ? 1.0f : 0.0f;
+    const bool is_norm_weight = shape.rank() == 1 && name.ends_with(".weight");
+    const float offset = is_norm_weight ? 1.0f : 0.0f;
     parallel(thread_count(), [&](Team& team) {
       team.for_ranges(count, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {

@@ -151,7 +151,9 @@ class Binder {
                      .description = source.description,
                      .storage = {source.owner}},
         names_(source, transformer_.description),
-        has_biases_(must_have_biases() || names_.contains("ln_f.bias")) {
+        // nanoGPT's models may do without, also once they are packed: then in every layer.
+        has_biases_((!linear_layout_ && config.packed == WeightType::stored) ||
+                    names_.contains("ln_f.bias")) {
     // Never packed: a forward pass reads one row of it for each token.
     transformer_.embedding.wpe.format = WeightFormat::f32;
     // Of blocks that the file cannot have, a hundred are hopeless enough.
@@ -174,9 +176,6 @@ class Binder {
   }
 
  private:
-  // Models trained without biases leave them out of every layer.
-  bool must_have_biases() const { return !linear_layout_ && config_.packed == WeightType::stored; }
-
   // -- Parts in their sizes, without weights
 
   // A row for each of `rows` output features.
