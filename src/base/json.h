@@ -29,7 +29,7 @@ struct JsonLimits {
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 /// Receives a JSON text piece by piece and builds its tree. A class that takes the bulk of a text
-/// itself overrides all of that, and leaves the rest to this one.
+/// itself overrides what receives it, which may throw, and leaves the rest to this one.
 class JsonTree {
  public:
   /// `where` must outlive it.
