@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/quote.h"
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "gpt2/error.h"
 #include "support/catch.h"

@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "support/catch.h"
 #include "support/tokenizer_cases.h"
-#include "text/char_class.h"
 
 using namespace gpt2;
 

@@ -2,7 +2,7 @@
 // by name.
 #include <functional>
 
-#include "base/quote.h"
+#include "base/fail.h"
 #include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
 #include "support/catch.h"

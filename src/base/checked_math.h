@@ -1,29 +1,28 @@
 #pragma once
 
-#include <concepts>
+#include <cstddef>
 #include <optional>
 #include <span>
 
 namespace gpt2 {
 
-/// a * b, or nothing where the product does not fit T.
-template <std::unsigned_integral T>
-[[nodiscard]] constexpr std::optional<T> checked_multiply(T a, T b) noexcept {
-  T product;
+/// a * b, or nothing where the product does not fit.
+[[nodiscard]] constexpr std::optional<std::size_t> checked_multiply(std::size_t a,
+                                                                    std::size_t b) noexcept {
+  std::size_t product;
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
   return product;
 }
 
-/// The product of all factors, multiplied from the left; nothing where any step does not fit, even
-/// if a later factor is zero. 1 for no factors.
-template <std::unsigned_integral T>
-[[nodiscard]] constexpr std::optional<T> checked_product(std::span<const T> factors) noexcept {
-  std::optional<T> product = T{1};
-  for (const T factor : factors) {
-    product = checked_multiply(*product, factor);
-    if (!product) break;
+/// The product of all factors, multiplied from the left, and then of `last`; nothing where any step
+/// does not fit, even if a later factor is zero.
+[[nodiscard]] constexpr std::optional<std::size_t> checked_product(
+    std::span<const std::size_t> factors, std::size_t last = 1) noexcept {
+  std::size_t product = 1;
+  for (const std::size_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) return std::nullopt;
   }
-  return product;
+  return checked_multiply(product, last);
 }
 
 }  // namespace gpt2

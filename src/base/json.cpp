@@ -5,19 +5,18 @@
 
 #include "base/fail.h"
 #include "base/mapped_file.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 namespace {
 
 using nlohmann::json;
 
-// Stands between the library's parser, which keeps no call stack, and a handler: counts, and turns
+// Stands between the library's parser, which keeps no call stack, and a tree: counts, and turns
 // what the library has to say into an Error.
 class Guard final : public nlohmann::json_sax<json> {
  public:
-  Guard(std::string_view text, std::string_view where, JsonHandler& handler, JsonLimits limits)
-      : text_(text), where_(where), handler_(handler), limits_(limits) {}
+  Guard(std::string_view text, std::string_view where, JsonTree& tree, JsonLimits limits)
+      : text_(text), where_(where), tree_(tree), limits_(limits) {}
 
   bool null() override { return scalar(nullptr); }
   bool boolean(bool value) override { return scalar(value); }
@@ -32,7 +31,7 @@ class Guard final : public nlohmann::json_sax<json> {
   bool end_object() override { return end(); }
   bool end_array() override { return end(); }
   bool key(string_t& name) override {
-    handler_.key(name);
+    tree_.key(name);
     return true;
   }
 
@@ -48,7 +47,7 @@ class Guard final : public nlohmann::json_sax<json> {
   template <class T>
   bool scalar(T&& value) {
     count_value();
-    handler_.scalar(json(std::forward<T>(value)));
+    tree_.scalar(json(std::forward<T>(value)));
     return true;
   }
 
@@ -57,13 +56,13 @@ class Guard final : public nlohmann::json_sax<json> {
     if (++depth_ > limits_.max_depth) {
       fail(where_, "JSON nested deeper than ", limits_.max_depth, " levels");
     }
-    handler_.begin(kind);
+    tree_.begin(kind);
     return true;
   }
 
   bool end() {
     --depth_;
-    handler_.end();
+    tree_.end();
     return true;
   }
 
@@ -85,7 +84,7 @@ class Guard final : public nlohmann::json_sax<json> {
 
   std::string_view text_;
   std::string_view where_;
-  JsonHandler& handler_;
+  JsonTree& tree_;
   JsonLimits limits_;
   std::size_t depth_ = 0;
   std::size_t values_ = 0;
@@ -116,12 +115,11 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   return std::string(text);
 }
 
-void read_json(std::string_view text, std::string_view where, JsonHandler& handler,
-               JsonLimits limits) {
+void JsonTree::read(std::string_view text, JsonLimits limits) {
   // The library would skip the mark, and take a NUL for the end.
-  if (text.starts_with("\xef\xbb\xbf")) fail(where, "begins with a byte order mark; remove it");
-  if (text.find('\0') != text.npos) fail(where, "holds a NUL byte, which no JSON does");
-  Guard guard(text, where, handler, limits);
+  if (text.starts_with("\xef\xbb\xbf")) fail(where_, "begins with a byte order mark; remove it");
+  if (text.find('\0') != text.npos) fail(where_, "holds a NUL byte, which no JSON does");
+  Guard guard(text, where_, *this, limits);
   json::sax_parse(text.begin(), text.end(), &guard);
 }
 
@@ -136,7 +134,7 @@ std::string shown(const json& value) {
 
 json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
   JsonTree tree(where);
-  read_json(text, where, tree, limits);
+  tree.read(text, limits);
   return std::move(tree.root);
 }
 

@@ -28,40 +28,32 @@ struct JsonLimits {
 /// How a message shows a value: short, on one line.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
-/// Receives a JSON text piece by piece; may throw.
-class JsonHandler {
- public:
-  virtual ~JsonHandler() = default;
-  virtual void begin(nlohmann::json::value_t kind) = 0;  ///< object or array
-  virtual void key(std::string& name) = 0;  ///< may be moved from; repeats are not noticed
-  virtual void scalar(nlohmann::json value) = 0;
-  virtual void end() = 0;
-};
-
-/// Builds the tree of what it receives. A handler that takes the bulk of a text itself can leave
-/// the rest to one of these.
-class JsonTree final : public JsonHandler {
+/// Receives a JSON text piece by piece and builds its tree. A class that takes the bulk of a text
+/// itself overrides what receives it, which may throw, and leaves the rest to this one.
+class JsonTree {
  public:
   /// `where` must outlive it.
   explicit JsonTree(std::string_view where) : where_(where) {}
+  virtual ~JsonTree() = default;
 
-  void begin(nlohmann::json::value_t kind) override { open_.push_back(&add(kind)); }
-  void key(std::string& name) override;  ///< throws Error(invalid_file) for a repeated one
-  void scalar(nlohmann::json value) override { add(std::move(value)); }
-  void end() override { open_.pop_back(); }
+  /// parse_json; the tree is `root`.
+  void read(std::string_view text, JsonLimits limits = {});
+
+  virtual void begin(nlohmann::json::value_t kind) { open_.push_back(&add(kind)); }
+  virtual void key(std::string& name);  ///< throws Error(invalid_file) for a repeated one
+  virtual void scalar(nlohmann::json value) { add(std::move(value)); }
+  virtual void end() { open_.pop_back(); }
 
   nlohmann::json root;
+
+ protected:
+  const std::string_view where_;
 
  private:
   nlohmann::json& add(nlohmann::json value);
 
-  std::string_view where_;
   std::vector<nlohmann::json*> open_;  // outermost first
   nlohmann::json* member_ = nullptr;   // whose key came last
 };
-
-/// parse_json for those who need no tree.
-void read_json(std::string_view text, std::string_view where, JsonHandler& handler,
-               JsonLimits limits = {});
 
 }  // namespace gpt2

@@ -49,16 +49,13 @@ void JsonFields::read(std::string_view key, float& value, float most) const {
 }
 
 std::optional<std::string> JsonFields::string(std::string_view key) const {
-  const json* const found = find(key);
-  if (!found) return std::nullopt;
-  if (!found->is_string()) refuse(key, "a string");
-  return found->get<std::string>();
+  return find(key) ? std::optional(required_string(key)) : std::nullopt;
 }
 
 std::string JsonFields::required_string(std::string_view key) const {
-  const auto found = string(key);
-  if (!found) refuse(key, "a string");
-  return *found;
+  const json* const found = find(key);
+  if (!found || !found->is_string()) refuse(key, "a string");
+  return found->get<std::string>();
 }
 
 const json& JsonFields::required_list(std::string_view key) const {

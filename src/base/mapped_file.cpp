@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <limits>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,27 +24,16 @@ namespace {
       std::string(what) + " " + path.string() + ": " + std::generic_category().message(error));
 }
 
-class Descriptor {
- public:
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
-  explicit Descriptor(const std::filesystem::path& path)
-      : value(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~Descriptor() {
-    if (value >= 0) close(value);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  const int value;
-};
-
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const Descriptor file(path);
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) fail("cannot open", path, errno);
+  const auto close_file = [](const int* descriptor) { close(*descriptor); };
+  const std::unique_ptr<const int, decltype(close_file)> closing(&file, close_file);
   struct stat status {};
-  if (file.value < 0) fail("cannot open", path, errno);
-  if (fstat(file.value, &status) != 0) fail("cannot examine", path, errno);
+  if (fstat(file, &status) != 0) fail("cannot examine", path, errno);
   if (S_ISDIR(status.st_mode)) {
     throw Error(ErrorCode::invalid_file, path.string() + " is a directory: expected a file");
   }
@@ -55,7 +45,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     fail("cannot map", path, EFBIG);
   }
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
+  void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) fail("cannot map", path, errno);
   bytes_ = {static_cast<const std::byte*>(address), size};
 }

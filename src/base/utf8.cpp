@@ -3,43 +3,35 @@
 namespace gpt2 {
 namespace {
 
-struct Lead {
-  std::uint8_t length;         // of the sequence; 0: no sequence begins with this byte
-  unsigned char second_first;  // what the second byte may be: this excludes overlong forms,
-  unsigned char second_last;   // surrogates and code points past the last
-};
-
-// RFC 3629, section 4.
-constexpr Lead lead_of(unsigned char byte) {
-  if (byte < 0x80) return {1, 0, 0};
-  if (byte < 0xc2) return {0, 0, 0};
-  if (byte < 0xe0) return {2, 0x80, 0xbf};
-  if (byte == 0xe0) return {3, 0xa0, 0xbf};
-  if (byte == 0xed) return {3, 0x80, 0x9f};
-  if (byte < 0xf0) return {3, 0x80, 0xbf};
-  if (byte == 0xf0) return {4, 0x90, 0xbf};
-  if (byte < 0xf4) return {4, 0x80, 0xbf};
-  if (byte == 0xf4) return {4, 0x80, 0x8f};
-  return {0, 0, 0};
+// How many bytes a character has that begins with this one; 0 where none does.
+constexpr std::uint8_t length_of(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
 }  // namespace
 
+// RFC 3629, section 4.
 Utf8Char decode_utf8(std::string_view text) noexcept {
-  const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const Lead lead = lead_of(byte_at(0));
-  if (lead.length == 0) return {Utf8Char::Kind::invalid, 1, 0};
-  if (lead.length == 1) return {Utf8Char::Kind::valid, 1, byte_at(0)};
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::uint8_t length = length_of(lead);
+  if (length == 0) return {Utf8Char::Kind::invalid, 1, 0};
+  if (length == 1) return {Utf8Char::Kind::valid, 1, lead};
 
-  char32_t code_point = byte_at(0) & (0x7fu >> lead.length);
-  for (std::uint8_t i = 1; i < lead.length; ++i) {
+  // What the second byte may be excludes overlong forms, surrogates and code points past the last.
+  unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  unsigned char most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  char32_t code_point = lead & (0x7fu >> length);
+  for (std::uint8_t i = 1; i < length; ++i) {
     if (i == text.size()) return {Utf8Char::Kind::truncated, i, 0};
-    const unsigned char first = i == 1 ? lead.second_first : 0x80;
-    const unsigned char last = i == 1 ? lead.second_last : 0xbf;
-    if (byte_at(i) < first || byte_at(i) > last) return {Utf8Char::Kind::invalid, i, 0};
-    code_point = code_point << 6 | (byte_at(i) & 0x3fu);
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < least || byte > most) return {Utf8Char::Kind::invalid, i, 0};
+    code_point = code_point << 6 | (byte & 0x3fu);
+    least = 0x80;
+    most = 0xbf;
   }
-  return {Utf8Char::Kind::valid, lead.length, code_point};
+  return {Utf8Char::Kind::valid, length, code_point};
 }
 
 Utf8Char last_utf8(std::string_view text) noexcept {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/quote.h"
+#include "base/fail.h"
 #include "cli/console.h"
 #include "gpt2/error.h"
 

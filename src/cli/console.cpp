@@ -8,7 +8,7 @@
 #include <cstdarg>
 #include <cstring>
 
-#include "base/quote.h"
+#include "base/fail.h"
 #include "gpt2/error.h"
 
 namespace gpt2::cli {

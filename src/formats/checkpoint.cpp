@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/quote.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
 

@@ -3,15 +3,14 @@
 #include <string>
 #include <utility>
 
-#include "base/quote.h"
+#include "base/fail.h"
 
 namespace gpt2 {
 namespace {
 
 using Kind = Pickle::Kind;
-using Ref = Pickle::Ref;
 using Value = Pickle::Value;
-using Refs = std::vector<Ref>;
+using Values = std::vector<Value*>;
 
 // The stack machine that a pickle is a program for. A step makes at most one value and copies,
 // beyond what it takes off the stack, no more than a few references: the limit on steps bounds time
@@ -21,7 +20,7 @@ class Machine {
   Machine(PickleReader& reader, std::deque<Value>& values) : reader_(reader), values_(values) {}
 
   // Runs to STOP and returns what it leaves on top.
-  Ref run() {
+  Value* run() {
     for (;;) {
       const std::uint8_t opcode = reader_.opcode();
       if (opcode == kStop) return pop();
@@ -40,15 +39,11 @@ class Machine {
 
   // -- The stack ---------------------------------------------------------------------------------
 
-  void push(Value value) {
-    stack_.push_back(static_cast<Ref>(values_.size()));
-    values_.push_back(std::move(value));
-  }
+  void push(Value value) { stack_.push_back(&values_.emplace_back(std::move(value))); }
   void push_integer(std::int64_t value) { push({.kind = Kind::integer, .integer = value}); }
   void push_boolean(bool value) { push({.kind = Kind::boolean, .integer = value}); }
-  void push_real(std::uint64_t /*bits*/) { push({.kind = Kind::real}); }  // nobody asks for it
   void push_text(std::string_view text) { push({.kind = Kind::text, .text = text}); }
-  void push_items(Kind kind, Refs items) { push({.kind = kind, .items = std::move(items)}); }
+  void push_items(Kind kind, Values items) { push({.kind = kind, .items = std::move(items)}); }
 
   void push_name() {
     const std::string module = reader_.line();
@@ -67,44 +62,38 @@ class Machine {
     if (available() < count) reader_.fail("too few values on the stack");
   }
 
-  Refs pop(std::size_t count) {
+  Values pop(std::size_t count) {
     require(count);
-    Refs items(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
+    Values items(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return items;
   }
 
-  Ref pop() {
-    require(1);
-    const Ref ref = stack_.back();
-    stack_.pop_back();
-    return ref;
-  }
+  Value* pop() { return pop(1)[0]; }
 
-  Refs pop_to_mark() {
+  Values pop_to_mark() {
     if (marks_.empty()) reader_.fail("no mark on the stack");
-    Refs items = pop(available());
+    Values items = pop(available());
     marks_.pop_back();
     return items;
   }
 
-  Value& expect(Ref ref, Kind kind) {
-    Value& value = values_[ref];
-    if (value.kind == kind) return value;
-    reader_.fail("found ", name_of(value.kind), "; expected ", name_of(kind));
+  Value& expect(Value* value, Kind kind) const {
+    if (value->kind == kind) return *value;
+    reader_.fail("found ", name_of(value->kind), "; expected ", name_of(kind));
   }
 
   // Adds to the list or dict that is left on top.
-  void extend(Kind kind, const Refs& items) {
+  void extend(Kind kind, const Values& items) {
     require(1);
-    Refs& all = expect(stack_.back(), kind).items;
+    Values& all = expect(stack_.back(), kind).items;
     if (kind == Kind::dict && items.size() % 2 != 0) reader_.fail("a key without a value");
     all.insert(all.end(), items.begin(), items.end());
   }
 
   // -- Calls, which become data ------------------------------------------------------------------
 
-  void push_call(Kind kind, const Refs& arguments, std::size_t least, std::size_t most) {
+  void push_call(Kind kind, const Values& arguments, std::size_t least, std::size_t most) {
     if (arguments.size() < least || arguments.size() > most) {
       reader_.fail(name_of(kind), " made of ", arguments.size(), " arguments; expected ", least,
                    " to ", most);
@@ -113,7 +102,7 @@ class Machine {
   }
 
   void call() {
-    const Refs& arguments = expect(pop(), Kind::tuple).items;
+    const Values& arguments = expect(pop(), Kind::tuple).items;
     const PickleName& callee = *expect(pop(), Kind::name).name;
     if (!callee.function) reader_.refuse("it calls ", quote(callee.name));
     switch (*callee.function) {
@@ -130,10 +119,10 @@ class Machine {
   }
 
   // Python 2 wrote OrderedDict([[key, value], ...]).
-  void extend_with_pairs(const Refs& pairs) {
-    for (const Ref pair : pairs) {
+  void extend_with_pairs(const Values& pairs) {
+    for (Value* const pair : pairs) {
       count_step();  // one list may be used again and again
-      const Refs& items = expect(pair, Kind::list).items;
+      const Values& items = expect(pair, Kind::list).items;
       if (items.size() != 2) reader_.fail("a pair of ", items.size(), " values");
       extend(Kind::dict, items);
     }
@@ -150,7 +139,7 @@ class Machine {
       case kBinInt1: return push_integer(reader_.number<std::uint8_t>());
       case kBinInt2: return push_integer(reader_.number<std::uint16_t>());
       case kLong1: return push_integer(reader_.long1());
-      case kBinFloat: return push_real(reader_.number<std::uint64_t>());
+      case kBinFloat: reader_.number<std::uint64_t>(); return push({.kind = Kind::real});
       case kBinUnicode: return push_text(reader_.text(reader_.number<std::uint32_t>()));
       case kShortBinString: return push_text(reader_.text(reader_.number<std::uint8_t>()));
       case kGlobal: return push_name();
@@ -184,8 +173,7 @@ class Machine {
   }
 
   void check_protocol(unsigned version) {
-    if (version == 2) return;
-    reader_.refuse("pickle protocol ", version, " (torch.save's is 2)");
+    if (version != 2) reader_.refuse("pickle protocol ", version, " (torch.save's is 2)");
   }
 
   void put(std::size_t slot) {
@@ -193,24 +181,20 @@ class Machine {
     if (slot >= Pickle::kMaxMemo) {
       reader_.fail("memo slot ", slot, "; expected fewer than ", Pickle::kMaxMemo);
     }
-    if (slot >= memo_.size()) memo_.resize(slot + 1, kEmptySlot);
+    if (slot >= memo_.size()) memo_.resize(slot + 1);
     memo_[slot] = stack_.back();
   }
 
   void get(std::size_t slot) {
-    if (slot >= memo_.size() || memo_[slot] == kEmptySlot) {
-      reader_.fail("memo slot ", slot, " is empty");
-    }
+    if (slot >= memo_.size() || !memo_[slot]) reader_.fail("memo slot ", slot, " is empty");
     stack_.push_back(memo_[slot]);
   }
 
-  static constexpr Ref kEmptySlot = ~Ref{0};
-
   PickleReader& reader_;
   std::deque<Value>& values_;
-  Refs stack_;
+  Values stack_;
   std::vector<std::size_t> marks_;  // how high the stack was at each open mark
-  Refs memo_;
+  Values memo_;                     // nullptr: an empty slot
   std::size_t steps_ = 0;
 };
 
@@ -222,10 +206,9 @@ Pickle::Pickle(Bytes bytes, std::size_t begin, std::string_view where) {
   end_ = reader.position();
 }
 
-const Pickle::Value* Pickle::find(const Value& dict, std::string_view key) const {
-  for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const Value& name = values_[dict.items[i]];
-    if (name.kind == Kind::text && name.text == key) return &values_[dict.items[i + 1]];
+const Pickle::Value* Pickle::Value::find(std::string_view key) const {
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (items[i]->kind == Kind::text && items[i]->text == key) return items[i + 1];
   }
   return nullptr;
 }

@@ -15,8 +15,6 @@ namespace gpt2 {
 /// torch.load accepts under weights_only=True); anything else is refused by name.
 class Pickle {
  public:
-  using Ref = std::uint32_t;  ///< a value of this pickle
-
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
   };
@@ -28,7 +26,10 @@ class Pickle {
     std::string_view text = {};        ///< text: valid UTF-8, in the pickle's bytes
     /// tuple, list. dict: key, value, key, value ... tensor: the arguments of _rebuild_tensor_v2.
     /// storage: ('storage', type, key, location, element count, ...).
-    std::vector<Ref> items = {};
+    std::vector<Value*> items = {};
+
+    /// The value under a key of a dict, or nullptr.
+    [[nodiscard]] const Value* find(std::string_view key) const;
   };
 
   static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes; bounds the number of values too
@@ -40,21 +41,18 @@ class Pickle {
   /// also gives the position in `bytes`. Throws Error: unsupported for what is refused by name,
   /// invalid_file for what is no pickle.
   Pickle(Bytes bytes, std::size_t begin, std::string_view where);
+  Pickle(const Pickle&) = delete;
 
-  [[nodiscard]] const Value& operator[](Ref ref) const { return values_[ref]; }
-  [[nodiscard]] const Value& root() const { return values_[root_]; }
+  [[nodiscard]] const Value& root() const noexcept { return *root_; }
   [[nodiscard]] const std::deque<Value>& values() const noexcept { return values_; }
 
   /// The position after the pickle.
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
 
-  /// The value under a key of a dict, or nullptr.
-  [[nodiscard]] const Value* find(const Value& dict, std::string_view key) const;
-
  private:
   std::deque<Value> values_;
-  Ref root_ = 0;
-  std::size_t end_ = 0;
+  const Value* root_;
+  std::size_t end_;
 };
 
 /// "a dict", for messages.

@@ -1,5 +1,8 @@
 #include "formats/pickle_reader.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/utf8.h"
 #include "formats/pickle.h"
 
@@ -28,10 +31,8 @@ constexpr PickleName kAllowed[] = {
 }  // namespace
 
 const PickleName* find_pickle_name(std::string_view name) noexcept {
-  for (const PickleName& allowed : kAllowed) {
-    if (allowed.name == name) return &allowed;
-  }
-  return nullptr;
+  const auto* const found = std::ranges::find(kAllowed, name, &PickleName::name);
+  return found == std::end(kAllowed) ? nullptr : found;
 }
 
 std::int64_t PickleReader::long1() {

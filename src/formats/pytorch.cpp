@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "base/fail.h"
-#include "base/quote.h"
 #include "formats/pickle.h"
 #include "formats/state_dict.h"
 #include "formats/zip.h"
@@ -34,13 +32,13 @@ bool is_contiguous(const StoredTensor& tensor) {
 }
 
 // The elements in the order of their indices, the last index fastest.
-std::vector<std::byte> gather(const StoredTensor& tensor, Bytes storage, std::size_t bytes) {
+std::vector<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
   const std::size_t element = bits_of(tensor.storage.dtype) / 8;
   std::vector<std::byte> copy(bytes);
   std::vector<std::size_t> index(tensor.strides.size());
   std::size_t source = tensor.offset;
   for (std::size_t at = 0; at < bytes; at += element) {
-    std::memcpy(&copy[at], &storage[source * element], element);
+    std::memcpy(&copy[at], &tensor.storage.content[source * element], element);
     for (std::size_t i = index.size(); i-- > 0;) {
       source += tensor.strides[i];
       if (++index[i] < tensor.shape[i]) break;
@@ -51,35 +49,29 @@ std::vector<std::byte> gather(const StoredTensor& tensor, Bytes storage, std::si
   return copy;
 }
 
-using Storages = std::map<std::string_view, Bytes>;
-
 // Makes views of the tensors, and copies of those that do not lie in order.
 void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
-                 const Storages& storages, std::size_t file_size, std::string_view where) {
-  std::size_t room_for_copies = file_size;
+                 std::size_t room_for_copies, std::string_view where) {
   for (const StoredTensor& tensor : tensors) {
-    const std::string what = "tensor " + quote(tensor.name);
-    const auto found = storages.find(tensor.storage.key);
-    if (found == storages.end()) fail(where, what, ": its storage is missing");
-    const Bytes storage = found->second;
-    const std::size_t element = bits_of(tensor.storage.dtype) / 8;
-    const auto elements = checked_product(tensor.shape.sizes());
-    const auto bytes = elements ? checked_multiply(*elements, element) : std::nullopt;
-    if (!bytes) fail(where, what, " of shape ", tensor.shape.to_string(), " is too large");
-    TensorView view{tensor.storage.dtype, tensor.shape, storage.data(), *bytes};
+    const auto& storage = tensor.storage;
+    const auto refuse = [&](const auto&... parts) {
+      fail(where, "tensor ", quote(tensor.name), parts...);
+    };
+    const std::size_t element = bits_of(storage.dtype) / 8;
+    const auto bytes = checked_product(tensor.shape.sizes(), element);
+    if (!bytes) refuse(" of shape ", tensor.shape.to_string(), " is too large");
+    TensorView view{storage.dtype, tensor.shape, storage.content.data(), *bytes};
     if (*bytes != 0 && is_contiguous(tensor)) {
-      view.data = storage.subspan(tensor.offset * element, *bytes).data();
+      view.data = storage.content.subspan(tensor.offset * element, *bytes).data();
     } else if (*bytes != 0) {
       if (*bytes > room_for_copies) {
-        fail(where, what, " of shape ", tensor.shape.to_string(),
-             " repeats elements; expected no more bytes than the file has");
+        refuse(" of shape ", tensor.shape.to_string(),
+               " repeats elements; expected no more bytes than the file has");
       }
       room_for_copies -= *bytes;
-      view.data = result.copies.emplace_back(gather(tensor, storage, *bytes)).data();
+      view.data = result.copies.emplace_back(gather(tensor, *bytes)).data();
     }
-    if (!result.tensors.emplace(tensor.name, std::move(view)).second) {
-      fail(where, what, " appears twice");
-    }
+    if (!result.tensors.emplace(tensor.name, std::move(view)).second) refuse(" appears twice");
   }
 }
 
@@ -96,7 +88,7 @@ std::string top_of(const ZipReader& zip, std::string_view where) {
   fail(where, "a zip archive without a data.pkl; expected one that torch.save wrote");
 }
 
-StateDict read_zip(Bytes file, std::string_view where, Storages& storages) {
+StateDict read_zip(Bytes file, std::string_view where) {
   const ZipReader zip(file, where);
   const std::string top = top_of(zip, where);
   if (zip.files().contains(top + "constants.pkl")) {
@@ -110,36 +102,40 @@ StateDict read_zip(Bytes file, std::string_view where, Storages& storages) {
     }
   }
   const Pickle pickle(zip.verified_content(top + "data.pkl"), 0, where);
-  StateDict state = read_state_dict(pickle, where);
-  for (const StoredTensor& tensor : state.tensors) {
-    const Bytes storage = zip.content(concat(top, "data/", tensor.storage.key));
-    if (storage.size() != tensor.storage.bytes) {
-      fail(where, "tensor ", quote(tensor.name), ": its storage has ", storage.size(),
-           " bytes; expected ", tensor.storage.bytes);
+  StateDict state = read_state_dict(pickle.root(), where);
+  for (StoredTensor& tensor : state.tensors) {
+    Storage& storage = tensor.storage;
+    storage.content = zip.content(concat(top, "data/", storage.key));
+    if (storage.content.size() != storage.bytes) {
+      fail(where, "tensor ", quote(tensor.name), ": its storage has ", storage.content.size(),
+           " bytes; expected ", storage.bytes);
     }
-    storages.emplace(tensor.storage.key, storage);
   }
   return state;
 }
 
 // -- The form before PyTorch 1.6
 
+using Storages = std::map<std::string_view, Storage>;
+
 // All storages that the pickle refers to; the tensors of the state_dict need not use each.
-std::map<std::string_view, StorageInfo> infos_of(const Pickle& object, std::string_view where) {
-  std::map<std::string_view, StorageInfo> infos;
+Storages storages_of(const Pickle& object, std::string_view where) {
+  Storages storages;
   for (const Pickle::Value& value : object.values()) {
     if (value.kind != Pickle::Kind::storage) continue;
-    const StorageInfo info = storage_info(object, value, where);
-    const StorageInfo& first = infos.emplace(info.key, info).first->second;
-    if (first.bytes != info.bytes) fail(where, "storage ", quote(info.key), " has two sizes");
+    const Storage storage = read_storage(value, where);
+    const Storage& first = storages.emplace(storage.key, storage).first->second;
+    if (first.bytes != storage.bytes) {
+      fail(where, "storage ", quote(storage.key), " has two sizes");
+    }
   }
-  return infos;
+  return storages;
 }
 
 [[noreturn]] void fail_cut_short(const StateDict& state, std::string_view key, std::size_t missing,
                                  Bytes file, std::string_view where) {
-  const auto user = std::find_if(state.tensors.begin(), state.tensors.end(),
-                                 [&](const StoredTensor& t) { return t.storage.key == key; });
+  const auto user =
+      std::ranges::find(state.tensors, key, [](const StoredTensor& t) { return t.storage.key; });
   const std::string what =
       user == state.tensors.end() ? "storage " + quote(key) : "tensor " + quote(user->name);
   fail(where, "the file ends inside ", what, ", at byte ", file.size(), "; ", missing,
@@ -147,48 +143,49 @@ std::map<std::string_view, StorageInfo> infos_of(const Pickle& object, std::stri
 }
 
 // After the list of keys, for each of them: how many elements, and the elements.
-Storages find_storages(Bytes file, const Pickle& object, const Pickle& keys, const StateDict& state,
-                       std::string_view where) {
+void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle& keys,
+                   std::string_view where) {
   if (keys.root().kind != Pickle::Kind::list) fail(where, "no list of storages after the pickles");
-  const auto infos = infos_of(object, where);
-  Storages storages;
   Bytes rest = file.subspan(keys.end());
-  for (const Pickle::Ref ref : keys.root().items) {
-    const std::string_view key = keys[ref].text;
-    const auto info = infos.find(key);
-    if (info == infos.end()) fail(where, "nothing refers to storage ", quote(key));
-    const std::size_t bytes = info->second.bytes;
-    if (rest.size() < 8 || rest.size() - 8 < bytes) {
+  for (const Pickle::Value* name : keys.root().items) {
+    const std::string_view key = name->text;
+    const auto found = storages.find(key);
+    if (found == storages.end()) fail(where, "nothing refers to storage ", quote(key));
+    Storage& storage = found->second;
+    if (rest.size() < 8 || rest.size() - 8 < storage.bytes) {
       const std::size_t have = rest.size() < 8 ? 0 : rest.size() - 8;
-      fail_cut_short(state, key, bytes - have, file, where);
+      fail_cut_short(state, key, storage.bytes - have, file, where);
     }
     const auto elements = load_little_endian<std::uint64_t>(rest);
-    if (elements != info->second.elements) {
+    if (elements != storage.elements) {
       fail(where, "storage ", quote(key), " has ", elements, " elements; expected ",
-           info->second.elements);
+           storage.elements);
     }
-    if (!storages.emplace(key, rest.subspan(8, bytes)).second) {
-      fail(where, "storage ", quote(key), " appears twice");
-    }
-    rest = rest.subspan(8 + bytes);
+    if (storage.content.data()) fail(where, "storage ", quote(key), " appears twice");
+    storage.content = rest.subspan(8, storage.bytes);
+    rest = rest.subspan(8 + storage.bytes);
   }
-  return storages;
+  for (StoredTensor& tensor : state.tensors) {
+    tensor.storage.content = storages.at(tensor.storage.key).content;
+    if (tensor.storage.content.data()) continue;
+    fail(where, "tensor ", quote(tensor.name), ": its storage is missing");
+  }
 }
 
-StateDict read_legacy(Bytes file, std::string_view where, Storages& storages) {
+StateDict read_legacy(Bytes file, std::string_view where) {
   const Pickle protocol(file, kLegacyMagic.size(), where);
   if (protocol.root().kind != Pickle::Kind::integer || protocol.root().integer != kLegacyProtocol) {
     fail(ErrorCode::unsupported, where, "not torch.save's protocol ", kLegacyProtocol);
   }
   const Pickle system(file, protocol.end(), where);
-  const Pickle::Value* const is_little = system.find(system.root(), "little_endian");
+  const Pickle::Value* const is_little = system.root().find("little_endian");
   if (is_little == nullptr || is_little->kind != Pickle::Kind::boolean || !is_little->integer) {
     fail(ErrorCode::unsupported, where, "not written by a little-endian machine");
   }
   const Pickle object(file, system.end(), where);
   const Pickle keys(file, object.end(), where);
-  StateDict state = read_state_dict(object, where);
-  storages = find_storages(file, object, keys, state, where);
+  StateDict state = read_state_dict(object.root(), where);
+  find_contents(state, storages_of(object, where), file, keys, where);
   return state;
 }
 
@@ -201,14 +198,12 @@ bool is_pytorch(Bytes file) noexcept {
 
 TensorFile parse_pytorch(Bytes file, std::string_view where) {
   const bool is_zip = text_of(file).starts_with(kZipMagic);
-  Storages storages;
-  StateDict state = is_zip ? read_zip(file, where, storages) : read_legacy(file, where, storages);
-  TensorFile result;
-  add_tensors(result, state.tensors, storages, file.size(), where);
-  result.format = std::string(state.model_args ? "nanoGPT, " : "") +
-                  (is_zip ? "PyTorch zip" : "PyTorch pickle (before 1.6)");
-  result.ignored = std::move(state.ignored);
-  result.model_args = std::move(state.model_args);
+  StateDict state = is_zip ? read_zip(file, where) : read_legacy(file, where);
+  TensorFile result{.format = concat(state.model_args ? "nanoGPT, " : "",
+                                     is_zip ? "PyTorch zip" : "PyTorch pickle (before 1.6)"),
+                    .ignored = std::move(state.ignored),
+                    .model_args = std::move(state.model_args)};
+  add_tensors(result, state.tensors, file.size(), where);
   return result;
 }
 

@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/quote.h"
 #include "base/utf8.h"
 
 namespace gpt2 {
@@ -108,8 +107,7 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
 void check_size(const Entry& entry, std::string_view where) {
   const std::string what = concat("tensor ", quote(entry.name), ": ", name_of(entry.dtype),
                                   " of shape ", entry.shape.to_string());
-  const auto elements = checked_product(entry.shape.sizes());
-  const auto bits = elements ? checked_multiply(*elements, bits_of(entry.dtype)) : std::nullopt;
+  const auto bits = checked_product(entry.shape.sizes(), bits_of(entry.dtype));
   if (!bits) fail(where, what, " takes more bytes than can be counted");
   if (*bits % 8 != 0) fail(where, what, " does not end at a whole byte");
   if (*bits / 8 != entry.end - entry.begin) {
@@ -146,9 +144,7 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
 TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
   std::vector<Entry> entries = read_entries(header, where);
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
+  std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
   const Bytes data = file.subspan(kPrefix + header.size());
   check_coverage(entries, data.size(), where);
 

@@ -6,7 +6,6 @@
 
 #include "base/checked_math.h"
 #include "base/fail.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 namespace {
@@ -16,9 +15,7 @@ using Value = Pickle::Value;
 
 // In the following, `where` names the tensor or storage.
 
-std::size_t read_size(const Pickle& pickle, Pickle::Ref ref, const char* what,
-                      std::string_view where) {
-  const Value& value = pickle[ref];
+std::size_t read_size(const Value& value, const char* what, std::string_view where) {
   const bool is_integer = value.kind == Kind::integer;
   if (is_integer && value.integer >= 0) return static_cast<std::size_t>(value.integer);
   fail(where, "the ", what, " is ",
@@ -26,14 +23,12 @@ std::size_t read_size(const Pickle& pickle, Pickle::Ref ref, const char* what,
        "; expected a whole number");
 }
 
-std::vector<std::size_t> read_sizes(const Pickle& pickle, Pickle::Ref ref, const char* what,
-                                    std::string_view where) {
-  const Value& tuple = pickle[ref];
+std::vector<std::size_t> read_sizes(const Value& tuple, const char* what, std::string_view where) {
   if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
     fail(where, "the ", what, " is no tuple of at most ", kMaxRank, " numbers");
   }
   std::vector<std::size_t> sizes;
-  for (const Pickle::Ref item : tuple.items) sizes.push_back(read_size(pickle, item, what, where));
+  for (const Value* item : tuple.items) sizes.push_back(read_size(*item, what, where));
   return sizes;
 }
 
@@ -51,21 +46,20 @@ bool lies_in_storage(const StoredTensor& tensor) {
 }
 
 // value: the arguments of _rebuild_tensor_v2 (storage, offset, size, stride, ...).
-StoredTensor read_tensor(const Pickle& pickle, std::string_view name, const Value& value,
-                         std::string_view file) {
+StoredTensor read_tensor(std::string_view name, const Value& value, std::string_view file) {
   const std::string where = concat(file, ": tensor ", quote(name));
   if (name.size() > kMaxTensorName) {
     fail(where, "a name of ", name.size(), " bytes; expected at most ", kMaxTensorName);
   }
-  const Value& storage = pickle[value.items[0]];
+  const Value& storage = *value.items[0];
   if (storage.kind != Kind::storage) {
     fail(where, "its storage is ", name_of(storage.kind), "; expected a storage");
   }
   StoredTensor tensor{.name = std::string(name),
-                      .storage = storage_info(pickle, storage, file),
-                      .offset = read_size(pickle, value.items[1], "offset", where),
-                      .shape = Shape(read_sizes(pickle, value.items[2], "size", where)),
-                      .strides = read_sizes(pickle, value.items[3], "stride", where)};
+                      .storage = read_storage(storage, file),
+                      .offset = read_size(*value.items[1], "offset", where),
+                      .shape = Shape(read_sizes(*value.items[2], "size", where)),
+                      .strides = read_sizes(*value.items[3], "stride", where)};
   const std::string shape = tensor.shape.to_string();
   if (tensor.strides.size() != tensor.shape.rank()) {
     fail(where, tensor.strides.size(), " strides for shape ", shape);
@@ -79,30 +73,29 @@ StoredTensor read_tensor(const Pickle& pickle, std::string_view name, const Valu
 
 // What a dict has under strings. Of two values under one Python would take the last, and forget the
 // first.
-std::vector<std::pair<std::string_view, const Value*>> members_of(const Pickle& pickle,
-                                                                  const Value& dict,
-                                                                  std::string_view where) {
-  std::vector<std::pair<std::string_view, const Value*>> members;
+using Members = std::vector<std::pair<std::string_view, const Value*>>;
+Members members_of(const Value& dict, std::string_view where) {
+  Members members;
   std::set<std::string_view> keys;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const Value& key = pickle[dict.items[i]];
+    const Value& key = *dict.items[i];
     if (key.kind != Kind::text) continue;
     if (!keys.insert(key.text).second) {
       fail(where, "key ", quote(key.text), " appears twice in one dict");
     }
-    members.emplace_back(key.text, &pickle[dict.items[i + 1]]);
+    members.emplace_back(key.text, dict.items[i + 1]);
   }
   return members;
 }
 
-const Value* find_dict(const Pickle& pickle, std::string_view key) {
-  const Value* const value = pickle.find(pickle.root(), key);
+const Value* find_dict(const Value& root, std::string_view key) {
+  const Value* const value = root.find(key);
   return value != nullptr && value->kind == Kind::dict ? value : nullptr;
 }
 
-ModelArgs read_model_args(const Pickle& pickle, const Value& args, std::string_view where) {
+ModelArgs read_model_args(const Value& args, std::string_view where) {
   ModelArgs result;
-  for (const auto& [name, value] : members_of(pickle, args, where)) {
+  for (const auto& [name, value] : members_of(args, where)) {
     const bool is_number = value->kind == Kind::integer || value->kind == Kind::boolean;
     if (is_number) result.emplace(name, value->integer);
   }
@@ -122,49 +115,48 @@ ModelArgs read_model_args(const Pickle& pickle, const Value& args, std::string_v
 
 }  // namespace
 
-StorageInfo storage_info(const Pickle& pickle, const Value& storage, std::string_view file) {
-  const Value& word = pickle[storage.items[0]];
-  const Value& type = pickle[storage.items[1]];
-  const Value& key = pickle[storage.items[2]];
+Storage read_storage(const Value& storage, std::string_view file) {
+  const Value& word = *storage.items[0];
+  const Value& type = *storage.items[1];
+  const Value& key = *storage.items[2];
   if (word.text != "storage" || type.kind != Kind::name || !type.name->storage ||
       key.kind != Kind::text) {
     fail(file, "a storage is not described as ('storage', type, key, location, size)");
   }
   const std::string where = concat(file, ": storage ", quote(key.text));
   // Written by PyTorch before 0.4 for storages that are parts of others.
-  if (storage.items.size() > 5 && pickle[storage.items[5]].kind != Kind::none) {
+  if (storage.items.size() > 5 && storage.items[5]->kind != Kind::none) {
     fail(where, "a view of another one; save the file again with a newer PyTorch");
   }
-  const std::size_t elements = read_size(pickle, storage.items[4], "size", where);
+  const std::size_t elements = read_size(*storage.items[4], "size", where);
   const auto bytes = checked_multiply(elements, bits_of(*type.name->storage) / 8);
   if (!bytes) fail(where, "the size ", elements, " is too large");
   return {key.text, *type.name->storage, elements, *bytes};
 }
 
-StateDict read_state_dict(const Pickle& pickle, std::string_view where) {
-  const Value& root = pickle.root();
+StateDict read_state_dict(const Value& root, std::string_view where) {
   if (root.kind != Kind::dict) {
     fail(where, "holds ", name_of(root.kind),
          "; expected a state_dict, a dict of names and tensors");
   }
   StateDict state;
-  const Value* dict = find_dict(pickle, "model");
-  const Value* const args = dict != nullptr ? find_dict(pickle, "model_args") : nullptr;
-  if (args != nullptr) state.model_args = read_model_args(pickle, *args, where);
-  if (dict == nullptr) dict = find_dict(pickle, "state_dict");
-  if (dict != nullptr) {
-    for (const auto& [name, value] : members_of(pickle, root, where)) {
+  const Value* dict = find_dict(root, "model");
+  const Value* const args = dict ? find_dict(root, "model_args") : nullptr;
+  if (args) state.model_args = read_model_args(*args, where);
+  if (!dict) dict = find_dict(root, "state_dict");
+  if (dict) {
+    for (const auto& [name, value] : members_of(root, where)) {
       if (value != dict && value != args) state.ignored.emplace_back(name);
     }
   }
   constexpr std::string_view kCompiled = "_orig_mod.";
-  for (auto [name, value] : members_of(pickle, dict != nullptr ? *dict : root, where)) {
+  for (auto [name, value] : members_of(dict ? *dict : root, where)) {
     if (value->kind != Kind::tensor) {
       state.ignored.emplace_back(name);
       continue;
     }
     if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
-    state.tensors.push_back(read_tensor(pickle, name, *value, where));
+    state.tensors.push_back(read_tensor(name, *value, where));
   }
   if (state.tensors.empty()) fail_without_tensors(state.ignored, where);
   return state;

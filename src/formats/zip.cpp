@@ -1,10 +1,8 @@
 #include "formats/zip.h"
 
 #include <array>
-#include <utility>
 
 #include "base/fail.h"
-#include "base/quote.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
 

@@ -14,7 +14,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/quote.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -109,12 +108,9 @@ void read_special_tokens(const JsonFields& fields, Config& config) {
   }
   if (const auto eos = object.find("eos_token_id"); eos != object.end()) {
     config.eos_token_id.clear();
-    if (eos->is_array()) {
-      for (const json& id : *eos) {
-        config.eos_token_id.push_back(token_id(fields, "eos_token_id", id));
-      }
-    } else if (!eos->is_null()) {
-      config.eos_token_id.push_back(token_id(fields, "eos_token_id", *eos));
+    const json one = eos->is_null() ? json::array() : json::array({*eos});
+    for (const json& id : eos->is_array() ? *eos : one) {
+      config.eos_token_id.push_back(token_id(fields, "eos_token_id", id));
     }
   }
   const auto is_outside = [&](TokenId id) {
@@ -152,8 +148,8 @@ std::string problem_of(const Config& config) {
     return concat("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
   // The largest array of all: the keys and values of a full context, in f32.
-  const std::array cache = {config.n_layer, config.n_positions, config.n_embd, 2 * sizeof(float)};
-  if (!checked_product(std::span<const std::size_t>(cache))) {
+  const std::array cache = {config.n_layer, config.n_positions, config.n_embd};
+  if (!checked_product(cache, 2 * sizeof(float))) {
     return concat("n_layer ", config.n_layer, " with n_positions ", config.n_positions,
                   " and n_embd ", config.n_embd, " takes more memory than can be addressed");
   }
@@ -230,9 +226,8 @@ nlohmann::ordered_json to_json(const Config& config) {
 }
 
 std::string_view name_of(ActivationFunction function) noexcept {
-  return std::find_if(std::begin(kActivations), std::end(kActivations),
-                      [&](const auto& known) { return known.second == function; })
-      ->first;
+  const auto second = &decltype(kActivations)::value_type::second;
+  return std::ranges::find(kActivations, function, second)->first;
 }
 
 }  // namespace gpt2

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -48,24 +47,13 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
   return (static_cast<float>(bits >> 8) * 0x1p-24f - 0.5f) * kWidth;
 }
 
-bool is_norm_weight(const std::string& name) {
-  return name.ends_with(".weight") && ("." + name).find(".ln_") != std::string::npos;
-}
-
 }  // namespace
 
 Config published_config(std::string_view size) {
-  Config config;
-  for (const auto& [name, n_embd, n_layer, n_head] : {std::tuple{"124M", 768, 12, 12},
-                                                      {"355M", 1024, 24, 16},
-                                                      {"774M", 1280, 36, 20},
-                                                      {"1558M", 1600, 48, 25}}) {
-    if (size != name) continue;
-    config.n_embd = static_cast<std::size_t>(n_embd);
-    config.n_layer = static_cast<std::size_t>(n_layer);
-    config.n_head = static_cast<std::size_t>(n_head);
-    return config;
-  }
+  if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
+  if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
+  if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
+  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
   throw Error(ErrorCode::invalid_argument,
               concat("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M"));
 }
@@ -78,7 +66,8 @@ Model random_model(const Config& config, const LoadOptions& options) {
     const auto number = static_cast<std::uint32_t>(tensors.size());
     const std::size_t count = shape.element_count();
     float* const data = values->emplace_back(count).data();
-    const float offset = is_norm_weight(name) ? 1.0f : 0.0f;
+    const bool is_norm_weight = shape.rank() == 1 && name.ends_with(".weight");
+    const float offset = is_norm_weight ? 1.0f : 0.0f;
     parallel(thread_count(), [&](Team& team) {
       team.for_ranges(count, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {

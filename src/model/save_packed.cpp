@@ -89,6 +89,15 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
   close(out, to);
 }
 
+// Removes what is still there under this path when the work ends, well or not.
+struct Removed {
+  ~Removed() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  const fs::path& path;
+};
+
 }  // namespace
 
 void save_packed(const Model& model, const fs::path& source, const fs::path& out,
@@ -104,7 +113,8 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
   }
   fs::path partial = directory;
-  partial += ".partial-" + std::to_string(::getpid());
+  partial += concat(".partial-", ::getpid());
+  const Removed at_the_end{partial};
   try {
     fs::create_directories(partial);
     Tensors tensors;
@@ -126,13 +136,7 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     }
     fs::rename(partial, directory);
   } catch (const fs::filesystem_error& error) {
-    std::error_code ignored;
-    fs::remove_all(partial, ignored);
     fail("cannot write the model", error.what());
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(partial, ignored);
-    throw;
   }
 }
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "gpt2/dtype.h"
 #include "gpt2/model.h"
 
 namespace gpt2 {

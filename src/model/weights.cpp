@@ -2,16 +2,122 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 
-#include "gpt2/runtime.h"
+#include "base/fail.h"
 #include "kernels/kernels.h"
 #include "model/convert.h"
-#include "model/tensor_names.h"
 
 namespace gpt2 {
 namespace {
+
+// -- The names that tensors have ----------------------------------------------------------------
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  if (const std::size_t at = text.find(from); at != std::string::npos) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// GPT2LMHeadModel prefixes all but its head; the LayerNorms of converted TensorFlow models say
+// gamma and beta.
+std::string present_name(std::string name) {
+  constexpr std::string_view kPrefix = "transformer.";
+  if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+  replace(name, "gamma", "weight");
+  replace(name, "beta", "bias");
+  return name;
+}
+
+// Why a tensor is passed over; nullptr where it is not.
+const char* reason_to_ignore(std::string_view name) {
+  if (name.starts_with("score.") || name.starts_with("classifier.") ||
+      name.starts_with("multiple_choice_head.")) {
+    return "the head of another task";
+  }
+  const bool is_mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+  return is_mask && name.starts_with("h.") ? "a causal mask, as old versions stored it" : nullptr;
+}
+
+// Tensors under HuggingFace's present names, to be taken one by one. What goes wrong is collected,
+// so that one message can list all of it.
+class TensorNames {
+ public:
+  // Throws where two tensors have the same present name. What is passed over goes into the
+  // description.
+  TensorNames(const TensorSource& source, ModelDescription& description)
+      : where_(source.where), ignored_(description.ignored) {
+    for (const auto& tensor : source.tensors) {
+      const std::string present = present_name(tensor.first);
+      if (const char* const reason = reason_to_ignore(present)) {
+        ignored_[reason].push_back(tensor.first);
+      } else if (const auto [known, is_new] = tensors_.try_emplace(present, &tensor); !is_new) {
+        fail(where_, "tensors ", quote(known->second->first), " and ", quote(tensor.first),
+             " are both ", quote(present));
+      }
+    }
+  }
+
+  // Whether it is there and not taken yet.
+  bool contains(const std::string& name) const { return tensors_.contains(name); }
+
+  // Whether so much is wrong that there is no point in going on.
+  bool hopeless() const { return problems_.size() > 1000; }
+
+  // The tensor, if it is there and has this shape and a type of this kind; else nullptr, noted.
+  const TensorView* take(const std::string& name, const Shape& shape, bool is_packed = false) {
+    const auto found = tensors_.extract(name);
+    if (found.empty()) return note(name, " ", shape.to_string(), " is missing");
+    const auto& [stored_name, view] = *found.mapped();
+    if (view.shape != shape) {
+      return note(stored_name, " has shape ", view.shape.to_string(), ", the config asks for ",
+                  shape.to_string());
+    }
+    const bool is_float =
+        view.dtype == DType::f32 || view.dtype == DType::f16 || view.dtype == DType::bf16;
+    if (is_packed ? view.dtype == DType::u8 : is_float) return &view;
+    return note(stored_name, " is ", name_of(view.dtype),
+                is_packed ? ", packed weights must be U8" : ", weights must be F32, F16 or BF16");
+  }
+
+  // Passes over a tensor that may be there and is not needed.
+  void ignore(const std::string& name, const char* reason) {
+    const auto found = tensors_.extract(name);
+    if (!found.empty()) ignored_[reason].push_back(found.mapped()->first);
+  }
+
+  // Throws, naming what was missing or wrong, and what nobody took.
+  void finish() {
+    for (const auto& [name, tensor] : tensors_) {
+      note(quote(tensor->first), " is not part of a GPT-2 of this config");
+    }
+    if (problems_.empty()) return;
+    constexpr std::size_t kListed = 8;  // a wrong config makes all of a model's tensors wrong
+    std::string message;
+    for (std::size_t i = 0; i < std::min(problems_.size(), kListed); ++i) {
+      message += (i ? "; " : "") + problems_[i];
+    }
+    if (problems_.size() > kListed)
+      message += concat("; and ", problems_.size() - kListed, " more");
+    fail(where_, message, ": do config.json and the weights belong together?");
+  }
+
+ private:
+  template <class... Parts>
+  const TensorView* note(const Parts&... parts) {
+    problems_.push_back(concat(parts...));
+    return nullptr;
+  }
+
+  const std::string& where_;
+  std::map<std::string, const TensorTable::value_type*> tensors_;  // that nobody took yet
+  std::map<std::string, std::vector<std::string>>& ignored_;
+  std::vector<std::string> problems_;
+};
+
+// -- From a config to the parts of a transformer -------------------------------------------------
 
 ActivationKernel kernel_of(ActivationFunction function) {
   const Kernels& k = kernels();
@@ -34,9 +140,8 @@ class Binder {
  public:
   Binder(const Config& config, const TensorSource& source)
       : config_(config),
-        names_(source.tensors, source.where),
+        format_(format_of(config.packed, WeightFormat::f32)),
         linear_layout_(source.linear_layout),
-        has_biases_(!may_lack_biases() || names_.contains("ln_f.bias")),
         transformer_{.config = config,
                      .embedding = {table(config.vocab_size), table(config.n_positions)},
                      .blocks = {},
@@ -44,7 +149,11 @@ class Binder {
                      .lm_head = table(config.vocab_size),
                      .parameters = 0,
                      .description = source.description,
-                     .storage = {source.owner}} {
+                     .storage = {source.owner}},
+        names_(source, transformer_.description),
+        // nanoGPT's models may do without, also once they are packed: then in every layer.
+        has_biases_((!linear_layout_ && config.packed == WeightType::stored) ||
+                    names_.contains("ln_f.bias")) {
     // Never packed: a forward pass reads one row of it for each token.
     transformer_.embedding.wpe.format = WeightFormat::f32;
     // Of blocks that the file cannot have, a hundred are hopeless enough.
@@ -63,27 +172,15 @@ class Binder {
       names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
     }
     names_.finish();
-    transformer_.description.ignored.insert(names_.ignored().begin(), names_.ignored().end());
     return std::move(transformer_);
   }
 
  private:
-  // Models trained without biases leave them out of every layer.
-  bool may_lack_biases() const { return linear_layout_ || config_.packed != WeightType::stored; }
-
   // -- Parts in their sizes, without weights
-
-  WeightFormat format() const {
-    switch (config_.packed) {
-      case WeightType::int8: return WeightFormat::int8;
-      case WeightType::int4: return WeightFormat::int4;
-      default: return WeightFormat::f32;  // or what the file has
-    }
-  }
 
   // A row for each of `rows` output features.
   Weight table(std::size_t rows) const {
-    return {nullptr, format(), Weight::Layout::nk, config_.n_embd, rows};
+    return {nullptr, format_, Weight::Layout::nk, config_.n_embd, rows};
   }
 
   LayerNorm layer_norm() const {
@@ -92,7 +189,7 @@ class Binder {
 
   Linear linear(std::size_t k, std::size_t n) const {
     const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
-    return {.weight = {nullptr, format(), layout, k, n}, .bias = {}};
+    return {.weight = {nullptr, format_, layout, k, n}, .bias = {}};
   }
 
   Block block(std::size_t layer) const {
@@ -119,10 +216,8 @@ class Binder {
   void fill(Weight& weight, const std::string& name) {
     const bool k_major = weight.layout == Weight::Layout::kn;
     const Shape shape = k_major ? Shape{weight.k, weight.n} : Shape{weight.n, weight.k};
-    const TensorView* view =
-        weight.is_packed()
-            ? names_.take(name + ".weight", weight.packed_shape(), TensorNames::Kind::packed)
-            : names_.take(name + ".weight", shape);
+    const Shape stored = weight.is_packed() ? weight.packed_shape() : shape;
+    const TensorView* view = names_.take(name + ".weight", stored, weight.is_packed());
     if (view == nullptr) return;
     weight.data = view->data;
     if (!weight.is_packed()) weight.format = format_of(view->dtype);
@@ -166,34 +261,12 @@ class Binder {
   }
 
   const Config& config_;
-  TensorNames names_;
+  WeightFormat format_;  // of matrices that are packed; else what the file has
   bool linear_layout_;
-  bool has_biases_;
   Transformer transformer_;
+  TensorNames names_;
+  bool has_biases_;
 };
-
-void convert_all(Transformer& transformer, WeightType type) {
-  ModelDescription& description = transformer.description;
-  description.mapped_bytes = transformer.embedding.wpe.bytes();
-  const auto change = [&](Weight& weight) {
-    const std::byte* const stored = weight.data;
-    weight = convert(weight, type, thread_count(), transformer.storage);
-    (weight.data == stored ? description.mapped_bytes : description.converted_bytes) +=
-        weight.bytes();
-  };
-  change(transformer.embedding.wte);
-  if (transformer.config.tie_word_embeddings) {
-    transformer.lm_head = transformer.embedding.wte;
-  } else {
-    change(transformer.lm_head);
-  }
-  for (Block& block : transformer.blocks) {
-    for (Linear* linear :
-         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
-      change(linear->weight);
-    }
-  }
-}
 
 }  // namespace
 

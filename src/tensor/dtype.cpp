@@ -29,8 +29,7 @@ std::size_t bits_of(DType dtype) noexcept { return info_of(dtype).bits; }
 std::string_view name_of(DType dtype) noexcept { return info_of(dtype).name; }
 
 std::optional<DType> dtype_named(std::string_view name) noexcept {
-  const auto* const found = std::find_if(std::begin(kInfos), std::end(kInfos),
-                                         [&](const Info& info) { return info.name == name; });
+  const auto* const found = std::ranges::find(kInfos, name, &Info::name);
   if (found == std::end(kInfos)) return std::nullopt;
   return static_cast<DType>(found - kInfos);
 }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/quote.h"
 #include "base/utf8.h"
 #include "text/pretokenizer.h"
 

@@ -1,6 +1,5 @@
 #include "text/bpe.h"
 
-#include <algorithm>
 #include <functional>
 #include <utility>
 

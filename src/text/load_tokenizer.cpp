@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <filesystem>
 #include <utility>
 
@@ -43,19 +43,15 @@ class Folder {
   }
 
   TextFile read(const char* name) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
+    names += concat(names.empty() ? "" : ", ", name);
     const fs::path file = path_ / name;
     return {read_file(file, kMaxFileBytes), file.string()};
   }
 
-  // A side file's object, to be kept in `root`; an empty one where there is no such file.
-  JsonFields read_object(const char* name, nlohmann::json& root) {
-    root = nlohmann::json::object();
-    if (has(name)) {
-      const TextFile file = read(name);
-      root = parse_json(file.text, file.where);
-    }
-    return {root, (path_ / name).string()};
+  // A side file's object, which lives as long as the folder; empty where there is no such file.
+  JsonFields read_object(const char* name) {
+    const TextFile file = has(name) ? read(name) : TextFile{"{}", (path_ / name).string()};
+    return {objects_.emplace_back(parse_json(file.text, file.where)), file.where};
   }
 
   [[noreturn]] void nothing_found() const {
@@ -72,6 +68,7 @@ class Folder {
 
  private:
   fs::path path_;
+  std::deque<nlohmann::json> objects_;
 };
 
 // True where it was a tokenizer.json.
@@ -93,8 +90,7 @@ bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
 // What tokenizer_config.json says of a tokenizer as a whole.
 void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
-  const bool is_known =
-      !name || std::find(std::begin(kClasses), std::end(kClasses), *name) != std::end(kClasses);
+  const bool is_known = !name || std::ranges::find(kClasses, *name) != std::end(kClasses);
   if (!is_known && !is_tokenizer_json) {
     config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
   }
@@ -104,14 +100,6 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }
 
-std::string describe(const Tokenizer::Impl& tokenizer, const std::string& files) {
-  std::string words = "byte-level BPE, " + std::to_string(tokenizer.vocabulary.count()) + " tokens";
-  if (const auto missing = tokenizer.bpe.missing_bytes(); missing > 0) {
-    words += ", none for " + std::to_string(missing) + " of the 256 bytes";
-  }
-  return words + " (" + files + ")";
-}
-
 }  // namespace
 
 Tokenizer Tokenizer::load(const fs::path& directory) {
@@ -119,14 +107,17 @@ Tokenizer Tokenizer::load(const fs::path& directory) {
   Folder folder(directory);
   const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
-  std::array<nlohmann::json, 3> roots;
-  const JsonFields config = folder.read_object("tokenizer_config.json", roots[0]);
-  const JsonFields special = folder.read_object("special_tokens_map.json", roots[1]);
-  const JsonFields added = folder.read_object("added_tokens.json", roots[2]);
+  const JsonFields config = folder.read_object("tokenizer_config.json");
+  const JsonFields special = folder.read_object("special_tokens_map.json");
+  const JsonFields added = folder.read_object("added_tokens.json");
   apply_config(config, is_tokenizer_json, *tokenizer);
   read_side_files(config, special, added, *tokenizer);
   tokenizer->added.prepare();
-  tokenizer->description = describe(*tokenizer, folder.names);
+  const auto missing = tokenizer->bpe.missing_bytes();
+  tokenizer->description =
+      concat("byte-level BPE, ", tokenizer->vocabulary.count(), " tokens",
+             missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (",
+             folder.names, ")");
   return Tokenizer(tokenizer);
 }
 

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "base/fail.h"
-#include "base/quote.h"
 
 namespace gpt2 {
 namespace {
@@ -48,7 +47,7 @@ bool MergeList::add(std::string_view left, std::string_view right) {
     fail(where_, "expected at most ", MergeTable::kMaxMerges, " merges, found more");
   }
   if (left.empty() || right.empty()) return false;
-  pairs_.push_back({text_.size(), left.size(), left.size() + right.size()});
+  pairs_.push_back({left.size(), left.size() + right.size()});
   text_.append(left).append(right);
   return true;
 }
@@ -73,16 +72,16 @@ void MergeList::add_lines(std::string_view text) {
 
 MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
   MergeTable table(pairs_.size());
-  std::size_t number = 0;
   TokenId merged = 0;
-  for (const Pair& pair : pairs_) {
-    ++number;
-    const std::string_view both = std::string_view(text_).substr(pair.begin, pair.length);
-    const std::string_view left = both.substr(0, pair.left_length);
-    const std::string_view right = both.substr(pair.left_length);
+  std::string_view rest = text_;
+  for (std::size_t rank = 0; rank < pairs_.size(); ++rank) {
+    const std::string_view both = rest.substr(0, pairs_[rank].length);
+    const std::string_view left = both.substr(0, pairs_[rank].left_length);
+    const std::string_view right = both.substr(left.size());
+    rest.remove_prefix(both.size());
     const auto id_of = [&](std::string_view token) {
       if (const auto id = vocabulary.find(token)) return *id;
-      fail(where_, "merge ", number, ", ", quote(left), " with ", quote(right),
+      fail(where_, "merge ", rank + 1, ", ", quote(left), " with ", quote(right),
            ": expected only tokens of the vocabulary, found ", quote(token));
     };
     const TokenId left_id = id_of(left);

@@ -70,13 +70,12 @@ class MergeList {
 
  private:
   struct Pair {
-    std::size_t begin;  // of both, one after the other, in text_
     std::size_t left_length;
-    std::size_t length;
+    std::size_t length;  // of both
   };
 
   std::string where_;
-  std::string text_;
+  std::string text_;  // all of them, one after another
   std::vector<Pair> pairs_;
 };
 

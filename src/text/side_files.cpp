@@ -1,7 +1,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/quote.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {

@@ -10,7 +10,6 @@
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/vocabulary.h"
-#include "text/vocabulary_reader.h"
 
 namespace gpt2 {
 
@@ -34,6 +33,12 @@ struct Tokenizer::Impl {
   std::string description;
 };
 
+/// A file as it was read; `where` is its path.
+struct TextFile {
+  std::string text;
+  std::string where;
+};
+
 /// Reads a tokenizer.json. Throws Error: invalid_file, or unsupported for what is not GPT-2's kind.
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
 
@@ -48,5 +53,10 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
 /// Declares the AddedToken of which these are the members. Throws Error(invalid_file).
 void declare_added_token(const JsonFields& fields, const nlohmann::json& id,
                          Tokenizer::Impl& tokenizer);
+
+/// The id of `token`. Throws Error(invalid_file), beginning with `where`, unless `value` is a whole
+/// number from 0 to Vocabulary::kMaxTokens - 1.
+[[nodiscard]] TokenId read_token_id(const nlohmann::json& value, std::string_view token,
+                                    std::string_view where);
 
 }  // namespace gpt2

@@ -1,10 +1,116 @@
+#include <utility>
+
 #include "base/fail.h"
+#include "base/json.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {
 
 using nlohmann::json;
+
+// Reads a tokenizer.json. model.vocab and model.merges, which are nearly all of it, go straight
+// into their tables, and only the rest into the tree: a tree of them would take most of a program's
+// start.
+class VocabularyReader final : public JsonTree {
+ public:
+  // `vocabulary` is empty. `path`: the keys that lead to the text in a tokenizer.json; those of a
+  // vocab.json are "model" and "vocab".
+  VocabularyReader(const std::string& where, Vocabulary& vocabulary,
+                   std::vector<std::string> path = {})
+      : JsonTree(where), merges(where), vocabulary_(vocabulary), path_(std::move(path)) {}
+
+  void begin(json::value_t kind) override {
+    const bool is_object = kind == json::value_t::object;
+    switch (inside_) {
+      case Inside::tree: break;
+      case Inside::vocabulary: return add_token(json(kind));
+      case Inside::merges:
+        if (is_object) refuse_merge("an object");
+        pair_.clear();
+        inside_ = Inside::merge;
+        return;
+      case Inside::merge: refuse_merge("another array");
+    }
+    if (is_at("vocab")) {
+      if (!is_object) {
+        fail(ErrorCode::unsupported, where_,
+             "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE");
+      }
+      inside_ = Inside::vocabulary;
+    } else if (is_at("merges") && !is_object) {
+      inside_ = Inside::merges;
+      has_merges = true;
+    } else {
+      JsonTree::begin(kind);
+    }
+    path_.emplace_back();
+  }
+
+  void key(std::string& name) override {
+    path_.back() = name;
+    if (inside_ == Inside::tree) JsonTree::key(name);
+  }
+
+  void scalar(json value) override {
+    auto* const text = value.get_ptr<std::string*>();
+    switch (inside_) {
+      case Inside::tree: return JsonTree::scalar(std::move(value));
+      case Inside::vocabulary: return add_token(value);
+      case Inside::merges:
+        if (!text || !merges.add(*text)) refuse_merge(shown(value));
+        return;
+      case Inside::merge:
+        if (!text) refuse_merge("another array");
+        pair_.push_back(std::move(*text));
+    }
+  }
+
+  void end() override {
+    if (inside_ == Inside::merge) {
+      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) refuse_merge("another array");
+      inside_ = Inside::merges;
+      return;
+    }
+    if (inside_ == Inside::tree) JsonTree::end();
+    if (inside_ == Inside::vocabulary && vocabulary_.count() == 0) {
+      fail(where_, "the vocabulary is empty");
+    }
+    inside_ = Inside::tree;
+    path_.pop_back();
+  }
+
+  MergeList merges;
+  bool has_merges = false;
+
+ private:
+  enum class Inside : std::uint8_t { tree, vocabulary, merges, merge };
+
+  [[nodiscard]] bool is_at(std::string_view key_of_model) const {
+    return path_.size() == 2 && path_[0] == "model" && path_[1] == key_of_model;
+  }
+
+  void add_token(const json& value) {
+    const std::string& token = path_.back();
+    const TokenId id = read_token_id(value, token, where_);
+    if (vocabulary_.insert(token, id)) return;
+    if (vocabulary_.find(token)) {
+      fail(where_, "the token ", quote(token), " appears twice in the vocabulary");
+    }
+    fail(where_, "the tokens ", quote(vocabulary_.bytes(id)), " and ", quote(token),
+         " have the same id, ", id);
+  }
+
+  [[noreturn]] void refuse_merge(const std::string& found) const {
+    fail(where_, "model.merges[", merges.size(),
+         R"(]: expected "left right" or ["left", "right"], found )", found);
+  }
+
+  Vocabulary& vocabulary_;
+  Inside inside_ = Inside::tree;
+  std::vector<std::string> path_;  // the last key of every open object, "" for an array
+  std::vector<std::string> pair_;  // the parts so far of a merge that is written as an array
+};
 
 constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every text
 
@@ -98,10 +204,19 @@ void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
 
 }  // namespace
 
+TokenId read_token_id(const json& value, std::string_view token, std::string_view where) {
+  if (value.is_number_unsigned()) {
+    const auto id = value.get<std::uint64_t>();
+    if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
+  }
+  fail(where, "the id of ", quote(token), " is ", shown(value), "; expected a number from 0 to ",
+       Vocabulary::kMaxTokens - 1);
+}
+
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   VocabularyReader reader(file.where, tokenizer.vocabulary);
-  read_json(file.text, file.where, reader);
-  const JsonFields root(reader.tree.root, file.where);
+  reader.read(file.text);
+  const JsonFields root(reader.root, file.where);
   if (const auto version = root.string("version"); version && *version != "1.0") {
     root.refuse("version", "'1.0'", ErrorCode::unsupported);
   }
@@ -131,8 +246,8 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
 
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
   VocabularyReader reader(vocab.where, tokenizer.vocabulary, {"model", "vocab"});
-  read_json(vocab.text, vocab.where, reader);
-  if (tokenizer.vocabulary.count() == 0) JsonFields(reader.tree.root, vocab.where);
+  reader.read(vocab.text);
+  if (tokenizer.vocabulary.count() == 0) JsonFields(reader.root, vocab.where);
   MergeList list(merges.where);
   list.add_lines(merges.text);
   tokenizer.bpe = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});

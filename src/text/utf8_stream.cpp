@@ -2,11 +2,8 @@
 #include "gpt2/tokenizer.h"
 
 namespace gpt2 {
-namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
-}  // namespace
 
 std::string_view Utf8Stream::write(std::string_view bytes) {
   held_ += bytes;

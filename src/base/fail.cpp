@@ -1,4 +1,4 @@
-#include "base/quote.h"
+#include "base/fail.h"
 
 #include "base/utf8.h"
 
