@@ -157,10 +157,9 @@ int bench(Arguments arguments) {
       ->allow_extra_args(false);
   add_number(app, "--threads", threads, 0, 1024,
              "How many to use; 0: one a core, fewer for small models");
-  add_number(app, "--repetitions", repetitions, std::size_t{1}, std::size_t{1000},
-             "How often to measure");
+  add_number(app, "--repetitions", repetitions, 1, 1000, "How often to measure");
   add_switch(app, "--json", as_json, "As one JSON object");
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
   refuse_both(app, "--size", "--model");
   for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
 

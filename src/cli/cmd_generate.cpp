@@ -58,8 +58,9 @@ void take_hf_defaults(Settings& settings, const CLI::App& app) {
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-bool read_settings(Settings& settings, Arguments arguments) {
-  constexpr std::uint64_t kMaxSize = 1'000'000'000;
+Settings read_settings(Arguments arguments) {
+  constexpr std::size_t kMaxSize = 1'000'000'000;
+  Settings settings;
   std::string model = GPT2_BUNDLED_MODEL;
   SamplingOptions& sampling = settings.generation.sampling;
   CLI::App app("Continues a text\n", "gpt2 generate");
@@ -67,14 +68,14 @@ bool read_settings(Settings& settings, Arguments arguments) {
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
+  add_number(app, "--temperature", sampling.temperature, 0, 100,
              "Lower is safer, higher is wilder, 0 is --greedy");
-  add_number(app, "--top-k", sampling.top_k, std::size_t{0}, kMaxSize,
+  add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
              "Draw from the N likeliest tokens, 0: from all");
-  add_number(app, "--top-p", sampling.top_p, 0.0f, 1.0f,
+  add_number(app, "--top-p", sampling.top_p, 0, 1,
              "Draw from the likeliest tokens that together have\nthis probability");
-  add_number(app, "--seed", sampling.seed, std::uint64_t{0}, UINT64_MAX, "Which of all texts");
-  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, std::size_t{0}, kMaxSize,
+  add_number(app, "--seed", sampling.seed, 0, UINT64_MAX, "Which of all texts");
+  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 0, 1024,
              "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
@@ -91,7 +92,7 @@ bool read_settings(Settings& settings, Arguments arguments) {
   add_switch(app, "--hf-defaults", hf_defaults,
              "Where an option is not given, do as HuggingFace's\ngenerate() would: "
              "generation_config.json");
-  if (!parse(app, std::move(arguments))) return false;
+  parse(app, std::move(arguments));
   refuse_both(app, "--greedy", "--temperature");
   refuse_both(app, "--tokens", "--stop");
   const auto& stop = settings.generation.stop;
@@ -101,7 +102,7 @@ bool read_settings(Settings& settings, Arguments arguments) {
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
-  return true;
+  return settings;
 }
 
 std::string read_prompt(const std::optional<std::string>& argument) {
@@ -212,9 +213,6 @@ int run(Settings settings) {
 
 }  // namespace
 
-int generate(Arguments arguments) {
-  Settings settings;
-  return read_settings(settings, std::move(arguments)) ? run(std::move(settings)) : 0;
-}
+int generate(Arguments arguments) { return run(read_settings(std::move(arguments))); }
 
 }  // namespace gpt2::cli

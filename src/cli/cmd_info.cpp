@@ -125,7 +125,7 @@ int info(Arguments arguments) {
   add_model_option(app, name);
   add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
   add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
 
   const ModelPath path = find_model(name);
   const std::string text = text_to_measure(text_file);

@@ -33,7 +33,7 @@ int quantize(Arguments arguments) {
       ->option_text(" ");
   add_dtype_option(app, dtype)->description("int8 (default) or int4");
   add_text_option(app, text_file);
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
   if (dtype != WeightType::int8 && dtype != WeightType::int4) {
     throw UsageError("--dtype: expected int8 or int4");
   }

@@ -29,7 +29,7 @@ int tokenize(Arguments arguments) {
   app.add_option("TEXT", argument, "The text, or with --decode the ids")->option_text(" ");
   add_model_option(app, model);
   add_switch(app, "--decode", decode, "Turn ids into text");
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
 
   const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();

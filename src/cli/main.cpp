@@ -84,6 +84,8 @@ int main(int argc, char* argv[]) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   try {
     return run(Arguments(argv + (argc > 0), argv + argc));
+  } catch (const CLI::Success&) {
+    return 0;  // a command has printed its help
   } catch (const UsageError& error) {
     print_error(error.what());
     return 2;
