@@ -61,8 +61,6 @@ void parse(CLI::App& app, Arguments arguments) {
     throw;
   } catch (const CLI::ArgumentMismatch& error) {
     throw UsageError(mismatch(app, error.what()));
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());  // "--text requires --dtype"
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
@@ -82,13 +80,9 @@ void parse(CLI::App& app, Arguments arguments) {
   }
 }
 
-void refuse_both(const CLI::App& app, const std::string& a, const std::string& b) {
-  if (app.count(a) == 0 || app.count(b) == 0) return;
-  throw UsageError(a + " and " + b + " contradict each other: give one of them");
-}
-
-void add_switch(CLI::App& app, const std::string& name, bool& value, const std::string& help) {
-  app.add_flag(name, value, help)->disable_flag_override()->option_text(" ");
+CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
+                        const std::string& help) {
+  return app.add_flag(name, value, help)->disable_flag_override()->option_text(" ");
 }
 
 CLI::Option* add_model_option(CLI::App& app, std::string& model) {
@@ -130,7 +124,7 @@ WeightType parse_dtype(const std::string& text) {
   for (const auto& [name, dtype] : kNames) {
     if (text == name) return dtype;
   }
-  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
+  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <span>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,22 +17,16 @@ namespace gpt2::cli {
 
 using Arguments = std::vector<std::string>;
 
-/// The arguments make no sense: exit status 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+/// Arguments that make no sense are a CLI::ParseError, whoever finds out; this is ours.
+using UsageError = CLI::ValidationError;
 
-/// Reads the arguments into the options of `app`. Throws UsageError; CLI::Success where they asked
-/// for help, once it is printed.
+/// Reads the arguments into the options of `app`. Throws CLI::ParseError; CLI::Success where they
+/// asked for help, once it is printed.
 void parse(CLI::App& app, Arguments arguments);
 
 /// The name that was probably meant by `word`: one of which it is the beginning, or that differs in
 /// no more than a third of its letters; or "".
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
-
-/// Throws UsageError where both options were given.
-void refuse_both(const CLI::App& app, const std::string& a, const std::string& b);
 
 /// Whether all of `text` is a number in decimal, whatever the locale. `value` then has it.
 template <class Number>
@@ -51,9 +44,9 @@ void add_number(CLI::App& app, const std::string& name, Number& value,
   const auto assign = [=, &value](const std::string& text) {
     if (read_number(text, value) && value >= low && value <= high) return;
     std::ostringstream message;
-    message << name << ": expected a " << (std::is_integral_v<Number> ? "whole number" : "number")
-            << " from " << low << " to " << high << ", found '" << text << "'";
-    throw UsageError(message.str());
+    message << "expected a " << (std::is_integral_v<Number> ? "whole number" : "number") << " from "
+            << low << " to " << high << ", found '" << text << "'";
+    throw UsageError(name, message.str());
   };
   std::ostringstream text;
   text << help << " (default " << value << ')';
@@ -61,7 +54,8 @@ void add_number(CLI::App& app, const std::string& name, Number& value,
 }
 
 /// An option without a value.
-void add_switch(CLI::App& app, const std::string& name, bool& value, const std::string& help);
+CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
+                        const std::string& help);
 
 /// -m, --model
 CLI::Option* add_model_option(CLI::App& app, std::string& model);

@@ -149,7 +149,9 @@ int bench(Arguments arguments) {
                  "Of a model of random weights, which are as fast: 124M\n(default), 355M, 774M or "
                  "1558M parameters")
       ->option_text("SIZE");
-  add_model_option(app, model_name)->description("A model instead, by directory, file or name");
+  add_model_option(app, model_name)
+      ->description("A model instead, by directory, file or name")
+      ->excludes("--size");
   app.add_option("--dtype", dtypes,
                  "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in "
                  "turn, or as quantized)")
@@ -160,7 +162,6 @@ int bench(Arguments arguments) {
   add_number(app, "--repetitions", repetitions, 1, 1000, "How often to measure");
   add_switch(app, "--json", as_json, "As one JSON object");
   parse(app, std::move(arguments));
-  refuse_both(app, "--size", "--model");
   for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
 
   const bool is_random = model_name.empty();

@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "generate/generation_config.h"
-#include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
 
@@ -81,11 +81,14 @@ Settings read_settings(Arguments arguments) {
              "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
   bool greedy = false;
   bool hf_defaults = false;
-  add_switch(app, "--greedy", greedy, "Always the likeliest token");
+  add_switch(app, "--greedy", greedy, "Always the likeliest token")->excludes("--temperature");
   add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
       ->option_text("TEXT")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes("--tokens")
+      ->check(
+          [](const std::string& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
@@ -93,12 +96,6 @@ Settings read_settings(Arguments arguments) {
              "Where an option is not given, do as HuggingFace's\ngenerate() would: "
              "generation_config.json");
   parse(app, std::move(arguments));
-  refuse_both(app, "--greedy", "--temperature");
-  refuse_both(app, "--tokens", "--stop");
-  const auto& stop = settings.generation.stop;
-  if (std::find(stop.begin(), stop.end(), "") != stop.end()) {
-    throw UsageError("--stop: expected a text, found ''");
-  }
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
@@ -170,11 +167,11 @@ int run(Settings settings) {
   GenerationOptions& options = settings.generation;
   if (settings.max_length) {
     if (prompt.size() >= *settings.max_length) {
-      throw Error(ErrorCode::invalid_argument,
-                  "the prompt has " + std::to_string(prompt.size()) +
-                      " tokens, and max_length of the model's generation config, which counts "
-                      "them, is " +
-                      std::to_string(*settings.max_length) + ": give --max-new-tokens");
+      throw Error(
+          ErrorCode::invalid_argument,
+          concat("the prompt has ", prompt.size(), " tokens, and max_length of the model's ",
+                 "generation config, which counts them, is ", *settings.max_length,
+                 ": give --max-new-tokens"));
     }
     options.max_new_tokens = *settings.max_length - prompt.size();
   }

@@ -35,9 +35,9 @@ int quantize(Arguments arguments) {
   add_text_option(app, text_file);
   parse(app, std::move(arguments));
   if (dtype != WeightType::int8 && dtype != WeightType::int4) {
-    throw UsageError("--dtype: expected int8 or int4");
+    throw UsageError("--dtype", "expected int8 or int4");
   }
-  if (out.empty()) throw UsageError("OUT: expected the name of a directory to write");
+  if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
   if (std::filesystem::exists(out)) {
     throw Error(ErrorCode::invalid_argument, out + ": exists already; choose another name");
   }
