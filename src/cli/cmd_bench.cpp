@@ -46,12 +46,8 @@ constexpr Workload kWorkloads[] = {
     {"writing 8 texts", 8, 16, 1, 8},          {"writing 32 texts", 32, 16, 1, 8},
 };
 
-// What a workload takes at least: bytes to read, multiply-adds in f32 and of 8-bit integers.
-struct Cost {
-  double bytes, multiply_adds, byte_products;
-};
-
-Cost cost_of(const Workload& work, const Model& model) {
+// What a workload takes at least.
+Work cost_of(const Workload& work, const Model& model) {
   const Config& config = model.config();
   const std::size_t block = config.n_embd * (4 * config.n_embd + 2 * config.inner_dim());
   const std::size_t head = config.n_embd * config.vocab_size;
@@ -93,7 +89,7 @@ double median(std::vector<double> values) {
 
 Json measure(const Workload& work, const Model& model, LimitMeter& meter, int threads,
              std::size_t repetitions) {
-  const Cost cost = cost_of(work, model);
+  const Work cost = cost_of(work, model);
   const std::vector<TokenId> ids(work.length());  // the time does not depend on which
   std::vector<float> logits(work.sequences * model.config().vocab_size);
   std::vector<Session> sessions;
@@ -105,11 +101,11 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
   std::vector<double> shares;
   std::size_t by_memory = 0;
   for (std::size_t i = 0; i < repetitions; ++i) {
-    const Limits before = meter.measure();
+    const Work before = meter.measure();
     time_of(work, sessions, ids, logits);  // a cache that can hold what is read, holds it now
     const double seconds = time_of(work, sessions, ids, logits);
-    const Limits after = meter.measure();
-    const double reading = 2.0 * cost.bytes / (before.read_bytes + after.read_bytes);
+    const Work after = meter.measure();
+    const double reading = 2.0 * cost.bytes / (before.bytes + after.bytes);
     const double computing =
         2.0 * cost.multiply_adds / (before.multiply_adds + after.multiply_adds) +
         2.0 * cost.byte_products / (before.byte_products + after.byte_products);
@@ -184,10 +180,10 @@ int bench(Arguments arguments) {
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
     LimitMeter meter(all_threads, model.bytes_per_token());
     static_cast<void>(meter.measure());
-    const Limits limits = meter.measure();
+    const Work limits = meter.measure();
     print(format(
         "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
-        dtype.c_str(), limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9,
+        dtype.c_str(), limits.bytes * 1e-9, limits.multiply_adds * 2e-9,
         limits.byte_products * 2e-9));
     for (const Workload& work : kWorkloads) {
       if (work.length() > model.config().n_positions) continue;
