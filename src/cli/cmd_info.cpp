@@ -2,12 +2,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/fail.h"
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "cli/quantization_cost.h"
-#include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "model/config_json.h"
 #include "model/kv_cache.h"
@@ -15,8 +15,6 @@
 
 namespace gpt2::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples = R"(With --dtype it also tells what holding the weights so costs.
 
@@ -59,11 +57,10 @@ std::optional<Tokenizer> add_tokenizer(Json& json, const std::filesystem::path& 
     const Tokenizer tokenizer = Tokenizer::load(directory);
     json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
     if (tokenizer.size() != vocab_size) {
-      warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
-                         " ids, the model " + std::to_string(vocab_size) + ": " +
-                         (tokenizer.size() < vocab_size
-                              ? "the last of these have no text"
-                              : "texts with the last of those are refused"));
+      warnings.push_back(
+          concat("the tokenizer has ", tokenizer.size(), " ids, the model ", vocab_size, ": ",
+                 tokenizer.size() < vocab_size ? "the last of these have no text"
+                                               : "texts with the last of those are refused"));
     }
     return tokenizer;
   } catch (const Error& error) {
@@ -106,6 +103,8 @@ std::string rows(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     if (name == "warnings") {
       for (const Json& warning : value) add("warning", warning);
+    } else if (name == "cost") {
+      text += cost_in_words(value);
     } else {
       add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);
     }
@@ -133,19 +132,12 @@ int info(Arguments arguments) {
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory);
   const auto tokenizer = add_tokenizer(json, path.directory, model.config().vocab_size);
-  std::optional<QuantizationCost> cost;
   if (dtype != WeightType::stored) {
-    cost = quantization_cost(Model::load(path.weights), model, tokenizer, text);
+    json["cost"] = quantization_cost(Model::load(path.weights), model, tokenizer, text);
   }
   loading.done();
-  if (as_json && cost) {
-    json["cost"] = {{"bytes", cost->bytes},
-                    {"tokens", cost->comparison.tokens},
-                    {"perplexity", cost->comparison.perplexity},
-                    {"largest_logit_change", cost->comparison.largest_logit_change}};
-  }
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
-                       : rows(json) + (cost ? to_string(*cost) : ""));
+                       : rows(json));
   return 0;
 }
 
