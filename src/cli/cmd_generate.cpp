@@ -130,21 +130,19 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
 }
 
 void print_stats(const GenerationResult& result, const Session& session) {
-  const auto rate = [](double amount, double seconds) {
-    return seconds > 0.0 ? amount / seconds : 0.0;
+  const auto rate = [](std::size_t amount, double seconds) {
+    return seconds > 0.0 ? static_cast<double>(amount) / seconds : 0.0;
   };
-  const auto prompt = static_cast<double>(result.prompt_tokens);
-  const auto written = static_cast<double>(result.tokens.size());
-  const double decoded = static_cast<double>(session.position()) - prompt;
-  const double bytes = static_cast<double>(session.model().bytes_per_token()) * decoded;
+  const std::size_t decoded = session.position() - result.prompt_tokens;
+  const std::size_t bytes = decoded * session.model().bytes_per_token();
   std::fprintf(stderr,
                "prompt      %zu tokens, %.3f s, %.1f tokens/s\n"
                "generation  %zu tokens, %.3f s, %.1f tokens/s, %.2f GB/s\n"
                "finish      %s\n"
                "logits      %016llx\n",
-               result.prompt_tokens, result.prompt_seconds, rate(prompt, result.prompt_seconds),
-               result.tokens.size(), result.generation_seconds,
-               rate(written, result.generation_seconds),
+               result.prompt_tokens, result.prompt_seconds,
+               rate(result.prompt_tokens, result.prompt_seconds), result.tokens.size(),
+               result.generation_seconds, rate(result.tokens.size(), result.generation_seconds),
                rate(bytes, result.generation_seconds) * 1e-9,
                std::string(name_of(result.finish_reason)).c_str(),
                static_cast<unsigned long long>(result.logits_hash));

@@ -6,7 +6,6 @@
 #include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
-namespace {
 
 constexpr const char* kExamples =
     R"(Without TEXT, or with -, it is read from standard input. Decoding gives back the very bytes that were
@@ -17,8 +16,6 @@ Examples:
   gpt2 tokenize --decode "443 452 258 401"
   gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
-
-}  // namespace
 
 int tokenize(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;

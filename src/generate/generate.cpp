@@ -51,14 +51,9 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
 }  // namespace
 
 std::string_view name_of(FinishReason reason) noexcept {
-  switch (reason) {
-    case FinishReason::end_of_text: return "end_of_text";
-    case FinishReason::stop_string: return "stop_string";
-    case FinishReason::max_new_tokens: return "max_new_tokens";
-    case FinishReason::length: return "length";
-    case FinishReason::cancelled: return "cancelled";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"end_of_text", "stop_string", "max_new_tokens", "length",
+                                         "cancelled"};  // in the order of the enumerators
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,

@@ -8,10 +8,9 @@ namespace {
 
 // The length of the longest proper beginning of `stop` that `text` ends in.
 std::size_t overlap(std::string_view text, std::string_view stop) {
-  for (std::size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
-    if (text.ends_with(stop.substr(0, length))) return length;
-  }
-  return 0;
+  std::size_t length = std::min(text.size(), stop.size() - 1);
+  while (!text.ends_with(stop.substr(0, length))) --length;
+  return length;
 }
 
 }  // namespace
