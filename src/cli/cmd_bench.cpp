@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
@@ -65,23 +66,6 @@ Work cost_of(const Workload& work, const Model& model) {
           static_cast<double>(packed ? products : 0)};
 }
 
-// Seconds that the passes take.
-double time_of(const Workload& work, std::span<Session> sessions, std::span<const TokenId> ids,
-               std::span<float> logits) {
-  const std::size_t vocab_size = logits.size() / sessions.size();
-  std::vector<Slice> slices;
-  for (Session& session : sessions) {
-    session.rewind(work.context);
-    slices.push_back({&session, {}, logits.subspan(slices.size() * vocab_size, vocab_size)});
-  }
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
-    for (Slice& slice : slices) slice.tokens = ids.subspan(at, work.tokens);
-    forward(slices);
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -91,27 +75,41 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
              std::size_t repetitions) {
   const Work cost = cost_of(work, model);
   const std::vector<TokenId> ids(work.length());  // the time does not depend on which
-  std::vector<float> logits(work.sequences * model.config().vocab_size);
+  const std::size_t vocab_size = model.config().vocab_size;
+  std::vector<float> logits(work.sequences * vocab_size);
   std::vector<Session> sessions;
+  sessions.reserve(work.sequences);
+  std::vector<Slice> slices;
   for (std::size_t i = 0; i < work.sequences; ++i) {
-    sessions.emplace_back(model, SessionOptions{.max_tokens = work.length(), .threads = threads});
-    if (work.context != 0) sessions.back().forward(std::span(ids).first(work.context));
+    const SessionOptions options{.max_tokens = work.length(), .threads = threads};
+    Session& session = sessions.emplace_back(model, options);
+    if (work.context != 0) session.forward(std::span(ids).first(work.context));
+    slices.push_back({&session, {}, std::span(logits).subspan(i * vocab_size, vocab_size)});
   }
+  const auto run = [&] {
+    for (Session& session : sessions) session.rewind(work.context);
+    for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
+      for (Slice& slice : slices) slice.tokens = std::span(ids).subspan(at, work.tokens);
+      forward(slices);
+    }
+  };
   std::vector<double> rates;
   std::vector<double> shares;
   std::size_t by_memory = 0;
   for (std::size_t i = 0; i < repetitions; ++i) {
     const Work before = meter.measure();
-    time_of(work, sessions, ids, logits);  // a cache that can hold what is read, holds it now
-    const double seconds = time_of(work, sessions, ids, logits);
+    run();  // a cache that can hold what is read, holds it now
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     const Work after = meter.measure();
     const double reading = 2.0 * cost.bytes / (before.bytes + after.bytes);
     const double computing =
         2.0 * cost.multiply_adds / (before.multiply_adds + after.multiply_adds) +
         2.0 * cost.byte_products / (before.byte_products + after.byte_products);
     by_memory += reading > computing;
-    shares.push_back(std::max(reading, computing) / seconds);
-    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / seconds);
+    shares.push_back(std::max(reading, computing) / time.count());
+    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / time.count());
   }
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
   return {{"workload", work.name},
@@ -171,10 +169,9 @@ int bench(Arguments arguments) {
   const auto print = [&](const std::string& line) {
     if (!as_json) write_stdout(line);
   };
-  const std::string isa(isa_name());
   const int all_threads = threads > 0 ? threads : thread_count();
-  print(format("%s, %d threads, %s\n", name.c_str(), all_threads, isa.c_str()));
-  Json all = {{"model", name}, {"threads", all_threads}, {"isa", isa}};
+  print(concat(name, ", ", all_threads, " threads, ", isa_name(), "\n"));
+  Json all = {{"model", name}, {"threads", all_threads}, {"isa", isa_name()}};
   for (const std::string& dtype : dtypes) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);

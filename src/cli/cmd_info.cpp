@@ -74,7 +74,7 @@ std::string words(const Json& value, bool is_inside = false) {
   constexpr std::size_t kShown = 6;  // of a list
   std::string text;
   if (value.is_string()) return printable(value.get_ref<const std::string&>());
-  if (value.is_null() || (value.is_structured() && value.empty())) return "none";
+  if (value.empty()) return "none";  // null, or a list or object without any
   if (!value.is_structured()) return value.dump();
   std::size_t shown = 0;
   for (const auto& [key, item] : value.items()) {

@@ -1,10 +1,10 @@
 #include <optional>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "cli/quantization_cost.h"
-#include "gpt2/error.h"
 #include "model/save_packed.h"
 
 namespace gpt2::cli {
@@ -36,7 +36,7 @@ int quantize(Arguments arguments) {
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
   if (std::filesystem::exists(out)) {
-    throw Error(ErrorCode::invalid_argument, out + ": exists already; choose another name");
+    fail(ErrorCode::invalid_argument, out, "exists already; choose another name");
   }
   const std::string text = text_to_measure(text_file);
 

@@ -11,13 +11,10 @@
 #include "kernels/kernels.h"
 
 namespace gpt2 {
-namespace {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kLeastTemperature = 1e-6f;
-
-}  // namespace
 
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
     : options_(options), scores_(vocab_size), noise_(vocab_size), bits_((vocab_size + 3) / 4 * 4) {
@@ -67,10 +64,10 @@ void Sampler::check(std::span<const float> logits) const {
     any |= logit > kRemoved;
   }
   if (bad || !any) {
-    throw Error(ErrorCode::invalid_argument,
-                concat("the model's logits ",
-                       bad ? "contain NaN or infinity" : "are all minus infinity",
-                       ": its weights are damaged, or overflow"));
+    throw Error(
+        ErrorCode::invalid_argument,
+        concat("the model's logits ", bad ? "contain NaN or infinity" : "are all minus infinity",
+               ": its weights are damaged, or overflow"));
   }
 }
 
