@@ -47,8 +47,8 @@ class Sampler {
   std::vector<float> scores_;        // (vocab_size): -infinity where removed
   std::vector<float> noise_;         // (vocab_size)
   std::vector<std::uint32_t> bits_;  // (vocab_size rounded up to 4)
-  std::vector<TokenId> order_;
-  std::vector<float> heap_;
+  std::vector<std::uint32_t> order_;
+  std::vector<float> largest_;
 };
 
 }  // namespace gpt2

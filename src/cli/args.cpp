@@ -1,31 +1,13 @@
 #include "cli/args.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
-#include <sstream>
-#include <type_traits>
 #include <utility>
 
 #include "base/fail.h"
 #include "cli/console.h"
-#include "gpt2/error.h"
 
 namespace gpt2::cli {
 namespace {
-
-template <class Number>
-std::string to_string(Number value) {
-  char buffer[32];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
-}
-
-// Whether all of `text` is a number in decimal, which `value` then gets.
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 // Letters to insert, remove, replace or swap with their neighbour to make `b` of `a`.
 std::size_t edits(std::string_view a, std::string_view b) {
@@ -66,64 +48,33 @@ std::string nearest(std::string_view word, std::span<const std::string> names) {
   return distance(*name) <= name->size() / 3 ? *name : "";
 }
 
-bool parse(CLI::App& app, Arguments arguments) {
+void parse(CLI::App& app, Arguments arguments) {
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "Print this and exit");
   app.allow_extras();
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp&) {
+  } catch (const CLI::Success&) {
     write_stdout(app.help());
-    return false;
+    throw;
   } catch (const CLI::ArgumentMismatch& error) {
     throw UsageError(mismatch(app, error.what()));
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());  // "--text requires --dtype"
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") continue;  // what follows it is text
     if (!extra.starts_with('-')) {
-      const auto options =
-          app.get_options([](const auto* option) { return option->get_positional(); });
       throw UsageError("unexpected argument '" + extra +
-                       (options.empty() ? "': a model is named by -m"
-                                        : "': a text of several words must be in quotes"));
+                       "': a model is named by -m, a text of several words must be in quotes");
     }
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";
     throw UsageError("unknown option '" + extra + "'" +
                      (name.empty() ? "" : " (did you mean " + name + end));
   }
-  return true;
 }
-
-void refuse_both(const CLI::App& app, const std::string& a, const std::string& b) {
-  if (app.count(a) == 0 || app.count(b) == 0) return;
-  throw UsageError(a + " and " + b + " contradict each other: give one of them");
-}
-
-template <class Number>
-CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
-                        Number high, const std::string& help) {
-  const auto assign = [=, &value](const std::string& text) {
-    if (read_number(text, value) && value >= low && value <= high) return;
-    throw UsageError(name + ": expected a " +
-                     (std::is_integral_v<Number> ? "whole number" : "number") + " from " +
-                     to_string(low) + " to " + to_string(high) + ", found '" + text + "'");
-  };
-  return app
-      .add_option_function<std::string>(name, assign, help + " (default " + to_string(value) + ")")
-      ->option_text("N");
-}
-
-template CLI::Option* add_number(CLI::App&, const std::string&, std::uint64_t&, std::uint64_t,
-                                 std::uint64_t, const std::string&);
-template CLI::Option* add_number(CLI::App&, const std::string&, int&, int, int, const std::string&);
-template CLI::Option* add_number(CLI::App&, const std::string&, float&, float, float,
-                                 const std::string&);
 
 CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
                         const std::string& help) {
@@ -144,10 +95,8 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
   for (std::string word; words >> word;) {
     std::size_t id = 0;
     if (!read_number(word, id) || id >= count) {
-      throw Error(ErrorCode::invalid_argument, "token id " + std::to_string(tokens.size() + 1) +
-                                                   ": expected a number from 0 to " +
-                                                   std::to_string(count - 1) + ", found " +
-                                                   quote(word, 40));
+      fail(ErrorCode::invalid_argument, concat("token id ", tokens.size() + 1),
+           "expected a number from 0 to ", count - 1, ", found ", quote(word, 40));
     }
     tokens.push_back(static_cast<TokenId>(id));
   }
@@ -171,7 +120,7 @@ WeightType parse_dtype(const std::string& text) {
   for (const auto& [name, dtype] : kNames) {
     if (text == name) return dtype;
   }
-  throw UsageError("--dtype: expected f32, f16, bf16, int8 or int4, found '" + text + "'");
+  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {

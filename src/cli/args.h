@@ -1,11 +1,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstddef>
 #include <span>
-#include <stdexcept>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "gpt2/config.h"
@@ -15,28 +17,41 @@ namespace gpt2::cli {
 
 using Arguments = std::vector<std::string>;
 
-/// The arguments make no sense: exit status 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+/// Arguments that make no sense are a CLI::ParseError, whoever finds out; this is ours.
+using UsageError = CLI::ValidationError;
 
-/// Reads the arguments into the options of `app`. Returns false where they ask for help, which is
-/// then printed. Throws UsageError.
-[[nodiscard]] bool parse(CLI::App& app, Arguments arguments);
+/// Reads the arguments into the options of `app`. Throws CLI::ParseError; CLI::Success where they
+/// asked for help, once it is printed.
+void parse(CLI::App& app, Arguments arguments);
 
 /// The name that was probably meant by `word`: one of which it is the beginning, or that differs in
 /// no more than a third of its letters; or "".
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
-/// Throws UsageError where both options were given.
-void refuse_both(const CLI::App& app, const std::string& a, const std::string& b);
-
-/// An option that takes a number from `low` to `high`, in decimal, whatever the locale. Its help
-/// ends in the value it has now, the default. For std::size_t, std::uint64_t, int and float.
+/// Whether all of `text` is a number in decimal, whatever the locale. `value` then has it.
 template <class Number>
-CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, Number low,
-                        Number high, const std::string& help);
+[[nodiscard]] bool read_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// An option that takes a number from `low` to `high`. Its help ends in the value it has now, the
+/// default.
+template <class Number>
+void add_number(CLI::App& app, const std::string& name, Number& value,
+                std::type_identity_t<Number> low, std::type_identity_t<Number> high,
+                const std::string& help) {
+  const auto assign = [=, &value](const std::string& text) {
+    if (read_number(text, value) && value >= low && value <= high) return;
+    std::ostringstream message;
+    message << "expected a " << (std::is_integral_v<Number> ? "whole number" : "number") << " from "
+            << low << " to " << high << ", found '" << text << "'";
+    throw UsageError(name, message.str());
+  };
+  std::ostringstream text;
+  text << help << " (default " << value << ')';
+  app.add_option_function<std::string>(name, assign, text.str())->option_text("N");
+}
 
 /// An option without a value.
 CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,

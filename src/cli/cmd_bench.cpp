@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
@@ -46,12 +47,8 @@ constexpr Workload kWorkloads[] = {
     {"writing 8 texts", 8, 16, 1, 8},          {"writing 32 texts", 32, 16, 1, 8},
 };
 
-// What a workload takes at least: bytes to read, multiply-adds in f32 and of 8-bit integers.
-struct Cost {
-  double bytes, multiply_adds, byte_products;
-};
-
-Cost cost_of(const Workload& work, const Model& model) {
+// What a workload takes at least.
+Work cost_of(const Workload& work, const Model& model) {
   const Config& config = model.config();
   const std::size_t block = config.n_embd * (4 * config.n_embd + 2 * config.inner_dim());
   const std::size_t head = config.n_embd * config.vocab_size;
@@ -69,23 +66,6 @@ Cost cost_of(const Workload& work, const Model& model) {
           static_cast<double>(packed ? products : 0)};
 }
 
-// Seconds that the passes take.
-double time_of(const Workload& work, std::span<Session> sessions, std::span<const TokenId> ids,
-               std::span<float> logits) {
-  const std::size_t vocab_size = logits.size() / sessions.size();
-  std::vector<Slice> slices;
-  for (Session& session : sessions) {
-    session.rewind(work.context);
-    slices.push_back({&session, {}, logits.subspan(slices.size() * vocab_size, vocab_size)});
-  }
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
-    for (Slice& slice : slices) slice.tokens = ids.subspan(at, work.tokens);
-    forward(slices);
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -93,29 +73,43 @@ double median(std::vector<double> values) {
 
 Json measure(const Workload& work, const Model& model, LimitMeter& meter, int threads,
              std::size_t repetitions) {
-  const Cost cost = cost_of(work, model);
+  const Work cost = cost_of(work, model);
   const std::vector<TokenId> ids(work.length());  // the time does not depend on which
-  std::vector<float> logits(work.sequences * model.config().vocab_size);
+  const std::size_t vocab_size = model.config().vocab_size;
+  std::vector<float> logits(work.sequences * vocab_size);
   std::vector<Session> sessions;
+  sessions.reserve(work.sequences);
+  std::vector<Slice> slices;
   for (std::size_t i = 0; i < work.sequences; ++i) {
-    sessions.emplace_back(model, SessionOptions{.max_tokens = work.length(), .threads = threads});
-    if (work.context != 0) sessions.back().forward(std::span(ids).first(work.context));
+    const SessionOptions options{.max_tokens = work.length(), .threads = threads};
+    Session& session = sessions.emplace_back(model, options);
+    if (work.context != 0) session.forward(std::span(ids).first(work.context));
+    slices.push_back({&session, {}, std::span(logits).subspan(i * vocab_size, vocab_size)});
   }
+  const auto run = [&] {
+    for (Session& session : sessions) session.rewind(work.context);
+    for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
+      for (Slice& slice : slices) slice.tokens = std::span(ids).subspan(at, work.tokens);
+      forward(slices);
+    }
+  };
   std::vector<double> rates;
   std::vector<double> shares;
   std::size_t by_memory = 0;
   for (std::size_t i = 0; i < repetitions; ++i) {
-    const Limits before = meter.measure();
-    time_of(work, sessions, ids, logits);  // a cache that can hold what is read, holds it now
-    const double seconds = time_of(work, sessions, ids, logits);
-    const Limits after = meter.measure();
-    const double reading = 2.0 * cost.bytes / (before.read_bytes + after.read_bytes);
+    const Work before = meter.measure();
+    run();  // a cache that can hold what is read, holds it now
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    const Work after = meter.measure();
+    const double reading = 2.0 * cost.bytes / (before.bytes + after.bytes);
     const double computing =
         2.0 * cost.multiply_adds / (before.multiply_adds + after.multiply_adds) +
         2.0 * cost.byte_products / (before.byte_products + after.byte_products);
     by_memory += reading > computing;
-    shares.push_back(std::max(reading, computing) / seconds);
-    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / seconds);
+    shares.push_back(std::max(reading, computing) / time.count());
+    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / time.count());
   }
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
   return {{"workload", work.name},
@@ -149,7 +143,9 @@ int bench(Arguments arguments) {
                  "Of a model of random weights, which are as fast: 124M\n(default), 355M, 774M or "
                  "1558M parameters")
       ->option_text("SIZE");
-  add_model_option(app, model_name)->description("A model instead, by directory, file or name");
+  add_model_option(app, model_name)
+      ->description("A model instead, by directory, file or name")
+      ->excludes("--size");
   app.add_option("--dtype", dtypes,
                  "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in "
                  "turn, or as quantized)")
@@ -157,11 +153,9 @@ int bench(Arguments arguments) {
       ->allow_extra_args(false);
   add_number(app, "--threads", threads, 0, 1024,
              "How many to use; 0: one a core, fewer for small models");
-  add_number(app, "--repetitions", repetitions, std::size_t{1}, std::size_t{1000},
-             "How often to measure");
+  add_number(app, "--repetitions", repetitions, 1, 1000, "How often to measure");
   add_switch(app, "--json", as_json, "As one JSON object");
-  if (!parse(app, std::move(arguments))) return 0;
-  refuse_both(app, "--size", "--model");
+  parse(app, std::move(arguments));
   for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
 
   const bool is_random = model_name.empty();
@@ -175,19 +169,18 @@ int bench(Arguments arguments) {
   const auto print = [&](const std::string& line) {
     if (!as_json) write_stdout(line);
   };
-  const std::string isa(isa_name());
   const int all_threads = threads > 0 ? threads : thread_count();
-  print(format("%s, %d threads, %s\n", name.c_str(), all_threads, isa.c_str()));
-  Json all = {{"model", name}, {"threads", all_threads}, {"isa", isa}};
+  print(concat(name, ", ", all_threads, " threads, ", isa_name(), "\n"));
+  Json all = {{"model", name}, {"threads", all_threads}, {"isa", isa_name()}};
   for (const std::string& dtype : dtypes) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
     LimitMeter meter(all_threads, model.bytes_per_token());
     static_cast<void>(meter.measure());
-    const Limits limits = meter.measure();
+    const Work limits = meter.measure();
     print(format(
         "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
-        dtype.c_str(), limits.read_bytes * 1e-9, limits.multiply_adds * 2e-9,
+        dtype.c_str(), limits.bytes * 1e-9, limits.multiply_adds * 2e-9,
         limits.byte_products * 2e-9));
     for (const Workload& work : kWorkloads) {
       if (work.length() > model.config().n_positions) continue;

@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "generate/generation_config.h"
-#include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
 
@@ -58,8 +58,9 @@ void take_hf_defaults(Settings& settings, const CLI::App& app) {
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-bool read_settings(Settings& settings, Arguments arguments) {
-  constexpr std::uint64_t kMaxSize = 1'000'000'000;
+Settings read_settings(Arguments arguments) {
+  constexpr std::size_t kMaxSize = 1'000'000'000;
+  Settings settings;
   std::string model = GPT2_BUNDLED_MODEL;
   SamplingOptions& sampling = settings.generation.sampling;
   CLI::App app("Continues a text\n", "gpt2 generate");
@@ -67,41 +68,38 @@ bool read_settings(Settings& settings, Arguments arguments) {
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  add_number(app, "--temperature", sampling.temperature, 0.0f, 100.0f,
+  add_number(app, "--temperature", sampling.temperature, 0, 100,
              "Lower is safer, higher is wilder, 0 is --greedy");
-  add_number(app, "--top-k", sampling.top_k, std::size_t{0}, kMaxSize,
+  add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
              "Draw from the N likeliest tokens, 0: from all");
-  add_number(app, "--top-p", sampling.top_p, 0.0f, 1.0f,
+  add_number(app, "--top-p", sampling.top_p, 0, 1,
              "Draw from the likeliest tokens that together have\nthis probability");
-  add_number(app, "--seed", sampling.seed, std::uint64_t{0}, UINT64_MAX, "Which of all texts");
-  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, std::size_t{0}, kMaxSize,
+  add_number(app, "--seed", sampling.seed, 0, UINT64_MAX, "Which of all texts");
+  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 0, 1024,
              "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
   bool greedy = false;
   bool hf_defaults = false;
-  add_switch(app, "--greedy", greedy, "Always the likeliest token");
+  add_switch(app, "--greedy", greedy, "Always the likeliest token")->excludes("--temperature");
   add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
       ->option_text("TEXT")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes("--tokens")
+      ->check(
+          [](const std::string& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
   add_switch(app, "--hf-defaults", hf_defaults,
              "Where an option is not given, do as HuggingFace's\ngenerate() would: "
              "generation_config.json");
-  if (!parse(app, std::move(arguments))) return false;
-  refuse_both(app, "--greedy", "--temperature");
-  refuse_both(app, "--tokens", "--stop");
-  const auto& stop = settings.generation.stop;
-  if (std::find(stop.begin(), stop.end(), "") != stop.end()) {
-    throw UsageError("--stop: expected a text, found ''");
-  }
+  parse(app, std::move(arguments));
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
-  return true;
+  return settings;
 }
 
 std::string read_prompt(const std::optional<std::string>& argument) {
@@ -132,21 +130,19 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
 }
 
 void print_stats(const GenerationResult& result, const Session& session) {
-  const auto rate = [](double amount, double seconds) {
-    return seconds > 0.0 ? amount / seconds : 0.0;
+  const auto rate = [](std::size_t amount, double seconds) {
+    return seconds > 0.0 ? static_cast<double>(amount) / seconds : 0.0;
   };
-  const auto prompt = static_cast<double>(result.prompt_tokens);
-  const auto written = static_cast<double>(result.tokens.size());
-  const double decoded = static_cast<double>(session.position()) - prompt;
-  const double bytes = static_cast<double>(session.model().bytes_per_token()) * decoded;
+  const std::size_t decoded = session.position() - result.prompt_tokens;
+  const std::size_t bytes = decoded * session.model().bytes_per_token();
   std::fprintf(stderr,
                "prompt      %zu tokens, %.3f s, %.1f tokens/s\n"
                "generation  %zu tokens, %.3f s, %.1f tokens/s, %.2f GB/s\n"
                "finish      %s\n"
                "logits      %016llx\n",
-               result.prompt_tokens, result.prompt_seconds, rate(prompt, result.prompt_seconds),
-               result.tokens.size(), result.generation_seconds,
-               rate(written, result.generation_seconds),
+               result.prompt_tokens, result.prompt_seconds,
+               rate(result.prompt_tokens, result.prompt_seconds), result.tokens.size(),
+               result.generation_seconds, rate(result.tokens.size(), result.generation_seconds),
                rate(bytes, result.generation_seconds) * 1e-9,
                std::string(name_of(result.finish_reason)).c_str(),
                static_cast<unsigned long long>(result.logits_hash));
@@ -169,11 +165,11 @@ int run(Settings settings) {
   GenerationOptions& options = settings.generation;
   if (settings.max_length) {
     if (prompt.size() >= *settings.max_length) {
-      throw Error(ErrorCode::invalid_argument,
-                  "the prompt has " + std::to_string(prompt.size()) +
-                      " tokens, and max_length of the model's generation config, which counts "
-                      "them, is " +
-                      std::to_string(*settings.max_length) + ": give --max-new-tokens");
+      throw Error(
+          ErrorCode::invalid_argument,
+          concat("the prompt has ", prompt.size(), " tokens, and max_length of the model's ",
+                 "generation config, which counts them, is ", *settings.max_length,
+                 ": give --max-new-tokens"));
     }
     options.max_new_tokens = *settings.max_length - prompt.size();
   }
@@ -212,9 +208,6 @@ int run(Settings settings) {
 
 }  // namespace
 
-int generate(Arguments arguments) {
-  Settings settings;
-  return read_settings(settings, std::move(arguments)) ? run(std::move(settings)) : 0;
-}
+int generate(Arguments arguments) { return run(read_settings(std::move(arguments))); }
 
 }  // namespace gpt2::cli

@@ -7,7 +7,6 @@
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "cli/quantization_cost.h"
-#include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "model/config_json.h"
 #include "model/kv_cache.h"
@@ -15,8 +14,6 @@
 
 namespace gpt2::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples = R"(With --dtype it also tells what holding the weights so costs.
 
@@ -59,11 +56,10 @@ std::optional<Tokenizer> add_tokenizer(Json& json, const std::filesystem::path& 
     const Tokenizer tokenizer = Tokenizer::load(directory);
     json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
     if (tokenizer.size() != vocab_size) {
-      warnings.push_back("the tokenizer has " + std::to_string(tokenizer.size()) +
-                         " ids, the model " + std::to_string(vocab_size) + ": " +
-                         (tokenizer.size() < vocab_size
-                              ? "the last of these have no text"
-                              : "texts with the last of those are refused"));
+      warnings.push_back(
+          concat("the tokenizer has ", tokenizer.size(), " ids, the model ", vocab_size, ": ",
+                 tokenizer.size() < vocab_size ? "the last of these have no text"
+                                               : "texts with the last of those are refused"));
     }
     return tokenizer;
   } catch (const Error& error) {
@@ -77,7 +73,7 @@ std::string words(const Json& value, bool is_inside = false) {
   constexpr std::size_t kShown = 6;  // of a list
   std::string text;
   if (value.is_string()) return printable(value.get_ref<const std::string&>());
-  if (value.is_null() || (value.is_structured() && value.empty())) return "none";
+  if (value.empty()) return "none";  // null, or a list or object without any
   if (!value.is_structured()) return value.dump();
   std::size_t shown = 0;
   for (const auto& [key, item] : value.items()) {
@@ -106,6 +102,8 @@ std::string rows(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     if (name == "warnings") {
       for (const Json& warning : value) add("warning", warning);
+    } else if (name == "cost") {
+      text += cost_in_words(value);
     } else {
       add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);
     }
@@ -125,7 +123,7 @@ int info(Arguments arguments) {
   add_model_option(app, name);
   add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
   add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
 
   const ModelPath path = find_model(name);
   const std::string text = text_to_measure(text_file);
@@ -133,19 +131,12 @@ int info(Arguments arguments) {
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory);
   const auto tokenizer = add_tokenizer(json, path.directory, model.config().vocab_size);
-  std::optional<QuantizationCost> cost;
   if (dtype != WeightType::stored) {
-    cost = quantization_cost(Model::load(path.weights), model, tokenizer, text);
+    json["cost"] = quantization_cost(Model::load(path.weights), model, tokenizer, text);
   }
   loading.done();
-  if (as_json && cost) {
-    json["cost"] = {{"bytes", cost->bytes},
-                    {"tokens", cost->comparison.tokens},
-                    {"perplexity", cost->comparison.perplexity},
-                    {"largest_logit_change", cost->comparison.largest_logit_change}};
-  }
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
-                       : rows(json) + (cost ? to_string(*cost) : ""));
+                       : rows(json));
   return 0;
 }
 

@@ -1,14 +1,13 @@
 #include <optional>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "cli/quantization_cost.h"
-#include "gpt2/error.h"
 #include "model/save_packed.h"
 
 namespace gpt2::cli {
-namespace {
 
 constexpr const char* kExamples =
     R"(Writes OUT, a directory that loads without work, and prints what the step costs. Interrupted, it
@@ -17,8 +16,6 @@ leaves nothing behind; killed, a directory OUT.partial-ID, which can be deleted.
 Examples:
   gpt2 quantize openai-community/gpt2 models/gpt2-int8
   gpt2 quantize models/gpt2 models/gpt2-int4 --dtype int4 --text novel.txt)";
-
-}  // namespace
 
 int quantize(Arguments arguments) {
   std::string name;
@@ -33,13 +30,13 @@ int quantize(Arguments arguments) {
       ->option_text(" ");
   add_dtype_option(app, dtype)->description("int8 (default) or int4");
   add_text_option(app, text_file);
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
   if (dtype != WeightType::int8 && dtype != WeightType::int4) {
-    throw UsageError("--dtype: expected int8 or int4");
+    throw UsageError("--dtype", "expected int8 or int4");
   }
-  if (out.empty()) throw UsageError("OUT: expected the name of a directory to write");
+  if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
   if (std::filesystem::exists(out)) {
-    throw Error(ErrorCode::invalid_argument, out + ": exists already; choose another name");
+    fail(ErrorCode::invalid_argument, out, "exists already; choose another name");
   }
   const std::string text = text_to_measure(text_file);
 
@@ -53,14 +50,14 @@ int quantize(Arguments arguments) {
   }
   const Model before = Model::load(path.weights);
   const Model after = Model::load(path.weights, {.dtype = dtype});
-  const QuantizationCost cost = quantization_cost(before, after, tokenizer, text);
+  const auto cost = quantization_cost(before, after, tokenizer, text);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {
     if (interrupt_status() == 0) return;
     throw Error(ErrorCode::invalid_argument, "interrupted; " + out + " is not written");
   });
   progress.done();
-  write_stdout(out + "\n" + to_string(cost));
+  write_stdout(out + "\n" + cost_in_words(cost));
   return 0;
 }
 

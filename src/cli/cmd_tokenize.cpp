@@ -6,7 +6,6 @@
 #include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
-namespace {
 
 constexpr const char* kExamples =
     R"(Without TEXT, or with -, it is read from standard input. Decoding gives back the very bytes that were
@@ -18,8 +17,6 @@ Examples:
   gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
 
-}  // namespace
-
 int tokenize(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;
   std::optional<std::string> argument;
@@ -29,7 +26,7 @@ int tokenize(Arguments arguments) {
   app.add_option("TEXT", argument, "The text, or with --decode the ids")->option_text(" ");
   add_model_option(app, model);
   add_switch(app, "--decode", decode, "Turn ids into text");
-  if (!parse(app, std::move(arguments))) return 0;
+  parse(app, std::move(arguments));
 
   const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();

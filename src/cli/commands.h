@@ -5,7 +5,7 @@
 namespace gpt2::cli {
 
 /// The commands. Each takes the arguments after its name, writes its answer to standard output and
-/// returns the exit status. Throws UsageError for the arguments, Error for the rest.
+/// returns the exit status. Throws as parse() does for the arguments, Error for the rest.
 int generate(Arguments arguments);
 int tokenize(Arguments arguments);
 int info(Arguments arguments);

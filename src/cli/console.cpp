@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "base/fail.h"
-#include "gpt2/error.h"
 
 namespace gpt2::cli {
 namespace {
@@ -21,8 +20,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
 
 void write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                std::string("cannot write to standard output: ") + std::strerror(errno));
+    fail(ErrorCode::invalid_argument, "cannot write to standard output", std::strerror(errno));
   }
 }
 
@@ -36,8 +34,7 @@ std::string read_stdin() {
     }
   }
   if (std::ferror(stdin)) {
-    throw Error(ErrorCode::invalid_argument,
-                std::string("cannot read standard input: ") + std::strerror(errno));
+    fail(ErrorCode::invalid_argument, "cannot read standard input", std::strerror(errno));
   }
   return text;
 }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
+#include <fstream>
+#include <iomanip>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
-#include "gpt2/error.h"
+#include "base/fail.h"
 
 namespace gpt2::cli {
 namespace {
@@ -65,12 +65,9 @@ fs::path huggingface_cache() {
   return environment("HOME") / ".cache/huggingface/hub";
 }
 
-// Whether `text` can be part of a path in the cache without leading out of it.
-bool is_plain(std::string_view text) {
-  constexpr std::string_view kAllowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
-  return !text.empty() && text.front() != '/' && text.find("..") == std::string_view::npos &&
-         text.find_first_not_of(kAllowed) == std::string_view::npos;
+// Whether `text` below a directory leads to something inside it.
+bool stays_below(const std::string& text) {
+  return !text.empty() && !text.starts_with('/') && text.find("..") == std::string::npos;
 }
 
 // The names under which the hub has had a model: it gave owners to the first ones later on.
@@ -83,32 +80,25 @@ std::vector<std::string> aliases(const std::string& name) {
   return names;
 }
 
-// A repository of the cache is models--OWNER--NAME: refs/REVISION holds the name of a directory in
-// snapshots/. Empty where the revision is not there.
-fs::path find_snapshot(const fs::path& cache, std::string name, const std::string& revision) {
-  if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
-    name.replace(slash, 1, "--");
-  }
-  const fs::path repository = cache / ("models--" + name);
-  std::string commit = revision;
-  if (const fs::path ref = repository / "refs" / revision; file_exists(ref)) {
-    commit = read_file(ref, 128);
-    commit.erase(commit.find_last_not_of(" \r\n") + 1);
-  }
-  if (!is_plain(commit)) return {};
-  const fs::path snapshot = repository / "snapshots" / commit;
-  return directory_exists(snapshot) ? snapshot : fs::path();
-}
-
-fs::path find_in_cache(const fs::path& cache, const std::string& model) {
+// Where `model` may be in the cache. NAME is in models--NAME, its '/' made "--": refs/REVISION
+// there holds the name of a directory in snapshots/.
+std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model) {
   const std::size_t at = std::min(model.find('@'), model.size());
   const std::string name = model.substr(0, at);
   const std::string revision = at < model.size() ? model.substr(at + 1) : "main";
-  if (!is_plain(name) || !is_plain(revision)) return {};
-  for (const std::string& alias : aliases(name)) {
-    if (fs::path found = find_snapshot(cache, alias, revision); !found.empty()) return found;
+  if (!stays_below(name) || !stays_below(revision)) return {};
+  std::vector<fs::path> found;
+  for (std::string alias : aliases(name)) {
+    if (const std::size_t slash = alias.find('/'); slash != std::string::npos) {
+      alias.replace(slash, 1, "--");
+    }
+    const fs::path repository = cache / ("models--" + alias);
+    const fs::path ref = repository / "refs" / revision;
+    std::string commit = revision;
+    if (file_exists(ref)) std::ifstream(ref) >> std::setw(128) >> commit;
+    if (stays_below(commit)) found.push_back(repository / "snapshots" / commit);
   }
-  return {};
+  return found;
 }
 
 // The file may be of weights, an index of them, or one that merely lies beside them.
@@ -128,21 +118,21 @@ ModelPath find_model(const std::string& model) {
   if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return at_file(path);
 
   const std::vector<fs::path> places = model_directories();
+  const fs::path cache = huggingface_cache();
   std::vector<fs::path> directories = {path};
   for (const fs::path& place : places) directories.push_back(place / path);
-  for (const fs::path& directory : directories) {
-    if (is_model_directory(directory)) return {directory, directory};
+  for (const fs::path& snapshot : snapshots(cache, model)) directories.push_back(snapshot);
+  // Where none has a config.json, whoever loads the first one says what is missing.
+  for (const auto is_found : {is_model_directory, directory_exists}) {
+    const auto found = std::find_if(directories.begin(), directories.end(), is_found);
+    if (found != directories.end()) return {*found, *found};
   }
-  const fs::path cache = huggingface_cache();
-  if (fs::path found = find_in_cache(cache, model); !found.empty()) return {found, found};
-  // A directory without a config.json: whoever loads it says what is missing.
-  const auto existing = std::find_if(directories.begin(), directories.end(), directory_exists);
-  if (existing != directories.end()) return {*existing, *existing};
   std::string looked;
   for (const fs::path& place : places) looked += place.string() + ", ";
-  throw Error(ErrorCode::not_found, "no model '" + model + "': no such path, nor such a name in " +
-                                        looked + "or the HuggingFace cache " + cache.string() +
-                                        "; tools/download_model.sh fetches models");
+  throw Error(ErrorCode::not_found,
+              concat("no model '", model, "': no such path, nor such a name in ", looked,
+                     "or the HuggingFace cache ", cache.string(),
+                     "; tools/download_model.sh fetches models"));
 }
 
 }  // namespace gpt2::cli

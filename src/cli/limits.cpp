@@ -43,7 +43,7 @@ LimitMeter::LimitMeter(int threads, std::size_t bytes)
   });
 }
 
-Limits LimitMeter::measure() {
+Work LimitMeter::measure() {
   const Kernels& k = kernels();
   const auto read_all = [&](Team& team) {
     team.for_ranges(memory_.size(), kPiece, [&](std::size_t begin, std::size_t end) {
@@ -56,7 +56,7 @@ Limits LimitMeter::measure() {
   const double fma = time_of(threads_, [&](Team&) { sink = k.fma_limit(kSteps); });
   const double dot = time_of(threads_, [&](Team&) { sink = k.dot_limit(kSteps); });
   const double lanes = static_cast<double>(kSteps * kLanes) * threads_;
-  return {.read_bytes = static_cast<double>(memory_.size() * sizeof(float)) / read,
+  return {.bytes = static_cast<double>(memory_.size() * sizeof(float)) / read,
           .multiply_adds = lanes / fma,
           .byte_products = 4.0 * lanes / dot};
 }

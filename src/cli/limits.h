@@ -6,21 +6,22 @@
 
 namespace gpt2::cli {
 
-/// What a number of threads reach on this machine, now.
-struct Limits {
-  double read_bytes = 0.0;     ///< a second, from memory
-  double multiply_adds = 0.0;  ///< f32, a second
-  double byte_products = 0.0;  ///< multiply-adds of 8-bit integers, a second
+/// What there is to do, or what is done in a second.
+struct Work {
+  double bytes;          ///< read from memory
+  double multiply_adds;  ///< in f32
+  double byte_products;  ///< multiply-adds of 8-bit integers
 };
 
-/// Measures the limits, again and again: a shared machine's bandwidth drifts from second to second,
-/// so that a measurement is worth most beside what it is compared with.
+/// Measures what a number of threads can do on this machine, again and again: a shared machine's
+/// bandwidth drifts from second to second, so that a measurement is worth most beside what it is
+/// compared with.
 class LimitMeter {
  public:
   /// `bytes`: what one pass of the work to be compared reads. The limit of reading is that of so
   /// much memory, read over and over: where it fits in a cache, the cache's.
   LimitMeter(int threads, std::size_t bytes);
-  [[nodiscard]] Limits measure();
+  [[nodiscard]] Work measure();  ///< a second's
 
  private:
   int threads_;

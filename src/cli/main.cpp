@@ -70,7 +70,9 @@ int run(Arguments arguments) {
   const std::string name = is_command ? first : "generate";
   try {
     return kCommands.at(name)(std::move(arguments));
-  } catch (const UsageError& error) {
+  } catch (const CLI::Success&) {
+    return 0;  // its help is printed
+  } catch (const CLI::ParseError& error) {
     throw UsageError(error.what() + ("; see 'gpt2 " + name + " --help'"));
   }
 }
@@ -84,7 +86,7 @@ int main(int argc, char* argv[]) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   try {
     return run(Arguments(argv + (argc > 0), argv + argc));
-  } catch (const UsageError& error) {
+  } catch (const CLI::ParseError& error) {
     print_error(error.what());
     return 2;
   } catch (const std::bad_alloc&) {

@@ -1,14 +1,14 @@
 #include "cli/quantization_cost.h"
 
+#include <array>
 #include <cmath>
 
+#include "base/fail.h"
 #include "base/json.h"
 #include "cli/console.h"
-#include "gpt2/error.h"
-#include "gpt2/runtime.h"
+#include "generate/perplexity.h"
 
 namespace gpt2::cli {
-namespace {
 
 constexpr std::string_view kStory =
     R"(Once upon a time there was a small lighthouse at the end of a long beach. A girl named Nora lived
@@ -35,38 +35,39 @@ two people in this house who can light the lamp," he said. From that day on Nora
 every evening, and she was never afraid of the dark again.
 )";
 
-}  // namespace
-
 std::string text_to_measure(const std::string& file) {
   std::string text = file.empty() ? std::string(kStory) : read_file(file, kMaxTextBytes);
-  if (text.empty()) throw Error(ErrorCode::invalid_argument, file + ": holds no text to measure");
+  if (text.empty()) fail(ErrorCode::invalid_argument, file, "holds no text to measure");
   return text;
 }
 
-QuantizationCost quantization_cost(const Model& before, const Model& after,
-                                   const std::optional<Tokenizer>& tokenizer,
-                                   std::string_view text) {
-  QuantizationCost cost{.bytes = {before.bytes_per_token(), after.bytes_per_token()}};
+Json quantization_cost(const Model& before, const Model& after,
+                       const std::optional<Tokenizer>& tokenizer, std::string_view text) {
+  Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
   if (!tokenizer) return cost;
-  cost.comparison = compare(before, after, tokenizer->encode(text), thread_count());
-  for (const double perplexity : cost.comparison.perplexity) {
-    if (std::isfinite(perplexity)) continue;
-    throw Error(ErrorCode::invalid_file, before.description().files.back().string() +
-                                             ": its perplexity is no number: weights are damaged");
+  const Comparison found = compare(before, after, tokenizer->encode(text));
+  if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
+    fail(before.description().files.back().string(),
+         "its perplexity is no number: weights are damaged");
   }
+  cost["tokens"] = found.tokens;
+  cost["perplexity"] = found.perplexity;
+  cost["largest_logit_change"] = found.largest_logit_change;
   return cost;
 }
 
-std::string to_string(const QuantizationCost& cost) {
-  const auto& [tokens, perplexity, change] = cost.comparison;
-  const double size[] = {1e-6 * static_cast<double>(cost.bytes[0]),
-                         1e-6 * static_cast<double>(cost.bytes[1])};
-  const auto percent = [](const double* pair) { return 100.0 * (pair[1] / pair[0] - 1.0); };
-  return format("size         %.1f MB -> %.1f MB (%+.1f %%)\n", size[0], size[1], percent(size)) +
-         (tokens == 0 ? "perplexity   not measured: there is no tokenizer\n"
-                      : format("perplexity   %.6g -> %.6g (%+.3g %%) on %zu tokens\n"
-                               "logits       change by at most %.3g\n",
-                               perplexity[0], perplexity[1], percent(perplexity), tokens, change));
+std::string cost_in_words(const Json& cost) {
+  const auto percent = [](const auto& pair) { return 100.0 * (pair[1] / pair[0] - 1.0); };
+  const auto size = cost["bytes"].get<std::array<double, 2>>();
+  const std::string text = format("size         %.1f MB -> %.1f MB (%+.1f %%)\n", 1e-6 * size[0],
+                                  1e-6 * size[1], percent(size));
+  if (cost["tokens"] == 0) return text + "perplexity   not measured: there is no tokenizer\n";
+  const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
+  return text + format(
+                    "perplexity   %.6g -> %.6g (%+.3g %%) on %zu tokens\n"
+                    "logits       change by at most %.3g\n",
+                    perplexity[0], perplexity[1], percent(perplexity),
+                    cost["tokens"].get<std::size_t>(), cost["largest_logit_change"].get<double>());
 }
 
 }  // namespace gpt2::cli

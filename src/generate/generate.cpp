@@ -14,75 +14,36 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// From tokens to what a reader sees: no special tokens, no stop string, whole characters.
-class TextStream {
- public:
-  TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stop,
-             const std::function<bool(std::string_view)>& sink)
-      : tokenizer_(tokenizer), filter_(stop), sink_(sink) {}
-
-  // Whether there may be more.
-  bool write(TokenId token) {
-    const std::string_view bytes = tokenizer_.is_special(token) ? "" : tokenizer_.bytes(token);
-    cancelled_ = !sink_(characters_.write(filter_.write(bytes)));
-    return !cancelled_ && !filter_.stopped();
-  }
-
-  // What was held back, of which nothing can follow any more.
-  void finish() {
-    if (cancelled_) return;
-    std::string text(characters_.write(filter_.flush()));
-    text += characters_.flush();
-    if (!text.empty()) sink_(text);
-  }
-
-  [[nodiscard]] bool stopped() const { return filter_.stopped() && !cancelled_; }
-
- private:
-  const Tokenizer& tokenizer_;
-  StopFilter filter_;
-  Utf8Stream characters_;
-  const std::function<bool(std::string_view)>& sink_;
-  bool cancelled_ = false;
-};
-
-// `sink` returns false to end the generation.
-template <class Sink>
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
-                     const GenerationOptions& options, const Sink& sink) {
+                     const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
   if (prompt.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "the prompt has no tokens: begin with the end-of-text token");
   }
   Sampler sampler(options.sampling, session.model().config().vocab_size);
-  GenerationResult result{
-      .finish_reason = FinishReason::max_new_tokens, .tokens = {}, .prompt_tokens = prompt.size()};
+  GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
 
   auto start = std::chrono::steady_clock::now();
   std::span<const float> logits = session.forward(prompt);
   result.prompt_seconds = seconds_since(start);
 
+  const auto decode = [&] {
+    while (result.tokens.size() < options.max_new_tokens) {
+      if (!result.tokens.empty()) {
+        if (session.position() == session.capacity()) return FinishReason::length;
+        logits = session.forward(std::span(result.tokens).last(1));
+      }
+      if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
+      const TokenId token = sampler.sample(logits, session.position());
+      const auto& stop = options.stop_tokens;
+      if (std::count(stop.begin(), stop.end(), token) != 0) return FinishReason::end_of_text;
+      result.tokens.push_back(token);
+      if (!sink(token)) return FinishReason::cancelled;
+    }
+    return FinishReason::max_new_tokens;
+  };
   start = std::chrono::steady_clock::now();
-  while (result.tokens.size() < options.max_new_tokens) {
-    if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
-    const TokenId token = sampler.sample(logits, session.position());
-    if (std::find(options.stop_tokens.begin(), options.stop_tokens.end(), token) !=
-        options.stop_tokens.end()) {
-      result.finish_reason = FinishReason::end_of_text;
-      break;
-    }
-    result.tokens.push_back(token);
-    if (!sink(token)) {
-      result.finish_reason = FinishReason::cancelled;
-      break;
-    }
-    if (result.tokens.size() == options.max_new_tokens) break;
-    if (session.position() == session.capacity()) {
-      result.finish_reason = FinishReason::length;
-      break;
-    }
-    logits = session.forward(std::span(&token, 1));
-  }
+  result.finish_reason = decode();
   result.generation_seconds = seconds_since(start);
   return result;
 }
@@ -90,24 +51,28 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
 }  // namespace
 
 std::string_view name_of(FinishReason reason) noexcept {
-  switch (reason) {
-    case FinishReason::end_of_text: return "end_of_text";
-    case FinishReason::stop_string: return "stop_string";
-    case FinishReason::max_new_tokens: return "max_new_tokens";
-    case FinishReason::length: return "length";
-    case FinishReason::cancelled: return "cancelled";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"end_of_text", "stop_string", "max_new_tokens", "length",
+                                         "cancelled"};  // in the order of the enumerators
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink) {
-  TextStream text(tokenizer, options.stop, sink);
-  GenerationResult result =
-      run(session, prompt, options, [&](TokenId token) { return text.write(token); });
-  if (text.stopped()) result.finish_reason = FinishReason::stop_string;
-  text.finish();
+  StopFilter filter(options.stop);
+  Utf8Stream characters;
+  bool cancelled = false;
+  GenerationResult result = run(session, prompt, options, [&](TokenId token) {
+    const std::string_view bytes = tokenizer.is_special(token) ? "" : tokenizer.bytes(token);
+    cancelled = !sink(characters.write(filter.write(bytes)));
+    return !cancelled && !filter.stopped();
+  });
+  if (cancelled) return result;
+  if (filter.stopped()) result.finish_reason = FinishReason::stop_string;
+  // What was held back, of which nothing can follow any more.
+  std::string rest(characters.write(filter.flush()));
+  rest += characters.flush();
+  if (!rest.empty()) sink(rest);
   return result;
 }
 

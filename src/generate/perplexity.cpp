@@ -13,18 +13,18 @@ namespace {
 // Rows of logits held at a time.
 constexpr std::size_t kRows = 32;
 
-// -log of the probability that softmax(logits) gives the token.
-double surprise(std::span<const float> logits, TokenId token, std::vector<float>& exponentials) {
+// -log of the probability that softmax(logits) gives the token. Spoils the logits.
+double surprise(std::span<float> logits, TokenId token) {
   const Kernels& k = kernels();
   const float max = logits[k.argmax(logits.data(), logits.size())];
-  const float sum = k.exp_sum(exponentials.data(), logits.data(), max, logits.size());
   const float logit = logits[static_cast<std::size_t>(token)];
+  const float sum = k.exp_sum(logits.data(), logits.data(), max, logits.size());
   return std::log(static_cast<double>(sum)) - static_cast<double>(logit - max);
 }
 
 }  // namespace
 
-Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens, int threads) {
+Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens) {
   const std::size_t vocab_size = a.config().vocab_size;
   const std::size_t window =
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
@@ -33,10 +33,9 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
                 "comparing takes one vocabulary, and a text and contexts of two tokens or more");
   }
   const std::size_t stride = window / 2;
-  Session sessions[2] = {Session(a, {.threads = threads}), Session(b, {.threads = threads})};
+  Session sessions[2] = {Session(a), Session(b)};
   std::vector<float> logits[2] = {std::vector<float>(kRows * vocab_size),
                                   std::vector<float>(kRows * vocab_size)};
-  std::vector<float> exponentials(vocab_size);
   double total[2] = {};
   Comparison result;
   std::size_t scored = 1;  // tokens that have had their score
@@ -58,7 +57,7 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
         if (i + row + 1 < scored) continue;
         for (int m = 0; m < 2; ++m) {
           total[m] += surprise(std::span(logits[m]).subspan(row * vocab_size, vocab_size),
-                               tokens[i + row + 1], exponentials);
+                               tokens[i + row + 1]);
         }
       }
     }

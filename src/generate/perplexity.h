@@ -17,7 +17,6 @@ struct Comparison {
 /// Scores tokens in windows of n_positions, each beginning half a window after the one before, so
 /// that every token but the first window's is scored with half a window or more before it. Throws
 /// Error(invalid_argument) for fewer than two tokens or positions, or vocabularies that differ.
-[[nodiscard]] Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
-                                 int threads);
+[[nodiscard]] Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens);
 
 }  // namespace gpt2

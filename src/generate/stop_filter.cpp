@@ -1,16 +1,16 @@
 #include "generate/stop_filter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpt2 {
 namespace {
 
 // The length of the longest proper beginning of `stop` that `text` ends in.
 std::size_t overlap(std::string_view text, std::string_view stop) {
-  for (std::size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
-    if (text.ends_with(stop.substr(0, length))) return length;
-  }
-  return 0;
+  std::size_t length = std::min(text.size(), stop.size() - 1);
+  while (!text.ends_with(stop.substr(0, length))) --length;
+  return length;
 }
 
 }  // namespace
@@ -22,26 +22,16 @@ StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)
 std::string_view StopFilter::write(std::string_view bytes) {
   held_ += bytes;
   std::size_t certain = held_.size();
+  for (const std::string& stop : stops_) certain = std::min(certain, held_.find(stop));
+  stopped_ = certain < held_.size();
   for (const std::string& stop : stops_) {
-    if (const std::size_t at = held_.find(stop); at != std::string::npos) {
-      stopped_ = true;
-      certain = std::min(certain, at);
-    }
-  }
-  if (!stopped_) {
-    for (const std::string& stop : stops_) {
-      certain = std::min(certain, held_.size() - overlap(held_, stop));
-    }
+    if (!stopped_) certain = std::min(certain, held_.size() - overlap(held_, stop));
   }
   out_ = held_.substr(0, certain);
   held_.erase(0, stopped_ ? held_.size() : certain);
   return out_;
 }
 
-std::string_view StopFilter::flush() {
-  out_ = std::move(held_);
-  held_.clear();
-  return out_;
-}
+std::string_view StopFilter::flush() { return out_ = std::exchange(held_, ""); }
 
 }  // namespace gpt2
