@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -81,20 +82,24 @@ void Team::barrier() noexcept {
   if (shared_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
     shared_.arrived.store(0, std::memory_order_relaxed);
     shared_.phase.store(phase + 1, std::memory_order_release);
+    shared_.phase.notify_all();
     return;
   }
-  // Threads are at most as many as cores, so the wait is short; where they are not (a busy or
-  // oversubscribed machine), the core is given away.
-  constexpr int kSpins = 300;
-  for (int spin = 0; shared_.phase.load(std::memory_order_acquire) == phase; ++spin) {
-    if (spin < kSpins) {
+  // Where every thread has a core the wait is short, and sleep would make it long. On a busy machine
+  // who sleeps gets the core back at once, who yields it only in turn. Threads without a core of
+  // their own wait for one another: in turn is right.
+  using Clock = std::chrono::steady_clock;
+  const bool has_core = size_ <= thread_count();
+  for (const auto end = Clock::now() + std::chrono::microseconds(200); Clock::now() < end;) {
+    for (int spin = 0; spin < 16; ++spin) {
+      if (shared_.phase.load(std::memory_order_acquire) != phase) return;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
-    } else {
-      std::this_thread::yield();
     }
+    if (!has_core) std::this_thread::yield();
   }
+  shared_.phase.wait(phase, std::memory_order_acquire);
 }
 
 void run_team(int threads, void (*body)(void* context, Team& team), void* context) {
