@@ -1,4 +1,5 @@
 // gpt2 bench, as a process, on a model so small that it takes no time.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "support/alphabet_model.h"
@@ -55,4 +56,13 @@ TEST_CASE("bench --json tells the same to programs") {
     CHECK(row["of_limit"] > 0.0);
     CHECK(row["min"] <= row["max"]);
   }
+}
+
+TEST_CASE("bench --json is JSON whatever a model's directory is called") {
+  const TemporaryDirectory place;
+  std::filesystem::create_directory_symlink(alphabet_model(), place.path() / "\xff");
+  const Outcome outcome = run({"bench", "-m", (place.path() / "\xff").string(), "--dtype", "f32",
+                               "--repetitions", "1", "--threads", "1", "--json"});
+  CHECK(outcome.err == "");
+  CHECK(nlohmann::json::accept(outcome.out));
 }

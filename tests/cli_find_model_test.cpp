@@ -143,6 +143,14 @@ TEST_CASE("a reference that leads out of the cache is not followed") {
             .starts_with("gpt2: no model 'evil'"));
 }
 
+TEST_CASE("a reference of zeros, as a crash leaves one, leads nowhere") {
+  const Places places;
+  places.link("hub/models--zeros/snapshots/" + std::string(kCommit));
+  places.write("hub/models--zeros/refs/main", std::string(40, '\0'));
+  CHECK(places.found("zeros", {"HF_HUB_CACHE=" + (places.root() / "hub").string()})
+            .starts_with("gpt2: no model 'zeros'"));
+}
+
 TEST_CASE("a reference that is no file is not waited for") {
   const Places places;
   const fs::path reference = places.root() / "hub/models--evil/refs/main";

@@ -161,6 +161,17 @@ TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
   CHECK(fs::is_empty(place.path()));
 }
 
+TEST_CASE("what a killed process of the same id left is not in the way") {
+  const TemporaryDirectory place;
+  const fs::path left = place.path() / ("out.partial-" + std::to_string(getpid()));
+  fs::create_directory(left);
+  std::ofstream(left / "vocab.json") << "half of";
+  const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
+  gpt2::save_packed(model, kModel, place.path() / "out", [] {});
+  CHECK(content(place.path() / "out/vocab.json") == content(kModel + "/vocab.json"));
+  CHECK_FALSE(fs::exists(left));
+}
+
 TEST_CASE("Ctrl-C while quantize writes leaves all or nothing") {
   for (const int signal : {SIGINT, SIGTERM}) {
     const TemporaryDirectory place;

@@ -96,6 +96,9 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed may be given only once"});
   check_refused({"x", "--seed"}, 2, {"--seed expects a value: --seed N;"});
   check_refused({"--stop", "", "x"}, 2, {"--stop: expected a text, found ''"});
+  for (const std::string option : {"--stop", "--model", "--seed", "--greedy"}) {
+    check_refused({option + "=", "x"}, 2, {option + ": nothing follows the '='; see"});
+  }
   check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
   check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
   check_refused({"info", "--text", "x"}, 2, {"--text", "--dtype", "gpt2 info --help"});

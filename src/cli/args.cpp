@@ -42,9 +42,7 @@ std::string nearest(std::string_view word, std::span<const std::string> names) {
   const auto distance = [word](std::string_view name) {
     return word.size() > 2 && name.starts_with(word) ? 0 : edits(word, name);
   };
-  const auto name = std::min_element(names.begin(), names.end(), [&](const auto& a, const auto& b) {
-    return distance(a) < distance(b);
-  });
+  const auto name = std::ranges::min_element(names, {}, distance);
   return distance(*name) <= name->size() / 3 ? *name : "";
 }
 
@@ -52,6 +50,12 @@ void parse(CLI::App& app, Arguments arguments) {
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "Print this and exit");
   app.allow_extras();
+  // CLI11 would take the argument after "--stop=" for the value.
+  for (const std::string& word : std::span(arguments.begin(), std::ranges::find(arguments, "--"))) {
+    const std::string name = word.substr(0, word.find('='));
+    const bool is_bare = word == name + '=' && app.get_option_no_throw(name) != nullptr;
+    if (is_bare) throw UsageError(name, "nothing follows the '='");
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(std::move(arguments));
@@ -105,10 +109,7 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
 
 std::string join(std::span<const TokenId> tokens) {
   std::string line;
-  for (const TokenId token : tokens) {
-    if (!line.empty()) line += ' ';
-    line += std::to_string(token);
-  }
+  for (const TokenId token : tokens) line += (line.empty() ? "" : " ") + std::to_string(token);
   return line;
 }
 

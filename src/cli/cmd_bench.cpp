@@ -190,7 +190,7 @@ int bench(Arguments arguments) {
       all["measurements"].push_back(std::move(row));
     }
   }
-  if (as_json) write_stdout(all.dump(2) + '\n');
+  if (as_json) write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
   return 0;
 }
 

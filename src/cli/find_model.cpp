@@ -67,7 +67,8 @@ fs::path huggingface_cache() {
 
 // Whether `text` below a directory leads to something inside it.
 bool stays_below(const std::string& text) {
-  return !text.empty() && !text.starts_with('/') && text.find("..") == std::string::npos;
+  return !text.empty() && !text.starts_with('/') && text.find("..") == std::string::npos &&
+         text.find('\0') == std::string::npos;
 }
 
 // The names under which the hub has had a model: it gave owners to the first ones later on.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "base/bytes.h"
@@ -89,15 +90,6 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
   close(out, to);
 }
 
-// Removes what is still there under this path when the work ends, well or not.
-struct Removed {
-  ~Removed() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  const fs::path& path;
-};
-
 }  // namespace
 
 void save_packed(const Model& model, const fs::path& source, const fs::path& out,
@@ -114,8 +106,14 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   }
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());
-  const Removed at_the_end{partial};
+  // What is still there when the work ends, well or not.
+  const auto remove = [](const fs::path* path) {
+    std::error_code ignored;
+    fs::remove_all(*path, ignored);
+  };
+  const std::unique_ptr<const fs::path, decltype(remove)> removing(&partial, remove);
   try {
+    fs::remove_all(partial);  // of a killed process that had the same id
     fs::create_directories(partial);
     Tensors tensors;
     for_each_part(transformer,
