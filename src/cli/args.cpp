@@ -70,8 +70,11 @@ void parse(CLI::App& app, Arguments arguments) {
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") continue;  // what follows it is text
     if (!extra.starts_with('-')) {
+      const auto positional =
+          app.get_options([](const auto* option) { return option->get_positional(); });
       throw UsageError("unexpected argument '" + extra +
-                       "': a model is named by -m, a text of several words must be in quotes");
+                       (positional.empty() ? "': a model is named by -m"
+                                           : "': what has several words must be in quotes"));
     }
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";

@@ -158,7 +158,7 @@ int bench(Arguments arguments) {
   parse(app, std::move(arguments));
   for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
 
-  const bool is_random = model_name.empty();
+  const bool is_random = app.count("--model") == 0;
   const Config config = is_random ? published_config(size) : Config();
   const std::filesystem::path weights = is_random ? "" : find_model(model_name).weights;
   const std::string name = is_random ? size + " parameters of random weights" : weights.string();
