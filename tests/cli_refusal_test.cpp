@@ -91,7 +91,7 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
                 {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
   check_refused({"--greedy", "--temperature", "1", "x"}, 2,
-                {"--temperature excludes --greedy"});
+                {"--temperature excludes --greedy: give one of them"});
   check_refused({"--greedy=no", "x"}, 2, {"gpt2: --greedy takes no value;"});
   check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed may be given only once"});
   check_refused({"x", "--seed"}, 2, {"--seed expects a value: --seed N;"});
@@ -108,7 +108,7 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
 }
 
 TEST_CASE("bench refuses what it would pass over") {
-  check_refused({"bench", "-m", "x", "--size", "124M"}, 2, {"--size excludes --model"});
+  check_refused({"bench", "-m", "x", "--size", "124M"}, 2, {"--size excludes --model: give one of them"});
   check_refused({"bench", "--dtype", "f32", "--dtype", "f64"}, 2, {"--dtype", "'f64'"});
   check_refused({"bench", "--threads", "x"}, 2, {"--threads: expected a whole number from 0"});
   check_refused({"bench", "--size", "125M"}, 1, {"'125M'", "124M, 355M, 774M or 1558M"});

@@ -64,6 +64,8 @@ void parse(CLI::App& app, Arguments arguments) {
     throw;
   } catch (const CLI::ArgumentMismatch& error) {
     throw UsageError(mismatch(app, error.what()));
+  } catch (const CLI::ExcludesError& error) {
+    throw UsageError(error.what() + std::string(": give one of them"));
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
