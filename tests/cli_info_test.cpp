@@ -149,7 +149,7 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   CHECK(outcome.err == "");
   // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
   // bytes each, or 66: int8 has one f16 scale for 64 weights.
-  CHECK(contains(outcome.out, "\nsize         0.2 MB -> 0.0 MB (-73.0 %)\nperplexity   "));
+  CHECK(contains(outcome.out, "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
   CHECK(contains(outcome.out, " tokens\nlogits       change by at most "));
 
   // A text of alphabets: the model's own, so that both are sure of every letter but the first ones.

@@ -51,6 +51,7 @@ TEST_CASE("quantize writes a model that loads, tells the cost, and copies the to
     const Outcome outcome = run({"quantize", source.string(), out + dtype + "/", "--dtype", dtype});
     CHECK(outcome.err == "");
     REQUIRE(outcome.status == 0);
+    CHECK(outcome.out.find(" MB -> ") != std::string::npos);
     CHECK(outcome.out.find("perplexity ") != std::string::npos);
     CHECK(content(out + dtype + "/vocab.json") == content(kModel + "/vocab.json"));
     const Outcome text = run({"-m", out + dtype, "--max-new-tokens", "20", "--stats", "Once"});
@@ -114,17 +115,27 @@ TEST_CASE("weights that are packed already are not packed otherwise") {
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
-TEST_CASE("quantize leaves nothing behind when it fails") {
+TEST_CASE("quantize leaves nothing behind when it fails, and says why in one line") {
   const TemporaryDirectory place;
   const std::string out = (place.path() / "out").string();
   const std::string text = (place.path() / "text.txt").string();
   std::ofstream(text).close();
-  CHECK(run({"quantize", kModel, out, "--text", text}).status == 1);
+  const std::string expected = "gpt2: --text " + text + ": expected a text of two tokens or more";
+  CHECK(run({"quantize", kModel, out, "--text", text}).err == expected + ", found 0\n");
   CHECK(run({"quantize", kModel, ""}).status == 2);
   CHECK(run({"quantize", kModel, text}).status == 1);
   std::ofstream(text) << "a";
-  CHECK(run({"quantize", kModel, out, "--text", text}).status == 1);
-  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
+  CHECK(run({"quantize", kModel, out, "--text", text}).err == expected + ", found 1\n");
+  const fs::path link = place.path() / "link";
+  fs::create_symlink(place.path() / "nowhere", link);
+  for (const std::string& parent : {text, link.string()}) {
+    const Outcome outcome = run({"quantize", kModel, parent + "/new/out"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with("gpt2: " + parent + "/new/out: cannot be written: " + parent));
+    CHECK(outcome.err.find("filesystem error") == std::string::npos);
+  }
+  CHECK(fs::is_symlink(link));
+  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
 }
 
 TEST_CASE("weights that are no numbers stay none when they are packed") {
@@ -148,11 +159,11 @@ TEST_CASE("weights that are no numbers stay none when they are packed") {
   }
 }
 
-TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
+TEST_CASE("a packed model that is given up half-way leaves nothing, not even new directories") {
   const TemporaryDirectory place;
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   int calls = 0;
-  CHECK_THROWS_AS(gpt2::save_packed(model, kModel, place.path() / "out",
+  CHECK_THROWS_AS(gpt2::save_packed(model, kModel, place.path() / "new/new/out",
                                     [&] {
                                       if (++calls == 20) throw std::runtime_error("enough");
                                     }),

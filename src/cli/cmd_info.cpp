@@ -126,13 +126,13 @@ int info(Arguments arguments) {
   parse(app, std::move(arguments));
 
   const ModelPath path = find_model(name);
-  const std::string text = text_to_measure(text_file);
   Progress loading("loading " + path.weights.string());
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory);
   const auto tokenizer = add_tokenizer(json, path.directory, model.config().vocab_size);
   if (dtype != WeightType::stored) {
-    json["cost"] = quantization_cost(Model::load(path.weights), model, tokenizer, text);
+    const auto tokens = tokens_to_measure(text_file, tokenizer);
+    json["cost"] = quantization_cost(Model::load(path.weights), model, tokens);
   }
   loading.done();
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'

@@ -35,10 +35,9 @@ int quantize(Arguments arguments) {
     throw UsageError("--dtype", "expected int8 or int4");
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
-  if (std::filesystem::exists(out)) {
+  if (std::error_code ignored; std::filesystem::exists(out, ignored)) {
     fail(ErrorCode::invalid_argument, out, "exists already; choose another name");
   }
-  const std::string text = text_to_measure(text_file);
 
   const ModelPath path = find_model(name);
   Progress progress("quantising " + path.directory.string());
@@ -48,9 +47,10 @@ int quantize(Arguments arguments) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
   }
+  const auto tokens = tokens_to_measure(text_file, tokenizer);
   const Model before = Model::load(path.weights);
   const Model after = Model::load(path.weights, {.dtype = dtype});
-  const auto cost = quantization_cost(before, after, tokenizer, text);
+  const auto cost = quantization_cost(before, after, tokens);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {
     if (interrupt_status() == 0) return;

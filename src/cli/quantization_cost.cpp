@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "base/fail.h"
 #include "base/json.h"
@@ -35,17 +36,21 @@ two people in this house who can light the lamp," he said. From that day on Nora
 every evening, and she was never afraid of the dark again.
 )";
 
-std::string text_to_measure(const std::string& file) {
-  std::string text = file.empty() ? std::string(kStory) : read_file(file, kMaxTextBytes);
-  if (text.empty()) fail(ErrorCode::invalid_argument, file, "holds no text to measure");
-  return text;
+std::vector<TokenId> tokens_to_measure(const std::string& file,
+                                       const std::optional<Tokenizer>& tokenizer) {
+  const std::string text = file.empty() ? std::string(kStory) : read_file(file, kMaxTextBytes);
+  if (!tokenizer) return {};
+  std::vector<TokenId> tokens = tokenizer->encode(text);
+  if (tokens.size() >= 2) return tokens;
+  fail(ErrorCode::invalid_argument, "--text " + file,
+       "expected a text of two tokens or more, found ", tokens.size());
 }
 
 Json quantization_cost(const Model& before, const Model& after,
-                       const std::optional<Tokenizer>& tokenizer, std::string_view text) {
+                       std::span<const TokenId> tokens) {
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
-  if (!tokenizer) return cost;
-  const Comparison found = compare(before, after, tokenizer->encode(text));
+  if (tokens.empty()) return cost;
+  const Comparison found = compare(before, after, tokens);
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
     fail(before.description().files.back().string(),
          "its perplexity is no number: weights are damaged");
@@ -58,9 +63,12 @@ Json quantization_cost(const Model& before, const Model& after,
 
 std::string cost_in_words(const Json& cost) {
   const auto percent = [](const auto& pair) { return 100.0 * (pair[1] / pair[0] - 1.0); };
-  const auto size = cost["bytes"].get<std::array<double, 2>>();
-  const std::string text = format("size         %.1f MB -> %.1f MB (%+.1f %%)\n", 1e-6 * size[0],
-                                  1e-6 * size[1], percent(size));
+  const auto size = [](double bytes) {
+    return bytes < 1e6 ? format("%.1f KB", 1e-3 * bytes) : format("%.1f MB", 1e-6 * bytes);
+  };
+  const auto read = cost["bytes"].get<std::array<double, 2>>();
+  const std::string text = concat("each token   reads ", size(read[0]), " -> ", size(read[1]),
+                                  format(" of weights (%+.1f %%)\n", percent(read)));
   if (cost["tokens"] == 0) return text + "perplexity   not measured: there is no tokenizer\n";
   const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
   return text + format(

@@ -101,15 +101,21 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     throw Error(ErrorCode::invalid_argument,
                 "only int8 and int4 weights are saved: choose one of them");
   }
-  if (fs::exists(directory)) {
+  std::error_code ignored;
+  if (fs::exists(directory, ignored)) {
     fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
   }
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());
-  // What is still there when the work ends, well or not.
-  const auto remove = [](const fs::path* path) {
-    std::error_code ignored;
+  fs::path made = partial;  // the uppermost directory that is not there yet
+  for (fs::path up = made.parent_path(); !up.empty(); up = up.parent_path()) {
+    if (fs::exists(fs::symlink_status(up, ignored))) break;
+    made = up;
+  }
+  // What is still there when the work ends, well or not; a directory that holds something stays.
+  const auto remove = [&](const fs::path* path) {
     fs::remove_all(*path, ignored);
+    for (fs::path up = *path; up != made;) fs::remove(up = up.parent_path(), ignored);
   };
   const std::unique_ptr<const fs::path, decltype(remove)> removing(&partial, remove);
   try {
@@ -134,7 +140,8 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
     }
     fs::rename(partial, directory);
   } catch (const fs::filesystem_error& error) {
-    fail("cannot write the model", error.what());
+    fail(directory.string(), "cannot be written: ", error.path1().string(), ": ",
+         error.code().message());
   }
 }
 
