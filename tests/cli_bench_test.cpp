@@ -34,6 +34,16 @@ TEST_CASE("bench says of what its numbers are") {
   }
 }
 
+TEST_CASE("bench says what is too long for the model") {
+  const TemporaryDirectory place;
+  write_alphabet_model(place.path(), 64);
+  const Outcome outcome = run({"bench", "-m", place.path().string(), "--repetitions", "1",
+                               "--threads", "1", "--dtype", "f32"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.find("\n  reading 512 tokens        longer than the model's context\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("bench takes a quantized model as it is") {
   const TemporaryDirectory place;
   const std::string packed = (place.path() / "packed").string();

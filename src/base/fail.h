@@ -1,6 +1,6 @@
 #pragma once
 
-#include <concepts>
+#include <charconv>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -18,13 +18,14 @@ namespace gpt2 {
 /// the direction of writing becomes a space.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The parts in a row: text as it is, whole numbers in decimal.
+/// The parts in a row: text as it is, numbers in decimal, as short as says which they are.
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
   std::string text;
   const auto append = [&](const auto& part) {
-    if constexpr (std::integral<std::remove_cvref_t<decltype(part)>>) {
-      text += std::to_string(part);
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
+      char digits[32];
+      text.append(digits, std::to_chars(digits, digits + sizeof digits, part).ptr);
     } else {
       text += part;
     }

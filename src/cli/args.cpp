@@ -1,9 +1,9 @@
 #include "cli/args.h"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
-#include "base/fail.h"
 #include "cli/console.h"
 
 namespace gpt2::cli {
@@ -69,19 +69,20 @@ void parse(CLI::App& app, Arguments arguments) {
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+  const bool takes_text =
+      !app.get_options([](const auto* option) { return option->get_positional(); }).empty();
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") continue;  // what follows it is text
     if (!extra.starts_with('-')) {
-      const auto positional =
-          app.get_options([](const auto* option) { return option->get_positional(); });
       throw UsageError("unexpected argument '" + extra +
-                       (positional.empty() ? "': a model is named by -m"
-                                           : "': what has several words must be in quotes"));
+                       (takes_text ? "': what has several words must be in quotes"
+                                   : "': a model is named by -m"));
     }
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";
+    const char* const advice = takes_text ? "; what is no option goes after --" : "";
     throw UsageError("unknown option '" + extra + "'" +
-                     (name.empty() ? "" : " (did you mean " + name + end));
+                     (name.empty() ? advice : " (did you mean " + name + end));
   }
 }
 

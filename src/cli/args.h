@@ -4,12 +4,12 @@
 #include <charconv>
 #include <cstddef>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "base/fail.h"
 #include "gpt2/config.h"
 #include "gpt2/dtype.h"
 
@@ -43,14 +43,12 @@ void add_number(CLI::App& app, const std::string& name, Number& value,
                 const std::string& help) {
   const auto assign = [=, &value](const std::string& text) {
     if (read_number(text, value) && value >= low && value <= high) return;
-    std::ostringstream message;
-    message << "expected a " << (std::is_integral_v<Number> ? "whole number" : "number") << " from "
-            << low << " to " << high << ", found '" << text << "'";
-    throw UsageError(name, message.str());
+    const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
+    throw UsageError(name, concat("expected a ", kind, " from ", low, " to ", high, ", found '",
+                                  text, "'"));
   };
-  std::ostringstream text;
-  text << help << " (default " << value << ')';
-  app.add_option_function<std::string>(name, assign, text.str())->option_text("N");
+  const std::string text = concat(help, " (default ", value, ")");
+  app.add_option_function<std::string>(name, assign, text)->option_text("N");
 }
 
 /// An option without a value.

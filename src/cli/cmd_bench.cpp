@@ -32,6 +32,14 @@ Examples:
   gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 4
   gpt2 bench -m ~/models/gpt2 --json > bench.json)";
 
+Config published_config(const std::string& size) {
+  if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
+  if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
+  if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
+  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
+  throw UsageError("--size", "expected 124M, 355M, 774M or 1558M, found '" + size + "'");
+}
+
 // Forward passes of `sequences` at once, each of which holds `context` tokens beforehand and gets
 // `tokens` more in every pass.
 struct Workload {
@@ -183,7 +191,10 @@ int bench(Arguments arguments) {
         dtype.c_str(), limits.bytes * 1e-9, limits.multiply_adds * 2e-9,
         limits.byte_products * 2e-9));
     for (const Workload& work : kWorkloads) {
-      if (work.length() > model.config().n_positions) continue;
+      if (work.length() > model.config().n_positions) {
+        print(format("  %-25s longer than the model's context\n", work.name));
+        continue;
+      }
       Json row = measure(work, model, meter, threads, repetitions);
       print(to_string(row));
       row["dtype"] = dtype;

@@ -23,12 +23,12 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
   const float temperature = options.temperature;
   if (!(temperature == 0.0f || temperature >= kLeastTemperature) || !std::isfinite(temperature)) {
     throw Error(ErrorCode::invalid_argument,
-                "temperature must be 0 (greedy) or a finite number from 1e-6, got " +
-                    std::to_string(temperature));
+                concat("temperature must be 0 (greedy) or a finite number from 1e-6, got ",
+                       temperature));
   }
   if (!(options.top_p >= 0.0f && options.top_p <= 1.0f)) {
     throw Error(ErrorCode::invalid_argument,
-                "top_p must be between 0 and 1, got " + std::to_string(options.top_p));
+                concat("top_p must be between 0 and 1, got ", options.top_p));
   }
 }
 

@@ -49,15 +49,6 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
 
 }  // namespace
 
-Config published_config(std::string_view size) {
-  if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
-  if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
-  if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
-  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
-  throw Error(ErrorCode::invalid_argument,
-              concat("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M"));
-}
-
 Model random_model(const Config& config, const LoadOptions& options) {
   config.validate("random model");
   const auto values = std::make_shared<std::vector<AlignedBuffer<float>>>();

@@ -1,14 +1,8 @@
 #pragma once
 
-#include <string_view>
-
 #include "gpt2/model.h"
 
 namespace gpt2 {
-
-/// The config of a published GPT-2 by its parameter count: "124M", "355M", "774M" or "1558M".
-/// Throws Error(invalid_argument) for another name.
-[[nodiscard]] Config published_config(std::string_view size);
 
 /// A model of random weights in memory, for measuring: speed does not depend on the values. Element
 /// i of the t-th tensor is a hash of (t, i), uniform with GPT-2's initial deviation of 0.02;
