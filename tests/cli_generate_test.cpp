@@ -2,6 +2,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -88,6 +91,7 @@ TEST_CASE("the text ends where the context does") {
       generate({"--no-echo", "--max-new-tokens", "5000", "--stats", "--greedy", "z"});
   CHECK(outcome.status == 0);
   CHECK(outcome.out.size() == 1024);
+  CHECK(outcome.err.starts_with("gpt2: the text ends here: the context of 1024 tokens is full\n"));
   CHECK(outcome.err.find("finish      length\n") != std::string::npos);
 }
 
@@ -98,6 +102,16 @@ TEST_CASE("--tokens reads and writes token ids") {
   CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98\n");
   CHECK(text({"--tokens", "97", "--max-new-tokens", "0"}) == "97\n");
   CHECK(text({"--tokens", "57 48"}) == "57 48\n");  // where the model ends it
+}
+
+TEST_CASE("a token without a text is left out, as HuggingFace leaves it out") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  std::ifstream in(directory.path() / "vocab.json");
+  auto vocabulary = nlohmann::json::parse(in);
+  vocabulary.erase("c");
+  directory.write("vocab.json", vocabulary.dump());
+  CHECK(run({"-m", directory.path().string(), "a", "--max-new-tokens", "4"}).out == "abde");
 }
 
 TEST_CASE("a model without a tokenizer runs with --tokens, and says so without") {

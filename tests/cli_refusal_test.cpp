@@ -78,6 +78,8 @@ TEST_CASE("numbers that are none, or out of range, are refused by name") {
   }
   check_refused({"--top-p", "1.01", "x"}, 2, {"--top-p", "from 0 to 1,", "'1.01'"});
   check_refused({"--threads", "1025", "x"}, 2, {"--threads", "from 0 to 1024", "'1025'"});
+  check_refused({"-m", alphabet_model(), "--temperature", "1e-7", "x"}, 1,
+                {"0 (greedy) or a finite number from 1e-6, got 1e-07\n"});
 }
 
 TEST_CASE("options and words that make no sense are refused with what to do") {
@@ -86,7 +88,10 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"--max-tokens=5", "x"}, 2, {"did you mean --max-new-tokens?"});
   check_refused({"--temp", "1", "x"}, 2, {"did you mean --temperature?"});
   check_refused({"-greedy", "x"}, 2, {"did you mean --greedy?"});
-  check_refused({"-x"}, 2, {"unknown option '-x';"});
+  for (const std::string text : {"-x", "-x y", "--x y"}) {
+    check_refused({text}, 2, {"unknown option '" + text + "'; what is no option goes after --;"});
+  }
+  check_refused({"info", "-x"}, 2, {"unknown option '-x'; see"});
   check_refused({"--", "-x", "--greedy"}, 2,
                 {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
@@ -111,7 +116,8 @@ TEST_CASE("bench refuses what it would pass over") {
   check_refused({"bench", "-m", "x", "--size", "124M"}, 2, {"--size excludes --model: give one of them"});
   check_refused({"bench", "--dtype", "f32", "--dtype", "f64"}, 2, {"--dtype", "'f64'"});
   check_refused({"bench", "--threads", "x"}, 2, {"--threads: expected a whole number from 0"});
-  check_refused({"bench", "--size", "125M"}, 1, {"'125M'", "124M, 355M, 774M or 1558M"});
+  check_refused({"bench", "--size", "125M"}, 2,
+                {"--size: expected 124M, 355M, 774M or 1558M, found '125M'; see"});
 }
 
 TEST_CASE("a misspelt command before other arguments is refused, and told how to be a prompt") {
@@ -148,6 +154,7 @@ TEST_CASE("a model that is not there is refused with where it was looked for") {
                  home + "/.cache/huggingface/hub", "tools/download_model.sh"},
                 {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
   check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
+  check_refused({"-m", "no-such-model", "x"}, 1, {"$GPT2_MODELS"});
   check_refused({"-m", "", "x"}, 1, {"empty"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
   check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': a model is named by -m"});
@@ -160,7 +167,7 @@ TEST_CASE("a directory or a file that is no model is refused with what a model i
   for (const std::string& path : {directory.path().string(), prompt}) {
     check_refused(
         {"-m", path, "x"}, 1,
-        {path + ": no model: expected config.json and model.safetensors or pytorch_model.bin"});
+        {path + ": no model: expected a directory with config.json and model.safetensors or "});
   }
 }
 

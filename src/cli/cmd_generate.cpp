@@ -33,7 +33,8 @@ struct Settings {
 constexpr const char* kExamples =
     R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
 one asks for a text from nothing. A terminal is not read without the -: gpt2 alone writes a text from
-nothing. The prompt and what continues it go to standard output.
+nothing. A prompt that begins with a dash comes last, after --. The prompt and what continues it go
+to standard output; a token without a text is left out, as HuggingFace leaves it out.
 
 The same arguments write the same text, on every machine: another --seed writes another one.
 
@@ -41,6 +42,7 @@ Examples:
   gpt2 "Once upon a time"
   gpt2 --seed 2 --temperature 1 --max-new-tokens 50 "The cat"
   gpt2 --stop . --stop $'\n' --no-echo "The moon is"
+  gpt2 --greedy -- "- milk"
   gpt2 -m gpt2-medium --greedy --stats < question.txt
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
@@ -93,7 +95,7 @@ Settings read_settings(Arguments arguments) {
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
   add_switch(app, "--hf-defaults", hf_defaults,
-             "Where an option is not given, do as HuggingFace's\ngenerate() would: "
+             "Where an option is not given, take what HuggingFace's\ngenerate() would: from "
              "generation_config.json");
   parse(app, std::move(arguments));
   settings.model = find_model(model);
@@ -202,6 +204,10 @@ int run(Settings settings) {
                                       : gpt2::generate(session, prompt, options, write_id);
   write(settings.tokens ? "\n" : "");
   if (is_terminal(stdout) && last != '\n') write_stdout("\n");
+  if (result.finish_reason == FinishReason::length) {
+    print_error(concat("the text ends here: the context of ", config.n_positions,
+                       " tokens is full"));
+  }
   if (settings.stats) print_stats(result, session);
   return interrupt_status();
 }

@@ -131,9 +131,9 @@ ModelPath find_model(const std::string& model) {
   std::string looked;
   for (const fs::path& place : places) looked += place.string() + ", ";
   throw Error(ErrorCode::not_found,
-              concat("no model '", model, "': no such path, nor such a name in ", looked,
+              concat("no model '", model, "': no such directory, nor such a name in ", looked,
                      "or the HuggingFace cache ", cache.string(),
-                     "; tools/download_model.sh fetches models"));
+                     "; $GPT2_MODELS can add a place; tools/download_model.sh fetches models"));
 }
 
 }  // namespace gpt2::cli

@@ -14,7 +14,7 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kHelp =
-    R"(gpt2: continues a text with a GPT-2, exactly as HuggingFace would
+    R"(gpt2: continues a text with a GPT-2; each token is as probable as HuggingFace would have it
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
@@ -60,6 +60,7 @@ void check_misspelt(const Arguments& arguments) {
 }
 
 int run(Arguments arguments) {
+  if (arguments.size() == 2 && arguments[0] == "help") arguments = {arguments[1], "--help"};
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "-h" || first == "--help" || first == "help") return write_stdout(kHelp), 0;
   if (first == "--version") return write_stdout("gpt2 " GPT2_VERSION "\n"), 0;
