@@ -21,7 +21,6 @@ layers='
   text:     tensor base
   model:    formats kernels tensor base
   generate: model text formats kernels tensor base
-  c_api:    generate model text formats kernels tensor base
   cli:      generate model text formats kernels tensor base
 '
 
