@@ -20,18 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 DType dtype_of(const Weight& weight) {
-  switch (weight.format) {
-    case WeightFormat::f32: return DType::f32;
-    case WeightFormat::f16: return DType::f16;
-    case WeightFormat::bf16: return DType::bf16;
+  switch (weight.type) {
+    case WeightType::f32: return DType::f32;
+    case WeightType::f16: return DType::f16;
+    case WeightType::bf16: return DType::bf16;
     default: return DType::u8;
   }
 }
 
 struct Tensors {
   void add(const Weight& weight, const std::string& name) {
-    const Shape shape = weight.is_packed() ? weight.packed_shape() : Shape{weight.n, weight.k};
-    table[name + ".weight"] = {dtype_of(weight), shape, weight.data, weight.bytes()};
+    table[name + ".weight"] = {dtype_of(weight), weight.shape(), weight.data, weight.bytes()};
   }
 
   void add(std::span<const float> values, const std::string& name) {
@@ -120,7 +119,7 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
                   [&](const auto& part, const std::string& name) { tensors.add(part, name); });
     write_safetensors(partial / "model.safetensors", tensors.table, before_each);
     write_config(partial / "config.json", transformer.config,
-                 transformer.lm_head.format == WeightFormat::int8 ? "int8" : "int4");
+                 transformer.lm_head.type == WeightType::int8 ? "int8" : "int4");
     // What a tokenizer is read from, and how to generate; older configs say that themselves.
     for (const char* name :
          {"tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json",

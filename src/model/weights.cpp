@@ -128,11 +128,11 @@ ActivationKernel kernel_of(ActivationFunction function) {
   return kernel[static_cast<std::size_t>(function)];
 }
 
-WeightFormat format_of(DType dtype) {
+WeightType type_of(DType dtype) {
   switch (dtype) {
-    case DType::f16: return WeightFormat::f16;
-    case DType::bf16: return WeightFormat::bf16;
-    default: return WeightFormat::f32;
+    case DType::f16: return WeightType::f16;
+    case DType::bf16: return WeightType::bf16;
+    default: return WeightType::f32;
   }
 }
 
@@ -140,7 +140,6 @@ class Binder {
  public:
   Binder(const Config& config, const TensorSource& source)
       : config_(config),
-        format_(format_of(config.packed, WeightFormat::f32)),
         linear_layout_(source.linear_layout),
         transformer_{.config = config,
                      .embedding = {table(config.vocab_size), table(config.n_positions)},
@@ -155,7 +154,7 @@ class Binder {
         has_biases_((!linear_layout_ && config.packed == WeightType::stored) ||
                     names_.contains("ln_f.bias")) {
     // Never packed: a forward pass reads one row of it for each token.
-    transformer_.embedding.wpe.format = WeightFormat::f32;
+    transformer_.embedding.wpe.type = WeightType::f32;
     // Of blocks that the file cannot have, a hundred are hopeless enough.
     const std::size_t blocks = std::min(config.n_layer, source.tensors.size() + 100);
     for (std::size_t layer = 0; layer < blocks; ++layer) {
@@ -180,7 +179,7 @@ class Binder {
 
   // A row for each of `rows` output features.
   Weight table(std::size_t rows) const {
-    return {nullptr, format_, Weight::Layout::nk, config_.n_embd, rows};
+    return {nullptr, config_.packed, Weight::Layout::nk, config_.n_embd, rows};
   }
 
   LayerNorm layer_norm() const {
@@ -189,7 +188,7 @@ class Binder {
 
   Linear linear(std::size_t k, std::size_t n) const {
     const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
-    return {.weight = {nullptr, format_, layout, k, n}, .bias = {}};
+    return {.weight = {nullptr, config_.packed, layout, k, n}, .bias = {}};
   }
 
   Block block(std::size_t layer) const {
@@ -214,15 +213,12 @@ class Binder {
 
   // As the file has them, in place.
   void fill(Weight& weight, const std::string& name) {
-    const bool k_major = weight.layout == Weight::Layout::kn;
-    const Shape shape = k_major ? Shape{weight.k, weight.n} : Shape{weight.n, weight.k};
-    const Shape stored = weight.is_packed() ? weight.packed_shape() : shape;
-    const TensorView* view = names_.take(name + ".weight", stored, weight.is_packed());
+    const TensorView* view = names_.take(name + ".weight", weight.shape(), weight.is_packed());
     if (view == nullptr) return;
     weight.data = view->data;
-    if (!weight.is_packed()) weight.format = format_of(view->dtype);
-    const std::string_view packed = weight.format == WeightFormat::int4 ? "INT4" : "INT8";
-    count(name, shape, weight.is_packed() ? packed : name_of(view->dtype));
+    if (!weight.is_packed()) weight.type = type_of(view->dtype);
+    const std::string_view packed = weight.type == WeightType::int4 ? "INT4" : "INT8";
+    count(name, weight.k * weight.n, weight.is_packed() ? packed : name_of(view->dtype));
   }
 
   void fill(LayerNorm& norm, const std::string& name) {
@@ -243,13 +239,13 @@ class Binder {
   std::vector<float> floats(const std::string& name, std::size_t n) {
     const TensorView* view = names_.take(name, Shape{n});
     if (view == nullptr) return {};
-    count(name, Shape{n}, name_of(view->dtype));
+    count(name, n, name_of(view->dtype));
     std::vector<float> values(n);
-    widen_kernel(format_of(view->dtype))(values.data(), view->data, n);
+    widen_kernel(type_of(view->dtype))(values.data(), view->data, n);
     return values;
   }
 
-  void count(std::string_view name, const Shape& shape, std::string_view type) {
+  void count(std::string_view name, std::size_t elements, std::string_view type) {
     const bool is_norm = name.find("ln_") != std::string_view::npos;
     const char* const group = is_norm                                         ? "norms"
                               : name.find(".attn.") != std::string_view::npos ? "attention"
@@ -257,11 +253,10 @@ class Binder {
                                                                               : "embeddings";
     ++transformer_.description.dtypes[group][std::string(type)];
     ++transformer_.description.tensors;
-    transformer_.parameters += shape.element_count();
+    transformer_.parameters += elements;
   }
 
   const Config& config_;
-  WeightFormat format_;  // of matrices that are packed; else what the file has
   bool linear_layout_;
   Transformer transformer_;
   TensorNames names_;
