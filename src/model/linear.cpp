@@ -120,8 +120,8 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
   if (goes_by_chunks(weight, x.rows)) {
     const Kernels& k = kernels();
-    const auto sum_chunks =
-        by_type(weight.type, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
+    const auto sum_chunks = by_type(weight.type, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16,
+                                    k.matmul_chunks_kn_bf16);
     const std::size_t sums = chunk_sums_floats(weight.k, weight.n);
     team.for_ranges(sums, round_up(ceil_div(sums, static_cast<std::size_t>(team.size())), kPanel),
                     [&](std::size_t begin, std::size_t end) {

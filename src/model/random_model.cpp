@@ -2,12 +2,9 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "formats/tensor_table.h"
 #include "gpt2/runtime.h"
 #include "model/weights.h"
 
@@ -60,12 +57,13 @@ Config published_config(std::string_view size) {
 
 Model random_model(const Config& config, const LoadOptions& options) {
   config.validate("random model");
-  const auto values = std::make_shared<std::vector<AlignedBuffer<float>>>();
-  TensorTable tensors;
+  const auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->files = {"random model"};
   for_each_tensor(config, [&](const std::string& name, const Shape& shape) {
-    const auto number = static_cast<std::uint32_t>(tensors.size());
+    const auto number = static_cast<std::uint32_t>(checkpoint->tensors.size());
     const std::size_t count = shape.element_count();
-    float* const data = values->emplace_back(count).data();
+    std::byte* const bytes = checkpoint->copies.emplace_back(count * sizeof(float)).data();
+    const auto data = reinterpret_cast<float*>(bytes);
     const bool is_norm_weight = shape.rank() == 1 && name.ends_with(".weight");
     const float offset = is_norm_weight ? 1.0f : 0.0f;
     parallel(thread_count(), [&](Team& team) {
@@ -75,13 +73,9 @@ Model random_model(const Config& config, const LoadOptions& options) {
         }
       });
     });
-    tensors[name] = {DType::f32, shape, reinterpret_cast<const std::byte*>(data),
-                     count * sizeof(float)};
+    checkpoint->tensors[name] = {DType::f32, shape, bytes, count * sizeof(float)};
   });
-  return Model(bind_weights(
-      config,
-      {.tensors = tensors, .where = "random model", .linear_layout = false, .owner = values},
-      options));
+  return Model(bind_weights(config, checkpoint, options));
 }
 
 }  // namespace gpt2

@@ -47,9 +47,9 @@ class TensorNames {
  public:
   // Throws where two tensors have the same present name. What is passed over goes into the
   // description.
-  TensorNames(const TensorSource& source, ModelDescription& description)
-      : where_(source.where), ignored_(description.ignored) {
-    for (const auto& tensor : source.tensors) {
+  TensorNames(const Checkpoint& checkpoint, ModelDescription& description)
+      : where_(checkpoint.files.front().string()), ignored_(description.ignored) {
+    for (const auto& tensor : checkpoint.tensors) {
       const std::string present = present_name(tensor.first);
       if (const char* const reason = reason_to_ignore(present)) {
         ignored_[reason].push_back(tensor.first);
@@ -111,7 +111,7 @@ class TensorNames {
     return nullptr;
   }
 
-  const std::string& where_;
+  std::string where_;
   std::map<std::string, const TensorTable::value_type*> tensors_;  // that nobody took yet
   std::map<std::string, std::vector<std::string>>& ignored_;
   std::vector<std::string> problems_;
@@ -138,25 +138,28 @@ WeightType type_of(DType dtype) {
 
 class Binder {
  public:
-  Binder(const Config& config, const TensorSource& source)
+  Binder(const Config& config, const std::shared_ptr<const Checkpoint>& checkpoint)
       : config_(config),
-        linear_layout_(source.linear_layout),
+        linear_layout_(checkpoint->model_args.has_value()),
         transformer_{.config = config,
                      .embedding = {table(config.vocab_size), table(config.n_positions)},
                      .blocks = {},
                      .ln_f = layer_norm(),
                      .lm_head = table(config.vocab_size),
                      .parameters = 0,
-                     .description = source.description,
-                     .storage = {source.owner}},
-        names_(source, transformer_.description),
+                     .description = {.files = checkpoint->files, .format = checkpoint->format},
+                     .storage = {checkpoint}},
+        names_(*checkpoint, transformer_.description),
         // nanoGPT's models may do without, also once they are packed: then in every layer.
         has_biases_((!linear_layout_ && config.packed == WeightType::stored) ||
                     names_.contains("ln_f.bias")) {
+    if (!checkpoint->ignored.empty()) {
+      transformer_.description.ignored["no tensor of the model"] = checkpoint->ignored;
+    }
     // Never packed: a forward pass reads one row of it for each token.
     transformer_.embedding.wpe.type = WeightType::f32;
     // Of blocks that the file cannot have, a hundred are hopeless enough.
-    const std::size_t blocks = std::min(config.n_layer, source.tensors.size() + 100);
+    const std::size_t blocks = std::min(config.n_layer, checkpoint->tensors.size() + 100);
     for (std::size_t layer = 0; layer < blocks; ++layer) {
       transformer_.blocks.push_back(block(layer));
     }
@@ -265,9 +268,10 @@ class Binder {
 
 }  // namespace
 
-std::shared_ptr<const Transformer> bind_weights(const Config& config, const TensorSource& source,
-                                                const LoadOptions& options) {
-  const auto transformer = std::make_shared<Transformer>(Binder(config, source).bind());
+std::shared_ptr<Transformer> bind_weights(const Config& config,
+                                          const std::shared_ptr<const Checkpoint>& checkpoint,
+                                          const LoadOptions& options) {
+  const auto transformer = std::make_shared<Transformer>(Binder(config, checkpoint).bind());
   convert_all(*transformer, options.dtype);
   return transformer;
 }
