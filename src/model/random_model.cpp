@@ -51,8 +51,7 @@ Config published_config(std::string_view size) {
   if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
   if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
   if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
-  throw Error(ErrorCode::invalid_argument,
-              concat("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M"));
+  reject("there is no GPT-2 of size '", size, "'; choose 124M, 355M, 774M or 1558M");
 }
 
 Model random_model(const Config& config, const LoadOptions& options) {

@@ -97,8 +97,7 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   const fs::path directory = out.has_filename() ? out : out.parent_path();
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_packed()) {
-    throw Error(ErrorCode::invalid_argument,
-                "only int8 and int4 weights are saved: choose one of them");
+    reject("only int8 and int4 weights are saved: choose one of them");
   }
   if (fs::exists(directory)) {
     fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");

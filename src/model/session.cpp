@@ -1,43 +1,35 @@
 #include "gpt2/session.h"
 
 #include <algorithm>
-#include <string>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 #include "gpt2/runtime.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, message);
-}
-
 void check_slice(const Slice& slice, const Transformer& transformer) {
   const Session::Impl& session = slice.session->impl();
   const std::size_t vocab_size = transformer.config.vocab_size;
   if (session.transformer.get() != &transformer) {
-    refuse("the sessions of one forward pass must be of one model");
+    reject("the sessions of one forward pass must be of one model");
   }
-  if (slice.tokens.empty()) refuse("a forward pass needs at least one token");
+  if (slice.tokens.empty()) reject("a forward pass needs at least one token");
   const std::size_t room = session.cache.capacity() - session.position;
   if (slice.tokens.size() > room) {
-    refuse("the context has room for " + std::to_string(session.cache.capacity()) +
-           " tokens and holds " + std::to_string(session.position) + "; " +
-           std::to_string(slice.tokens.size()) + " more do not fit: shorten the prompt");
+    reject("the context has room for ", session.cache.capacity(), " tokens and holds ",
+           session.position, "; ", slice.tokens.size(), " more do not fit: shorten the prompt");
   }
   for (const TokenId token : slice.tokens) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
-      refuse("token id " + std::to_string(token) + " is outside the model's vocabulary of " +
-             std::to_string(vocab_size));
+      reject("token id ", token, " is outside the model's vocabulary of ", vocab_size);
     }
   }
   if (slice.logits.size() % vocab_size != 0 ||
       slice.logits.size() / vocab_size > slice.tokens.size()) {
-    refuse("the logits of " + std::to_string(slice.tokens.size()) + " tokens take a multiple of " +
-           std::to_string(vocab_size) + " floats, at most one for each token, got room for " +
-           std::to_string(slice.logits.size()));
+    reject("the logits of ", slice.tokens.size(), " tokens take a multiple of ", vocab_size,
+           " floats, at most one for each token, got room for ", slice.logits.size());
   }
 }
 
@@ -47,7 +39,7 @@ void check(std::span<const Slice> slices) {
   for (std::size_t i = 0; i < slices.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (slices[i].session == slices[j].session)
-        refuse("a session appears twice in a forward pass");
+        reject("a session appears twice in a forward pass");
     }
   }
 }
@@ -99,8 +91,8 @@ void Session::Impl::run() {
 Session::Session(const Model& model, const SessionOptions& options) {
   const std::size_t n_positions = model.config().n_positions;
   if (options.max_tokens > n_positions) {
-    refuse("a session of " + std::to_string(options.max_tokens) +
-           " tokens is longer than the model's " + std::to_string(n_positions) + " positions");
+    reject("a session of ", options.max_tokens, " tokens is longer than the model's ", n_positions,
+           " positions");
   }
   impl_ = std::make_unique<Impl>(model, options);
 }
@@ -119,8 +111,7 @@ std::span<const float> Session::forward(std::span<const TokenId> tokens) {
 
 void Session::rewind(std::size_t position) {
   if (position > impl_->position) {
-    refuse("cannot rewind to position " + std::to_string(position) + ": the session has come to " +
-           std::to_string(impl_->position));
+    reject("cannot rewind to position ", position, ": the session has come to ", impl_->position);
   }
   impl_->position = position;
 }

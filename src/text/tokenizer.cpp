@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer_impl.h"
 
@@ -23,9 +23,8 @@ void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratc
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
   if (text.size() >= kMaxBytes) {
-    throw Error(ErrorCode::invalid_argument,
-                "a text of " + std::to_string(text.size()) +
-                    " bytes is too long to encode at once; expected less than 2 GiB");
+    reject("a text of ", text.size(),
+           " bytes is too long to encode at once; expected less than 2 GiB");
   }
   const Impl& impl = *impl_;
   std::string spaced;
