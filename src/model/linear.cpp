@@ -114,7 +114,7 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .m = x.rows,
                        .k = weight.k,
                        .n = weight.n,
-                       .bias = bias.empty() ? nullptr : bias.data(),
+                       .bias = bias.size() > 0 ? bias.data() : nullptr,
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <vector>
 
 #include "base/parallel.h"
 #include "gpt2/dtype.h"
@@ -55,7 +53,7 @@ struct Weight {
 /// y = x w + b, on all threads of a team. Every call of a team ends with a barrier.
 struct Linear {
   Weight weight;
-  std::vector<float> bias;  ///< (n), or empty: none
+  Tensor bias;  ///< (n), or empty: none
 
   enum class Output : std::uint8_t { store, accumulate };
 

@@ -11,29 +11,6 @@
 namespace gpt2 {
 namespace {
 
-// Calls f(name, shape) for every tensor, in the order that numbers them.
-template <class F>
-void for_each_tensor(const Config& config, const F& f) {
-  const std::size_t n_embd = config.n_embd;
-  const std::size_t inner = config.inner_dim();
-  const auto with_bias = [&](const std::string& name, const Shape& weight, std::size_t bias) {
-    f(name + ".weight", weight);
-    f(name + ".bias", Shape{bias});
-  };
-  f("wte.weight", Shape{config.vocab_size, n_embd});
-  f("wpe.weight", Shape{config.n_positions, n_embd});
-  for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
-    const std::string h = concat("h.", layer, ".");
-    with_bias(h + "ln_1", {n_embd}, n_embd);
-    with_bias(h + "ln_2", {n_embd}, n_embd);
-    with_bias(h + "attn.c_attn", {n_embd, 3 * n_embd}, 3 * n_embd);
-    with_bias(h + "attn.c_proj", {n_embd, n_embd}, n_embd);
-    with_bias(h + "mlp.c_fc", {n_embd, inner}, inner);
-    with_bias(h + "mlp.c_proj", {inner, n_embd}, n_embd);
-  }
-  with_bias("ln_f", {n_embd}, n_embd);
-}
-
 // Integer arithmetic and one exact product: the same floats everywhere.
 float random_value(std::uint32_t tensor, std::uint32_t element) {
   std::uint32_t bits = element * 0x9E3779B1u + tensor * 0x85EBCA6Bu;
@@ -58,7 +35,7 @@ Model random_model(const Config& config, const LoadOptions& options) {
   config.validate("random model");
   const auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->files = {"random model"};
-  for_each_tensor(config, [&](const std::string& name, const Shape& shape) {
+  const auto add = [&](const auto&, const std::string& name, const Shape& shape) {
     const auto number = static_cast<std::uint32_t>(checkpoint->tensors.size());
     const std::size_t count = shape.element_count();
     std::byte* const bytes = checkpoint->copies.emplace_back(count * sizeof(float)).data();
@@ -73,7 +50,9 @@ Model random_model(const Config& config, const LoadOptions& options) {
       });
     });
     checkpoint->tensors[name] = {DType::f32, shape, bytes, count * sizeof(float)};
-  });
+  };
+  const Transformer sizes = Transformer::without_weights(config, Weight::Layout::kn);
+  for_each_tensor(sizes, add);
   return Model(bind_weights(config, checkpoint, options));
 }
 

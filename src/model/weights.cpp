@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -119,15 +118,6 @@ class TensorNames {
 
 // -- From a config to the parts of a transformer -------------------------------------------------
 
-ActivationKernel kernel_of(ActivationFunction function) {
-  const Kernels& k = kernels();
-  // In the order of the enumeration; linear has none.
-  const ActivationKernel kernel[] = {k.gelu_new, k.gelu_fast, k.gelu,  k.gelu_10, k.quick_gelu,
-                                     k.relu,     k.relu2,     k.relu6, k.silu,    k.mish,
-                                     k.tanh,     k.sigmoid,   nullptr, k.laplace};
-  return kernel[static_cast<std::size_t>(function)];
-}
-
 WeightType type_of(DType dtype) {
   switch (dtype) {
     case DType::f16: return WeightType::f16;
@@ -139,38 +129,30 @@ WeightType type_of(DType dtype) {
 class Binder {
  public:
   Binder(const Config& config, const std::shared_ptr<const Checkpoint>& checkpoint)
-      : config_(config),
-        linear_layout_(checkpoint->model_args.has_value()),
-        transformer_{.config = config,
-                     .embedding = {table(config.vocab_size), table(config.n_positions)},
-                     .blocks = {},
-                     .ln_f = layer_norm(),
-                     .lm_head = table(config.vocab_size),
-                     .parameters = 0,
-                     .description = {.files = checkpoint->files, .format = checkpoint->format},
-                     .storage = {checkpoint}},
+      // Of layers that the file cannot have, a hundred are hopeless enough.
+      : transformer_(Transformer::without_weights(
+            config, checkpoint->model_args ? Weight::Layout::nk : Weight::Layout::kn,
+            checkpoint->tensors.size() + 100)),
         names_(*checkpoint, transformer_.description),
         // nanoGPT's models may do without, also once they are packed: then in every layer.
-        has_biases_((!linear_layout_ && config.packed == WeightType::stored) ||
+        has_biases_((!checkpoint->model_args && config.packed == WeightType::stored) ||
                     names_.contains("ln_f.bias")) {
+    ModelDescription& description = transformer_.description;
+    description.files = checkpoint->files;
+    description.format = checkpoint->format;
     if (!checkpoint->ignored.empty()) {
-      transformer_.description.ignored["no tensor of the model"] = checkpoint->ignored;
+      description.ignored["no tensor of the model"] = checkpoint->ignored;
     }
-    // Never packed: a forward pass reads one row of it for each token.
-    transformer_.embedding.wpe.type = WeightType::f32;
-    // Of blocks that the file cannot have, a hundred are hopeless enough.
-    const std::size_t blocks = std::min(config.n_layer, checkpoint->tensors.size() + 100);
-    for (std::size_t layer = 0; layer < blocks; ++layer) {
-      transformer_.blocks.push_back(block(layer));
-    }
+    transformer_.storage = {checkpoint};
   }
 
-  // A part with a problem stays empty, and finish() reports all of them.
+  // A tensor with a problem stays empty, and finish() reports all of them.
   Transformer bind() {
-    for_each_part(transformer_, [&](auto& part, const std::string& name) {
-      if (!names_.hopeless()) fill(part, name);
+    for_each_tensor(transformer_, [&](auto& tensor, const std::string& name, const Shape& shape) {
+      const bool is_expected = has_biases_ || !name.ends_with(".bias");
+      if (is_expected && !names_.hopeless()) fill(tensor, name, shape);
     });
-    if (config_.tie_word_embeddings) {
+    if (transformer_.config.tie_word_embeddings) {
       names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
     }
     names_.finish();
@@ -178,45 +160,9 @@ class Binder {
   }
 
  private:
-  // -- Parts in their sizes, without weights
-
-  // A row for each of `rows` output features.
-  Weight table(std::size_t rows) const {
-    return {nullptr, config_.packed, Weight::Layout::nk, config_.n_embd, rows};
-  }
-
-  LayerNorm layer_norm() const {
-    return LayerNorm(Shape{config_.n_embd}, config_.layer_norm_epsilon, false);
-  }
-
-  Linear linear(std::size_t k, std::size_t n) const {
-    const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
-    return {.weight = {nullptr, config_.packed, layout, k, n}, .bias = {}};
-  }
-
-  Block block(std::size_t layer) const {
-    const std::size_t n_embd = config_.n_embd;
-    const std::size_t inner = config_.inner_dim();
-    float scale = 1.0f;
-    if (config_.scale_attn_weights) scale /= std::sqrt(static_cast<float>(config_.head_dim()));
-    if (config_.scale_attn_by_inverse_layer_idx) scale /= static_cast<float>(layer + 1);
-    return {.ln_1 = layer_norm(),
-            .attn = {.c_attn = linear(n_embd, 3 * n_embd),
-                     .c_proj = linear(n_embd, n_embd),
-                     .n_head = config_.n_head,
-                     .layer = layer,
-                     .scale = scale},
-            .ln_2 = layer_norm(),
-            .mlp = {.c_fc = linear(n_embd, inner),
-                    .c_proj = linear(inner, n_embd),
-                    .activation = kernel_of(config_.activation_function)}};
-  }
-
-  // -- Their weights
-
-  // As the file has them, in place.
-  void fill(Weight& weight, const std::string& name) {
-    const TensorView* view = names_.take(name + ".weight", weight.shape(), weight.is_packed());
+  // As the file has it, in place.
+  void fill(Weight& weight, const std::string& name, const Shape& shape) {
+    const TensorView* view = names_.take(name, shape, weight.is_packed());
     if (view == nullptr) return;
     weight.data = view->data;
     if (!weight.is_packed()) weight.type = type_of(view->dtype);
@@ -224,28 +170,12 @@ class Binder {
     count(name, weight.k * weight.n, weight.is_packed() ? packed : name_of(view->dtype));
   }
 
-  void fill(LayerNorm& norm, const std::string& name) {
-    norm.weight = vector(name + ".weight", config_.n_embd);
-    if (has_biases_) norm.bias = vector(name + ".bias", config_.n_embd);
-  }
-
-  void fill(Linear& linear, const std::string& name) {
-    fill(linear.weight, name);
-    if (has_biases_) linear.bias = floats(name + ".bias", linear.weight.n);
-  }
-
-  Tensor vector(const std::string& name, std::size_t n) {
-    std::vector<float> values = floats(name, n);
-    return values.empty() ? Tensor() : Tensor(Shape{n}, std::move(values));
-  }
-
-  std::vector<float> floats(const std::string& name, std::size_t n) {
-    const TensorView* view = names_.take(name, Shape{n});
-    if (view == nullptr) return {};
-    count(name, n, name_of(view->dtype));
-    std::vector<float> values(n);
-    widen_kernel(type_of(view->dtype))(values.data(), view->data, n);
-    return values;
+  void fill(Tensor& tensor, const std::string& name, const Shape& shape) {
+    const TensorView* view = names_.take(name, shape);
+    if (view == nullptr) return;
+    tensor = Tensor(shape);
+    widen_kernel(type_of(view->dtype))(tensor.data(), view->data, tensor.size());
+    count(name, tensor.size(), name_of(view->dtype));
   }
 
   void count(std::string_view name, std::size_t elements, std::string_view type) {
@@ -259,8 +189,6 @@ class Binder {
     transformer_.parameters += elements;
   }
 
-  const Config& config_;
-  bool linear_layout_;
   Transformer transformer_;
   TensorNames names_;
   bool has_biases_;
