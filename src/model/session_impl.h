@@ -30,7 +30,7 @@ struct Session::Impl {
   Workspace workspace;
   Batch batch;
   AlignedBuffer<float> logits;
-  ForwardObserver* observer = nullptr;
+  ForwardObserver observer;
 };
 
 }  // namespace gpt2

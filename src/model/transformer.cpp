@@ -17,9 +17,9 @@ ActivationKernel kernel_of(ActivationFunction function) {
   return kernel[static_cast<std::size_t>(function)];
 }
 
-void show(Team& team, ForwardObserver* observer, std::size_t stage, ConstMatrix x) noexcept {
-  if (observer == nullptr) return;
-  if (team.rank() == 0) observer->hidden_states(stage, x);
+void show(Team& team, const ForwardObserver& observer, std::size_t stage, ConstMatrix x) noexcept {
+  if (!observer) return;
+  if (team.rank() == 0) observer(stage, x);
   team.barrier();
 }
 
@@ -66,7 +66,7 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
 }
 
 void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
-                          ForwardObserver* observer) const noexcept {
+                          const ForwardObserver& observer) const noexcept {
   const Matrix x = ws.x.top(batch.tokens.size());
   embedding.forward(team, x, batch, ws);
   show(team, observer, 0, x);

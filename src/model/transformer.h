@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,15 +19,10 @@
 
 namespace gpt2 {
 
-/// Sees the forward pass from inside. Called by one thread while the others wait.
-class ForwardObserver {
- public:
-  virtual ~ForwardObserver() = default;
-
-  /// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows
-  /// whose logits are wanted.
-  virtual void hidden_states(std::size_t stage, ConstMatrix x) noexcept = 0;
-};
+/// Sees the forward pass from inside. Called by one thread while the others wait; must not throw.
+/// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows whose
+/// logits are wanted.
+using ForwardObserver = std::function<void(std::size_t stage, ConstMatrix hidden_states)>;
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
 struct Transformer {
@@ -48,7 +44,7 @@ struct Transformer {
   /// Computes the logits that the batch wants and appends its tokens to their caches. Every thread
   /// of the team calls it. Allocates, locks and throws nothing.
   void forward(Team& team, const Batch& batch, Workspace& ws,
-               ForwardObserver* observer) const noexcept;
+               const ForwardObserver& observer) const noexcept;
 };
 
 /// Calls f(tensor, name, shape) for every tensor that a GPT-2 of this config has, a Weight or a
