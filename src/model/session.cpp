@@ -9,10 +9,10 @@
 namespace gpt2 {
 namespace {
 
-void check_slice(const Slice& slice, const Transformer& transformer) {
+void check_slice(const Slice& slice, const Model& model) {
   const Session::Impl& session = slice.session->impl();
-  const std::size_t vocab_size = transformer.config.vocab_size;
-  if (session.transformer.get() != &transformer) {
+  const std::size_t vocab_size = model.config().vocab_size;
+  if (session.model.transformer() != model.transformer()) {
     reject("the sessions of one forward pass must be of one model");
   }
   if (slice.tokens.empty()) reject("a forward pass needs at least one token");
@@ -34,8 +34,7 @@ void check_slice(const Slice& slice, const Transformer& transformer) {
 }
 
 void check(std::span<const Slice> slices) {
-  const Transformer& transformer = *slices.front().session->impl().transformer;
-  for (const Slice& slice : slices) check_slice(slice, transformer);
+  for (const Slice& slice : slices) check_slice(slice, slices.front().session->model());
   for (std::size_t i = 0; i < slices.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (slices[i].session == slices[j].session)
@@ -47,7 +46,7 @@ void check(std::span<const Slice> slices) {
 // Adds tokens [begin, end) of the slice to the batch.
 void append(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end) {
   Session::Impl& session = slice.session->impl();
-  const std::size_t vocab_size = session.transformer->config.vocab_size;
+  const std::size_t vocab_size = session.model.config().vocab_size;
   const std::size_t unwanted = slice.tokens.size() - slice.logits.size() / vocab_size;
   batch.slices.push_back({&session.cache, batch.tokens.size(), end - begin, session.position});
   for (std::size_t i = begin; i < end; ++i) {
@@ -74,7 +73,6 @@ int useful_threads(const Model& model, std::size_t rows, int most) noexcept {
 
 Session::Impl::Impl(const Model& m, const SessionOptions& options)
     : model(m),
-      transformer(m.transformer()),
       threads(options.threads > 0 ? options.threads : thread_count()),
       fewer_threads(options.threads <= 0),
       cache(m.config(), options.max_tokens > 0 ? options.max_tokens : m.config().n_positions),
@@ -84,7 +82,9 @@ Session::Impl::Impl(const Model& m, const SessionOptions& options)
 
 void Session::Impl::run() {
   const int team = fewer_threads ? useful_threads(model, batch.tokens.size(), threads) : threads;
-  parallel(team, [this](Team& t) { transformer->forward(t, batch, workspace, observer); });
+  parallel(team, [this](Team& t) {
+    model.transformer()->forward(t, batch, workspace, observer);
+  });
   batch.clear();
 }
 
