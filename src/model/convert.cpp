@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "base/aligned_buffer.h"
 #include "base/float16.h"
@@ -53,9 +54,9 @@ void pack(std::byte* to, WeightType to_type, const Weight& from) {
 
 void convert_all(Transformer& transformer, WeightType type) {
   ModelDescription& description = transformer.description;
-  description.mapped_bytes = transformer.embedding.wpe.bytes();
   const auto change = [&](Weight& weight) {
-    if (type == WeightType::stored || type == weight.type) {
+    const bool is_wpe = &weight == &transformer.embedding.wpe;
+    if (is_wpe || type == WeightType::stored || type == weight.type) {
       description.mapped_bytes += weight.bytes();
       return;
     }
@@ -68,18 +69,10 @@ void convert_all(Transformer& transformer, WeightType type) {
     description.converted_bytes += changed.bytes();
     weight = changed;
   };
-  change(transformer.embedding.wte);
-  if (transformer.config.tie_word_embeddings) {
-    transformer.lm_head = transformer.embedding.wte;
-  } else {
-    change(transformer.lm_head);
-  }
-  for (Block& block : transformer.blocks) {
-    for (Linear* linear :
-         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
-      change(linear->weight);
-    }
-  }
+  for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
+    if constexpr (std::is_same_v<decltype(tensor), Weight&>) change(tensor);
+  });
+  if (transformer.config.tie_word_embeddings) transformer.lm_head = transformer.embedding.wte;
 }
 
 }  // namespace gpt2
