@@ -91,7 +91,8 @@ class PickleReader {
 
  private:
   Bytes take(std::size_t size) {
-    if (size > bytes_.size() - position_) fail("the file ends inside the pickle; download it again");
+    const std::size_t left = bytes_.size() - position_;
+    if (size > left) fail("the file ends inside the pickle; download it again");
     position_ += size;
     return bytes_.subspan(position_ - size, size);
   }
