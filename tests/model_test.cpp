@@ -148,12 +148,11 @@ TEST_CASE(
   const Checkpoint checkpoint = Checkpoint::open(kCases / "act_gelu");
   const Config config = Config::load(kCases / "act_gelu" / "config.json");
   const auto refusal = [&](const auto& change) {
-    TensorTable tensors = checkpoint.tensors;
-    change(tensors);
-    return test::refusal_of([&] {
-      (void)bind_weights(
-          config, {.tensors = tensors, .where = "f", .linear_layout = false, .owner = {}}, {});
-    });
+    const auto changed = std::make_shared<Checkpoint>();
+    changed->files = {"f"};
+    changed->tensors = checkpoint.tensors;
+    change(changed->tensors);
+    return test::refusal_of([&] { (void)bind_weights(config, changed, {}); });
   };
   const std::string question = ": do config.json and the weights belong together?";
   const std::string ln_f = "transformer.ln_f.bias";

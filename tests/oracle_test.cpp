@@ -35,9 +35,8 @@ double worst_difference(std::span<const float> actual, const std::vector<double>
   return worst;
 }
 
-class HiddenStates : public ForwardObserver {
- public:
-  void hidden_states(std::size_t stage, ConstMatrix x) noexcept override {
+struct HiddenStates {
+  void add(std::size_t stage, ConstMatrix x) {
     if (stages.size() <= stage) stages.resize(stage + 1);
     for (std::size_t row = 0; row < x.rows; ++row) {
       stages[stage].insert(stages[stage].end(), x.row(row), x.row(row) + x.cols);
@@ -96,7 +95,7 @@ double check_prompts(const Model& model, const Golden& golden) {
     INFO("prompt " << prompt.at("name").get<std::string>());
     Session session(model);
     HiddenStates hidden;
-    session.impl().observer = &hidden;
+    session.impl().observer = [&](std::size_t stage, ConstMatrix x) { hidden.add(stage, x); };
     const std::vector<float> logits = all_logits(session, test::ids_of(prompt.at("input_ids")));
     const std::vector<double> expected = golden.tensor(prompt.at("logits"));
     const double range = test::range_of(expected);

@@ -40,7 +40,13 @@ template <class... Parts>
   throw Error(code, concat(where, ": ", parts...));
 }
 
-/// The same with the commonest code, invalid_file.
+/// Throws Error(invalid_argument) with the parts in a row: it is the caller's value that is wrong.
+template <class... Parts>
+[[noreturn]] void reject(const Parts&... parts) {
+  throw Error(ErrorCode::invalid_argument, concat(parts...));
+}
+
+/// fail() with the commonest code, invalid_file.
 template <class... Parts>
 [[noreturn]] void fail(std::string_view where, const Parts&... parts) {
   fail(ErrorCode::invalid_file, where, parts...);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <span>
 
 namespace gpt2 {
@@ -21,6 +22,13 @@ inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t ha
   }
   for (const std::uint64_t h : lane) hash = (hash ^ h) * kPrime;
   return hash;
+}
+
+/// 64 bits that nobody can foresee: the key of a hash table, so that no file can be made whose
+/// entries all fall into one place of it. Results must not depend on it.
+[[nodiscard]] inline std::uint64_t new_secret() {
+  std::random_device source;
+  return std::uint64_t{source()} << 32 | source();
 }
 
 }  // namespace gpt2

@@ -19,8 +19,7 @@ namespace gpt2 {
 namespace {
 
 struct Region {
-  void (*body)(void* context, Team& team);
-  void* context;
+  const std::function<void(Team& team)>& body;
   Team::Shared shared;
   std::atomic<int> started{0};
   std::atomic<int> ended{0};
@@ -31,7 +30,7 @@ struct Region {
 void run_member(Region& region, int rank, int size) {
   region.started.load(std::memory_order_acquire);
   Team team(region.shared, rank, size);
-  region.body(region.context, team);
+  region.body(team);
   region.ended.fetch_add(1, std::memory_order_release);
 }
 
@@ -102,8 +101,8 @@ void Team::barrier() noexcept {
   shared_.phase.wait(phase, std::memory_order_acquire);
 }
 
-void run_team(int threads, void (*body)(void* context, Team& team), void* context) {
-  Region region{.body = body, .context = context, .shared = {}};
+void parallel(int threads, const std::function<void(Team& team)>& body) {
+  Region region{.body = body, .shared = {}};
   region.started.store(1, std::memory_order_release);
   fork_and_join(region, std::max(1, threads));
   region.ended.load(std::memory_order_acquire);

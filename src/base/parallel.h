@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
-#include <type_traits>
+#include <functional>
 
 namespace gpt2 {
 
@@ -59,17 +59,8 @@ class Team {
   std::size_t turn_ = 0;
 };
 
-/// Runs body(context, team) on `threads` threads and returns when all have ended. body must not
-/// throw. May be called from several threads at once.
-void run_team(int threads, void (*body)(void* context, Team& team), void* context);
-
-/// The same for any callable taking Team&.
-template <class F>
-void parallel(int threads, F&& body) {
-  run_team(
-      threads,
-      [](void* context, Team& team) { (*static_cast<std::remove_reference_t<F>*>(context))(team); },
-      &body);
-}
+/// Runs body(team) on `threads` threads and returns when all have ended. body must not throw. May
+/// be called from several threads at once.
+void parallel(int threads, const std::function<void(Team& team)>& body);
 
 }  // namespace gpt2

@@ -39,7 +39,7 @@ Json describe(const Model& model, const std::filesystem::path& directory) {
            {{"mapped_weights_bytes", description.mapped_bytes},
             {"converted_weights_bytes", description.converted_bytes},
             {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
-            {"workspace_bytes", Workspace::bytes(config, config.n_positions, thread_count())},
+            {"workspace_bytes", Workspace(config, config.n_positions, thread_count()).bytes()},
             {"read_for_each_token_bytes", model.bytes_per_token()}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},

@@ -1,9 +1,11 @@
 #include "formats/pickle.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
-#include "base/fail.h"
+#include "formats/pickle_reader.h"
 
 namespace gpt2 {
 namespace {
@@ -11,6 +13,25 @@ namespace {
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 using Values = std::vector<Value*>;
+
+constexpr PickleName kAllowed[] = {
+    {"collections OrderedDict", PickleFunction::ordered_dict, {}},
+    {"torch Size", PickleFunction::size, {}},
+    {"torch._utils _rebuild_tensor", PickleFunction::rebuild_tensor, {}},
+    {"torch._utils _rebuild_tensor_v2", PickleFunction::rebuild_tensor, {}},
+    {"torch._utils _rebuild_parameter", PickleFunction::rebuild_parameter, {}},
+    {"torch FloatStorage", {}, DType::f32},
+    {"torch HalfStorage", {}, DType::f16},
+    {"torch BFloat16Storage", {}, DType::bf16},
+    {"torch DoubleStorage", {}, DType::f64},
+    {"torch LongStorage", {}, DType::i64},
+    {"torch IntStorage", {}, DType::i32},
+    {"torch ShortStorage", {}, DType::i16},
+    {"torch CharStorage", {}, DType::i8},
+    {"torch ByteStorage", {}, DType::u8},
+    {"torch BoolStorage", {}, DType::boolean},
+    {"torch.storage UntypedStorage", {}, DType::u8},
+};
 
 // The stack machine that a pickle is a program for. A step makes at most one value and copies,
 // beyond what it takes off the stack, no more than a few references: the limit on steps bounds time
@@ -199,6 +220,11 @@ class Machine {
 };
 
 }  // namespace
+
+const PickleName* find_pickle_name(std::string_view name) noexcept {
+  const auto* const found = std::ranges::find(kAllowed, name, &PickleName::name);
+  return found == std::end(kAllowed) ? nullptr : found;
+}
 
 Pickle::Pickle(Bytes bytes, std::size_t begin, std::string_view where) {
   PickleReader reader(bytes, begin, where);

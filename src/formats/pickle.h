@@ -3,12 +3,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "formats/pickle_reader.h"
+#include "base/bytes.h"
+#include "gpt2/dtype.h"
 
 namespace gpt2 {
+
+/// The functions that may stand in a pickle of torch.save.
+enum class PickleFunction : std::uint8_t { ordered_dict, size, rebuild_tensor, rebuild_parameter };
+
+/// What a pickle may refer to: a function, or the type of a storage.
+struct PickleName {
+  std::string_view name;  ///< "module name", as the opcode GLOBAL has it
+  std::optional<PickleFunction> function;
+  std::optional<DType> storage;
+};
+
+/// The entry of such a name, or nullptr: not allowed.
+[[nodiscard]] const PickleName* find_pickle_name(std::string_view name) noexcept;
 
 /// What a pickle of torch.save describes, as data: a graph of values that names constructors and
 /// never calls one. Only what a state_dict is made of is known (the opcodes and names that

@@ -2,13 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
 #include "base/fail.h"
-#include "gpt2/dtype.h"
+#include "base/utf8.h"
+#include "formats/pickle.h"
 
 namespace gpt2 {
 
@@ -22,19 +21,6 @@ enum PickleOpcode : unsigned char {
   kAppends = 'e', kEmptyDict = '}', kSetItem = 's', kSetItems = 'u', kEmptySet = 0x8f,
   kBinGet = 'h', kLongBinGet = 'j', kBinPut = 'q', kLongBinPut = 'r',
 };
-
-/// The functions that may stand in a pickle of torch.save.
-enum class PickleFunction : std::uint8_t { ordered_dict, size, rebuild_tensor, rebuild_parameter };
-
-/// What a pickle may refer to: a function, or the type of a storage.
-struct PickleName {
-  std::string_view name;  ///< "module name", as the opcode GLOBAL has it
-  std::optional<PickleFunction> function;
-  std::optional<DType> storage;
-};
-
-/// The entry of such a name, or nullptr: not allowed.
-[[nodiscard]] const PickleName* find_pickle_name(std::string_view name) noexcept;
 
 /// Takes a pickle's bytes one opcode and one argument after another, within bounds.
 class PickleReader {
@@ -55,9 +41,40 @@ class PickleReader {
   T number() {
     return load_little_endian<T>(take(sizeof(T)));
   }
-  std::int64_t long1();                     ///< a length in one byte, then two's complement
-  std::string_view text(std::size_t size);  ///< checked UTF-8, at most Pickle::kMaxText bytes
-  std::string line();                       ///< up to and without '\n', at most 256 bytes
+
+  /// A length in one byte, then two's complement.
+  std::int64_t long1() {
+    const Bytes bytes = take(number<std::uint8_t>());
+    if (bytes.size() > 8) refuse("an integer of ", bytes.size(), " bytes");
+    if (bytes.empty()) return 0;
+    const bool is_negative = (bytes.back() & std::byte{0x80}) != std::byte{0};
+    std::uint64_t value = is_negative ? ~std::uint64_t{0} : 0;
+    for (std::size_t i = bytes.size(); i-- > 0;) {
+      value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    }
+    return static_cast<std::int64_t>(value);
+  }
+
+  /// Checked UTF-8, at most Pickle::kMaxText bytes.
+  std::string_view text(std::size_t size) {
+    if (size > Pickle::kMaxText) {
+      fail("a string of ", size, " bytes; expected at most ", Pickle::kMaxText);
+    }
+    const std::string_view text = text_of(take(size));
+    if (valid_utf8_prefix(text) != text.size()) fail("a string that is not UTF-8");
+    return text;
+  }
+
+  /// Up to and without '\n', at most 256 bytes.
+  std::string line() {
+    std::string line;
+    for (;;) {
+      const auto c = static_cast<char>(number<std::uint8_t>());
+      if (c == '\n') return line;
+      if (line.size() == 256) fail("a name of more than 256 bytes");
+      line += c;
+    }
+  }
 
   /// Throws Error(invalid_file) with the parts in a row.
   template <class... Parts>
@@ -73,7 +90,12 @@ class PickleReader {
   }
 
  private:
-  Bytes take(std::size_t size);
+  Bytes take(std::size_t size) {
+    const std::size_t left = bytes_.size() - position_;
+    if (size > left) fail("the file ends inside the pickle; download it again");
+    position_ += size;
+    return bytes_.subspan(position_ - size, size);
+  }
 
   Bytes bytes_;
   std::string_view where_;

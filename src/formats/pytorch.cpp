@@ -32,13 +32,13 @@ bool is_contiguous(const StoredTensor& tensor) {
 }
 
 // The elements in the order of their indices, the last index fastest.
-std::vector<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
+AlignedBuffer<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
   const std::size_t element = bits_of(tensor.storage.dtype) / 8;
-  std::vector<std::byte> copy(bytes);
+  AlignedBuffer<std::byte> copy(bytes);
   std::vector<std::size_t> index(tensor.strides.size());
   std::size_t source = tensor.offset;
   for (std::size_t at = 0; at < bytes; at += element) {
-    std::memcpy(&copy[at], &tensor.storage.content[source * element], element);
+    std::memcpy(copy.data() + at, &tensor.storage.content[source * element], element);
     for (std::size_t i = index.size(); i-- > 0;) {
       source += tensor.strides[i];
       if (++index[i] < tensor.shape[i]) break;

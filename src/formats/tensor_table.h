@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
 
@@ -31,11 +32,11 @@ using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
 
 /// What a file of weights holds.
 struct TensorFile {
-  TensorTable tensors = {};                         ///< point into the file, or into `copies`
-  std::string format = "safetensors";               ///< for people: "PyTorch zip" ...
-  std::vector<std::string> ignored = {};            ///< the keys of what is no tensor of the model
-  std::optional<ModelArgs> model_args = {};         ///< of nanoGPT
-  std::vector<std::vector<std::byte>> copies = {};  ///< of tensors that did not lie in order
+  TensorTable tensors = {};                           ///< point into the file, or into `copies`
+  std::string format = "safetensors";                 ///< for people: "PyTorch zip" ...
+  std::vector<std::string> ignored = {};              ///< keys of what is no tensor of the model
+  std::optional<ModelArgs> model_args = {};           ///< of nanoGPT
+  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of what does not lie there, in order
 };
 
 // What no checkpoint of a GPT-2 comes near, and no hostile file gets past.

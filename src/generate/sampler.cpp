@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <string>
 
 #include "base/fail.h"
 #include "generate/philox.h"
@@ -22,13 +21,10 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
   largest_.reserve(vocab_size);
   const float temperature = options.temperature;
   if (!(temperature == 0.0f || temperature >= kLeastTemperature) || !std::isfinite(temperature)) {
-    throw Error(ErrorCode::invalid_argument,
-                concat("temperature must be 0 (greedy) or a finite number from 1e-6, got ",
-                       temperature));
+    reject("temperature must be 0 (greedy) or a finite number from 1e-6, got ", temperature);
   }
   if (!(options.top_p >= 0.0f && options.top_p <= 1.0f)) {
-    throw Error(ErrorCode::invalid_argument,
-                concat("top_p must be between 0 and 1, got ", options.top_p));
+    reject("top_p must be between 0 and 1, got ", options.top_p);
   }
 }
 
@@ -54,8 +50,7 @@ TokenId Sampler::sample(std::span<const float> logits, std::size_t position) {
 
 void Sampler::check(std::span<const float> logits) const {
   if (logits.size() != scores_.size()) {
-    throw Error(ErrorCode::invalid_argument,
-                concat("this sampler takes ", scores_.size(), " logits, got ", logits.size()));
+    reject("this sampler takes ", scores_.size(), " logits, got ", logits.size());
   }
   bool bad = false;
   bool any = false;
@@ -64,10 +59,8 @@ void Sampler::check(std::span<const float> logits) const {
     any |= logit > kRemoved;
   }
   if (bad || !any) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        concat("the model's logits ", bad ? "contain NaN or infinity" : "are all minus infinity",
-               ": its weights are damaged, or overflow"));
+    reject("the model's logits ", bad ? "contain NaN or infinity" : "are all minus infinity",
+           ": its weights are damaged, or overflow");
   }
 }
 

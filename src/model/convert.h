@@ -1,7 +1,6 @@
 #pragma once
 
 #include "gpt2/dtype.h"
-#include "kernels/kernels.h"
 #include "model/transformer.h"
 
 namespace gpt2 {
@@ -11,11 +10,5 @@ namespace gpt2 {
 /// them for WeightType::stored, stay where they are. Rounding is to nearest even; int8 and int4 as
 /// kernels/pack.h says. Completes the description's bytes.
 void convert_all(Transformer& transformer, WeightType type);
-
-/// What a matrix of `type` is kept as, `stored` being what the file has.
-[[nodiscard]] WeightFormat format_of(WeightType type, WeightFormat stored);
-
-/// The kernel that makes floats of elements of such a format: f32, f16 or bf16.
-[[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightFormat format);
 
 }  // namespace gpt2

@@ -13,7 +13,14 @@ struct Embedding {
   Weight wpe;  ///< (n_positions, n_embd)
 
   /// x = wte[token] + wpe[position]. All of the team calls it; ends with a barrier.
-  void forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept;
+  void forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept {
+    team.for_each(x.rows, [&](std::size_t i) {
+      wte.read_row(x.row(i), static_cast<std::size_t>(batch.tokens[i]));
+      float* const position = ws.normed.row(i);
+      wpe.read_row(position, batch.position[i]);
+      kernels().add(x.row(i), position, x.cols);
+    });
+  }
 };
 
 }  // namespace gpt2

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 #include "kernels/kernels.h"
 
 namespace gpt2 {
@@ -12,9 +12,8 @@ namespace {
 
 void require_shape(const char* name, const Tensor& parameter, const Shape& expected) {
   if (parameter.size() == 0 || parameter.shape() == expected) return;
-  throw Error(ErrorCode::invalid_argument,
-              std::string("LayerNorm: ") + name + " has shape " + parameter.shape().to_string() +
-                  ", expected normalized_shape " + expected.to_string());
+  reject("LayerNorm: ", name, " has shape ", parameter.shape().to_string(),
+         ", expected normalized_shape ", expected.to_string());
 }
 
 }  // namespace
@@ -24,13 +23,11 @@ LayerNorm::LayerNorm(Shape normalized_shape, float eps, bool elementwise_affine)
       eps_(eps),
       elementwise_affine_(elementwise_affine) {
   if (normalized_shape_.rank() == 0 || normalized_shape_.element_count() == 0) {
-    throw Error(ErrorCode::invalid_argument, "LayerNorm: normalized_shape " +
-                                                 normalized_shape_.to_string() +
-                                                 " has no elements to normalise");
+    reject("LayerNorm: normalized_shape ", normalized_shape_.to_string(),
+           " has no elements to normalise");
   }
   if (!(eps >= 0.0f) || !std::isfinite(eps)) {
-    throw Error(ErrorCode::invalid_argument,
-                "LayerNorm: eps must be finite and not negative, got " + std::to_string(eps));
+    reject("LayerNorm: eps must be finite and not negative, got ", eps);
   }
   if (elementwise_affine_) {
     weight = Tensor(normalized_shape_, 1.0f);
@@ -45,9 +42,8 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
   const auto given = x.shape().sizes();
   if (given.size() < wanted.size() ||
       !std::equal(wanted.begin(), wanted.end(), given.end() - static_cast<long>(wanted.size()))) {
-    throw Error(ErrorCode::invalid_argument,
-                "LayerNorm: the input's shape " + x.shape().to_string() +
-                    " does not end in normalized_shape " + normalized_shape_.to_string());
+    reject("LayerNorm: the input's shape ", x.shape().to_string(),
+           " does not end in normalized_shape ", normalized_shape_.to_string());
   }
   Tensor y(x.shape());
   forward(y.data(), x.data(), x.size() / normalized_shape_.element_count());

@@ -2,23 +2,21 @@
 
 #include <algorithm>
 
+#include "kernels/pack.h"
+
 namespace gpt2 {
 namespace {
 
 template <class Kernel>
-Kernel by_format(const Weight& weight, Kernel f32, Kernel f16, Kernel bf16) {
-  switch (weight.format) {
-    case WeightFormat::f16: return f16;
-    case WeightFormat::bf16: return bf16;
-    default: return f32;
-  }
+Kernel by_type(WeightType type, Kernel f32, Kernel f16, Kernel bf16) {
+  return type == WeightType::f16 ? f16 : type == WeightType::bf16 ? bf16 : f32;
 }
 
 Kernels::MatmulKernel float_kernel(const Weight& weight) {
   const Kernels& k = kernels();
   return weight.layout == Weight::Layout::kn
-             ? by_format(weight, k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16)
-             : by_format(weight, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
+             ? by_type(weight.type, k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16)
+             : by_type(weight.type, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
 }
 
 bool goes_by_chunks(const Weight& weight, std::size_t rows) {
@@ -29,7 +27,7 @@ bool goes_by_chunks(const Weight& weight, std::size_t rows) {
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
   const std::size_t block = weight.block();
   const std::size_t blocks = ceil_div(weight.k, block);
-  const auto quantize_row = weight.format == WeightFormat::int8 ? kernels().quantize_row_int8
+  const auto quantize_row = weight.type == WeightType::int8 ? kernels().quantize_row_int8
                                                                 : kernels().quantize_row_int4;
   const auto row_at = [&](std::size_t group, std::size_t row) -> QuantizedRows {
     const std::size_t at = group * blocks * kRowGroup + row;
@@ -53,7 +51,7 @@ void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& 
               std::size_t begin, std::size_t end, float* scratch) {
   if (weight.is_packed()) {
     const Kernels& k = kernels();
-    const auto kernel = weight.format == WeightFormat::int8 ? k.matmul_int8 : k.matmul_int4;
+    const auto kernel = weight.type == WeightType::int8 ? k.matmul_int8 : k.matmul_int4;
     kernel(product, quantized, begin, end, scratch);
   } else {
     float_kernel(weight)(product, begin, end, scratch);
@@ -70,19 +68,29 @@ std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
 
 }  // namespace
 
-std::size_t Weight::bytes() const noexcept {
-  const std::size_t blocks = ceil_div(n, kPanel) * ceil_div(k, block());
-  switch (format) {
-    case WeightFormat::int8: return blocks * kInt8BlockBytes;
-    case WeightFormat::int4: return blocks * kInt4BlockBytes;
-    case WeightFormat::f32: return k * n * 4;
-    default: return k * n * 2;
-  }
+std::size_t element_bytes(WeightType type) noexcept { return type == WeightType::f32 ? 4 : 2; }
+
+decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept {
+  const Kernels& k = kernels();
+  return by_type(type, k.widen_f32, k.widen_f16, k.widen_bf16);
 }
 
-Shape Weight::packed_shape() const {
-  return {ceil_div(n, kPanel), ceil_div(k, block()),
-          format == WeightFormat::int8 ? kInt8BlockBytes : kInt4BlockBytes};
+std::size_t Weight::bytes() const noexcept {
+  if (!is_packed()) return k * n * element_bytes(type);
+  return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
+}
+
+Shape Weight::shape() const {
+  if (is_packed()) return {ceil_div(n, kPanel), ceil_div(k, block()), block_bytes()};
+  return layout == Layout::kn ? Shape{k, n} : Shape{n, k};
+}
+
+void Weight::read_row(float* y, std::size_t feature) const noexcept {
+  switch (type) {
+    case WeightType::int8: return unpack_int8(y, data, k, feature);
+    case WeightType::int4: return unpack_int4(y, data, k, feature);
+    default: return widen_kernel(type)(y, data + feature * k * element_bytes(type), k);
+  }
 }
 
 Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
@@ -106,14 +114,14 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .m = x.rows,
                        .k = weight.k,
                        .n = weight.n,
-                       .bias = bias.empty() ? nullptr : bias.data(),
+                       .bias = bias.size() > 0 ? bias.data() : nullptr,
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
   if (goes_by_chunks(weight, x.rows)) {
     const Kernels& k = kernels();
-    const auto sum_chunks =
-        by_format(weight, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
+    const auto sum_chunks = by_type(weight.type, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16,
+                                    k.matmul_chunks_kn_bf16);
     const std::size_t sums = chunk_sums_floats(weight.k, weight.n);
     team.for_ranges(sums, round_up(ceil_div(sums, static_cast<std::size_t>(team.size())), kPanel),
                     [&](std::size_t begin, std::size_t end) {

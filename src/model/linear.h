@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <vector>
 
 #include "base/parallel.h"
+#include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
 #include "kernels/kernels.h"
 #include "model/workspace.h"
@@ -12,8 +11,9 @@
 
 namespace gpt2 {
 
-/// How a matrix's elements are stored; see kernels.h for the packed forms.
-enum class WeightFormat : std::uint8_t { f32, f16, bf16, int8, int4 };
+/// Bytes of an element of f32, f16 or bf16, and the kernel that makes floats of such elements.
+[[nodiscard]] std::size_t element_bytes(WeightType type) noexcept;
+[[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept;
 
 /// A linear map's matrix, borrowed from the checkpoint or packed at load.
 struct Weight {
@@ -22,22 +22,28 @@ struct Weight {
   enum class Layout : std::uint8_t { kn, nk };
 
   const std::byte* data = nullptr;
-  WeightFormat format = WeightFormat::f32;
+  WeightType type = WeightType::f32;  ///< what `stored` comes down to; see kernels.h for int8, int4
   Layout layout = Layout::kn;
   std::size_t k = 0;  ///< input features
   std::size_t n = 0;  ///< output features
 
   [[nodiscard]] bool is_packed() const noexcept {
-    return format == WeightFormat::int8 || format == WeightFormat::int4;
+    return type == WeightType::int8 || type == WeightType::int4;
   }
   /// Consecutive k that share one scale, for packed formats.
   [[nodiscard]] std::size_t block() const noexcept {
-    return format == WeightFormat::int8 ? kInt8Block : kInt4Block;
+    return type == WeightType::int8 ? kInt8Block : kInt4Block;
+  }
+  [[nodiscard]] std::size_t block_bytes() const noexcept {
+    return type == WeightType::int8 ? kInt8BlockBytes : kInt4BlockBytes;
   }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// [panels, blocks, bytes of a block], for packed formats.
-  [[nodiscard]] Shape packed_shape() const;
+  /// As files have it: [k, n] or [n, k]; for packed formats [panels, blocks, bytes of a block].
+  [[nodiscard]] Shape shape() const;
+
+  /// y = the k weights of one output feature of an nk or packed weight: a token's embedding.
+  void read_row(float* y, std::size_t feature) const noexcept;
 
   /// Columns begin ... end of an nk or packed weight as a weight of its own; begin is a multiple of
   /// kPanel.
@@ -47,7 +53,7 @@ struct Weight {
 /// y = x w + b, on all threads of a team. Every call of a team ends with a barrier.
 struct Linear {
   Weight weight;
-  std::vector<float> bias;  ///< (n), or empty: none
+  Tensor bias;  ///< (n), or empty: none
 
   enum class Output : std::uint8_t { store, accumulate };
 

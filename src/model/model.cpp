@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "formats/checkpoint.h"
@@ -64,25 +65,16 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
          "load it as it is, or start from the model that it was made of");
   }
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
-  const fs::path& file = checkpoint->files.front();
-  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, file);
+  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, checkpoint->files[0]);
   if (!config) config = Config::load(directory / "config.json");
 
-  ModelDescription description{.files = checkpoint->files, .format = checkpoint->format};
+  const auto transformer = bind_weights(*config, checkpoint, options);
+  std::vector<fs::path>& files = transformer->description.files;
   for (const char* name : {"generation_config.json", "config.json"}) {
     if (checkpoint->model_args || !fs::exists(directory / name, none)) continue;
-    description.files.insert(description.files.begin(), directory / name);
+    files.insert(files.begin(), directory / name);
   }
-  if (!checkpoint->ignored.empty()) {
-    description.ignored["no tensor of the model"] = checkpoint->ignored;
-  }
-  return Model(bind_weights(*config,
-                            {.tensors = checkpoint->tensors,
-                             .where = file.string(),
-                             .linear_layout = checkpoint->model_args.has_value(),
-                             .owner = checkpoint,
-                             .description = std::move(description)},
-                            options));
+  return Model(transformer);
 }
 
 Model::Model(std::shared_ptr<const Transformer> transformer)

@@ -2,40 +2,13 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "base/aligned_buffer.h"
-#include "base/fail.h"
 #include "base/parallel.h"
-#include "formats/tensor_table.h"
 #include "gpt2/runtime.h"
 #include "model/weights.h"
 
 namespace gpt2 {
 namespace {
-
-// Calls f(name, shape) for every tensor, in the order that numbers them.
-template <class F>
-void for_each_tensor(const Config& config, const F& f) {
-  const std::size_t n_embd = config.n_embd;
-  const std::size_t inner = config.inner_dim();
-  const auto with_bias = [&](const std::string& name, const Shape& weight, std::size_t bias) {
-    f(name + ".weight", weight);
-    f(name + ".bias", Shape{bias});
-  };
-  f("wte.weight", Shape{config.vocab_size, n_embd});
-  f("wpe.weight", Shape{config.n_positions, n_embd});
-  for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
-    const std::string h = concat("h.", layer, ".");
-    with_bias(h + "ln_1", {n_embd}, n_embd);
-    with_bias(h + "ln_2", {n_embd}, n_embd);
-    with_bias(h + "attn.c_attn", {n_embd, 3 * n_embd}, 3 * n_embd);
-    with_bias(h + "attn.c_proj", {n_embd, n_embd}, n_embd);
-    with_bias(h + "mlp.c_fc", {n_embd, inner}, inner);
-    with_bias(h + "mlp.c_proj", {inner, n_embd}, n_embd);
-  }
-  with_bias("ln_f", {n_embd}, n_embd);
-}
 
 // Integer arithmetic and one exact product: the same floats everywhere.
 float random_value(std::uint32_t tensor, std::uint32_t element) {
@@ -51,12 +24,13 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
 
 Model random_model(const Config& config, const LoadOptions& options) {
   config.validate("random model");
-  const auto values = std::make_shared<std::vector<AlignedBuffer<float>>>();
-  TensorTable tensors;
-  for_each_tensor(config, [&](const std::string& name, const Shape& shape) {
-    const auto number = static_cast<std::uint32_t>(tensors.size());
+  const auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->files = {"random model"};
+  const auto add = [&](const auto&, const std::string& name, const Shape& shape) {
+    const auto number = static_cast<std::uint32_t>(checkpoint->tensors.size());
     const std::size_t count = shape.element_count();
-    float* const data = values->emplace_back(count).data();
+    std::byte* const bytes = checkpoint->copies.emplace_back(count * sizeof(float)).data();
+    const auto data = reinterpret_cast<float*>(bytes);
     const bool is_norm_weight = shape.rank() == 1 && name.ends_with(".weight");
     const float offset = is_norm_weight ? 1.0f : 0.0f;
     parallel(thread_count(), [&](Team& team) {
@@ -66,13 +40,11 @@ Model random_model(const Config& config, const LoadOptions& options) {
         }
       });
     });
-    tensors[name] = {DType::f32, shape, reinterpret_cast<const std::byte*>(data),
-                     count * sizeof(float)};
-  });
-  return Model(bind_weights(
-      config,
-      {.tensors = tensors, .where = "random model", .linear_layout = false, .owner = values},
-      options));
+    checkpoint->tensors[name] = {DType::f32, shape, bytes, count * sizeof(float)};
+  };
+  const Transformer sizes = Transformer::without_weights(config, Weight::Layout::kn);
+  for_each_tensor(sizes, add);
+  return Model(bind_weights(config, checkpoint, options));
 }
 
 }  // namespace gpt2

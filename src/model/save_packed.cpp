@@ -20,38 +20,22 @@ namespace {
 namespace fs = std::filesystem;
 
 DType dtype_of(const Weight& weight) {
-  switch (weight.format) {
-    case WeightFormat::f32: return DType::f32;
-    case WeightFormat::f16: return DType::f16;
-    case WeightFormat::bf16: return DType::bf16;
+  switch (weight.type) {
+    case WeightType::f32: return DType::f32;
+    case WeightType::f16: return DType::f16;
+    case WeightType::bf16: return DType::bf16;
     default: return DType::u8;
   }
 }
 
-struct Tensors {
-  void add(const Weight& weight, const std::string& name) {
-    const Shape shape = weight.is_packed() ? weight.packed_shape() : Shape{weight.n, weight.k};
-    table[name + ".weight"] = {dtype_of(weight), shape, weight.data, weight.bytes()};
-  }
+TensorView view_of(const Weight& weight, const Shape& shape) {
+  return {dtype_of(weight), shape, weight.data, weight.bytes()};
+}
 
-  void add(std::span<const float> values, const std::string& name) {
-    if (values.empty()) return;
-    const Bytes bytes = std::as_bytes(values);
-    table[name] = {DType::f32, Shape{values.size()}, bytes.data(), bytes.size()};
-  }
-
-  void add(const LayerNorm& norm, const std::string& name) {
-    add(norm.weight.values(), name + ".weight");
-    add(norm.bias.values(), name + ".bias");
-  }
-
-  void add(const Linear& linear, const std::string& name) {
-    add(linear.weight, name);
-    add(linear.bias, name + ".bias");
-  }
-
-  TensorTable table;
-};
+TensorView view_of(const Tensor& tensor, const Shape& shape) {
+  const Bytes bytes = std::as_bytes(tensor.values());
+  return {DType::f32, shape, bytes.data(), bytes.size()};
+}
 
 void close(std::ofstream& out, const fs::path& file) {
   out.close();
@@ -98,8 +82,7 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   const fs::path directory = out.has_filename() ? out : out.parent_path();
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_packed()) {
-    throw Error(ErrorCode::invalid_argument,
-                "only int8 and int4 weights are saved: choose one of them");
+    reject("only int8 and int4 weights are saved: choose one of them");
   }
   std::error_code ignored;
   if (fs::exists(directory, ignored)) {
@@ -121,12 +104,15 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   try {
     fs::remove_all(partial);  // of a killed process that had the same id
     fs::create_directories(partial);
-    Tensors tensors;
-    for_each_part(transformer,
-                  [&](const auto& part, const std::string& name) { tensors.add(part, name); });
-    write_safetensors(partial / "model.safetensors", tensors.table, before_each);
+    TensorTable tensors;
+    const auto add = [&](const auto& tensor, const std::string& name, const Shape& shape) {
+      const TensorView view = view_of(tensor, shape);
+      if (view.bytes > 0) tensors[name] = view;  // a bias that the model does without is empty
+    };
+    for_each_tensor(transformer, add);
+    write_safetensors(partial / "model.safetensors", tensors, before_each);
     write_config(partial / "config.json", transformer.config,
-                 transformer.lm_head.format == WeightFormat::int8 ? "int8" : "int4");
+                 transformer.lm_head.type == WeightType::int8 ? "int8" : "int4");
     // What a tokenizer is read from, and how to generate; older configs say that themselves.
     for (const char* name :
          {"tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json",

@@ -1,53 +1,44 @@
 #include "gpt2/session.h"
 
 #include <algorithm>
-#include <string>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 #include "gpt2/runtime.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, message);
-}
-
-void check_slice(const Slice& slice, const Transformer& transformer) {
+void check_slice(const Slice& slice, const Model& model) {
   const Session::Impl& session = slice.session->impl();
-  const std::size_t vocab_size = transformer.config.vocab_size;
-  if (session.transformer.get() != &transformer) {
-    refuse("the sessions of one forward pass must be of one model");
+  const std::size_t vocab_size = model.config().vocab_size;
+  if (session.model.transformer() != model.transformer()) {
+    reject("the sessions of one forward pass must be of one model");
   }
-  if (slice.tokens.empty()) refuse("a forward pass needs at least one token");
+  if (slice.tokens.empty()) reject("a forward pass needs at least one token");
   const std::size_t room = session.cache.capacity() - session.position;
   if (slice.tokens.size() > room) {
-    refuse("the context has room for " + std::to_string(session.cache.capacity()) +
-           " tokens and holds " + std::to_string(session.position) + "; " +
-           std::to_string(slice.tokens.size()) + " more do not fit: shorten the prompt");
+    reject("the context has room for ", session.cache.capacity(), " tokens and holds ",
+           session.position, "; ", slice.tokens.size(), " more do not fit: shorten the prompt");
   }
   for (const TokenId token : slice.tokens) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
-      refuse("token id " + std::to_string(token) + " is outside the model's vocabulary of " +
-             std::to_string(vocab_size));
+      reject("token id ", token, " is outside the model's vocabulary of ", vocab_size);
     }
   }
   if (slice.logits.size() % vocab_size != 0 ||
       slice.logits.size() / vocab_size > slice.tokens.size()) {
-    refuse("the logits of " + std::to_string(slice.tokens.size()) + " tokens take a multiple of " +
-           std::to_string(vocab_size) + " floats, at most one for each token, got room for " +
-           std::to_string(slice.logits.size()));
+    reject("the logits of ", slice.tokens.size(), " tokens take a multiple of ", vocab_size,
+           " floats, at most one for each token, got room for ", slice.logits.size());
   }
 }
 
 void check(std::span<const Slice> slices) {
-  const Transformer& transformer = *slices.front().session->impl().transformer;
-  for (const Slice& slice : slices) check_slice(slice, transformer);
+  for (const Slice& slice : slices) check_slice(slice, slices.front().session->model());
   for (std::size_t i = 0; i < slices.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (slices[i].session == slices[j].session)
-        refuse("a session appears twice in a forward pass");
+        reject("a session appears twice in a forward pass");
     }
   }
 }
@@ -55,7 +46,7 @@ void check(std::span<const Slice> slices) {
 // Adds tokens [begin, end) of the slice to the batch.
 void append(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end) {
   Session::Impl& session = slice.session->impl();
-  const std::size_t vocab_size = session.transformer->config.vocab_size;
+  const std::size_t vocab_size = session.model.config().vocab_size;
   const std::size_t unwanted = slice.tokens.size() - slice.logits.size() / vocab_size;
   batch.slices.push_back({&session.cache, batch.tokens.size(), end - begin, session.position});
   for (std::size_t i = begin; i < end; ++i) {
@@ -82,7 +73,6 @@ int useful_threads(const Model& model, std::size_t rows, int most) noexcept {
 
 Session::Impl::Impl(const Model& m, const SessionOptions& options)
     : model(m),
-      transformer(m.transformer()),
       threads(options.threads > 0 ? options.threads : thread_count()),
       fewer_threads(options.threads <= 0),
       cache(m.config(), options.max_tokens > 0 ? options.max_tokens : m.config().n_positions),
@@ -92,15 +82,17 @@ Session::Impl::Impl(const Model& m, const SessionOptions& options)
 
 void Session::Impl::run() {
   const int team = fewer_threads ? useful_threads(model, batch.tokens.size(), threads) : threads;
-  parallel(team, [this](Team& t) { transformer->forward(t, batch, workspace, observer); });
+  parallel(team, [this](Team& t) {
+    model.transformer()->forward(t, batch, workspace, observer);
+  });
   batch.clear();
 }
 
 Session::Session(const Model& model, const SessionOptions& options) {
   const std::size_t n_positions = model.config().n_positions;
   if (options.max_tokens > n_positions) {
-    refuse("a session of " + std::to_string(options.max_tokens) +
-           " tokens is longer than the model's " + std::to_string(n_positions) + " positions");
+    reject("a session of ", options.max_tokens, " tokens is longer than the model's ", n_positions,
+           " positions");
   }
   impl_ = std::make_unique<Impl>(model, options);
 }
@@ -119,8 +111,7 @@ std::span<const float> Session::forward(std::span<const TokenId> tokens) {
 
 void Session::rewind(std::size_t position) {
   if (position > impl_->position) {
-    refuse("cannot rewind to position " + std::to_string(position) + ": the session has come to " +
-           std::to_string(impl_->position));
+    reject("cannot rewind to position ", position, ": the session has come to ", impl_->position);
   }
   impl_->position = position;
 }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "base/aligned_buffer.h"
 #include "gpt2/session.h"
 #include "model/batch.h"
@@ -22,7 +20,6 @@ struct Session::Impl {
   void run();
 
   Model model;
-  std::shared_ptr<const Transformer> transformer;
   int threads;         ///< at most
   bool fewer_threads;  ///< where they are faster
   KVCache cache;
@@ -30,7 +27,7 @@ struct Session::Impl {
   Workspace workspace;
   Batch batch;
   AlignedBuffer<float> logits;
-  ForwardObserver* observer = nullptr;
+  ForwardObserver observer;
 };
 
 }  // namespace gpt2

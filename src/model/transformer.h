@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,15 +19,10 @@
 
 namespace gpt2 {
 
-/// Sees the forward pass from inside. Called by one thread while the others wait.
-class ForwardObserver {
- public:
-  virtual ~ForwardObserver() = default;
-
-  /// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows
-  /// whose logits are wanted.
-  virtual void hidden_states(std::size_t stage, ConstMatrix x) noexcept = 0;
-};
+/// Sees the forward pass from inside. Called by one thread while the others wait; must not throw.
+/// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's, for the rows whose
+/// logits are wanted.
+using ForwardObserver = std::function<void(std::size_t stage, ConstMatrix hidden_states)>;
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
 struct Transformer {
@@ -40,30 +37,45 @@ struct Transformer {
   /// Keeps what the weights point into: the mapped files, packed matrices.
   std::vector<std::shared_ptr<const void>> storage;
 
+  /// One of the config's sizes, of whose parts none has weights yet; with at most `most_layers`.
+  [[nodiscard]] static Transformer without_weights(const Config& config, Weight::Layout of_linears,
+                                                   std::size_t most_layers = SIZE_MAX);
+
   /// Computes the logits that the batch wants and appends its tokens to their caches. Every thread
   /// of the team calls it. Allocates, locks and throws nothing.
   void forward(Team& team, const Batch& batch, Workspace& ws,
-               ForwardObserver* observer) const noexcept;
+               const ForwardObserver& observer) const noexcept;
 };
 
-/// Calls f(part, name) for every part that has weights of its own, a Weight, a LayerNorm or a
-/// Linear, with HuggingFace's name for it: "wte", "h.0.ln_1" ...
+/// Calls f(tensor, name, shape) for every tensor that a GPT-2 of this config has, a Weight or a
+/// Tensor, with HuggingFace's name and the shape it has in files: "wte.weight", "h.0.ln_1.bias" ...
 template <class AnyTransformer, class F>
-void for_each_part(AnyTransformer& transformer, const F& f) {
-  f(transformer.embedding.wte, "wte");
-  f(transformer.embedding.wpe, "wpe");
+void for_each_tensor(AnyTransformer& transformer, const F& f) {
+  const auto matrix = [&](auto& weight, const std::string& name) {
+    f(weight, name + ".weight", weight.shape());
+  };
+  const auto linear = [&](auto& part, const std::string& name) {
+    matrix(part.weight, name);
+    f(part.bias, name + ".bias", Shape{part.weight.n});
+  };
+  const auto norm = [&](auto& part, const std::string& name) {
+    f(part.weight, name + ".weight", part.normalized_shape());
+    f(part.bias, name + ".bias", part.normalized_shape());
+  };
+  matrix(transformer.embedding.wte, "wte");
+  matrix(transformer.embedding.wpe, "wpe");
   for (std::size_t layer = 0; layer < transformer.blocks.size(); ++layer) {
     auto& block = transformer.blocks[layer];
     const std::string h = "h." + std::to_string(layer) + ".";
-    f(block.ln_1, h + "ln_1");
-    f(block.attn.c_attn, h + "attn.c_attn");
-    f(block.attn.c_proj, h + "attn.c_proj");
-    f(block.ln_2, h + "ln_2");
-    f(block.mlp.c_fc, h + "mlp.c_fc");
-    f(block.mlp.c_proj, h + "mlp.c_proj");
+    norm(block.ln_1, h + "ln_1");
+    norm(block.ln_2, h + "ln_2");
+    linear(block.attn.c_attn, h + "attn.c_attn");
+    linear(block.attn.c_proj, h + "attn.c_proj");
+    linear(block.mlp.c_fc, h + "mlp.c_fc");
+    linear(block.mlp.c_proj, h + "mlp.c_proj");
   }
-  f(transformer.ln_f, "ln_f");
-  if (!transformer.config.tie_word_embeddings) f(transformer.lm_head, "lm_head");
+  norm(transformer.ln_f, "ln_f");
+  if (!transformer.config.tie_word_embeddings) matrix(transformer.lm_head, "lm_head");
 }
 
 }  // namespace gpt2

@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -47,9 +46,9 @@ class TensorNames {
  public:
   // Throws where two tensors have the same present name. What is passed over goes into the
   // description.
-  TensorNames(const TensorSource& source, ModelDescription& description)
-      : where_(source.where), ignored_(description.ignored) {
-    for (const auto& tensor : source.tensors) {
+  TensorNames(const Checkpoint& checkpoint, ModelDescription& description)
+      : where_(checkpoint.files.front().string()), ignored_(description.ignored) {
+    for (const auto& tensor : checkpoint.tensors) {
       const std::string present = present_name(tensor.first);
       if (const char* const reason = reason_to_ignore(present)) {
         ignored_[reason].push_back(tensor.first);
@@ -111,7 +110,7 @@ class TensorNames {
     return nullptr;
   }
 
-  const std::string& where_;
+  std::string where_;
   std::map<std::string, const TensorTable::value_type*> tensors_;  // that nobody took yet
   std::map<std::string, std::vector<std::string>>& ignored_;
   std::vector<std::string> problems_;
@@ -119,56 +118,41 @@ class TensorNames {
 
 // -- From a config to the parts of a transformer -------------------------------------------------
 
-ActivationKernel kernel_of(ActivationFunction function) {
-  const Kernels& k = kernels();
-  // In the order of the enumeration; linear has none.
-  const ActivationKernel kernel[] = {k.gelu_new, k.gelu_fast, k.gelu,  k.gelu_10, k.quick_gelu,
-                                     k.relu,     k.relu2,     k.relu6, k.silu,    k.mish,
-                                     k.tanh,     k.sigmoid,   nullptr, k.laplace};
-  return kernel[static_cast<std::size_t>(function)];
-}
-
-WeightFormat format_of(DType dtype) {
+WeightType type_of(DType dtype) {
   switch (dtype) {
-    case DType::f16: return WeightFormat::f16;
-    case DType::bf16: return WeightFormat::bf16;
-    default: return WeightFormat::f32;
+    case DType::f16: return WeightType::f16;
+    case DType::bf16: return WeightType::bf16;
+    default: return WeightType::f32;
   }
 }
 
 class Binder {
  public:
-  Binder(const Config& config, const TensorSource& source)
-      : config_(config),
-        format_(format_of(config.packed, WeightFormat::f32)),
-        linear_layout_(source.linear_layout),
-        transformer_{.config = config,
-                     .embedding = {table(config.vocab_size), table(config.n_positions)},
-                     .blocks = {},
-                     .ln_f = layer_norm(),
-                     .lm_head = table(config.vocab_size),
-                     .parameters = 0,
-                     .description = source.description,
-                     .storage = {source.owner}},
-        names_(source, transformer_.description),
+  Binder(const Config& config, const std::shared_ptr<const Checkpoint>& checkpoint)
+      // Of layers that the file cannot have, a hundred are hopeless enough.
+      : transformer_(Transformer::without_weights(
+            config, checkpoint->model_args ? Weight::Layout::nk : Weight::Layout::kn,
+            checkpoint->tensors.size() + 100)),
+        names_(*checkpoint, transformer_.description),
         // nanoGPT's models may do without, also once they are packed: then in every layer.
-        has_biases_((!linear_layout_ && config.packed == WeightType::stored) ||
+        has_biases_((!checkpoint->model_args && config.packed == WeightType::stored) ||
                     names_.contains("ln_f.bias")) {
-    // Never packed: a forward pass reads one row of it for each token.
-    transformer_.embedding.wpe.format = WeightFormat::f32;
-    // Of blocks that the file cannot have, a hundred are hopeless enough.
-    const std::size_t blocks = std::min(config.n_layer, source.tensors.size() + 100);
-    for (std::size_t layer = 0; layer < blocks; ++layer) {
-      transformer_.blocks.push_back(block(layer));
+    ModelDescription& description = transformer_.description;
+    description.files = checkpoint->files;
+    description.format = checkpoint->format;
+    if (!checkpoint->ignored.empty()) {
+      description.ignored["no tensor of the model"] = checkpoint->ignored;
     }
+    transformer_.storage = {checkpoint};
   }
 
-  // A part with a problem stays empty, and finish() reports all of them.
+  // A tensor with a problem stays empty, and finish() reports all of them.
   Transformer bind() {
-    for_each_part(transformer_, [&](auto& part, const std::string& name) {
-      if (!names_.hopeless()) fill(part, name);
+    for_each_tensor(transformer_, [&](auto& tensor, const std::string& name, const Shape& shape) {
+      const bool is_expected = has_biases_ || !name.ends_with(".bias");
+      if (is_expected && !names_.hopeless()) fill(tensor, name, shape);
     });
-    if (config_.tie_word_embeddings) {
+    if (transformer_.config.tie_word_embeddings) {
       names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
     }
     names_.finish();
@@ -176,80 +160,25 @@ class Binder {
   }
 
  private:
-  // -- Parts in their sizes, without weights
-
-  // A row for each of `rows` output features.
-  Weight table(std::size_t rows) const {
-    return {nullptr, format_, Weight::Layout::nk, config_.n_embd, rows};
-  }
-
-  LayerNorm layer_norm() const {
-    return LayerNorm(Shape{config_.n_embd}, config_.layer_norm_epsilon, false);
-  }
-
-  Linear linear(std::size_t k, std::size_t n) const {
-    const auto layout = linear_layout_ ? Weight::Layout::nk : Weight::Layout::kn;
-    return {.weight = {nullptr, format_, layout, k, n}, .bias = {}};
-  }
-
-  Block block(std::size_t layer) const {
-    const std::size_t n_embd = config_.n_embd;
-    const std::size_t inner = config_.inner_dim();
-    float scale = 1.0f;
-    if (config_.scale_attn_weights) scale /= std::sqrt(static_cast<float>(config_.head_dim()));
-    if (config_.scale_attn_by_inverse_layer_idx) scale /= static_cast<float>(layer + 1);
-    return {.ln_1 = layer_norm(),
-            .attn = {.c_attn = linear(n_embd, 3 * n_embd),
-                     .c_proj = linear(n_embd, n_embd),
-                     .n_head = config_.n_head,
-                     .layer = layer,
-                     .scale = scale},
-            .ln_2 = layer_norm(),
-            .mlp = {.c_fc = linear(n_embd, inner),
-                    .c_proj = linear(inner, n_embd),
-                    .activation = kernel_of(config_.activation_function)}};
-  }
-
-  // -- Their weights
-
-  // As the file has them, in place.
-  void fill(Weight& weight, const std::string& name) {
-    const bool k_major = weight.layout == Weight::Layout::kn;
-    const Shape shape = k_major ? Shape{weight.k, weight.n} : Shape{weight.n, weight.k};
-    const Shape stored = weight.is_packed() ? weight.packed_shape() : shape;
-    const TensorView* view = names_.take(name + ".weight", stored, weight.is_packed());
+  // As the file has it, in place.
+  void fill(Weight& weight, const std::string& name, const Shape& shape) {
+    const TensorView* view = names_.take(name, shape, weight.is_packed());
     if (view == nullptr) return;
     weight.data = view->data;
-    if (!weight.is_packed()) weight.format = format_of(view->dtype);
-    const std::string_view packed = weight.format == WeightFormat::int4 ? "INT4" : "INT8";
-    count(name, shape, weight.is_packed() ? packed : name_of(view->dtype));
+    if (!weight.is_packed()) weight.type = type_of(view->dtype);
+    const std::string_view packed = weight.type == WeightType::int4 ? "INT4" : "INT8";
+    count(name, weight.k * weight.n, weight.is_packed() ? packed : name_of(view->dtype));
   }
 
-  void fill(LayerNorm& norm, const std::string& name) {
-    norm.weight = vector(name + ".weight", config_.n_embd);
-    if (has_biases_) norm.bias = vector(name + ".bias", config_.n_embd);
+  void fill(Tensor& tensor, const std::string& name, const Shape& shape) {
+    const TensorView* view = names_.take(name, shape);
+    if (view == nullptr) return;
+    tensor = Tensor(shape);
+    widen_kernel(type_of(view->dtype))(tensor.data(), view->data, tensor.size());
+    count(name, tensor.size(), name_of(view->dtype));
   }
 
-  void fill(Linear& linear, const std::string& name) {
-    fill(linear.weight, name);
-    if (has_biases_) linear.bias = floats(name + ".bias", linear.weight.n);
-  }
-
-  Tensor vector(const std::string& name, std::size_t n) {
-    std::vector<float> values = floats(name, n);
-    return values.empty() ? Tensor() : Tensor(Shape{n}, std::move(values));
-  }
-
-  std::vector<float> floats(const std::string& name, std::size_t n) {
-    const TensorView* view = names_.take(name, Shape{n});
-    if (view == nullptr) return {};
-    count(name, Shape{n}, name_of(view->dtype));
-    std::vector<float> values(n);
-    widen_kernel(format_of(view->dtype))(values.data(), view->data, n);
-    return values;
-  }
-
-  void count(std::string_view name, const Shape& shape, std::string_view type) {
+  void count(std::string_view name, std::size_t elements, std::string_view type) {
     const bool is_norm = name.find("ln_") != std::string_view::npos;
     const char* const group = is_norm                                         ? "norms"
                               : name.find(".attn.") != std::string_view::npos ? "attention"
@@ -257,12 +186,9 @@ class Binder {
                                                                               : "embeddings";
     ++transformer_.description.dtypes[group][std::string(type)];
     ++transformer_.description.tensors;
-    transformer_.parameters += shape.element_count();
+    transformer_.parameters += elements;
   }
 
-  const Config& config_;
-  WeightFormat format_;  // of matrices that are packed; else what the file has
-  bool linear_layout_;
   Transformer transformer_;
   TensorNames names_;
   bool has_biases_;
@@ -270,9 +196,10 @@ class Binder {
 
 }  // namespace
 
-std::shared_ptr<const Transformer> bind_weights(const Config& config, const TensorSource& source,
-                                                const LoadOptions& options) {
-  const auto transformer = std::make_shared<Transformer>(Binder(config, source).bind());
+std::shared_ptr<Transformer> bind_weights(const Config& config,
+                                          const std::shared_ptr<const Checkpoint>& checkpoint,
+                                          const LoadOptions& options) {
+  const auto transformer = std::make_shared<Transformer>(Binder(config, checkpoint).bind());
   convert_all(*transformer, options.dtype);
   return transformer;
 }

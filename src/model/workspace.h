@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/parallel.h"
@@ -18,9 +17,8 @@ class Workspace {
   /// `keys`: the longest sequence attention will see. There are as many head_scores as threads.
   Workspace(const Config& config, std::size_t keys, int threads);
 
-  /// What one takes.
-  [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t keys,
-                                         int threads) noexcept;
+  /// What it takes where passes reach all of it.
+  [[nodiscard]] std::size_t bytes() const noexcept;
 
   Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
   Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it

@@ -8,7 +8,7 @@ namespace gpt2 {
 std::size_t Shape::element_count() const {
   const auto count = checked_product(sizes());
   if (count) return *count;
-  throw Error(ErrorCode::invalid_argument, concat("shape ", to_string(), " has too many elements"));
+  reject("shape ", to_string(), " has too many elements");
 }
 
 std::string Shape::to_string() const {
@@ -26,9 +26,8 @@ Tensor::Tensor(Shape shape, float value)
 Tensor::Tensor(Shape shape, std::vector<float> values)
     : shape_(std::move(shape)), values_(std::move(values)) {
   if (values_.size() != shape_.element_count()) {
-    throw Error(ErrorCode::invalid_argument,
-                concat("a tensor of shape ", shape_.to_string(), " takes ", shape_.element_count(),
-                       " values, got ", values_.size()));
+    reject("a tensor of shape ", shape_.to_string(), " takes ", shape_.element_count(),
+           " values, got ", values_.size());
   }
 }
 

@@ -2,12 +2,15 @@
 
 #include <limits>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
+#include "base/utf8.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratch& scratch,
                  std::vector<TokenId>& ids) {
@@ -23,9 +26,8 @@ void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratc
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
   if (text.size() >= kMaxBytes) {
-    throw Error(ErrorCode::invalid_argument,
-                "a text of " + std::to_string(text.size()) +
-                    " bytes is too long to encode at once; expected less than 2 GiB");
+    reject("a text of ", text.size(),
+           " bytes is too long to encode at once; expected less than 2 GiB");
   }
   const Impl& impl = *impl_;
   std::string spaced;
@@ -69,5 +71,25 @@ std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->e
 std::size_t Tokenizer::size() const noexcept { return impl_->vocabulary.size(); }
 
 const std::string& Tokenizer::description() const noexcept { return impl_->description; }
+
+std::string_view Utf8Stream::write(std::string_view bytes) {
+  held_ += bytes;
+  out_.clear();
+  std::string_view rest = held_;
+  while (!rest.empty()) {
+    const Utf8Char next = decode_utf8(rest);
+    if (next.kind == Utf8Char::Kind::truncated) break;
+    out_ += next.kind == Utf8Char::Kind::valid ? rest.substr(0, next.length) : kReplacement;
+    rest.remove_prefix(next.length);
+  }
+  held_.erase(0, held_.size() - rest.size());
+  return out_;
+}
+
+std::string_view Utf8Stream::flush() {
+  out_ = held_.empty() ? std::string_view() : kReplacement;
+  held_.clear();
+  return out_;
+}
 
 }  // namespace gpt2
