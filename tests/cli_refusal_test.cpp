@@ -92,6 +92,8 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
     check_refused({text}, 2, {"unknown option '" + text + "'; what is no option goes after --;"});
   }
   check_refused({"info", "-x"}, 2, {"unknown option '-x'; see"});
+  check_refused({"quantize", "-m", "a", "b"}, 2, {"unknown option '-m'; see"});
+  check_refused({"quantize", "a", "b", "c"}, 2, {"unexpected argument 'c'; see"});
   check_refused({"--", "-x", "--greedy"}, 2,
                 {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});

@@ -44,6 +44,7 @@ TEST_CASE("every command has a help with examples") {
   CHECK(contains(run({"-m", alphabet_model(), "--help"}).out, "Usage: gpt2 generate"));
   CHECK(contains(run({"generate", "--help"}).out, "--temperature N"));
   CHECK(run({"help", "generate"}).out == run({"generate", "--help"}).out);
+  CHECK(run({"help", "--"}).out == run({"--help"}).out);
 }
 
 TEST_CASE("the version is told") {

@@ -222,3 +222,26 @@ TEST_CASE("a small model uses few threads, unless told how many") {
   CHECK(Session(tiny, {.threads = 3}).impl().fewer_threads == false);
   CHECK(Session(tiny).fork().impl().fewer_threads == true);
 }
+
+TEST_CASE("where several threads take longer than one, one makes the next passes") {
+  using std::chrono::microseconds;
+  Pace pace;
+  const auto pass = [&](int several, int one) {
+    const bool alone = pace.next_is_alone();
+    pace.took(alone, microseconds(alone ? one : several));
+    return alone ? '1' : 'n';
+  };
+  std::string passes;
+  for (int i = 0; i < 6; ++i) passes += pass(60, 100);
+  CHECK(passes == "n1nnnn");  // the second pass compares
+  passes.clear();
+  for (int i = 0; i < 11; ++i) passes += pass(3000, 100);
+  CHECK(passes == "n1n11n1111n");
+  passes.clear();
+  for (int i = 0; i < 12; ++i) passes += pass(60, 100);
+  CHECK(passes == "11111111nnnn");
+  CHECK(pass(3000, 100) == 'n');
+  CHECK(pass(60, 100) == '1');  // patience begins anew
+  CHECK(pass(60, 100) == 'n');
+  CHECK(pass(60, 100) == 'n');
+}

@@ -10,7 +10,8 @@ namespace gpt2 {
 
 struct SessionOptions {
   std::size_t max_tokens = 0;  ///< room in the KV cache; 0: the model's n_positions
-  /// 0: thread_count() of runtime.h at most; fewer where that is faster, as it is for small models.
+  /// 0: thread_count() of runtime.h at most; fewer where that is faster, as it is for small models
+  /// and where other programs keep the cores busy.
   int threads = 0;
 };
 

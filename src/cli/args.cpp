@@ -68,15 +68,18 @@ void parse(CLI::App& app, Arguments arguments) {
     throw UsageError(error.what() + std::string(": give one of them"));
   }
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
-  const bool takes_text =
-      !app.get_options([](const auto* option) { return option->get_positional(); }).empty();
+  bool takes_text = false;
+  const char* instead = ": a model is named by -m";
+  for (const CLI::Option* option : app.get_options()) {
+    names.push_back(option->get_name());
+    if (!option->get_positional()) continue;
+    takes_text = !option->get_required();
+    instead = takes_text ? ": what has several words must be in quotes" : "";
+  }
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") continue;  // what follows it is text
     if (!extra.starts_with('-')) {
-      throw UsageError("unexpected argument '" + extra +
-                       (takes_text ? "': what has several words must be in quotes"
-                                   : "': a model is named by -m"));
+      throw UsageError("unexpected argument '" + extra + "'" + instead);
     }
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";

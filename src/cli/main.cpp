@@ -60,7 +60,9 @@ void check_misspelt(const Arguments& arguments) {
 }
 
 int run(Arguments arguments) {
-  if (arguments.size() == 2 && arguments[0] == "help") arguments = {arguments[1], "--help"};
+  if (arguments.size() == 2 && arguments[0] == "help" && kCommands.contains(arguments[1])) {
+    arguments = {arguments[1], "--help"};
+  }
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "-h" || first == "--help" || first == "help") return write_stdout(kHelp), 0;
   if (first == "--version") return write_stdout("gpt2 " GPT2_VERSION "\n"), 0;

@@ -90,16 +90,8 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   }
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());
-  fs::path made = partial;  // the uppermost directory that is not there yet
-  for (fs::path up = made.parent_path(); !up.empty(); up = up.parent_path()) {
-    if (fs::exists(fs::symlink_status(up, ignored))) break;
-    made = up;
-  }
-  // What is still there when the work ends, well or not; a directory that holds something stays.
-  const auto remove = [&](const fs::path* path) {
-    fs::remove_all(*path, ignored);
-    for (fs::path up = *path; up != made;) fs::remove(up = up.parent_path(), ignored);
-  };
+  // What is still there when the work ends, well or not.
+  const auto remove = [&](const fs::path* path) { fs::remove_all(*path, ignored); };
   const std::unique_ptr<const fs::path, decltype(remove)> removing(&partial, remove);
   try {
     fs::remove_all(partial);  // of a killed process that had the same id

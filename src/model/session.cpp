@@ -82,9 +82,13 @@ Session::Impl::Impl(const Model& m, const SessionOptions& options)
 
 void Session::Impl::run() {
   const int team = fewer_threads ? useful_threads(model, batch.tokens.size(), threads) : threads;
-  parallel(team, [this](Team& t) {
+  const bool may_choose = fewer_threads && team > 1 && batch.tokens.size() == 1;
+  const bool alone = may_choose && pace.next_is_alone();
+  const auto start = std::chrono::steady_clock::now();
+  parallel(alone ? 1 : team, [this](Team& t) {
     model.transformer()->forward(t, batch, workspace, observer);
   });
+  if (may_choose) pace.took(alone, std::chrono::steady_clock::now() - start);
   batch.clear();
 }
 
