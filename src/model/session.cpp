@@ -1,6 +1,7 @@
 #include "gpt2/session.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/fail.h"
 #include "gpt2/runtime.h"
@@ -85,9 +86,8 @@ void Session::Impl::run() {
   const bool may_choose = fewer_threads && team > 1 && batch.tokens.size() == 1;
   const bool alone = may_choose && pace.next_is_alone();
   const auto start = std::chrono::steady_clock::now();
-  parallel(alone ? 1 : team, [this](Team& t) {
-    model.transformer()->forward(t, batch, workspace, observer);
-  });
+  parallel(alone ? 1 : team,
+           [this](Team& t) { model.transformer()->forward(t, batch, workspace, observer); });
   if (may_choose) pace.took(alone, std::chrono::steady_clock::now() - start);
   batch.clear();
 }
