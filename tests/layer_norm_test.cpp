@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gpt2/error.h"
@@ -125,6 +126,9 @@ TEST_CASE("without elementwise_affine there is no weight and no bias") {
   const Tensor x = random_tensor({3, 4}, 1);
   const Tensor plain = LayerNorm({4})(x);  // weight 1, bias 0
   CHECK(same_bits(ln(x).data(), plain.data(), plain.size()));
+  LayerNorm without({4});
+  without.weight = without.bias = Tensor();
+  CHECK(same_bits(without(x).data(), plain.data(), plain.size()));
 }
 
 TEST_CASE("a shape that does not match is an error that names both") {
@@ -149,6 +153,13 @@ TEST_CASE("a weight or bias of another shape is an error") {
   ln.weight = Tensor(Shape{4}, 1.0f);
   ln.bias = Tensor(Shape{2, 2});
   CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+  for (const Shape& empty : {Shape{0}, Shape{0, 4}}) {
+    ln.weight = Tensor(empty);
+    ln.bias = Tensor();
+    CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+    std::swap(ln.weight, ln.bias);
+    CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+  }
 }
 
 TEST_CASE("shapes and epsilons that make no sense are refused") {

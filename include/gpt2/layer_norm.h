@@ -21,7 +21,7 @@ namespace gpt2 {
 ///   gpt2::Tensor y = ln(x);   // x: [768], [tokens, 768], [batch, tokens, 768] ...
 class LayerNorm {
  public:
-  /// weight is ones and bias zeros until assigned; both are empty without elementwise_affine.
+  /// weight is ones and bias zeros until assigned; without elementwise_affine both are Tensor().
   /// Throws Error(invalid_argument) for an empty shape, a zero dimension or an eps that is negative
   /// or not finite.
   explicit LayerNorm(Shape normalized_shape, float eps = 1e-5f, bool elementwise_affine = true);
@@ -38,8 +38,8 @@ class LayerNorm {
   [[nodiscard]] float eps() const noexcept { return eps_; }
   [[nodiscard]] bool elementwise_affine() const noexcept { return elementwise_affine_; }
 
-  Tensor weight;  ///< normalized_shape
-  Tensor bias;    ///< normalized_shape; may be left empty: no shift
+  Tensor weight;  ///< normalized_shape; or Tensor(): no scale
+  Tensor bias;    ///< normalized_shape; or Tensor(): no shift
 
  private:
   Shape normalized_shape_;

@@ -11,7 +11,8 @@ namespace gpt2 {
 namespace {
 
 void require_shape(const char* name, const Tensor& parameter, const Shape& expected) {
-  if (parameter.size() == 0 || parameter.shape() == expected) return;
+  const bool is_none = parameter.size() == 0 && parameter.shape().rank() == 0;
+  if (is_none || parameter.shape() == expected) return;
   reject("LayerNorm: ", name, " has shape ", parameter.shape().to_string(),
          ", expected normalized_shape ", expected.to_string());
 }
