@@ -121,7 +121,11 @@ TEST_CASE("nanoGPT's ckpt.pt tells its numbers, and what was passed over") {
   CHECK(model.config().n_layer == 2);
   CHECK(model.config().n_positions == 64);
   CHECK(model.config().activation_function == ActivationFunction::gelu);
-  CHECK(model.config().eos_token_id.empty());
+  CHECK(model.config().eos_token_id.empty());  // 50256 is none of 211 ids
+  CHECK_FALSE(model.config().bos_token_id);
+  const Model larger = load({.vocab_size = 50257});
+  CHECK(larger.config().eos_token_id == std::vector<TokenId>{50256});
+  CHECK(larger.config().bos_token_id == 50256);
   const ModelDescription& description = model.description();
   CHECK(description.format == "nanoGPT, PyTorch zip");
   CHECK(description.files.size() == 1);

@@ -1,6 +1,7 @@
 #include "gpt2/model.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -21,23 +22,15 @@ namespace fs = std::filesystem;
 // numbers under its own names, and the exact GELU.
 Config config_of(const ModelArgs& args, const fs::path& file) {
   const std::string where = file.string() + ": model_args";
-  Config config;
-  config.activation_function = ActivationFunction::gelu;
-  for (const auto& [name, size] : {std::pair{"n_layer", &config.n_layer},
-                                   {"n_head", &config.n_head},
-                                   {"n_embd", &config.n_embd},
-                                   {"block_size", &config.n_positions},
-                                   {"vocab_size", &config.vocab_size}}) {
+  nlohmann::json config = {{"activation_function", "gelu"}};
+  for (const std::string name : {"n_layer", "n_head", "n_embd", "block_size", "vocab_size"}) {
     const auto found = args.find(name);
     if (found == args.end() || found->second <= 0) {
       throw Error(ErrorCode::invalid_file, concat(where, " has no usable ", name));
     }
-    *size = static_cast<std::size_t>(found->second);
+    config[name == "block_size" ? "n_positions" : name] = found->second;
   }
-  std::erase_if(config.eos_token_id,
-                [&](TokenId id) { return static_cast<std::size_t>(id) >= config.vocab_size; });
-  config.validate(where);
-  return config;
+  return Config::parse(config.dump(), where);
 }
 
 }  // namespace
