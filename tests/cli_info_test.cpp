@@ -75,7 +75,13 @@ TEST_CASE("info --json tells the same to programs") {
   CHECK(json["dtypes"]["norms"] == nlohmann::json{{"F32", 6}});
   CHECK(json["memory"]["mapped_weights_bytes"] == 4 * 64 * (2 * 257 + 1024 + 6 * 64));
   CHECK(json["memory"]["keys_and_values_bytes"] == 2 * 1024 * 64 * 4);
-  CHECK(json["memory"]["workspace_bytes"] > 0);
+  // Activations of 512 rows: 6 * 64 + 64 floats; 64 bytes in blocks of 32, of one scale and one
+  // offset each, for 516 rows; chunk sums of 192 floats. A thread's: 1 MiB, scores of 1024 keys and
+  // a panel, 16 sums, 4 chunks of 64, and a tile of 512 rows.
+  const std::size_t threads = json["threads"];
+  CHECK(json["memory"]["workspace_bytes"] ==
+        4 * 512 * 7 * 64 + 516 * (64 + 2 * 2 * 4) + 4 * 192 +
+            threads * ((1 << 20) + 4 * (1024 + 32 + 16 + 4 * 64 + 512 * 128)));
   CHECK(json["tokenizer"]["size"] == 257);
   CHECK(json["warnings"].empty());
   CHECK(json["threads"] >= 1);
@@ -169,6 +175,25 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   const Outcome alone = run({"info", "-m", alphabet_model(), "--text", file});
   CHECK(alone.status == 2);
   CHECK(contains(alone.err, "--dtype"));
+}
+
+TEST_CASE("info refuses a text to measure on before it loads the model") {
+  const TemporaryDirectory directory;
+  const std::string model = directory.path().string();
+  write_alphabet_model(model, 64);
+  fs::resize_file(model + "/model.safetensors", 8);
+  const auto refusal = [&](const std::string& file) {
+    return run({"info", "-m", model, "--dtype", "int8", "--text", file}).err;
+  };
+  const std::string empty = directory.write("empty", "").string();
+  const std::string one = directory.write("one", "a").string();
+  const std::string expected = ": expected a text of two tokens or more, found ";
+  CHECK(refusal("/nowhere") == "gpt2: cannot open /nowhere: No such file or directory\n");
+  CHECK(refusal(empty) == "gpt2: --text " + empty + expected + "0\n");
+  CHECK(refusal(one) == "gpt2: --text " + one + expected + "1\n");
+  fs::remove(model + "/vocab.json");
+  CHECK(refusal(empty) == "gpt2: --text " + empty + expected + "0\n");
+  CHECK(contains(refusal(one), "model.safetensors"));
 }
 
 TEST_CASE("info tells which instruction set is forced") {

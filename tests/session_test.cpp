@@ -39,6 +39,17 @@ void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
+TEST_CASE("the memory of a workspace that fits in none is told") {
+  constexpr std::size_t kWidest = std::size_t{1} << 24;
+  const Config config{.n_positions = kWidest, .n_embd = kWidest, .n_layer = 1, .n_head = 1};
+  // As cli_info_test.cpp counts it; the chunk sums of c_proj, and of a thread's values.
+  CHECK(Workspace::bytes(config, kWidest, 1024) ==
+        4 * 512 * 10 * kWidest + 516 * (4 * kWidest + 2 * 4 * kWidest / 8) +
+            4 * (4 * kWidest / 256 * kWidest) +
+            1024 * 4 *
+                (16 * (kWidest + 32) + kWidest + 32 + 16 + kWidest / 256 * kWidest + 512 * 128));
+}
+
 namespace {
 
 Model load(const char* name) {

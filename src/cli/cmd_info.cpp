@@ -22,7 +22,17 @@ Examples:
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
 
-Json describe(const Model& model, const std::filesystem::path& directory) {
+// A checkpoint without a tokenizer is still worth a look.
+std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory, Json& warnings) {
+  try {
+    return Tokenizer::load(directory);
+  } catch (const Error& error) {
+    warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
+    return std::nullopt;
+  }
+}
+
+Json describe(const Model& model, const std::filesystem::path& directory, const Json& warnings) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
   Json files = Json::array();
@@ -39,33 +49,22 @@ Json describe(const Model& model, const std::filesystem::path& directory) {
            {{"mapped_weights_bytes", description.mapped_bytes},
             {"converted_weights_bytes", description.converted_bytes},
             {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
-            {"workspace_bytes", Workspace(config, config.n_positions, thread_count()).bytes()},
+            {"workspace_bytes", Workspace::bytes(config, config.n_positions, thread_count())},
             {"read_for_each_token_bytes", model.bytes_per_token()}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
           {"available", available_isas()},
           {"threads", thread_count()},
-          {"warnings", Json::array()}};
+          {"warnings", warnings}};
 }
 
-// A checkpoint without a tokenizer is still worth a look.
-std::optional<Tokenizer> add_tokenizer(Json& json, const std::filesystem::path& directory,
-                                       std::size_t vocab_size) {
-  Json& warnings = json["warnings"];
-  try {
-    const Tokenizer tokenizer = Tokenizer::load(directory);
-    json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
-    if (tokenizer.size() != vocab_size) {
-      warnings.push_back(
-          concat("the tokenizer has ", tokenizer.size(), " ids, the model ", vocab_size, ": ",
-                 tokenizer.size() < vocab_size ? "the last of these have no text"
-                                               : "texts with the last of those are refused"));
-    }
-    return tokenizer;
-  } catch (const Error& error) {
-    warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
-    return std::nullopt;
-  }
+void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_size) {
+  json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
+  if (tokenizer.size() == vocab_size) return;
+  json["warnings"].push_back(
+      concat("the tokenizer has ", tokenizer.size(), " ids, the model ", vocab_size, ": ",
+             tokenizer.size() < vocab_size ? "the last of these have no text"
+                                           : "texts with the last of those are refused"));
 }
 
 // A value in words. Names from files may hold anything.
@@ -127,13 +126,14 @@ int info(Arguments arguments) {
 
   const ModelPath path = find_model(name);
   Progress loading("loading " + path.weights.string());
+  Json warnings = Json::array();
+  const auto tokenizer = load_tokenizer(path.directory, warnings);
+  const bool converts = dtype != WeightType::stored;
+  const auto tokens = converts ? tokens_to_measure(text_file, tokenizer) : std::vector<TokenId>();
   const Model model = Model::load(path.weights, {.dtype = dtype});
-  Json json = describe(model, path.directory);
-  const auto tokenizer = add_tokenizer(json, path.directory, model.config().vocab_size);
-  if (dtype != WeightType::stored) {
-    const auto tokens = tokens_to_measure(text_file, tokenizer);
-    json["cost"] = quantization_cost(Model::load(path.weights), model, tokens);
-  }
+  Json json = describe(model, path.directory, warnings);
+  if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
+  if (converts) json["cost"] = quantization_cost(Model::load(path.weights), model, tokens);
   loading.done();
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json));

@@ -39,15 +39,14 @@ every evening, and she was never afraid of the dark again.
 std::vector<TokenId> tokens_to_measure(const std::string& file,
                                        const std::optional<Tokenizer>& tokenizer) {
   const std::string text = file.empty() ? std::string(kStory) : read_file(file, kMaxTextBytes);
-  if (!tokenizer) return {};
-  std::vector<TokenId> tokens = tokenizer->encode(text);
-  if (tokens.size() >= 2) return tokens;
+  std::vector<TokenId> tokens;
+  if (tokenizer) tokens = tokenizer->encode(text);
+  if (tokens.size() >= 2 || (!tokenizer && !text.empty())) return tokens;
   fail(ErrorCode::invalid_argument, "--text " + file,
        "expected a text of two tokens or more, found ", tokens.size());
 }
 
-Json quantization_cost(const Model& before, const Model& after,
-                       std::span<const TokenId> tokens) {
+Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens) {
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
   if (tokens.empty()) return cost;
   const Comparison found = compare(before, after, tokens);

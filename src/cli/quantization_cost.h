@@ -14,7 +14,7 @@ namespace gpt2::cli {
 using Json = nlohmann::ordered_json;
 
 /// The text of a file, or for "" a short story of the engine's own, as tokens; none without a
-/// tokenizer. Throws Error where it has less than two.
+/// tokenizer. Throws Error where it has less than two, or is empty.
 [[nodiscard]] std::vector<TokenId> tokens_to_measure(const std::string& file,
                                                      const std::optional<Tokenizer>& tokenizer);
 

@@ -4,43 +4,54 @@
 
 namespace gpt2 {
 
-Workspace::Workspace(const Config& config, std::size_t keys, int threads) {
+// Calls f(buffer, count), with the elements of each buffer: of sizes that Config::validate lets
+// through, no product overflows.
+template <class F>
+void Workspace::for_each_buffer(const Config& config, std::size_t keys, int threads, const F& f) {
   const std::size_t n_embd = config.n_embd;
   const std::size_t inner = config.inner_dim();
-  activations_ = AlignedBuffer<float>(kMaxRows * (6 * n_embd + inner));
-  float* next = activations_.data();
-  for (auto [matrix, cols] : {std::pair{&x, n_embd},
-                              {&normed, n_embd},
-                              {&qkv, 3 * n_embd},
-                              {&attended, n_embd},
-                              {&hidden, inner}}) {
-    *matrix = {next, kMaxRows, cols, cols};
-    next += kMaxRows * cols;
-  }
+  f(&Workspace::activations_, kMaxRows * (6 * n_embd + inner));
   const std::size_t padded = round_up(std::max(n_embd, inner), std::max(kInt8Block, kInt4Block));
   const std::size_t quantized = round_up(kMaxRows, kRowGroup) * padded;
   const std::size_t blocks = quantized / std::min(kInt8Block, kInt4Block);
-  values = AlignedBuffer<std::int8_t>(quantized);
-  scales = AlignedBuffer<float>(blocks);
-  offsets = AlignedBuffer<std::int32_t>(blocks);
-  chunk_sums = AlignedBuffer<float>(std::max({chunk_sums_floats(n_embd, 3 * n_embd),
-                                              chunk_sums_floats(n_embd, inner),
-                                              chunk_sums_floats(inner, n_embd)}));
-
+  f(&Workspace::values, quantized);
+  f(&Workspace::scales, blocks);
+  f(&Workspace::offsets, blocks);
+  f(&Workspace::chunk_sums,
+    std::max({chunk_sums_floats(n_embd, 3 * n_embd), chunk_sums_floats(n_embd, inner),
+              chunk_sums_floats(inner, n_embd)}));
   const auto count = static_cast<std::size_t>(threads);
-  scratch_floats_ = std::max(kMatmulScratchBytes, attention_scratch_bytes(keys)) / sizeof(float);
-  head_floats_ = keys + kPanel + kLanes + chunk_sums_floats(keys, config.head_dim());
-  scratch_ = AlignedBuffer<float>(count * scratch_floats_);
-  head_scores_ = AlignedBuffer<float>(count * head_floats_);
-  tiles_ = AlignedBuffer<float>(count * kMaxRows * kTileColumns);
+  f(&Workspace::scratch_,
+    count * std::max(kMatmulScratchBytes, attention_scratch_bytes(keys)) / sizeof(float));
+  f(&Workspace::head_scores_,
+    count * (keys + kPanel + kLanes + chunk_sums_floats(keys, config.head_dim())));
+  f(&Workspace::tiles_, count * kMaxRows * kTileColumns);
 }
 
-std::size_t Workspace::bytes() const noexcept {
-  std::size_t sum = values.size() + offsets.size() * sizeof(std::int32_t);
-  for (const auto* floats :
-       {&activations_, &scales, &chunk_sums, &scratch_, &head_scores_, &tiles_}) {
-    sum += floats->size() * sizeof(float);
+Workspace::Workspace(const Config& config, std::size_t keys, int threads) {
+  const auto allocate = [this]<class T>(AlignedBuffer<T> Workspace::*buffer, std::size_t count) {
+    this->*buffer = AlignedBuffer<T>(count);
+  };
+  for_each_buffer(config, keys, threads, allocate);
+  scratch_floats_ = scratch_.size() / static_cast<std::size_t>(threads);
+  head_floats_ = head_scores_.size() / static_cast<std::size_t>(threads);
+  float* next = activations_.data();
+  for (auto [matrix, cols] : {std::pair{&x, config.n_embd},
+                              {&normed, config.n_embd},
+                              {&qkv, 3 * config.n_embd},
+                              {&attended, config.n_embd},
+                              {&hidden, config.inner_dim()}}) {
+    *matrix = {next, kMaxRows, cols, cols};
+    next += kMaxRows * cols;
   }
+}
+
+std::size_t Workspace::bytes(const Config& config, std::size_t keys, int threads) noexcept {
+  std::size_t sum = 0;
+  const auto add = [&sum]<class T>(AlignedBuffer<T> Workspace::*, std::size_t count) {
+    sum += count * sizeof(T);
+  };
+  for_each_buffer(config, keys, threads, add);
   return sum;
 }
 

@@ -17,8 +17,9 @@ class Workspace {
   /// `keys`: the longest sequence attention will see. There are as many head_scores as threads.
   Workspace(const Config& config, std::size_t keys, int threads);
 
-  /// What it takes where passes reach all of it.
-  [[nodiscard]] std::size_t bytes() const noexcept;
+  /// What one takes where passes reach all of it.
+  [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t keys,
+                                         int threads) noexcept;
 
   Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
   Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it
@@ -52,6 +53,9 @@ class Workspace {
   }
 
  private:
+  template <class F>
+  static void for_each_buffer(const Config& config, std::size_t keys, int threads, const F& f);
+
   std::size_t scratch_floats_, head_floats_;
   AlignedBuffer<float> activations_, scratch_, head_scores_, tiles_;
 };
