@@ -1,5 +1,6 @@
 // gpt2 quantize, as a process.
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "support/catch.h"
 #include "support/command.h"
 #include "support/nanogpt.h"
+#include "support/refusal.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -88,6 +90,16 @@ TEST_CASE("quantize makes a HuggingFace model of nanoGPT's ckpt.pt, with biases 
   }
 }
 
+TEST_CASE("an empty text is refused where there is no tokenizer to count it") {
+  const TemporaryDirectory place;
+  const fs::path source = place.path() / "model";
+  fs::copy(kModel, source);
+  fs::remove(source / "vocab.json");
+  const std::string text = place.write("text", "").string();
+  CHECK(run({"quantize", source.string(), source.string() + "8", "--text", text}).err ==
+        "gpt2: --text " + text + ": expected a text of two tokens or more, found 0\n");
+}
+
 TEST_CASE("what an older model's config says of generation holds after quantize") {
   const TemporaryDirectory place;
   write_alphabet_model(place.path() / "model");
@@ -123,7 +135,6 @@ TEST_CASE("quantize leaves nothing behind when it fails, and says why in one lin
   const std::string expected = "gpt2: --text " + text + ": expected a text of two tokens or more";
   CHECK(run({"quantize", kModel, out, "--text", text}).err == expected + ", found 0\n");
   CHECK(run({"quantize", kModel, ""}).status == 2);
-  CHECK(run({"quantize", kModel, text}).status == 1);
   std::ofstream(text) << "a";
   CHECK(run({"quantize", kModel, out, "--text", text}).err == expected + ", found 1\n");
   const fs::path link = place.path() / "link";
@@ -133,6 +144,11 @@ TEST_CASE("quantize leaves nothing behind when it fails, and says why in one lin
     CHECK(outcome.status == 1);
     CHECK(outcome.err.starts_with("gpt2: " + parent + "/new/out: cannot be written: " + parent));
     CHECK(outcome.err.find("filesystem error") == std::string::npos);
+  }
+  for (const std::string& taken : {text, link.string(), link.string() + "/"}) {
+    const std::string name = taken.substr(0, taken.find_last_not_of('/') + 1);
+    CHECK(run({"quantize", "no-such-model", taken}).err ==
+          "gpt2: " + name + ": exists already; choose another name\n");
   }
   CHECK(fs::is_symlink(link));
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
@@ -157,6 +173,23 @@ TEST_CASE("weights that are no numbers stay none when they are packed") {
     CHECK(text.status == 1);
     CHECK(text.err.find("contain NaN") != std::string::npos);
   }
+}
+
+TEST_CASE("a packed model that cannot be written in full says why, and leaves nothing behind") {
+  const TemporaryDirectory place;
+  const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
+  rlimit before;
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const std::string message =
+      refusal_of([&] { gpt2::save_packed(model, kModel, place.path() / "out", [] {}); });
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  signal(SIGXFSZ, handler);
+  CHECK(message.starts_with(place.path().string() + "/out.partial-"));
+  CHECK(message.ends_with("/model.safetensors: cannot be written: File too large"));
+  CHECK(fs::is_empty(place.path()));
 }
 
 TEST_CASE("a packed model that is given up half-way leaves nothing behind") {

@@ -35,9 +35,7 @@ int quantize(Arguments arguments) {
     throw UsageError("--dtype", "expected int8 or int4");
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
-  if (std::error_code ignored; std::filesystem::exists(out, ignored)) {
-    fail(ErrorCode::invalid_argument, out, "exists already; choose another name");
-  }
+  static_cast<void>(new_directory(out));  // refused before the work
 
   const ModelPath path = find_model(name);
   Progress progress("quantising " + path.directory.string());
@@ -53,8 +51,7 @@ int quantize(Arguments arguments) {
   const auto cost = quantization_cost(before, after, tokens);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {
-    if (interrupt_status() == 0) return;
-    throw Error(ErrorCode::invalid_argument, "interrupted; " + out + " is not written");
+    if (interrupt_status() != 0) reject("interrupted; ", out, " is not written");
   });
   progress.done();
   write_stdout(out + "\n" + cost_in_words(cost));

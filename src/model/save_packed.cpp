@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -39,7 +41,7 @@ TensorView view_of(const Tensor& tensor, const Shape& shape) {
 
 void close(std::ofstream& out, const fs::path& file) {
   out.close();
-  if (!out) fail(file.string(), "cannot be written: is the disk full?");
+  if (!out) fail(file.string(), "cannot be written: ", std::generic_category().message(errno));
 }
 
 void write_safetensors(const fs::path& file, const TensorTable& tensors,
@@ -60,7 +62,7 @@ void write_safetensors(const fs::path& file, const TensorTable& tensors,
   out << text;
   for (const auto& [name, tensor] : tensors) {
     before_each();
-    out << text_of({tensor.data, tensor.bytes});
+    if (!(out << text_of({tensor.data, tensor.bytes}))) break;  // close() says why
   }
   close(out, file);
 }
@@ -76,18 +78,21 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
 
 }  // namespace
 
+fs::path new_directory(const fs::path& out) {
+  fs::path directory = out.has_filename() ? out : out.parent_path();
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(directory, ignored))) return directory;
+  fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
+}
+
 void save_packed(const Model& model, const fs::path& source, const fs::path& out,
                  const std::function<void()>& before_each) {
-  // As typed, OUT may end in a slash.
-  const fs::path directory = out.has_filename() ? out : out.parent_path();
+  const fs::path directory = new_directory(out);
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_packed()) {
     reject("only int8 and int4 weights are saved: choose one of them");
   }
   std::error_code ignored;
-  if (fs::exists(directory, ignored)) {
-    fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
-  }
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());
   // What is still there when the work ends, well or not.
