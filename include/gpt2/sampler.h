@@ -11,7 +11,8 @@ namespace gpt2 {
 
 /// HuggingFace's words and rules: logits / temperature, then top_k, then top_p.
 struct SamplingOptions {
-  float temperature = 1.0f;  ///< > 0; or 0: the most probable token (greedy)
+  static constexpr float kLeastTemperature = 1e-6f;
+  float temperature = 1.0f;  ///< at least that; or 0: the most probable token (greedy)
   std::size_t top_k = 0;     ///< keep the k largest logits, and what ties with the last; 0: all
   float top_p = 1.0f;        ///< keep the smallest set of tokens whose probabilities reach p
   std::uint64_t seed = 0;
@@ -24,8 +25,7 @@ struct SamplingOptions {
 /// over those kept, which has exactly the softmax distribution. Belongs to one thread.
 class Sampler {
  public:
-  /// Throws Error(invalid_argument) for a temperature that is negative or not finite, or a top_p
-  /// outside [0, 1].
+  /// Throws Error(invalid_argument) for another temperature, or a top_p outside [0, 1].
   Sampler(const SamplingOptions& options, std::size_t vocab_size);
 
   /// The logits after temperature, top_k and top_p: -infinity where a token was removed. The span lives

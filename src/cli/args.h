@@ -35,17 +35,18 @@ template <class Number>
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// An option that takes a number from `low` to `high`. Its help ends in the value it has now, the
-/// default.
+/// An option that takes a number from `low` to `high`, `or_zero`. Its help ends in the value it has
+/// now, the default.
 template <class Number>
 void add_number(CLI::App& app, const std::string& name, Number& value,
                 std::type_identity_t<Number> low, std::type_identity_t<Number> high,
-                const std::string& help) {
+                const std::string& help, bool or_zero = false) {
   const auto assign = [=, &value](const std::string& text) {
-    if (read_number(text, value) && value >= low && value <= high) return;
-    const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
-    throw UsageError(name, concat("expected a ", kind, " from ", low, " to ", high, ", found '",
-                                  text, "'"));
+    const bool is_number = read_number(text, value);
+    if (is_number && ((value >= low && value <= high) || (or_zero && value == 0))) return;
+    const char* const kind = std::is_integral_v<Number> ? "a whole number" : "a number";
+    throw UsageError(name, concat("expected ", or_zero ? "0 or " : "", kind, " from ", low, " to ",
+                                  high, ", found '", text, "'"));
   };
   const std::string text = concat(help, " (default ", value, ")");
   app.add_option_function<std::string>(name, assign, text)->option_text("N");

@@ -70,8 +70,8 @@ Settings read_settings(Arguments arguments) {
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  add_number(app, "--temperature", sampling.temperature, 0, 100,
-             "Lower is safer, higher is wilder, 0 is --greedy");
+  add_number(app, "--temperature", sampling.temperature, SamplingOptions::kLeastTemperature, 100,
+             "Lower is safer, higher is wilder, 0 is --greedy", true);
   add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
              "Draw from the N likeliest tokens, 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0, 1,
@@ -127,8 +127,7 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
   if (end) return *end;
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
-  throw Error(ErrorCode::invalid_argument,
-              "the prompt is empty, and the model has no end-of-text token to begin with");
+  reject("the prompt is empty, and the model has no end-of-text token to begin with");
 }
 
 void print_stats(const GenerationResult& result, const Session& session) {
@@ -167,11 +166,8 @@ int run(Settings settings) {
   GenerationOptions& options = settings.generation;
   if (settings.max_length) {
     if (prompt.size() >= *settings.max_length) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          concat("the prompt has ", prompt.size(), " tokens, and max_length of the model's ",
-                 "generation config, which counts them, is ", *settings.max_length,
-                 ": give --max-new-tokens"));
+      reject("the prompt has ", prompt.size(), " tokens, and max_length of the model's generation ",
+             "config, which counts them, is ", *settings.max_length, ": give --max-new-tokens");
     }
     options.max_new_tokens = *settings.max_length - prompt.size();
   }

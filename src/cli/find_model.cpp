@@ -113,7 +113,7 @@ ModelPath at_file(const fs::path& file) {
 }  // namespace
 
 ModelPath find_model(const std::string& model) {
-  if (model.empty()) throw Error(ErrorCode::invalid_argument, "the model's name is empty");
+  if (model.empty()) reject("the model's name is empty");
   const fs::path path = model;
   // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
   if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return at_file(path);
@@ -130,10 +130,9 @@ ModelPath find_model(const std::string& model) {
   }
   std::string looked;
   for (const fs::path& place : places) looked += place.string() + ", ";
-  throw Error(ErrorCode::not_found,
-              concat("no model '", model, "': no such directory, nor such a name in ", looked,
-                     "or the HuggingFace cache ", cache.string(),
-                     "; $GPT2_MODELS can add a place; tools/download_model.sh fetches models"));
+  fail(ErrorCode::not_found, "no model '" + model + "'", "no such directory, nor such a name in ",
+       looked, "or the HuggingFace cache ", cache.string(), "; $GPT2_MODELS can add a place; ",
+       "'hf download NAME' fetches a model, and so does tools/download_model.sh of the sources");
 }
 
 }  // namespace gpt2::cli

@@ -13,15 +13,15 @@ namespace gpt2 {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
-constexpr float kLeastTemperature = 1e-6f;
 
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
     : options_(options), scores_(vocab_size), noise_(vocab_size), bits_((vocab_size + 3) / 4 * 4) {
   order_.reserve(vocab_size);
   largest_.reserve(vocab_size);
-  const float temperature = options.temperature;
-  if (!(temperature == 0.0f || temperature >= kLeastTemperature) || !std::isfinite(temperature)) {
-    reject("temperature must be 0 (greedy) or a finite number from 1e-6, got ", temperature);
+  constexpr float kLeast = SamplingOptions::kLeastTemperature;
+  const float given = options.temperature;
+  if (!(given == 0.0f || given >= kLeast) || !std::isfinite(given)) {
+    reject("temperature must be 0 (greedy) or a finite number from ", kLeast, ", got ", given);
   }
   if (!(options.top_p >= 0.0f && options.top_p <= 1.0f)) {
     reject("top_p must be between 0 and 1, got ", options.top_p);
