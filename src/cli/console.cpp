@@ -20,7 +20,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
 
 void write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    fail(ErrorCode::invalid_argument, "cannot write to standard output", std::strerror(errno));
+    reject("cannot write to standard output: ", std::strerror(errno));
   }
 }
 
@@ -29,13 +29,9 @@ std::string read_stdin() {
   char buffer[1 << 16];
   while (!std::feof(stdin) && !std::ferror(stdin)) {
     text.append(buffer, std::fread(buffer, 1, sizeof buffer, stdin));
-    if (text.size() > kMaxTextBytes) {
-      throw Error(ErrorCode::invalid_argument, "standard input is longer than 256 MiB: divide it");
-    }
+    if (text.size() > kMaxTextBytes) reject("standard input is longer than 256 MiB: divide it");
   }
-  if (std::ferror(stdin)) {
-    fail(ErrorCode::invalid_argument, "cannot read standard input", std::strerror(errno));
-  }
+  if (std::ferror(stdin)) reject("cannot read standard input: ", std::strerror(errno));
   return text;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/fail.h"
 #include "base/hash.h"
 #include "generate/stop_filter.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 namespace {
@@ -16,10 +16,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
-  if (prompt.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                "the prompt has no tokens: begin with the end-of-text token");
-  }
+  if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
   Sampler sampler(options.sampling, session.model().config().vocab_size);
   GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
 
@@ -79,9 +76,7 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
 GenerationResult generate(Session& session, std::span<const TokenId> prompt,
                           const GenerationOptions& options,
                           const std::function<bool(TokenId)>& sink) {
-  if (!options.stop.empty()) {
-    throw Error(ErrorCode::invalid_argument, "stop strings need a tokenizer: give stop_tokens");
-  }
+  if (!options.stop.empty()) reject("stop strings need a tokenizer: give stop_tokens");
   return run(session, prompt, options, sink);
 }
 

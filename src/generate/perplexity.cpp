@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 #include "gpt2/session.h"
 #include "kernels/kernels.h"
 
@@ -29,8 +29,7 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
   const std::size_t window =
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
   if (b.config().vocab_size != vocab_size || window < 2) {
-    throw Error(ErrorCode::invalid_argument,
-                "comparing takes one vocabulary, and a text and contexts of two tokens or more");
+    reject("comparing takes one vocabulary, and a text and contexts of two tokens or more");
   }
   const std::size_t stride = window / 2;
   Session sessions[2] = {Session(a), Session(b)};
