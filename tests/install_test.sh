@@ -47,6 +47,7 @@ quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER
 quietly cmake --build found
 runs found/app "$model"
 runs env -C "$source" "$scratch/found/app"  # its argument can be left out
+[[ "$(<text)" == 'Once upon a time, '* ]]
 [[ -z "$(tail -c 1 text)" ]]  # the last line is a whole one
 if found/app /nowhere 2>errors; then exit 1; fi
 [[ "$(<errors)" == '/nowhere: no such file or directory' ]]
