@@ -29,8 +29,9 @@ foreach(isa IN LISTS gpt2_isas)
   target_include_directories(gpt2_kernels_${isa} PRIVATE src)
   target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
                          "$<$<NOT:$<CONFIG:Debug>>:${gpt2_kernels_optimised}>"
-                         # GCC 12 warns about its own _mm512_undefined functions.
-                         $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized>)
+                         # GCC 12 warns about its own _mm512_undefined functions, and tells what
+                         # older ones made of parameters like a Vec.
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized$<SEMICOLON>-Wno-psabi>)
   target_link_libraries(gpt2_kernels_${isa} PRIVATE gpt2_options)
   target_sources(gpt2 PRIVATE $<TARGET_OBJECTS:gpt2_kernels_${isa}>)
 endforeach()

@@ -44,7 +44,7 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
 /// 1 / sqrt(variance + epsilon). Squares of deviations beyond 1e19 overflow f32, those below 1e-19
 /// vanish in it: such a row is measured again at another size.
 template <class Vec>
-Vec reciprocal_deviation(Moments& row, const float* x, std::size_t n, float epsilon) {
+float reciprocal_deviation(Moments& row, const float* x, std::size_t n, float epsilon) {
   if (!(row.variance <= 0x1p127f) || row.variance + epsilon < 0x1p-100f) {
     const float scaling = row.variance < 1.0f ? 0x1p80f : 0x1p-80f;
     Moments again[1];
@@ -54,7 +54,7 @@ Vec reciprocal_deviation(Moments& row, const float* x, std::size_t n, float epsi
     const float scaled_epsilon = epsilon * scaling * scaling;
     epsilon = epsilon > 0.0f && scaled_epsilon < 0x1p-126f ? 0x1p-126f : scaled_epsilon;
   }
-  return Vec::broadcast(1.0f) / sqrt(Vec::broadcast(row.variance + epsilon));
+  return 1.0f / __builtin_sqrtf(row.variance + epsilon);
 }
 
 template <class Vec, std::size_t kRows>
@@ -64,7 +64,7 @@ void layer_norm_rows(float* y, const float* x, const float* weight, const float*
   measure<Vec>(rows, x, n, 1.0f);
   Vec rstd[kRows];
   for (std::size_t r = 0; r < kRows; ++r) {
-    rstd[r] = reciprocal_deviation<Vec>(rows[r], x + r * n, n, epsilon);
+    rstd[r] = Vec::broadcast(reciprocal_deviation<Vec>(rows[r], x + r * n, n, epsilon));
   }
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
     const Vec scale = weight ? load<Vec>(weight + i, lanes) : Vec::broadcast(1.0f);

@@ -56,7 +56,7 @@ float dot_limit(std::size_t count) noexcept {
   const std::int8_t four[4] = {1, -1, 1, -1};
   const Int x = Int::broadcast_bytes(four);
   return reduce_add(to_float(run_chains<Vec::kTileRows, Int>(
-      count, [](std::size_t j) { return Int::broadcast(static_cast<std::int32_t>(j)); },
+      count, [](std::size_t j) { return Int::broadcast(static_cast<std::uint32_t>(j)); },
       [&](Int sum) { return dot(sum, x, x); })));
 }
 

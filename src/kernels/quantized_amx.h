@@ -58,7 +58,7 @@ void amx_configure(const AmxConfig<Vec>& config) {
 template <class Vec, class Codes>
 void unpack_codes(std::int8_t* value, const unsigned char* block) {
   using Int = typename Vec::Integer;
-  const Int signs = Int::broadcast(static_cast<std::int32_t>(0x80808080u));
+  const Int signs = Int::broadcast(0x80808080u);
   for (std::size_t pair = 0; pair < Codes::kBlock / 8; ++pair, value += 8 * kPanel) {
     for (std::size_t column = 0; column < kPanel; column += kLanes) {
       Int first, second;

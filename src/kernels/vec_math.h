@@ -26,7 +26,7 @@ template <class Vec>
 /// |x| with the sign of `sign`, for x >= 0.
 template <class Vec>
 [[gnu::always_inline]] inline Vec with_sign_of(Vec x, Vec sign) {
-  return from_bits(bits_of(x) | (bits_of(sign) & Vec::Integer::broadcast(INT32_MIN)));
+  return from_bits(bits_of(x) | (bits_of(sign) & Vec::Integer::broadcast(0x80000000u)));
 }
 
 /// e^x within 1 ulp where the result is a normal number; 0 below -126.5 ln 2 (-87.68), +infinity

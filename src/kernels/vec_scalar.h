@@ -1,84 +1,13 @@
 #pragma once
 
-#include "kernels/lanes.h"
-
-// Sixteen lanes in plain C++: what every Vec means, and what runs where nothing else does.
+#include "kernels/vec.h"
 
 namespace gpt2::scalar {
 
-/// Sixteen 32-bit integers; arithmetic wraps.
-struct Int {
-  std::int32_t lane[kLanes];
-
-  static Int broadcast(std::int32_t value) {
-    Int r;
-    for (auto& lane : r.lane) lane = value;
-    return r;
-  }
-  static Int load(const void* p) {
-    Int r;
-    __builtin_memcpy(r.lane, p, sizeof r.lane);
-    return r;
-  }
-  /// Every lane holds the same 4 bytes.
-  static Int broadcast_bytes(const std::int8_t* p) {
-    std::int32_t four;
-    __builtin_memcpy(&four, p, 4);
-    return broadcast(four);
-  }
-  static Int sum_from(std::int32_t offset) { return broadcast(offset); }
-};
-
-template <class F>
-inline Int zip(Int a, Int b, const F& f) {
-  Int r;
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    r.lane[i] = static_cast<std::int32_t>(
-        f(static_cast<std::uint32_t>(a.lane[i]), static_cast<std::uint32_t>(b.lane[i])));
-  }
-  return r;
-}
-inline Int operator+(Int a, Int b) {
-  return zip(a, b, [](std::uint32_t x, std::uint32_t y) { return x + y; });
-}
-inline Int operator-(Int a, Int b) {
-  return zip(a, b, [](std::uint32_t x, std::uint32_t y) { return x - y; });
-}
-inline Int operator&(Int a, Int b) {
-  return zip(a, b, [](std::uint32_t x, std::uint32_t y) { return x & y; });
-}
-inline Int operator|(Int a, Int b) {
-  return zip(a, b, [](std::uint32_t x, std::uint32_t y) { return x | y; });
-}
-template <int kBits>
-inline Int shift_left(Int a) {
-  return zip(a, a, [](std::uint32_t x, std::uint32_t) { return x << kBits; });
-}
-/// Fills with copies of the sign bit.
-template <int kBits>
-inline Int shift_right(Int a) {
-  for (auto& lane : a.lane) lane >>= kBits;
-  return a;
-}
-
-/// The f32 of the same value as an f16, subnormals and infinities included.
-inline float widen(F16 half) {
-  const unsigned bits = half.byte[0] | static_cast<unsigned>(half.byte[1]) << 8;
-  const unsigned sign = (bits & 0x8000u) << 16;
-  const unsigned rest = (bits & 0x7fffu) << 13;
-  // The exponents differ by 112. A multiplication adds it, and normalises a subnormal.
-  float value = __builtin_bit_cast(float, rest) * 0x1p+112f;
-  if (rest >= 0x7c00u << 13) value = __builtin_bit_cast(float, rest | 0x7f800000u);
-  return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, value) | sign);
-}
-
-inline float widen(BF16 value) {
-  const unsigned bits = value.byte[0] | static_cast<unsigned>(value.byte[1]) << 8;
-  return __builtin_bit_cast(float, bits << 16);
-}
-
-struct Vec {
-  using Integer = Int;
+/// Plain C++, for which the compiler takes whatever the machine has: what runs where nothing else
+/// does, and what every Isa brings for single registers (vec.h says what it means).
+struct Isa : Registers<16> {
+  static constexpr const char* kName = "scalar";
   static constexpr std::size_t kTileRows = 4;
   static constexpr std::size_t kTileVecs = 1;
   static constexpr std::size_t kStreamDepth = 4;
@@ -89,125 +18,54 @@ struct Vec {
   static constexpr std::size_t kQuantizedVecs = 1;
   static constexpr std::size_t kQuantizedRowVecs = 1;  // of a single row
 
-  float lane[kLanes];
+  static Float fma(Float a, Float b, Float c) {
+    for (int lane = 0; lane < 4; ++lane) c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+    return c;
+  }
 
-  static Vec broadcast(float value) {
-    Vec r;
-    for (auto& lane : r.lane) lane = value;
-    return r;
+  /// Register i of those that the numbers from p on fill.
+  static Float widen(const F16* p, std::size_t i) {
+    const Int bits = two_bytes(p + i * 4);
+    const Int sign = (bits & 0x8000u) << 16;
+    const Int rest = (bits & 0x7fffu) << 13;
+    // The exponents differ by 112. A multiplication adds it, and normalises a subnormal.
+    const Int finite = Int(Float(rest) * 0x1p+112f);
+    return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | sign);
   }
-  static Vec load(const float* p) {
-    Vec r;
-    __builtin_memcpy(r.lane, p, sizeof r.lane);
-    return r;
+  static Float widen(const BF16* p, std::size_t i) { return Float(two_bytes(p + i * 4) << 16); }
+
+  static constexpr bool kSignedCodes = false;  ///< whether dot() takes 128 from each code
+  static Int dot(Int sum, Int codes, Int x) {
+    for (int byte = 0; byte < 32; byte += 8) {
+      sum += (codes >> byte & 255u) * Int(Signed(x << (24 - byte)) >> 24);
+    }
+    return sum;
   }
-  static Vec load(const F32* p) {
-    Vec r;
-    __builtin_memcpy(r.lane, p, sizeof r.lane);
-    return r;
+  static Int codebook_lookup(Int nibbles) {
+    for (int lane = 0; lane < 4; ++lane) {
+      unsigned codes = 0;
+      for (int byte = 0; byte < 32; byte += 8) {
+        codes |= static_cast<unsigned>(kInt4Codebook[nibbles[lane] >> byte & 15] + 128) << byte;
+      }
+      nibbles[lane] = codes;
+    }
+    return nibbles;
   }
-  template <class Narrow>
-  static Vec load(const Narrow* p) {
-    Vec r;
-    for (std::size_t i = 0; i < kLanes; ++i) r.lane[i] = widen(p[i]);
-    return r;
+  static void store_low_bytes(std::int8_t* p, const Int (&a)[4]) {
+    for (std::size_t i = 0; i < kLanes; ++i) p[i] = static_cast<std::int8_t>(a[i / 4][i % 4]);
   }
-  void store(float* p) const { __builtin_memcpy(p, lane, sizeof lane); }
+
+ private:
+  template <class Half>
+  static Int two_bytes(const Half* p) {
+    Int bits;
+    for (int lane = 0; lane < 4; ++lane) {
+      bits[lane] = p[lane].byte[0] | static_cast<unsigned>(p[lane].byte[1]) << 8;
+    }
+    return bits;
+  }
 };
 
-template <class F>
-inline Vec zip(Vec a, Vec b, const F& f) {
-  for (std::size_t i = 0; i < kLanes; ++i) a.lane[i] = f(a.lane[i], b.lane[i]);
-  return a;
-}
-inline Vec operator+(Vec a, Vec b) {
-  return zip(a, b, [](float x, float y) { return x + y; });
-}
-inline Vec operator-(Vec a, Vec b) {
-  return zip(a, b, [](float x, float y) { return x - y; });
-}
-inline Vec operator*(Vec a, Vec b) {
-  return zip(a, b, [](float x, float y) { return x * y; });
-}
-inline Vec operator/(Vec a, Vec b) {
-  return zip(a, b, [](float x, float y) { return x / y; });
-}
-
-/// a > b ? a : b, and a < b ? a : b: the second where either is NaN.
-inline Vec max(Vec a, Vec b) {
-  return zip(a, b, [](float x, float y) { return x > y ? x : y; });
-}
-inline Vec min(Vec a, Vec b) {
-  return zip(a, b, [](float x, float y) { return x < y ? x : y; });
-}
-
-/// a * b + c, rounded once.
-inline Vec fma(Vec a, Vec b, Vec c) {
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    a.lane[i] = __builtin_fmaf(a.lane[i], b.lane[i], c.lane[i]);
-  }
-  return a;
-}
-inline Vec sqrt(Vec a) {
-  for (auto& lane : a.lane) lane = __builtin_sqrtf(lane);
-  return a;
-}
-/// a < b ? x : y
-inline Vec select_less(Vec a, Vec b, Vec x, Vec y) {
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    if (!(a.lane[i] < b.lane[i])) x.lane[i] = y.lane[i];
-  }
-  return x;
-}
-
-/// sum + the dot product of each lane's 4 unsigned bytes in `codes` with its 4 signed ones in `x`.
-inline Int dot(Int sum, Int codes, Int x) {
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    for (int byte = 0; byte < 32; byte += 8) {
-      const int code = static_cast<unsigned>(codes.lane[i]) >> byte & 255;
-      sum.lane[i] += code * static_cast<std::int8_t>(x.lane[i] >> byte);
-    }
-  }
-  return sum;
-}
-/// Each byte, 0 ... 15, becomes kInt4Codebook[byte] + 128.
-inline Int codebook_lookup(Int nibbles) {
-  for (auto& lane : nibbles.lane) {
-    unsigned codes = 0;
-    for (int byte = 0; byte < 32; byte += 8) {
-      codes |= static_cast<unsigned>(kInt4Codebook[lane >> byte & 15] + 128) << byte;
-    }
-    lane = static_cast<std::int32_t>(codes);
-  }
-  return nibbles;
-}
-/// p[i] = the low 8 bits of lane i.
-inline void store_low_bytes(std::int8_t* p, Int a) {
-  for (std::size_t i = 0; i < kLanes; ++i) p[i] = static_cast<std::int8_t>(a.lane[i]);
-}
-
-inline Int bits_of(Vec a) { return __builtin_bit_cast(Int, a); }
-inline Vec from_bits(Int a) { return __builtin_bit_cast(Vec, a); }
-inline Vec to_float(Int a) {
-  Vec r;
-  for (std::size_t i = 0; i < kLanes; ++i) r.lane[i] = static_cast<float>(a.lane[i]);
-  return r;
-}
-
-/// The sum of the lanes by the fixed tree: (i) + (i + 8), then 4, 2, 1.
-inline float reduce_add(Vec a) {
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) a.lane[i] += a.lane[i + half];
-  }
-  return a.lane[0];
-}
-inline float reduce_max(Vec a) {
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) {
-      if (a.lane[i + half] > a.lane[i]) a.lane[i] = a.lane[i + half];
-    }
-  }
-  return a.lane[0];
-}
+using Vec = Floats<Isa>;
 
 }  // namespace gpt2::scalar

@@ -1,0 +1,185 @@
+#pragma once
+
+#include "kernels/lanes.h"
+
+// What all kernels compute with: sixteen lanes in as many registers as an instruction set needs for
+// them. For most of what a register can do the compiler's vectors have an operator; an Isa brings
+// the rest, and the tile sizes that suit it (see vec_scalar.h).
+
+namespace gpt2 {
+
+/// Registers of `kBytes`.
+template <std::size_t kBytes>
+struct Registers {
+  template <class Lane>
+  using Register [[gnu::vector_size(kBytes)]] = Lane;
+  using Float = Register<float>;
+  using Int = Register<std::uint32_t>;
+  using Signed = Register<std::int32_t>;
+};
+
+/// Sixteen lanes of float, or of std::uint32_t, whose arithmetic wraps.
+template <class Isa, class Lane>
+struct Sixteen : Isa {
+  using Register = typename Isa::template Register<Lane>;
+  using Integer = Sixteen<Isa, std::uint32_t>;
+  static constexpr std::size_t kRegisters = kLanes * sizeof(Lane) / sizeof(Register);
+
+  Register part[kRegisters];
+
+  /// part[i] = f(i)
+  template <class F>
+  [[gnu::always_inline]] static Sixteen of(const F& f) {
+    // GCC inlines and unrolls well what has no loops to begin with.
+    if constexpr (kRegisters == 1) return {{}, {f(0)}};
+    if constexpr (kRegisters == 2) return {{}, {f(0), f(1)}};
+    if constexpr (kRegisters == 4) return {{}, {f(0), f(1), f(2), f(3)}};
+  }
+
+  [[gnu::always_inline]] static Sixteen broadcast(Lane value) {
+    return of([&](std::size_t) { return value - Register{}; });  // + would make 0 of -0
+  }
+  /// Every lane holds the same 4 bytes.
+  [[gnu::always_inline]] static Sixteen broadcast_bytes(const std::int8_t* p) {
+    Lane four;
+    __builtin_memcpy(&four, p, 4);
+    return broadcast(four);
+  }
+  /// Where a block's sum of dot products begins: see QuantizedRows::offset.
+  [[gnu::always_inline]] static Sixteen sum_from(std::int32_t offset) {
+    return broadcast(Isa::kSignedCodes ? 0 : static_cast<Lane>(offset));
+  }
+
+  /// As it lies in memory, at any address.
+  struct [[gnu::packed, gnu::may_alias]] InMemory {
+    Register part;
+  };
+  [[gnu::always_inline]] static Sixteen load(const void* p) {
+    return of([&](std::size_t i) { return static_cast<const InMemory*>(p)[i].part; });
+  }
+  /// The f32 of the same values, subnormals and infinities included.
+  [[gnu::always_inline]] static Sixteen load(const F16* p) {
+    return of([&](std::size_t i) { return Isa::widen(p, i); });
+  }
+  [[gnu::always_inline]] static Sixteen load(const BF16* p) {
+    return of([&](std::size_t i) { return Isa::widen(p, i); });
+  }
+  [[gnu::always_inline]] void store(void* p) const {
+    for (std::size_t i = 0; i < kRegisters; ++i) static_cast<InMemory*>(p)[i].part = part[i];
+  }
+
+  [[gnu::always_inline]] friend Sixteen operator+(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] + b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen operator-(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] - b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen operator*(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] * b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen operator/(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] / b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen operator&(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] & b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen operator|(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] | b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen operator^(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] ^ b.part[i]; });
+  }
+  template <int kBits>
+  [[gnu::always_inline]] friend Sixteen shift_left(Sixteen a) {
+    return of([&](std::size_t i) { return a.part[i] << kBits; });
+  }
+  /// Fills with copies of the sign bit.
+  template <int kBits>
+  [[gnu::always_inline]] friend Sixteen shift_right(Sixteen a) {
+    return of([&](std::size_t i) { return Register(typename Isa::Signed(a.part[i]) >> kBits); });
+  }
+
+  /// a > b ? a : b, and a < b ? a : b: the second where either is NaN.
+  [[gnu::always_inline]] friend Sixteen max(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] > b.part[i] ? a.part[i] : b.part[i]; });
+  }
+  [[gnu::always_inline]] friend Sixteen min(Sixteen a, Sixteen b) {
+    return of([&](std::size_t i) { return a.part[i] < b.part[i] ? a.part[i] : b.part[i]; });
+  }
+  /// a < b ? x : y
+  [[gnu::always_inline]] friend Sixteen select_less(Sixteen a, Sixteen b, Sixteen x, Sixteen y) {
+    return of([&](std::size_t i) { return a.part[i] < b.part[i] ? x.part[i] : y.part[i]; });
+  }
+  /// a * b + c, rounded once.
+  [[gnu::always_inline]] friend Sixteen fma(Sixteen a, Sixteen b, Sixteen c) {
+    return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
+  }
+
+  /// sum + the dot product of each lane's 4 unsigned bytes in `codes`, less 128 where kSignedCodes
+  /// says so, with its 4 signed ones in `x`.
+  [[gnu::always_inline]] friend Sixteen dot(Sixteen sum, Sixteen codes, Sixteen x) {
+    return of([&](std::size_t i) { return Isa::dot(sum.part[i], codes.part[i], x.part[i]); });
+  }
+  /// Each byte, 0 ... 15, becomes kInt4Codebook[byte] + 128.
+  [[gnu::always_inline]] friend Sixteen codebook_lookup(Sixteen nibbles) {
+    return of([&](std::size_t i) { return Isa::codebook_lookup(nibbles.part[i]); });
+  }
+  /// p[i] = the low 8 bits of lane i.
+  [[gnu::always_inline]] friend void store_low_bytes(std::int8_t* p, Sixteen a) {
+    Isa::store_low_bytes(p, a.part);
+  }
+};
+
+template <class Isa>
+using Floats = Sixteen<Isa, float>;
+template <class Isa>
+using Ints = Sixteen<Isa, std::uint32_t>;
+
+template <class Isa>
+[[gnu::always_inline]] inline Ints<Isa> bits_of(Floats<Isa> a) {
+  return Ints<Isa>::of([&](std::size_t i) { return typename Isa::Int(a.part[i]); });
+}
+template <class Isa>
+[[gnu::always_inline]] inline Floats<Isa> from_bits(Ints<Isa> a) {
+  return Floats<Isa>::of([&](std::size_t i) { return typename Isa::Float(a.part[i]); });
+}
+/// Of signed lanes.
+template <class Isa>
+[[gnu::always_inline]] inline Floats<Isa> to_float(Ints<Isa> a) {
+  using Float = typename Isa::Float;
+  using Signed = typename Isa::Signed;
+  return Floats<Isa>::of(
+      [&](std::size_t i) { return __builtin_convertvector(Signed(a.part[i]), Float); });
+}
+
+/// The lanes by the tree: one half and the other, until one is left.
+template <class Isa, std::size_t kCount, class Register, class Op>
+[[gnu::always_inline]] inline float fold(Register a, const Op& op) {
+  if constexpr (kCount == 1) {
+    return a[0];
+  } else {
+    using Half [[gnu::vector_size(kCount / 2 * sizeof(float))]] = float;
+    Half half[2];
+    __builtin_memcpy(half, &a, sizeof a);
+    return fold<Isa, kCount / 2>(op(half[0], half[1]), op);
+  }
+}
+template <class Isa, class Op>
+[[gnu::always_inline]] inline float fold(Floats<Isa> a, const Op& op) {
+  for (std::size_t half = a.kRegisters / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) a.part[i] = op(a.part[i], a.part[i + half]);
+  }
+  return fold<Isa, kLanes / a.kRegisters>(a.part[0], op);
+}
+
+/// The sum of the lanes by the fixed tree: (i) + (i + 8), then 4, 2, 1.
+template <class Isa>
+[[gnu::always_inline]] inline float reduce_add(Floats<Isa> a) {
+  return fold<Isa>(a, [](auto x, auto y) { return x + y; });
+}
+template <class Isa>
+[[gnu::always_inline]] inline float reduce_max(Floats<Isa> a) {
+  return fold<Isa>(a, [](auto x, auto y) { return x > y ? x : y; });
+}
+
+}  // namespace gpt2
