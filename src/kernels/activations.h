@@ -2,110 +2,74 @@
 
 #include "kernels/vec_math.h"
 
-// The activation functions that HuggingFace names for GPT-2, each as a struct with one static
-// function on a Vec.
+// The activation functions that HuggingFace names for GPT-2, of a Vec each.
 
 namespace gpt2 {
 
 /// x (1 + tanh u) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the same function
 /// without the cancellation of 1 + tanh u.
-struct GeluNew {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    const Vec inner = fma(x * x, Vec::broadcast(0.044715f), Vec::broadcast(1.0f));
-    const Vec minus_2u = Vec::broadcast(-1.5957691216f) * x * inner;
-    return x / (Vec::broadcast(1.0f) + exp(minus_2u));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec gelu_new(Vec x) {
+  const Vec inner = fma(x * x, Vec::broadcast(0.044715f), Vec::broadcast(1.0f));
+  const Vec minus_2u = Vec::broadcast(-1.5957691216f) * x * inner;
+  return x / (Vec::broadcast(1.0f) + exp(minus_2u));
+}
 
-struct Gelu {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return x * half_one_plus_erf(x * Vec::broadcast(0.70710678119f));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec gelu(Vec x) {
+  return x * half_one_plus_erf(x * Vec::broadcast(0.70710678119f));
+}
 
-struct Gelu10 {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return max(Vec::broadcast(-10.0f), min(Vec::broadcast(10.0f), Gelu::apply(x)));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec gelu_10(Vec x) {
+  return max(Vec::broadcast(-10.0f), min(Vec::broadcast(10.0f), gelu(x)));
+}
 
-struct QuickGelu {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return x / (Vec::broadcast(1.0f) + exp(Vec::broadcast(-1.702f) * x));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec quick_gelu(Vec x) {
+  return x / (Vec::broadcast(1.0f) + exp(Vec::broadcast(-1.702f) * x));
+}
 
-struct Relu {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return max(Vec::broadcast(0.0f), x);
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec relu(Vec x) {
+  return max(Vec::broadcast(0.0f), x);
+}
 
-struct Relu2 {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    const Vec relu = Relu::apply(x);
-    return relu * relu;
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec relu2(Vec x) {
+  return relu(x) * relu(x);
+}
 
-struct Relu6 {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return min(Vec::broadcast(6.0f), Relu::apply(x));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec relu6(Vec x) {
+  return min(Vec::broadcast(6.0f), relu(x));
+}
 
-struct Silu {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return x / (Vec::broadcast(1.0f) + exp(Vec::broadcast(0.0f) - x));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec silu(Vec x) {
+  return x / (Vec::broadcast(1.0f) + exp(Vec::broadcast(0.0f) - x));
+}
 
 /// tanh(ln(1 + e)) = w / (w + 2) with w = e (e + 2), e = e^x. From 20 on the quotient is 1.
-struct Mish {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    const Vec two = Vec::broadcast(2.0f);
-    const Vec e = exp(min(Vec::broadcast(20.0f), x));
-    const Vec w = e * (e + two);
-    return x * (w / (w + two));
-  }
-};
-
-struct Tanh {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return tanh(x);
-  }
-};
-
-struct Sigmoid {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    return sigmoid(x);
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec mish(Vec x) {
+  const Vec two = Vec::broadcast(2.0f);
+  const Vec e = exp(min(Vec::broadcast(20.0f), x));
+  const Vec w = e * (e + two);
+  return x * (w / (w + two));
+}
 
 /// The distribution function of a normal variable: mean sqrt(1/2), deviation 0.282095.
-struct Laplace {
-  template <class Vec>
-  static Vec apply(Vec x) {
-    const Vec deviations = (x - Vec::broadcast(0.707107f)) / Vec::broadcast(0.282095f);
-    return half_one_plus_erf(deviations * Vec::broadcast(0.70710678119f));
-  }
-};
+template <class Vec>
+[[gnu::always_inline]] inline Vec laplace(Vec x) {
+  const Vec deviations = (x - Vec::broadcast(0.707107f)) / Vec::broadcast(0.282095f);
+  return half_one_plus_erf(deviations * Vec::broadcast(0.70710678119f));
+}
 
-template <class Vec, class Function>
-void activate(float* y, std::size_t n) noexcept {
+template <class Vec, Vec (*kFunction)(Vec)>
+[[gnu::flatten]] void activate(float* y, std::size_t n) noexcept {
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-    store(y + i, Function::apply(load<Vec>(y + i, lanes)), lanes);
+    store(y + i, kFunction(load<Vec>(y + i, lanes)), lanes);
   });
 }
 

@@ -5,8 +5,6 @@
 namespace gpt2 {
 namespace {
 
-constexpr Kernels kTable = table<avx512::Vec>("avx512");
-
 constexpr Kernels with_amx(Kernels table) {
   table.name = "avx512_amx";
   table.matmul_int8 = amx_matmul<avx512::Vec, Int8Codes>;
@@ -15,11 +13,11 @@ constexpr Kernels with_amx(Kernels table) {
   return table;
 }
 
-constexpr Kernels kAmxTable = with_amx(kTable);
+constexpr Kernels kAmxTable = with_amx(kTable<avx512::Vec>);
 
 }  // namespace
 
-const Kernels* const kAvx512Kernels = &kTable;
+const Kernels* const kAvx512Kernels = &kTable<avx512::Vec>;
 const Kernels* const kAvx512AmxKernels = &kAmxTable;
 
 }  // namespace gpt2

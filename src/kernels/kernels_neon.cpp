@@ -1,11 +1,4 @@
 #include "kernels/table.h"
 #include "kernels/vec_neon.h"
 
-namespace gpt2 {
-namespace {
-constexpr Kernels kTable = table<neon::Vec>("neon");
-}  // namespace
-
-const Kernels* const kNeonKernels = &kTable;
-
-}  // namespace gpt2
+const gpt2::Kernels* const gpt2::kNeonKernels = &gpt2::kTable<gpt2::neon::Vec>;

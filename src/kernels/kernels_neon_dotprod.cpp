@@ -1,11 +1,4 @@
 #include "kernels/table.h"
 #include "kernels/vec_neon.h"
 
-namespace gpt2 {
-namespace {
-constexpr Kernels kTable = table<neon_dotprod::Vec>("neon_dotprod");
-}  // namespace
-
-const Kernels* const kNeonDotprodKernels = &kTable;
-
-}  // namespace gpt2
+const gpt2::Kernels* const gpt2::kNeonDotprodKernels = &gpt2::kTable<gpt2::neon_dotprod::Vec>;

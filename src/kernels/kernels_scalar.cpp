@@ -1,11 +1,4 @@
 #include "kernels/table.h"
 #include "kernels/vec_scalar.h"
 
-namespace gpt2 {
-namespace {
-constexpr Kernels kTable = table<scalar::Vec>("scalar");
-}  // namespace
-
-const Kernels* const kScalarKernels = &kTable;
-
-}  // namespace gpt2
+const gpt2::Kernels* const gpt2::kScalarKernels = &gpt2::kTable<gpt2::scalar::Vec>;
