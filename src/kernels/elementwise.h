@@ -19,13 +19,6 @@ void widen(float* y, const void* x, std::size_t n) noexcept {
 }
 
 template <class Vec>
-void log_all(float* y, const float* x, std::size_t n) noexcept {
-  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-    store(y + i, log(load<Vec>(x + i, lanes, 1.0f)), lanes);
-  });
-}
-
-template <class Vec>
 void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
   using Int = typename Vec::Integer;
   const Vec zero = Vec::broadcast(0.0f);

@@ -172,9 +172,6 @@ struct Kernels {
   /// Gumbel noise: y[i] = -log(-log(u[i])), u[i] = (bits[i] / 2^9 + 0.5) * 2^-23, in (0, 1).
   void (*gumbel)(float* y, const std::uint32_t* bits, std::size_t n) noexcept;
 
-  /// Elementwise natural logarithm of positive finite x.
-  void (*log)(float* y, const float* x, std::size_t n) noexcept;
-
   /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it (n a
   /// multiple of 32 * kLanes); `count` times kLanes fused multiply-adds; as many 4-byte dot
   /// products. count: a multiple of kLimitStep. The values returned mean nothing.

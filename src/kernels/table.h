@@ -52,7 +52,6 @@ inline constexpr Kernels kTable = {
     .argmax = argmax<Vec>,
     .exp_sum = exp_sum<Vec>,
     .gumbel = gumbel<Vec>,
-    .log = log_all<Vec>,
     .read_limit = read_limit<Vec>,
     .fma_limit = fma_limit<Vec>,
     .dot_limit = dot_limit<Vec>,

@@ -48,18 +48,15 @@ template <class Vec>
   return e_r * from_bits(shift_left<23>(bits_of(shifted)));
 }
 
-/// ln x of a positive finite x within 1 ulp.
+/// ln x of a positive normal x within 1 ulp.
 template <class Vec>
 [[gnu::always_inline]] inline Vec log(Vec x) {
   using Int = typename Vec::Integer;
-  // A subnormal is made normal first. Then x = 2^n m with m in [sqrt(1/2), sqrt(2)).
-  const Vec smallest_normal = Vec::broadcast(0x1p-126f);
-  const Vec lift = select_less(x, smallest_normal, Vec::broadcast(23.0f), Vec::broadcast(0.0f));
-  x = select_less(x, smallest_normal, x * Vec::broadcast(0x1p23f), x);
+  // x = 2^n m with m in [sqrt(1/2), sqrt(2)).
   const Int sqrt_half = Int::broadcast(0x3f3504f3);
   const Int n = shift_right<23>(bits_of(x) - sqrt_half);
   const Vec f = from_bits(bits_of(x) - shift_left<23>(n)) - Vec::broadcast(1.0f);
-  const Vec exponent = to_float(n) - lift;
+  const Vec exponent = to_float(n);
 
   // log(1 + f) = f - f^2 / 2 + f^3 q(f)
   const Vec q = polynomial(f, {3.333331347e-01f, -2.500000894e-01f, 2.000207156e-01f,
