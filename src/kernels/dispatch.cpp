@@ -41,25 +41,22 @@ bool tiles_permitted() {
 #endif
 }
 
-// Bits: Intel SDM volume 2, CPUID leaves 1 and 7; volume 1, section 13.3 for XCR0.
+// Intel SDM volume 2, CPUID leaves 1 and 7; volume 1, section 13.3 for XCR0.
 std::vector<const Kernels*> available() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  constexpr unsigned kOsxsave = 1u << 27, kAvx = 1u << 28, kFma = 1u << 12, kF16c = 1u << 29;
   if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return {kScalarKernels};
-  if (!has_all(ecx, kOsxsave | kAvx | kFma | kF16c)) return {kScalarKernels};
+  if (!has_all(ecx, bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C)) return {kScalarKernels};
 
   const unsigned saved = saved_registers();
-  constexpr unsigned kSse = 1u << 1, kYmm = 1u << 2, kMaskAndZmm = 7u << 5;
-  constexpr unsigned kAvx2 = 1u << 5;
+  constexpr unsigned kSse = 1u << 1, kYmm = 1u << 2, kMaskAndZmm = 7u << 5, kTiles = 3u << 17;
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return {kScalarKernels};
-  if (!has_all(saved, kSse | kYmm) || !has_all(ebx, kAvx2)) return {kScalarKernels};
+  if (!has_all(saved, kSse | kYmm) || !has_all(ebx, bit_AVX2)) return {kScalarKernels};
 
-  constexpr unsigned kF = 1u << 16, kDq = 1u << 17, kBw = 1u << 30, kVl = 1u << 31;
-  constexpr unsigned kVnni = 1u << 11;
-  if (!has_all(saved, kMaskAndZmm) || !has_all(ebx, kF | kDq | kBw | kVl) || !has_all(ecx, kVnni)) {
+  constexpr unsigned kAvx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+  if (!has_all(saved, kMaskAndZmm) || !has_all(ebx, kAvx512) || !has_all(ecx, bit_AVX512VNNI)) {
     return {kAvx2Kernels, kScalarKernels};
   }
-  constexpr unsigned kAmxTile = 1u << 24, kAmxInt8 = 1u << 25, kTiles = 3u << 17;
+  constexpr unsigned kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;  // compilers name them differently
   if (!has_all(edx, kAmxTile | kAmxInt8) || !has_all(saved, kTiles) || !tiles_permitted()) {
     return {kAvx512Kernels, kAvx2Kernels, kScalarKernels};
   }

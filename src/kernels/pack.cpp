@@ -20,37 +20,26 @@ namespace {
 
 constexpr float kLargestF16 = 65504.0f;
 
-/// The weights of one block of one panel: [column][k], zeros past the matrix.
+/// weight[column][k] of one block of one panel, zeros past the matrix.
 template <std::size_t kBlock>
-struct Block {
-  float weight[kPanel][kBlock];
-};
-
-template <std::size_t kBlock>
-void read_block(Block<kBlock>& block, const StoredMatrix& w, std::size_t panel,
+void read_block(float (&weight)[kPanel][kBlock], const StoredMatrix& w, std::size_t panel,
                 std::size_t k_begin) {
-  std::memset(&block, 0, sizeof block);
+  std::memset(weight, 0, sizeof weight);
   const std::size_t n_begin = panel * kPanel;
   const std::size_t columns = std::min(kPanel, w.n - n_begin);
   const std::size_t depth = std::min(kBlock, w.k - k_begin);
   const auto at = [&](std::size_t index) { return w.data + index * w.element_size; };
   if (!w.k_major) {
     for (std::size_t n = 0; n < columns; ++n) {
-      w.widen(block.weight[n], at((n_begin + n) * w.k + k_begin), depth);
+      w.widen(weight[n], at((n_begin + n) * w.k + k_begin), depth);
     }
     return;
   }
   for (std::size_t k = 0; k < depth; ++k) {
     float row[kPanel];
     w.widen(row, at((k_begin + k) * w.n + n_begin), columns);
-    for (std::size_t n = 0; n < columns; ++n) block.weight[n][k] = row[n];
+    for (std::size_t n = 0; n < columns; ++n) weight[n][k] = row[n];
   }
-}
-
-float largest_magnitude(const float (&w)[kInt8Block]) {
-  float largest = 0.0f;
-  for (const float value : w) largest = std::max(largest, std::abs(value));
-  return largest;
 }
 
 float rounded_to_f16(float scale) {
@@ -79,7 +68,9 @@ float load_scale(const std::byte* block, std::size_t column) {
 }
 
 void encode_int8(std::byte* block, const float (&w)[kInt8Block], std::size_t column) {
-  const float scale = rounded_to_f16(largest_magnitude(w) / 127.0f);
+  float largest = 0.0f;
+  for (const float value : w) largest = std::max(largest, std::abs(value));
+  const float scale = rounded_to_f16(largest / 127.0f);
   const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
   store_scale(block, column, scale);
   for (std::size_t k = 0; k < kInt8Block; ++k) {
@@ -153,14 +144,13 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size
   for (std::size_t panel = begin; panel < end; ++panel) {
     for (std::size_t b = 0; b < blocks; ++b) {
       std::byte* const at = packed + (panel * blocks + b) * block_bytes;
-      Block<kBlock> block;
-      read_block(block, w, panel, b * kBlock);
+      float weight[kPanel][kBlock];
+      read_block(weight, w, panel, b * kBlock);
       std::memset(at, 0, block_bytes);
       for (std::size_t column = 0; column < kPanel; ++column) {
-        const float(&values)[kBlock] = block.weight[column];
-        encode(at, values, column);
+        encode(at, weight[column], column);
         // Damage stays visible: a weight that is no number makes every product with its block none.
-        if (!std::all_of(values, values + kBlock, [](float x) { return std::isfinite(x); })) {
+        if (!std::ranges::all_of(weight[column], [](float x) { return std::isfinite(x); })) {
           store_scale(at, column, std::numeric_limits<float>::quiet_NaN());
         }
       }

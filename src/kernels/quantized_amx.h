@@ -75,13 +75,13 @@ template <class Vec, class Codes>
 void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t begin,
               std::size_t blocks, const std::int8_t* w, const unsigned char* scales) {
   using Int = typename Vec::Integer;
-  Vec total[kRowGroup][2];
+  Tile<Vec, kRowGroup, 2> total;
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < kRowGroup; ++i) {
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < 2; ++j) {
       float* const at = sums + i * kPanelColumns + j * kLanes;
-      total[i][j] = begin == 0 ? Vec::broadcast(0.0f) : Vec::load(at);
+      total.sum[i][j] = begin == 0 ? Vec::broadcast(0.0f) : Vec::load(at);
     }
   }
   const std::size_t first = (row / kRowGroup * x.blocks + begin) * kRowGroup;
@@ -103,21 +103,15 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
         const Vec column_scale = Vec::load(w_scale + j * kLanes);
 #pragma GCC unroll 16
         for (std::size_t i = 0; i < kRowGroup; ++i) {
-          const Vec both = Vec::broadcast(x_scale[i]) * column_scale;
-          total[i][j] =
-              fma(to_float(Int::load(sum[(b - 1) % 2][j] + i * kLanes)), both, total[i][j]);
+          const Vec product = to_float(Int::load(sum[(b - 1) % 2][j] + i * kLanes));
+          total.sum[i][j] =
+              fma(product, Vec::broadcast(x_scale[i]) * column_scale, total.sum[i][j]);
         }
       }
     }
     if (b < blocks) amx_store(sum[b % 2][0], sum[b % 2][1]);
   }
-#pragma GCC unroll 16
-  for (std::size_t i = 0; i < kRowGroup; ++i) {
-#pragma GCC unroll 2
-    for (std::size_t j = 0; j < 2; ++j) {
-      total[i][j].store(sums + i * kPanelColumns + j * kLanes);
-    }
-  }
+  total.store(sums, kPanelColumns, false);
 }
 
 template <class Vec, class Codes>
