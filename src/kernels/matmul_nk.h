@@ -6,6 +6,9 @@
 
 namespace gpt2 {
 
+inline constexpr std::size_t kDotFew = 24;            // rows of x that go with streams of w
+inline constexpr std::size_t kDotWidth = 4 * kPanel;  // columns that these do at a time
+
 /// sum[i][j] = x[i, 0 ... depth) w[j, 0 ... depth): from zero, lane by lane. What lies `ahead`
 /// elements further on is fetched meanwhile. For a single row, each row of w brings a few cache
 /// lines at a time: so many streams from memory are the fastest.
@@ -52,10 +55,10 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
   });
 }
 
-/// sums[i][j * step] = x[i] w[j * step] for a tile of kRows rows of x and kColumns rows of w.
+/// sums[i * stride + j * step] = x[i] w[j * step] for a tile of kRows rows of x, kColumns rows of w.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* sums,
-              std::size_t step, std::size_t ahead) {
+              std::size_t stride, std::size_t step, std::size_t ahead) {
   const float* const x = product.x + row * product.x_stride;
   Vec total[kRows][kColumns] = {};
   for (std::size_t k = 0; k < product.k; k += kChunk) {
@@ -72,71 +75,74 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   }
   for (std::size_t i = 0; i < kRows; ++i) {
     for (std::size_t j = 0; j < kColumns; ++j) {
-      sums[(row + i) * kPanel + j * step] = reduce_add(total[i][j]);
+      sums[(row + i) * stride + j * step] = reduce_add(total[i][j]);
     }
   }
 }
 
-/// All rows and `columns` columns, sums (m, kPanel).
-template <class Vec, class Stored>
-void dot_columns(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
-  constexpr std::size_t kMost = Vec::kDotRows;
-  const std::size_t tiles = ceil_div(product.m, kMost);
-  const std::size_t height = ceil_div(product.m, tiles);
-  for (std::size_t row = 0; row < product.m; row += height) {
-    with_rows<kMost>(product.m - row < height ? product.m - row : height, [&](auto rows) {
-      constexpr std::size_t kColumns = Vec::kDotColumns;
-      std::size_t n = 0;
-      for (; n + kColumns <= columns; n += kColumns) {
-        dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n, 1,
-                                            kColumns * product.k);
-      }
-      for (; n < columns; ++n) {
-        dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n, 1, product.k);
-      }
+/// Calls f(row, rows) for tiles of x, of about the same height.
+template <class Vec, class F>
+[[gnu::always_inline]] inline void for_tiles(std::size_t m, const F& f) {
+  const std::size_t height = ceil_div(m, ceil_div(m, Vec::kDotRows));
+  for (std::size_t row = 0; row < m; row += height) {
+    with_rows<Vec::kDotRows>(m - row < height ? m - row : height,
+                             [&](auto rows) { f(row, rows); });
+  }
+}
+
+/// All rows and `columns` columns, sums (m, kDotWidth): few rows of x stay in the L1 cache and pass
+/// by rows of w that lie far apart, for long streams from memory.
+template <class Vec, std::size_t kStreams, class Stored>
+void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
+  constexpr std::size_t kAhead = 1024 / sizeof(Stored);
+  const std::size_t length = columns / kStreams;
+  for (std::size_t n = 0; n < length; ++n) {
+    for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
+      dot_tile<Vec, rows.value, kStreams>(product, row, w + n * product.k, sums + n, kDotWidth,
+                                          length, kAhead);
+    });
+  }
+  for (std::size_t n = length * kStreams; n < columns; ++n) {
+    for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
+      dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n, kDotWidth, 1, kAhead);
     });
   }
 }
 
-/// The same for a single row: rows of w that lie far apart, for long streams from memory.
+/// The same, sums (m, kPanel), for many rows of x: a tile of them stays in the L1 cache while a
+/// panel of w, in the L2 cache, passes by.
 template <class Vec, class Stored>
-void dot_row(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
-  constexpr std::size_t kStreams = 2 * Vec::kDotColumns;
-  constexpr std::size_t kAhead = 1024 / sizeof(Stored);
-  const std::size_t length = columns / kStreams;
-  for (std::size_t n = 0; n < length; ++n) {
-    dot_tile<Vec, 1, kStreams>(product, 0, w + n * product.k, sums + n, length, kAhead);
-  }
-  for (std::size_t n = length * kStreams; n < columns; ++n) {
-    dot_tile<Vec, 1, 1>(product, 0, w + n * product.k, sums + n, 1, kAhead);
-  }
+void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
+  constexpr std::size_t kColumns = Vec::kDotColumns;
+  for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
+    std::size_t n = 0;
+    for (; n + kColumns <= columns; n += kColumns) {
+      dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n, kPanel, 1,
+                                          kColumns * product.k);
+    }
+    for (; n < columns; ++n) {
+      dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n, kPanel, 1, product.k);
+    }
+  });
 }
 
 template <class Vec, class Stored>
 void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
-  if (product.m == 1) {
-    constexpr std::size_t kMost = 4 * kPanel;
-    for (std::size_t n = n_begin; n < n_end; n += kMost) {
-      const std::size_t columns = n_end - n < kMost ? n_end - n : kMost;
-      dot_row<Vec>(product, static_cast<const Stored*>(product.w) + n * product.k, columns,
-                   scratch);
-      finish<Vec>(product, {0, 1}, scratch, kMost, n, columns);
-    }
-    return;
-  }
-  // Few rows of x stay in the L1 cache, and pass by every few rows of w. Of many rows, a tile stays
-  // there while a panel of w, in the L2 cache, passes by.
-  const std::size_t group = product.m <= 24 ? 2 * Vec::kDotColumns : kPanel;
-  for (std::size_t n = n_begin; n < n_end; n += kPanel) {
-    const std::size_t columns = n_end - n < kPanel ? n_end - n : kPanel;
+  const bool few = product.m <= kDotFew;
+  const std::size_t width = few ? kDotWidth : kPanel;
+  for (std::size_t n = n_begin; n < n_end; n += width) {
+    const std::size_t columns = n_end - n < width ? n_end - n : width;
     const Stored* const w = static_cast<const Stored*>(product.w) + n * product.k;
-    for (std::size_t j = 0; j < columns; j += group) {
-      dot_columns<Vec>(product, w + j * product.k, columns - j < group ? columns - j : group,
-                       scratch + j);
+    if (product.m == 1) {
+      dot_streams<Vec, 2 * Vec::kDotColumns>(product, w, columns, scratch);
+    } else if (few) {
+      dot_streams<Vec, Vec::kDotColumns>(product, w, columns, scratch);
+    } else {
+      dot_panel<Vec>(product, w, columns, scratch);
     }
-    finish<Vec>(product, {0, product.m}, scratch, kPanel, n, columns);
+    finish<Vec>(product, {0, product.m}, scratch, width, n, columns);
   }
 }
 
