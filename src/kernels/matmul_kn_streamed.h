@@ -19,7 +19,8 @@ struct StreamBlock {
 };
 
 /// sums[row, columns] (+)= x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
-/// columns and all rows; w is read once, and the rows that come next are fetched meanwhile.
+/// columns and all rows; w is read once. Meanwhile the rows that come next are fetched into the L2
+/// cache, and the columns that come next from there.
 template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
 [[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
                                                   const Stored* w, std::size_t w_stride,
@@ -32,6 +33,7 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
       __builtin_prefetch(row + 2 * kDepth * w_stride + j, 0, 2);
+      __builtin_prefetch(row + 3 * kWidth + j, 0, 3);
     }
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) weight[i][j] = load<Vec>(row + j * kLanes, lanes);
@@ -100,9 +102,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
 template <class Vec, class Stored>
 void streamed_matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                         float* scratch) {
-  // With more than a few rows, their sums had better fit in the L1 cache.
-  const std::size_t sums = product.m <= 8 ? kStreamSums : 6144;
-  const std::size_t most = sums / product.m / kPanel * kPanel;
+  const std::size_t most = kStreamSums / product.m / kPanel * kPanel;
   for (std::size_t n = n_begin; n < n_end; n += most) {
     streamed_columns<Vec, Stored>(product, n, n_end - n < most ? n_end - n : most, scratch);
   }
