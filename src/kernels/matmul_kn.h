@@ -7,7 +7,6 @@
 
 namespace gpt2 {
 
-inline constexpr std::size_t kStreamedRows = 32;   // up to so many rows streaming is faster
 inline constexpr std::size_t kGroup = 4 * kPanel;  // columns that are packed together
 
 /// packed[panel][0 ... depth)[kPanel] = w[0 ... depth, 0 ... columns), filled up with zeros.
@@ -100,7 +99,7 @@ void matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
   if (product.k == 0) return empty_matmul<Vec>(product, n_begin, n_end, scratch);
-  if (product.m <= kStreamedRows) {
+  if (product.m <= kFewRows) {
     return streamed_matmul_kn<Vec, Stored>(product, n_begin, n_end, scratch);
   }
   for (std::size_t n = n_begin; n < n_end; n += kGroup) {

@@ -61,9 +61,9 @@ void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& 
 // Few rows stream the weights: long runs of columns, one a thread. Many rows compute on panels:
 // shorter runs, so that a thread that is held up elsewhere is helped out.
 std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
-  const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= 16 ? 1 : 4);
+  const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= kFewRows ? 1 : 4);
   const std::size_t share = round_up(ceil_div(n, tasks), kPanel);
-  return rows <= 16 ? share : std::clamp<std::size_t>(share, kPanel, 4 * kPanel);
+  return rows <= kFewRows ? share : std::clamp<std::size_t>(share, kPanel, 4 * kPanel);
 }
 
 }  // namespace
