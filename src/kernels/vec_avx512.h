@@ -15,7 +15,7 @@ struct Isa : Registers<64> {
   static constexpr std::size_t kStreamVecs = 2;
   static constexpr std::size_t kDotRows = 6;
   static constexpr std::size_t kDotColumns = 4;
-  static constexpr std::size_t kQuantizedRows = 6;
+  static constexpr std::size_t kQuantizedRows = 12;  // 24 sums; their totals wait in memory
   static constexpr std::size_t kQuantizedVecs = 2;
   static constexpr std::size_t kQuantizedRowVecs = 8;  // of a single row
 
