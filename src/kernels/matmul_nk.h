@@ -6,8 +6,7 @@
 
 namespace gpt2 {
 
-inline constexpr std::size_t kDotFew = 24;            // rows of x that go with streams of w
-inline constexpr std::size_t kDotWidth = 4 * kPanel;  // columns that these do at a time
+inline constexpr std::size_t kDotWidth = 4 * kPanel;  // columns that few rows do at a time
 
 /// sum[i][j] = x[i, 0 ... depth) w[j, 0 ... depth): from zero, lane by lane. What lies `ahead`
 /// elements further on is fetched meanwhile. For a single row, each row of w brings a few cache
@@ -55,7 +54,7 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
   });
 }
 
-/// sums[i * stride + j * step] = x[i] w[j * step] for a tile of kRows rows of x, kColumns rows of w.
+/// sums[i * stride + j * step] = x[i] w[j * step] for kRows rows of x and kColumns rows of w.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* sums,
               std::size_t stride, std::size_t step, std::size_t ahead) {
@@ -130,7 +129,7 @@ template <class Vec, class Stored>
 void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
-  const bool few = product.m <= kDotFew;
+  const bool few = product.m <= kFewRows;
   const std::size_t width = few ? kDotWidth : kPanel;
   for (std::size_t n = n_begin; n < n_end; n += width) {
     const std::size_t columns = n_end - n < width ? n_end - n : width;
