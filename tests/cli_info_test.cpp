@@ -112,6 +112,10 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
   CHECK(warning(path.string()) ==
         "the tokenizer has 258 ids, the model 257: texts with the last of those are refused");
+  std::ofstream(path / "text") << "a<more>b";
+  const Outcome cost = run({"info", "-m", path.string(), "--dtype", "int8", "--text",
+                            (path / "text").string()});
+  CHECK(contains(cost.out, "perplexity   not measured: no tokenizer goes with the model\n"));
   fs::remove(path / "added_tokens.json");
   std::ifstream in(path / "vocab.json");
   nlohmann::json vocabulary = nlohmann::json::parse(in);

@@ -150,6 +150,10 @@ TEST_CASE("quantize leaves nothing behind when it fails, and says why in one lin
     CHECK(run({"quantize", "no-such-model", taken}).err ==
           "gpt2: " + name + ": exists already; choose another name\n");
   }
+  for (const char* const dots : {"/new/.", "/new/.."}) {
+    CHECK(run({"quantize", "no-such-model", place.path().string() + dots}).err ==
+          "gpt2: " + place.path().string() + dots + ": expected the name of a new directory\n");
+  }
   CHECK(fs::is_symlink(link));
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
 }

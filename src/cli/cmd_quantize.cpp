@@ -11,7 +11,7 @@ namespace gpt2::cli {
 
 constexpr const char* kExamples =
     R"(Writes OUT, a directory that loads without work, and prints what the step costs. Interrupted, it
-leaves nothing behind; killed, a directory OUT.partial-ID, which can be deleted.
+leaves no OUT behind; killed, a directory OUT.partial-ID, which can be deleted.
 
 Examples:
   gpt2 quantize openai-community/gpt2 models/gpt2-int8

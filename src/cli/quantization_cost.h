@@ -19,9 +19,9 @@ using Json = nlohmann::ordered_json;
                                                      const std::optional<Tokenizer>& tokenizer);
 
 /// What packing a model's weights costs: "bytes" of weights read for each token, before and after,
-/// and, where there are tokens, how many "tokens" of them it is on which the two differ in
-/// "perplexity" and by "largest_logit_change". Throws Error where a perplexity is no number: the
-/// weights are damaged.
+/// and, where there are tokens and the model knows them all, how many "tokens" of them it is on
+/// which the two differ in "perplexity" and by "largest_logit_change". Throws Error where a
+/// perplexity is no number: the weights are damaged.
 [[nodiscard]] Json quantization_cost(const Model& before, const Model& after,
                                      std::span<const TokenId> tokens);
 

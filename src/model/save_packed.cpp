@@ -81,8 +81,12 @@ void write_config(const fs::path& to, const Config& config, const char* dtype) {
 fs::path new_directory(const fs::path& out) {
   fs::path directory = out.has_filename() ? out : out.parent_path();
   std::error_code ignored;
-  if (!fs::exists(fs::symlink_status(directory, ignored))) return directory;
-  fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
+  if (fs::exists(fs::symlink_status(directory, ignored))) {
+    fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
+  }
+  const fs::path name = directory.filename();
+  if (name != "." && name != "..") return directory;
+  fail(ErrorCode::invalid_argument, directory.string(), "expected the name of a new directory");
 }
 
 void save_packed(const Model& model, const fs::path& source, const fs::path& out,
