@@ -49,10 +49,8 @@ std::vector<TokenId> tokens_to_measure(const std::string& file,
 
 Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens) {
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
-  const auto is_unknown = [&](TokenId token) {
-    return static_cast<std::size_t>(token) >= before.config().vocab_size;
-  };
-  if (tokens.empty() || std::ranges::any_of(tokens, is_unknown)) return cost;
+  if (tokens.empty()) return cost;
+  if (static_cast<std::size_t>(std::ranges::max(tokens)) >= before.config().vocab_size) return cost;
   const Comparison found = compare(before, after, tokens);
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
     fail(before.description().files.back().string(),
@@ -72,7 +70,9 @@ std::string cost_in_words(const Json& cost) {
   const auto read = cost["bytes"].get<std::array<double, 2>>();
   const std::string text = concat("each token   reads ", size(read[0]), " -> ", size(read[1]),
                                   format(" of weights (%+.1f %%)\n", percent(read)));
-  if (cost["tokens"] == 0) return text + "perplexity   not measured: no tokenizer goes with the model\n";
+  if (cost["tokens"] == 0) {
+    return text + "perplexity   not measured: no tokenizer goes with the model\n";
+  }
   const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
   return text + format(
                     "perplexity   %.6g -> %.6g (%+.3g %%) on %zu tokens\n"
