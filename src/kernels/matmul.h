@@ -45,6 +45,9 @@ struct Tile {
   }
 };
 
+/// So far ahead the rows of y are fetched to be written: those of many rows lie in the L3 cache.
+inline constexpr std::size_t kRowsAhead = 4;
+
 /// Rows begin ... end of a product.
 struct RowRange {
   std::size_t begin, end;
@@ -64,6 +67,11 @@ void finish(const Matmul& product, RowRange rows, float* sums, std::size_t strid
     }
     if (product.activation) product.activation(sum, columns);
     float* const y = product.y + row * product.y_stride + n_begin;
+    if (row + kRowsAhead < product.m) {
+      for (std::size_t i = 0; i < columns; i += 64 / sizeof(float)) {
+        __builtin_prefetch(y + kRowsAhead * product.y_stride + i, 1);
+      }
+    }
     for_each_vec<Vec>(columns, [&](std::size_t i, auto lanes) {
       const Vec result = Vec::load(sum + i);
       store(y + i, product.accumulate ? load<Vec>(y + i, lanes) + result : result, lanes);
