@@ -111,6 +111,8 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   }
   check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
   check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
+  check_refused({"info", "--dtype", "int8", "--text", ""}, 2,
+                {"--text: expected a file, found ''"});
   check_refused({"info", "--text", "x"}, 2, {"--text", "--dtype", "gpt2 info --help"});
   check_refused({"tokenize", "--greedy"}, 2, {"unknown option '--greedy';"});
   check_refused({"quantize", "x"}, 2, {"OUT is required; see 'gpt2 quantize --help'"});

@@ -43,6 +43,12 @@ TEST_CASE("every field of a generation config is read, and null is the default")
   CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").top_k == 50);
 }
 
+TEST_CASE("a temperature that is too small for a sampler is greedy") {
+  CHECK(parse(R"({"temperature": 1e-50})").temperature == 0.0f);
+  CHECK(parse(R"({"temperature": 9e-7})").temperature == 0.0f);
+  CHECK(parse(R"({"temperature": 1e-6})").temperature == 1e-6f);
+}
+
 TEST_CASE("keys that do nothing are no reason to refuse") {
   CHECK(refusal(R"({"num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
                     "typical_p": 1.0, "min_length": 0, "bad_words_ids": null, "suppress_tokens": [],
@@ -98,9 +104,9 @@ TEST_CASE("refused: values of the wrong type or out of range") {
   CHECK(refusal(R"({"max_length": "x"})") == "g: max_length is 'x'; expected a whole number");
   CHECK(refusal(R"({"max_new_tokens": 1.5})") ==
         "g: max_new_tokens is 1.5; expected a whole number");
-  CHECK(refusal(R"({"top_p": 1.5})") == "g: top_p is 1.5; expected a number from 0 to 1.0");
+  CHECK(refusal(R"({"top_p": 1.5})") == "g: top_p is 1.5; expected a number from 0 to 1");
   CHECK(refusal(R"({"temperature": -1})") ==
-        "g: temperature is -1; expected a number from 0 to 100.0");
+        "g: temperature is -1; expected a number from 0 to 100");
 }
 
 TEST_CASE("a directory's generation_config.json comes before its config.json") {

@@ -43,7 +43,7 @@ void JsonFields::read(std::string_view key, float& value, float most) const {
   if (!found) return;
   const double number = found->is_number() ? found->get<double>() : -1.0;
   if (!(number >= 0.0 && number <= static_cast<double>(most))) {
-    refuse(key, "a number from 0 to " + shown(most));
+    refuse(key, concat("a number from 0 to ", most));
   }
   value = static_cast<float>(number);
 }

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "gpt2/sampler.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -55,6 +56,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);
   fields.read("temperature", config.temperature, 100.0f);
+  if (config.temperature < SamplingOptions::kLeastTemperature) config.temperature = 0.0f;
   fields.read("top_p", config.top_p, 1.0f);
   fields.read("top_k", config.top_k);
   fields.read("max_length", config.max_length);

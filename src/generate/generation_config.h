@@ -11,7 +11,7 @@ namespace gpt2 {
 /// library's defaults (GenerationConfig).
 struct GenerationConfig {
   bool do_sample = false;
-  float temperature = 1.0f;
+  float temperature = 1.0f;  ///< 0 for one too small for a Sampler: the same texts but for ties
   std::size_t top_k = 50;
   float top_p = 1.0f;
   std::size_t max_length = 20;                ///< tokens, the prompt's among them

@@ -16,7 +16,7 @@
 //
 // All functions are noexcept, allocate nothing and keep no state. Pointers need no alignment beyond
 // their type's (weights: none at all). Elements outside the stated ranges are neither read nor
-// written. Axes: m rows, k input features, n output features.
+// written. Axes: m rows, k input features (at least one), n output features.
 
 namespace gpt2 {
 
@@ -138,7 +138,7 @@ struct Kernels {
 
   /// One row (m = 1) of such a product in two steps that threads share out: chunk sums [begin, end)
   /// of chunk_sums_floats(k, n), both multiples of kLanes; then, of columns [n_begin, n_end) as
-  /// above, what the chunks add up to. k >= 1.
+  /// above, what the chunks add up to.
   using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
                                 float* sums) noexcept;
   ChunksKernel matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;

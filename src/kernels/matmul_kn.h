@@ -81,24 +81,10 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
   }
 }
 
-/// x has no columns: the sums are zero.
-template <class Vec>
-void empty_matmul(const Matmul& product, std::size_t n_begin, std::size_t n_end, float* scratch) {
-  for (std::size_t n = n_begin; n < n_end; n += kPanel) {
-    for (std::size_t row = 0; row < product.m; ++row) {
-      for (std::size_t i = 0; i < kPanel; ++i) scratch[i] = 0.0f;
-      Matmul one = product;
-      one.y += row * product.y_stride;
-      finish<Vec>(one, {0, 1}, scratch, kPanel, n, n_end - n < kPanel ? n_end - n : kPanel);
-    }
-  }
-}
-
 template <class Vec, class Stored>
 void matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
-  if (product.k == 0) return empty_matmul<Vec>(product, n_begin, n_end, scratch);
   if (product.m <= kFewRows) {
     return streamed_matmul_kn<Vec, Stored>(product, n_begin, n_end, scratch);
   }

@@ -117,7 +117,7 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
 template <class Vec, class Codes>
 void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                 std::size_t n_end, float* scratch) noexcept {
-  if (product.m < kAmxLeastRows || x.blocks == 0) {
+  if (product.m < kAmxLeastRows) {
     return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
   }
   amx_configure(AmxConfig<Vec>(Codes::kBlock));

@@ -20,7 +20,7 @@ Kernels::MatmulKernel float_kernel(const Weight& weight) {
 }
 
 bool goes_by_chunks(const Weight& weight, std::size_t rows) {
-  return rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn && weight.k > 0;
+  return rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn;
 }
 
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.

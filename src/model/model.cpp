@@ -26,7 +26,8 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
   for (const std::string name : {"n_layer", "n_head", "n_embd", "block_size", "vocab_size"}) {
     const auto found = args.find(name);
     if (found == args.end() || found->second <= 0) {
-      throw Error(ErrorCode::invalid_file, concat(where, " has no usable ", name));
+      fail(where, name, ": expected a whole number above 0, found ",
+           found == args.end() ? "none" : std::to_string(found->second));
     }
     config[name == "block_size" ? "n_positions" : name] = found->second;
   }
