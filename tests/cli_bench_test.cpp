@@ -60,6 +60,9 @@ TEST_CASE("bench --json tells the same to programs") {
   CHECK(json["model"] == alphabet_model());
   CHECK(json["threads"] == 1);
   REQUIRE(json["measurements"].size() == 12);
+  REQUIRE(json["limits"].size() == 2);
+  CHECK(json["limits"][1]["dtype"] == "int8");
+  CHECK(json["limits"][1]["bytes_per_s"] > 0.0);
   CHECK(json["measurements"][6]["dtype"] == "int8");
   for (const auto& row : json["measurements"]) {
     CHECK(row["tokens_per_s"] > 0.0);

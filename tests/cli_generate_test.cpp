@@ -163,7 +163,8 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
         "counts them, is 3: give --max-new-tokens\n");
   CHECK(with(R"({"num_beams": 4})", {"a"}) ==
         "gpt2: " + directory.path().string() +
-            "/generation_config.json: num_beams is 4, which is not implemented\n");
+            "/generation_config.json: num_beams is 4, which is not implemented; take it out, or "
+            "give options of your own\n");
 }
 
 TEST_CASE("a seed decides the text") {

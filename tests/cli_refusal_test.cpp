@@ -109,6 +109,8 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   for (const std::string option : {"--stop", "--model", "--seed", "--greedy"}) {
     check_refused({option + "=", "x"}, 2, {option + ": nothing follows the '='; see"});
   }
+  check_refused({"quantize", "--dtype", "f16", "x", "y"}, 2,
+                {"--dtype: expected int8 or int4, found 'f16'"});
   check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
   check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
   check_refused({"info", "--dtype", "int8", "--text", ""}, 2,
@@ -175,7 +177,7 @@ TEST_CASE("a directory or a file that is no model is refused with what a model i
   for (const std::string& path : {directory.path().string(), prompt}) {
     check_refused(
         {"-m", path, "x"}, 1,
-        {path + ": no model: expected a directory with config.json and model.safetensors or "});
+        {path + ": no config.json; expected it beside model.safetensors or "});
   }
 }
 

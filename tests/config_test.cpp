@@ -161,12 +161,11 @@ TEST_CASE("refused by name: what is not implemented") {
       {R"({"gpt2_cpp": {"dtype": "int2\u001b"}})",
        "c: gpt2_cpp.dtype is 'int2\\x1b'; implemented are 'int8' and 'int4'"},
       {R"({"quantization_config": {"quant_method": "gptq"}})",
-       "c: quantization_config (quant_method 'gptq') is not implemented; use the checkpoint that "
-       "was quantised"},
+       "c: quantization_config (quant_method 'gptq') is not implemented; use the original "
+       "weights"},
       {R"({"quantization_config": {"load_in_8bit": true}})",
-       "c: quantization_config (quant_method not given) is not implemented; use the checkpoint "
-       "that "
-       "was quantised"},
+       "c: quantization_config (quant_method not given) is not implemented; use the original "
+       "weights"},
   };
   for (const auto& [json, message] : messages) {
     CHECK(refusal(json) == message);

@@ -260,13 +260,13 @@ TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
   CHECK(json_refusal([](json& r) { r["version"] = 1; }) ==
         "tokenizer.json: version is 1; expected a string");
   CHECK(json_refusal([](json& r) { r.erase("model"); }) ==
-        "tokenizer.json: model is null; expected an object");
+        "tokenizer.json: model is missing; expected an object");
   CHECK(json_refusal([](json& r) { r["model"] = "BPE"; }) ==
         "tokenizer.json: model is 'BPE'; expected an object");
   CHECK(json_refusal([](json& r) { r["model"].erase("vocab"); }) ==
-        "tokenizer.json: model: vocab is null; expected an object of tokens and their ids");
+        "tokenizer.json: model: vocab is missing; expected an object of tokens and their ids");
   CHECK(json_refusal([](json& r) { r["model"].erase("merges"); }) ==
-        "tokenizer.json: model: merges is null; expected an array");
+        "tokenizer.json: model: merges is missing; expected an array");
   CHECK(json_refusal([](json& r) {
           r["model"]["merges"] = {{"a", "b"}};
         }) == "tokenizer.json: model: merges is an object; expected an array");
@@ -275,12 +275,12 @@ TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
   CHECK(json_refusal([](json& r) { r["model"]["fuse_unk"] = 1; }) ==
         "tokenizer.json: model: fuse_unk is 1; expected true or false");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"].erase("type"); }) ==
-        "tokenizer.json: pre_tokenizer: type is null; expected a string");
+        "tokenizer.json: pre_tokenizer: type is missing; expected a string");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"] = 5; }) ==
         "tokenizer.json: pre_tokenizer is 5; expected an object");
   CHECK(json_refusal([](json& r) {
           r["pre_tokenizer"] = {{"type", "Sequence"}};
-        }) == "tokenizer.json: pre_tokenizer: pretokenizers is null; expected an array");
+        }) == "tokenizer.json: pre_tokenizer: pretokenizers is missing; expected an array");
   CHECK(json_refusal([](json& r) { r["pre_tokenizer"]["use_regex"] = "no"; }) ==
         "tokenizer.json: pre_tokenizer: use_regex is 'no'; expected true or false");
 }
@@ -343,7 +343,7 @@ TEST_CASE("added tokens agree with the vocabulary and with one another") {
   CHECK(added("x") == "tokenizer.json: added_tokens is 'x'; expected an array");
   CHECK(added(json::array({"x"})) == "tokenizer.json: added_tokens is 'x'; expected an object");
   CHECK(added(json::array({{{"id", 3}}})) ==
-        "tokenizer.json: added_tokens: content is null; expected a string");
+        "tokenizer.json: added_tokens: content is missing; expected a string");
   CHECK(added(json::array({{{"content", "x"}}})) ==
         "tokenizer.json: added_tokens: the id of 'x' is null; expected a number from 0 to 1048575");
   CHECK(added(json::array({{{"content", "x"}, {"id", 1048576}}})) ==
@@ -388,7 +388,7 @@ TEST_CASE("the files beside the vocabulary are checked as well") {
   CHECK(side_refusal("special_tokens_map.json", R"({"additional_special_tokens": "x"})") ==
         "special_tokens_map.json: additional_special_tokens is 'x'; expected an array");
   CHECK(side_refusal("special_tokens_map.json", R"({"pad_token": {"lstrip": true}})") ==
-        "special_tokens_map.json: pad_token: content is null; expected a string");
+        "special_tokens_map.json: pad_token: content is missing; expected a string");
   CHECK(side_refusal("added_tokens.json", R"({"x": "3"})") ==
         "added_tokens.json: the id of 'x' is '3'; expected a number from 0 to 1048575");
   CHECK(side_refusal("added_tokens.json", R"({"x": 3, "y": 3})") ==

@@ -71,8 +71,9 @@ JsonFields JsonFields::required_object(std::string_view key) const {
 }
 
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
-  const json* const found = find(key);
-  fail(code, key, " is ", found ? shown(*found) : "null", "; expected ", expected);
+  const auto found = object_.find(key);
+  fail(code, key, " is ", found == object_.end() ? "missing" : shown(*found), "; expected ",
+       expected);
 }
 
 }  // namespace gpt2

@@ -25,7 +25,7 @@ constexpr const char* kExamples =
 tokens at once; writing a text, token by token, after a prompt of that length; writing several texts in
 step. The limit is what the machine itself could do, measured beside each repetition: read the bytes
 that must be read, from memory or a cache that holds them, or do the multiply-adds that must be done,
-whichever takes longer.
+whichever takes longer. Every type of weights takes a minute or so.
 
 Examples:
   gpt2 bench
@@ -190,6 +190,10 @@ int bench(Arguments arguments) {
         "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
         dtype.c_str(), limits.bytes * 1e-9, limits.multiply_adds * 2e-9,
         limits.byte_products * 2e-9));
+    all["limits"].push_back({{"dtype", dtype},
+                             {"bytes_per_s", limits.bytes},
+                             {"multiply_adds_per_s", limits.multiply_adds},
+                             {"byte_products_per_s", limits.byte_products}});
     for (const Workload& work : kWorkloads) {
       if (work.length() > model.config().n_positions) {
         print(format("  %-25s longer than the model's context\n", work.name));

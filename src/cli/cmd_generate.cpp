@@ -76,7 +76,7 @@ Settings read_settings(Arguments arguments) {
              "Draw from the N likeliest tokens, 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0, 1,
              "Draw from the likeliest tokens that together have\nthis probability");
-  add_number(app, "--seed", sampling.seed, 0, UINT64_MAX, "Which of all texts");
+  add_number(app, "--seed", sampling.seed, 0, UINT64_MAX, "Another number, another text");
   add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 0, 1024,

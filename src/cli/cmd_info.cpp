@@ -15,7 +15,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples = R"(With --dtype it also tells what holding the weights so costs.
+constexpr const char* kExamples = R"(With --dtype it also tells what holding the weights so costs, measured on --text.
 
 Examples:
   gpt2 info

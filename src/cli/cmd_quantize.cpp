@@ -21,18 +21,18 @@ int quantize(Arguments arguments) {
   std::string name;
   std::string out;
   std::string text_file;
-  WeightType dtype = WeightType::int8;
+  std::string type = "int8";
   CLI::App app("Packs a model's weights into 8 or 4 bits\n", "gpt2 quantize");
   app.footer(kExamples);
-  app.add_option("MODEL", name, "A directory or a name")->required()->option_text(" ");
+  app.add_option("MODEL", name, "A directory, file in it, or name")->required()->option_text(" ");
   app.add_option("OUT", out, "The directory to write; must not exist")
       ->required()
       ->option_text(" ");
-  add_dtype_option(app, dtype)->description("int8 (default) or int4");
+  app.add_option("--dtype", type, "int8 (default) or int4")->option_text("TYPE");
   add_text_option(app, text_file);
   parse(app, std::move(arguments));
-  if (dtype != WeightType::int8 && dtype != WeightType::int4) {
-    throw UsageError("--dtype", "expected int8 or int4");
+  if (type != "int8" && type != "int4") {
+    throw UsageError("--dtype", "expected int8 or int4, found '" + type + "'");
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
   static_cast<void>(new_directory(out));  // refused before the work
@@ -47,7 +47,7 @@ int quantize(Arguments arguments) {
   }
   const auto tokens = tokens_to_measure(text_file, tokenizer);
   const Model before = Model::load(path.weights);
-  const Model after = Model::load(path.weights, {.dtype = dtype});
+  const Model after = Model::load(path.weights, {.dtype = parse_dtype(type)});
   const auto cost = quantization_cost(before, after, tokens);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {

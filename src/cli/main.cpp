@@ -14,7 +14,7 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kHelp =
-    R"(gpt2: continues a text with a GPT-2; each token is as probable as HuggingFace would have it
+    R"(gpt2: continues a text with a GPT-2 model, with the probabilities that HuggingFace gives
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 

@@ -27,9 +27,7 @@ std::string_view header_of(Bytes file, std::string_view where) {
   if (text.starts_with("version https://git-lfs")) {
     fail(where, "a git-lfs pointer in place of the weights; fetch them with 'git lfs pull'");
   }
-  if (file.size() < kPrefix) {
-    fail(where, file.size(), " bytes; a safetensors file has at least 8");
-  }
+  if (file.size() < kPrefix) fail(where, file.size(), " bytes; no weights: download it again");
   const auto length = load_little_endian<std::uint64_t>(file);
   if (length > kMaxHeader) {
     fail(where, "written neither by torch.save nor as safetensors: the header would have ", length,

@@ -45,9 +45,6 @@ struct Tile {
   }
 };
 
-/// So far ahead the rows of y are fetched to be written: those of many rows lie in the L3 cache.
-inline constexpr std::size_t kRowsAhead = 4;
-
 /// Rows begin ... end of a product.
 struct RowRange {
   std::size_t begin, end;
@@ -58,6 +55,7 @@ struct RowRange {
 template <class Vec>
 void finish(const Matmul& product, RowRange rows, float* sums, std::size_t stride,
             std::size_t n_begin, std::size_t columns) {
+  constexpr std::size_t kRowsAhead = 4;  // are fetched to be written: many lie in the L3 cache
   for (std::size_t row = rows.begin; row < rows.end; ++row) {
     float* const sum = sums + row * stride;
     if (product.bias) {

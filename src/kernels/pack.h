@@ -16,8 +16,6 @@ struct StoredMatrix {
   bool k_major;  ///< [k, n] rather than [n, k]
 };
 
-constexpr std::size_t panel_count(std::size_t n) { return (n + 31) / 32; }
-
 /// Fills panels [begin, end) of `packed`, which begins with panel 0. A block's scale is its largest
 /// magnitude / 127, rounded to f16; the codes are nearest for that rounded scale.
 void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end);

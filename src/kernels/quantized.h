@@ -3,10 +3,8 @@
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-// Products of quantised rows with packed int8 and int4 panels. A Vec's integers bring
-//   sum_from(offset)          where a block's sum starts
-//   dot(sum, codes, x)        sum + per lane the dot product of 4 codes (unsigned bytes) with 4 x
-// which together make the exact sum of (code - 128) * x, whatever the instructions underneath.
+// Products of quantised rows with packed int8 and int4 panels. Int::sum_from and dot together make
+// the exact sum of (code - 128) * x, whatever the instructions underneath.
 
 namespace gpt2 {
 

@@ -81,7 +81,7 @@ void refuse_other_models(const JsonFields& fields) {
     const auto method = config->is_object() ? config->find("quant_method") : config->end();
     fail("quantization_config (quant_method ",
          method == config->end() ? "not given" : shown(*method),
-         ") is not implemented; use the checkpoint that was quantised");
+         ") is not implemented; use the original weights");
   }
 }
 

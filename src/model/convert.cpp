@@ -46,7 +46,8 @@ void pack(std::byte* to, WeightType to_type, const Weight& from) {
                             .k_major = from.layout == Weight::Layout::kn};
   const auto pack_panels = to_type == WeightType::int8 ? pack_int8 : pack_int4;
   parallel(thread_count(), [&](Team& team) {
-    team.for_each(panel_count(from.n), [&](std::size_t i) { pack_panels(to, matrix, i, i + 1); });
+    const std::size_t panels = ceil_div(from.n, kPanel);
+    team.for_each(panels, [&](std::size_t i) { pack_panels(to, matrix, i, i + 1); });
   });
 }
 

@@ -47,8 +47,7 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
     if (!fs::exists(directory / "config.json", none)) {
       fail(ErrorCode::not_found, path.string(),
-           "no model: expected a directory with config.json and model.safetensors or "
-           "pytorch_model.bin");
+           "no config.json; expected it beside model.safetensors or pytorch_model.bin");
     }
     config = Config::load(directory / "config.json");
   }

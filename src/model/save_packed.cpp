@@ -85,8 +85,14 @@ fs::path new_directory(const fs::path& out) {
     fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
   }
   const fs::path name = directory.filename();
-  if (name != "." && name != "..") return directory;
-  fail(ErrorCode::invalid_argument, directory.string(), "expected the name of a new directory");
+  if (name == "." || name == "..") {
+    fail(ErrorCode::invalid_argument, directory.string(), "expected the name of a new directory");
+  }
+  fs::path parent = fs::absolute(directory).parent_path();
+  while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
+  if (::access((parent / ".").c_str(), W_OK | X_OK) == 0) return directory;
+  fail(directory.string(), "cannot be written: ", parent.string(), ": ",
+       std::generic_category().message(errno));
 }
 
 void save_packed(const Model& model, const fs::path& source, const fs::path& out,

@@ -8,7 +8,8 @@
 namespace gpt2 {
 
 /// The path of a directory to be written, without a slash at its end. Throws
-/// Error(invalid_argument) where that exists, be it as a link that leads nowhere, or ends in dots.
+/// Error(invalid_argument) where that exists, be it as a link that leads nowhere, or ends in dots;
+/// Error where nothing can be written.
 [[nodiscard]] std::filesystem::path new_directory(const std::filesystem::path& out);
 
 /// Writes the model as a directory that Model::load maps without work: model.safetensors with the

@@ -140,12 +140,8 @@ std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const
 
 void Vocabulary::grow() {
   const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
-  const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
-    if (slot.id < 0) continue;
-    std::size_t i = slot.hash & mask;
-    while (slots_[i].id >= 0) i = (i + 1) & mask;
-    slots_[i] = slot;
+    if (slot.id >= 0) slots_[slot_of(name(slot.id), slot.hash)] = slot;
   }
 }
 
