@@ -145,6 +145,8 @@ TEST_CASE("quantize leaves nothing behind when it fails, and says why in one lin
     CHECK(outcome.err.starts_with("gpt2: " + parent + "/new/out: cannot be written: " + parent));
     CHECK(outcome.err.find("filesystem error") == std::string::npos);
   }
+  CHECK(run({"quantize", "no-such-model", text + "/out"}).err ==
+        "gpt2: " + text + "/out: cannot be written: " + text + ": Not a directory\n");
   for (const std::string& taken : {text, link.string(), link.string() + "/"}) {
     const std::string name = taken.substr(0, taken.find_last_not_of('/') + 1);
     CHECK(run({"quantize", "no-such-model", taken}).err ==

@@ -88,7 +88,7 @@ fs::path new_directory(const fs::path& out) {
   if (name == "." || name == "..") {
     fail(ErrorCode::invalid_argument, directory.string(), "expected the name of a new directory");
   }
-  fs::path parent = fs::absolute(directory).parent_path();
+  fs::path parent = fs::absolute(directory, ignored).parent_path();
   while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
   if (::access((parent / ".").c_str(), W_OK | X_OK) == 0) return directory;
   fail(directory.string(), "cannot be written: ", parent.string(), ": ",
