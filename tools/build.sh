@@ -3,7 +3,7 @@
 # Writes to stderr only: progress on a terminal, otherwise a line and, where it fails, the log.
 set -euo pipefail
 
-preset="$1"
+preset="${1:?is missing: tools/build.sh PRESET [TARGET...]}"
 shift
 targets=()
 [[ $# -gt 0 ]] && targets=(--target "$@")

@@ -54,7 +54,7 @@ void note_interrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) { noted = signal; };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
 int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }

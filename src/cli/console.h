@@ -25,8 +25,8 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 /// may quote a file.
 void print_error(std::string_view message);
 
-/// From now on the first Ctrl-C or SIGTERM is only noted, for whoever is at work to come to an end;
-/// the second one ends the program.
+/// From now on the first Ctrl-C, SIGTERM or SIGHUP is only noted, for whoever is at work to come to
+/// an end; the second one ends the program.
 void note_interrupts();
 
 /// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
