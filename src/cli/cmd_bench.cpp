@@ -25,7 +25,7 @@ constexpr const char* kExamples =
 tokens at once; writing a text, token by token, after a prompt of that length; writing several texts in
 step. The limit is what the machine itself could do, measured beside each repetition: read the bytes
 that must be read, from memory or a cache that holds them, or do the multiply-adds that must be done,
-whichever takes longer. Every type of weights takes a minute or so.
+whichever takes longer.
 
 Examples:
   gpt2 bench
