@@ -17,12 +17,12 @@ HeadAttention from_query(const HeadAttention& a, std::size_t i) {
 /// scores[i, j] = q[i] . key[j] for the keys of whole panels.
 template <class Vec, std::size_t kRows>
 void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, std::size_t stride) {
-  constexpr std::size_t kStep = Vec::kTileVecs * kLanes;
+  constexpr std::size_t kStep = kAttentionVecs<Vec> * kLanes;
   for (std::size_t key = 0; key < keys; key += kStep) {
     const std::size_t panel = key / kPanel * kPanel;
     const float* const k = a.keys + panel * a.head_dim + key - panel;
     for (std::size_t d = 0; d < a.head_dim; d += kChunk) {
-      Tile<Vec, kRows, Vec::kTileVecs> tile;
+      Tile<Vec, kRows, kAttentionVecs<Vec>> tile;
       tile.multiply(a.q + d, a.q_stride, k + d * kPanel, kPanel,
                     a.head_dim - d < kChunk ? a.head_dim - d : kChunk);
       tile.store(scores + key, stride, d > 0);
@@ -66,7 +66,7 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
 /// y = attention of the first kRows queries.
 template <class Vec, std::size_t kRows>
 void attend_rows(const HeadAttention& a, float* scratch) {
-  constexpr std::size_t kVecs = Vec::kTileVecs;
+  constexpr std::size_t kVecs = kAttentionVecs<Vec>;
   const std::size_t keys = a.first + kRows;
   const std::size_t stride = round_up(keys, kPanel);
   attention_scores<Vec, kRows>(a, keys, scratch, stride);
@@ -87,8 +87,8 @@ void attend_rows(const HeadAttention& a, float* scratch) {
 
 template <class Vec>
 void attention(const HeadAttention& a, float* scratch) noexcept {
-  for (std::size_t row = 0; row < a.rows; row += Vec::kTileRows) {
-    with_rows<Vec::kTileRows>(a.rows - row, [&](auto rows) {
+  for (std::size_t row = 0; row < a.rows; row += kAttentionRows<Vec>) {
+    with_rows<kAttentionRows<Vec>>(a.rows - row, [&](auto rows) {
       const HeadAttention rest = from_query<Vec>(a, row);
       if constexpr (rows.value == 1) {
         attend_row<Vec>(rest, scratch);

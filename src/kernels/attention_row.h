@@ -8,9 +8,15 @@
 
 namespace gpt2 {
 
+// A tile has as many sums as those of other products, but is no wider than a panel of keys.
 template <class Vec>
-inline constexpr std::size_t kAttentionStreams = 2 * Vec::kTileVecs;  // panels or chunks at once
-inline constexpr std::size_t kAttentionAhead = 1024;                  // floats, fetched meanwhile
+inline constexpr std::size_t kAttentionVecs =
+    kPanel / kLanes < Vec::kTileVecs ? kPanel / kLanes : Vec::kTileVecs;
+template <class Vec>
+inline constexpr std::size_t kAttentionRows = Vec::kTileVecs / kAttentionVecs<Vec> * Vec::kTileRows;
+template <class Vec>
+inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;  // panels or chunks
+inline constexpr std::size_t kAttentionAhead = 1024;  // floats, fetched meanwhile
 
 /// In place, over the `keys` scores of a row: e^(score * scale - the largest). Returns their sum.
 template <class Vec>
@@ -96,7 +102,7 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
 template <class Vec>
 void attend_row(const HeadAttention& a, float* scores) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;
-  constexpr std::size_t kVecs = 2 * Vec::kTileVecs;
+  constexpr std::size_t kVecs = 2 * kAttentionVecs<Vec>;
   const std::size_t keys = a.first + 1;
   const std::size_t panels = ceil_div(keys, kPanel);
   const std::size_t apart = panels / kStreams;

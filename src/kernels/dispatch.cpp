@@ -21,16 +21,6 @@ namespace {
 
 #if defined(__x86_64__)
 
-constexpr bool has_all(unsigned reg, unsigned bits) { return (reg & bits) == bits; }
-
-// The register sets that the operating system saves and restores (XCR0): without that, code for
-// them fails even where the CPU knows it.
-unsigned saved_registers() {
-  unsigned eax = 0, edx = 0;
-  __asm__("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
-  return eax;
-}
-
 // Linux lets a process use the tile registers, 8 KiB a thread, once it has asked.
 bool tiles_permitted() {
 #if defined(__linux__)
@@ -41,23 +31,23 @@ bool tiles_permitted() {
 #endif
 }
 
-// Intel SDM volume 2, CPUID leaves 1 and 7; volume 1, section 13.3 for XCR0.
+// The compiler's builtins look at what the operating system saves, too. They do not know F16C and
+// AMX by one name everywhere: Intel SDM volume 2, CPUID leaves 1 and 7.
 std::vector<const Kernels*> available() {
+  __builtin_cpu_init();
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return {kScalarKernels};
-  if (!has_all(ecx, bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C)) return {kScalarKernels};
-
-  const unsigned saved = saved_registers();
-  constexpr unsigned kSse = 1u << 1, kYmm = 1u << 2, kMaskAndZmm = 7u << 5, kTiles = 3u << 17;
-  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return {kScalarKernels};
-  if (!has_all(saved, kSse | kYmm) || !has_all(ebx, bit_AVX2)) return {kScalarKernels};
-
-  constexpr unsigned kAvx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-  if (!has_all(saved, kMaskAndZmm) || !has_all(ebx, kAvx512) || !has_all(ecx, bit_AVX512VNNI)) {
+  const bool has_f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
+  if (!has_f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    return {kScalarKernels};
+  }
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq") ||
+      !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512vnni")) {
     return {kAvx2Kernels, kScalarKernels};
   }
-  constexpr unsigned kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;  // compilers name them differently
-  if (!has_all(edx, kAmxTile | kAmxInt8) || !has_all(saved, kTiles) || !tiles_permitted()) {
+  constexpr unsigned kAmx = 1u << 24 | 1u << 25;  // tiles, and int8 in them
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & kAmx) != kAmx ||
+      !tiles_permitted()) {
     return {kAvx512Kernels, kAvx2Kernels, kScalarKernels};
   }
   return {kAvx512AmxKernels, kAvx512Kernels, kAvx2Kernels, kScalarKernels};

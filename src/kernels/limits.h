@@ -33,7 +33,7 @@ template <std::size_t kChains, class Value, class Start, class Step>
   for (std::size_t i = 0; i < count; i += 4 * kChains) {
 #pragma GCC unroll 4
     for (std::size_t repeat = 0; repeat < 4; ++repeat) {
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (std::size_t j = 0; j < kChains; ++j) sum[j] = step(sum[j]);
     }
   }
@@ -45,7 +45,7 @@ template <class Vec>
 float fma_limit(std::size_t count) noexcept {
   const Vec a = Vec::broadcast(0.5f);
   const Vec b = Vec::broadcast(1.0f);
-  return reduce_add(run_chains<Vec::kTileRows, Vec>(
+  return reduce_add(run_chains<Vec::kTileRows * Vec::kTileVecs, Vec>(
       count, [](std::size_t j) { return Vec::broadcast(static_cast<float>(j)); },
       [&](Vec sum) { return fma(sum, a, b); }));
 }
@@ -55,7 +55,7 @@ float dot_limit(std::size_t count) noexcept {
   using Int = typename Vec::Integer;
   const std::int8_t four[4] = {1, -1, 1, -1};
   const Int x = Int::broadcast_bytes(four);
-  return reduce_add(to_float(run_chains<Vec::kTileRows, Int>(
+  return reduce_add(to_float(run_chains<Vec::kTileRows * Vec::kTileVecs, Int>(
       count, [](std::size_t j) { return Int::broadcast(static_cast<std::uint32_t>(j)); },
       [&](Int sum) { return dot(sum, x, x); })));
 }

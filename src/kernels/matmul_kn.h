@@ -9,19 +9,24 @@ namespace gpt2 {
 
 inline constexpr std::size_t kGroup = 4 * kPanel;  // columns that are packed together
 
-/// packed[panel][0 ... depth)[kPanel] = w[0 ... depth, 0 ... columns), filled up with zeros.
+template <class Vec>
+inline constexpr std::size_t kPackedWidth = Vec::kTileVecs* kLanes;  // columns of a panel
+
+/// packed[panel][0 ... depth)[kPackedWidth] = w[0 ... depth, 0 ... columns), filled up with zeros.
 template <class Vec, class Stored>
 void pack_panels(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
                  std::size_t columns) {
-  for (std::size_t k = 0; k < depth; ++k, w += w_stride, packed += kPanel) {
+  constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
+  for (std::size_t k = 0; k < depth; ++k, w += w_stride, packed += kWidth) {
     std::size_t n = 0;
-    for (; n + kPanel <= columns; n += kPanel) {
-      Vec::load(w + n).store(packed + n * kChunk);
-      Vec::load(w + n + kLanes).store(packed + n * kChunk + kLanes);
+    for (; n + kWidth <= columns; n += kWidth) {
+      for (std::size_t i = 0; i < kWidth; i += kLanes) {
+        Vec::load(w + n + i).store(packed + n * kChunk + i);
+      }
     }
     if (n == columns) continue;
     float* const last = packed + n * kChunk;
-    for (std::size_t i = 0; i < kPanel; i += kLanes) Vec::broadcast(0.0f).store(last + i);
+    for (std::size_t i = 0; i < kWidth; i += kLanes) Vec::broadcast(0.0f).store(last + i);
     for_each_vec<Vec>(columns - n, [&](std::size_t i, auto lanes) {
       load<Vec>(w + n + i, lanes).store(last + i);
     });
@@ -42,13 +47,12 @@ void fetch(const Stored* w, std::size_t w_stride, RowRange rows, std::size_t col
 template <class Vec>
 void multiply_panels(const Matmul& product, RowRange rows, std::size_t k, std::size_t depth,
                      const float* packed, std::size_t columns, float* sums) {
-  constexpr std::size_t kStrip = Vec::kTileVecs * kLanes;
+  constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
   const float* const x = product.x + rows.begin * product.x_stride + k;
   with_rows<Vec::kTileRows>(rows.end - rows.begin, [&](auto count) {
-    for (std::size_t n = 0; n < columns; n += kStrip) {
+    for (std::size_t n = 0; n < columns; n += kWidth) {
       Tile<Vec, count.value, Vec::kTileVecs> tile;
-      const std::size_t panel = n / kPanel * kPanel;
-      tile.multiply(x, product.x_stride, packed + panel * kChunk + n - panel, kPanel, depth);
+      tile.multiply(x, product.x_stride, packed + n * kChunk, kWidth, depth);
       tile.store(sums + rows.begin * kGroup + n, kGroup, k > 0);
     }
   });

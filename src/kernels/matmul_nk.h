@@ -95,17 +95,14 @@ template <class Vec, std::size_t kStreams, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kAhead = 1024 / sizeof(Stored);
   const std::size_t length = columns / kStreams;
-  for (std::size_t n = 0; n < length; ++n) {
+  const auto multiply = [&](auto streams, std::size_t n, std::size_t step) {
     for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
-      dot_tile<Vec, rows.value, kStreams>(product, row, w + n * product.k, sums + n, kDotWidth,
-                                          length, kAhead);
+      dot_tile<Vec, rows.value, streams.value>(product, row, w + n * product.k, sums + n, kDotWidth,
+                                               step, kAhead);
     });
-  }
-  for (std::size_t n = length * kStreams; n < columns; ++n) {
-    for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
-      dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n, kDotWidth, 1, kAhead);
-    });
-  }
+  };
+  for (std::size_t n = 0; n < length; ++n) multiply(Rows<kStreams>{}, n, length);
+  for (std::size_t n = length * kStreams; n < columns; ++n) multiply(Rows<1>{}, n, 1);
 }
 
 /// The same, sums (m, kPanel), for many rows of x: a tile of them stays in the L1 cache while a

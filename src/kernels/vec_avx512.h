@@ -9,8 +9,8 @@ namespace gpt2::avx512 {
 /// AVX-512 with VNNI: sixteen lanes in one register.
 struct Isa : Registers<64> {
   static constexpr const char* kName = "avx512";
-  static constexpr std::size_t kTileRows = 12;  // 24 accumulators, 2 weights and a broadcast
-  static constexpr std::size_t kTileVecs = 2;
+  static constexpr std::size_t kTileRows = 6;  // 24 accumulators, 4 weights and a broadcast
+  static constexpr std::size_t kTileVecs = 4;
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 2;
   static constexpr std::size_t kDotRows = 6;

@@ -62,8 +62,9 @@ void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& 
 // shorter runs, so that a thread that is held up elsewhere is helped out.
 std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
   const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= kFewRows ? 1 : 4);
-  const std::size_t share = round_up(ceil_div(n, tasks), kPanel);
-  return rows <= kFewRows ? share : std::clamp<std::size_t>(share, kPanel, 4 * kPanel);
+  const std::size_t share = ceil_div(n, tasks);
+  if (rows <= kFewRows) return round_up(share, kPanel);
+  return std::min(round_up(share, 2 * kPanel), 4 * kPanel);  // whole tiles of any kernel
 }
 
 }  // namespace
