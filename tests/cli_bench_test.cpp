@@ -28,7 +28,8 @@ TEST_CASE("bench says of what its numbers are") {
   for (const std::string part :
        {"\nf32 weights; the machine reads ", "\n  reading 16 tokens ", "\n  reading 512 tokens ",
         "\n  writing after 16 tokens ", "\n  writing after 512 tokens ", "\n  writing 8 texts ",
-        "\n  writing 32 texts ", " tokens/s (", "'s limit\n"}) {
+        "\n  writing 32 texts ", " tokens/s (", " GFLOP/s, ",
+        "'s limit\n"}) {
     CAPTURE(part);
     CHECK(outcome.out.find(part) != std::string::npos);
   }
@@ -40,7 +41,7 @@ TEST_CASE("bench says what is too long for the model") {
   const Outcome outcome = run({"bench", "-m", place.path().string(), "--repetitions", "1",
                                "--threads", "1", "--dtype", "f32"});
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.find("\n  reading 512 tokens        longer than the model's context\n") !=
+  CHECK(outcome.out.find("\n  reading 512 tokens      longer than the model's context\n") !=
         std::string::npos);
 }
 
@@ -66,6 +67,8 @@ TEST_CASE("bench --json tells the same to programs") {
   CHECK(json["measurements"][6]["dtype"] == "int8");
   for (const auto& row : json["measurements"]) {
     CHECK(row["tokens_per_s"] > 0.0);
+    CHECK(row["bytes_per_s"] > 0.0);
+    CHECK(row["multiply_adds_per_s"] > 0.0);
     CHECK(row["of_limit"] > 0.0);
     CHECK(row["min"] <= row["max"]);
   }

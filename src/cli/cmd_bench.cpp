@@ -104,6 +104,7 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
   std::vector<double> rates;
   std::vector<double> shares;
   std::size_t by_memory = 0;
+  const auto tokens = static_cast<double>(work.sequences * work.tokens * work.passes);
   for (std::size_t i = 0; i < repetitions; ++i) {
     const Work before = meter.measure();
     run();  // a cache that can hold what is read, holds it now
@@ -117,22 +118,29 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
         2.0 * cost.byte_products / (before.byte_products + after.byte_products);
     by_memory += reading > computing;
     shares.push_back(std::max(reading, computing) / time.count());
-    rates.push_back(static_cast<double>(work.sequences * work.tokens * work.passes) / time.count());
+    rates.push_back(tokens / time.count());
   }
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
+  const double rate = median(rates);
   return {{"workload", work.name},
-          {"tokens_per_s", median(rates)},
+          {"tokens_per_s", rate},
           {"min", *least},
           {"max", *most},
+          {"bytes_per_s", cost.bytes * rate / tokens},
+          {"multiply_adds_per_s", (cost.multiply_adds + cost.byte_products) * rate / tokens},
           {"of_limit", median(shares)},
           {"limit", 2 * by_memory > repetitions ? "memory" : "arithmetic"}};
 }
 
 std::string to_string(const Json& row) {
   const auto number = [&](const char* name) { return row[name].get<double>(); };
-  return format("  %-25s %8.1f tokens/s (%.1f .. %.1f), %.1f %% of the %s's limit\n",
+  const std::string limit = row["limit"];
+  const std::string done =
+      limit == "memory" ? format("%.1f GB/s", 1e-9 * number("bytes_per_s"))
+                        : format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
+  return format("  %-23s %8.1f tokens/s (%.1f .. %.1f), %s, %.1f %% of the %s's limit\n",
                 row["workload"].get<std::string>().c_str(), number("tokens_per_s"), number("min"),
-                number("max"), 100.0 * number("of_limit"), row["limit"].get<std::string>().c_str());
+                number("max"), done.c_str(), 100.0 * number("of_limit"), limit.c_str());
 }
 
 }  // namespace
@@ -196,7 +204,7 @@ int bench(Arguments arguments) {
                              {"byte_products_per_s", limits.byte_products}});
     for (const Workload& work : kWorkloads) {
       if (work.length() > model.config().n_positions) {
-        print(format("  %-25s longer than the model's context\n", work.name));
+        print(format("  %-23s longer than the model's context\n", work.name));
         continue;
       }
       Json row = measure(work, model, meter, threads, repetitions);

@@ -33,16 +33,6 @@ void pack_panels(float* packed, const Stored* w, std::size_t w_stride, std::size
   }
 }
 
-/// Fetches w[begin ... end, 0 ... columns) into the L2 cache.
-template <class Vec, class Stored>
-void fetch(const Stored* w, std::size_t w_stride, RowRange rows, std::size_t columns) {
-  for (std::size_t k = rows.begin; k < rows.end; ++k) {
-    for (std::size_t n = 0; n < columns; n += 64 / sizeof(Stored)) {
-      __builtin_prefetch(w + k * w_stride + n, 0, 2);
-    }
-  }
-}
-
 /// sums (rows, kGroup) (+)= x (rows, depth) times packed panels.
 template <class Vec>
 void multiply_panels(const Matmul& product, RowRange rows, std::size_t k, std::size_t depth,
@@ -74,13 +64,15 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
     pack_panels<Vec>(packed, w, product.n, depth, columns);
     for (std::size_t row = 0; row < product.m; row += height) {
       const RowRange rows{row, product.m - row < height ? product.m : row + height};
-      // Meanwhile the next chunk comes nearer.
-      fetch<Vec>(w + kChunk * product.n, product.n,
-                 {next * rows.begin / product.m, next * rows.end / product.m}, columns);
-      multiply_panels<Vec>(product, rows, k, depth, packed, columns, sums);
-      if (k + depth == product.k) {
-        finish<Vec>(product, rows, sums, kGroup, n_begin, columns);
+      // Meanwhile the next chunk comes into the L2 cache.
+      const Stored* const ahead = w + kChunk * product.n;
+      for (std::size_t i = next * rows.begin / product.m; i < next * rows.end / product.m; ++i) {
+        for (std::size_t n = 0; n < columns; n += 64 / sizeof(Stored)) {
+          __builtin_prefetch(ahead + i * product.n + n, 0, 2);
+        }
       }
+      multiply_panels<Vec>(product, rows, k, depth, packed, columns, sums);
+      if (left == 0) finish<Vec>(product, rows, sums, kGroup, n_begin, columns);
     }
   }
 }
