@@ -46,9 +46,7 @@ StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, b
 std::vector<std::byte> packed(const Format& format, const StoredMatrix& w) {
   const std::size_t panels = ceil_div(w.n, kPanel);
   std::vector<std::byte> bytes(panels * format.blocks(w.k) * format.block_bytes, std::byte{0xee});
-  for (std::size_t panel = 0; panel < panels; panel += 2) {
-    format.pack(bytes.data(), w, panel, std::min(panels, panel + 2));
-  }
+  for (std::size_t panel = 0; panel < panels; ++panel) format.pack(bytes.data(), w, panel);
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/limits.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <numeric>
@@ -16,41 +17,23 @@ constexpr std::size_t kPiece = std::size_t{1} << 18;  // floats that a thread ta
 constexpr std::size_t kSteps = 50'000 * kLimitStep;   // of arithmetic that it does at a time
 constexpr std::chrono::milliseconds kLong(50);        // enough for a burst of speed to end
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
-
-// Seconds for all threads to have run `work`, the start of the threads not counted.
-template <class Work>
-double time_of(int threads, const Work& work) {
-  Clock::time_point start;
-  Clock::time_point end;
-  parallel(threads, [&](Team& team) {
-    team.barrier();
-    if (team.rank() == 0) start = Clock::now();
-    work(team);
-    team.barrier();
-    if (team.rank() == 0) end = Clock::now();
-  });
-  return Seconds(end - start).count();
-}
-
 // So that no compiler can tell that a result goes unused.
 volatile float sink;
 
-// Steps of `kernel` in a second, by all threads together.
-double rate_of(int threads, float (*kernel)(std::size_t count) noexcept) {
+// What all threads together do in a second. A step does some of it, and returns how much.
+template <class Step>
+double rate_of(int threads, const Step& step) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   parallel(threads, [&](Team& team) {
     team.barrier();
-    const auto start = Clock::now();
-    double steps = 0.0;
-    Seconds time;
+    const auto start = std::chrono::steady_clock::now();
+    double sum = 0.0;
+    std::chrono::duration<double> time;
     do {
-      sink = kernel(kSteps);
-      steps += static_cast<double>(kSteps);
-      time = Clock::now() - start;
+      sum += static_cast<double>(step());
+      time = std::chrono::steady_clock::now() - start;
     } while (time < kLong);
-    rates[static_cast<std::size_t>(team.rank())] = steps / time.count();
+    rates[static_cast<std::size_t>(team.rank())] = sum / time.count();
   });
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
@@ -68,17 +51,20 @@ LimitMeter::LimitMeter(int threads, std::size_t bytes)
 
 Work LimitMeter::measure() {
   const Kernels& k = kernels();
-  const auto read_all = [&](Team& team) {
-    team.for_ranges(memory_.size(), kPiece, [&](std::size_t begin, std::size_t end) {
-      sink = k.read_limit(memory_.data() + begin, end - begin);
-    });
+  std::atomic<std::size_t> next = 0;
+  const auto read = [&] {
+    sink = k.read_limit(memory_.data() + next++ * kPiece % memory_.size(), kPiece);
+    return kPiece * sizeof(float);
   };
-  // What a cache can hold of it, it holds after a few times.
-  double read = time_of(threads_, read_all);
-  for (int i = 0; i < 3; ++i) read = std::min(read, time_of(threads_, read_all));
-  return {.bytes = static_cast<double>(memory_.size() * sizeof(float)) / read,
-          .multiply_adds = kLanes * rate_of(threads_, k.fma_limit),
-          .byte_products = 4 * kLanes * rate_of(threads_, k.dot_limit)};
+  const auto compute = [](auto kernel) {
+    return [kernel] {
+      sink = kernel(kSteps);
+      return kSteps;
+    };
+  };
+  return {.bytes = rate_of(threads_, read),
+          .multiply_adds = kLanes * rate_of(threads_, compute(k.fma_limit)),
+          .byte_products = 4 * kLanes * rate_of(threads_, compute(k.dot_limit))};
 }
 
 }  // namespace gpt2::cli

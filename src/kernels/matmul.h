@@ -45,18 +45,14 @@ struct Tile {
   }
 };
 
-/// Rows begin ... end of a product.
-struct RowRange {
-  std::size_t begin, end;
-};
-
-/// Turns the sums of columns n_begin ... n_begin + columns into results: bias, activation, store or
-/// accumulate. `sums` (rows, columns rounded up to kLanes) begins with row 0, and is used up.
+/// Turns the sums of rows begin ... end and columns n_begin ... n_begin + columns into results: bias,
+/// activation, store or accumulate. `sums` (rows, columns rounded up to kLanes) begins with row 0,
+/// and is used up.
 template <class Vec>
-void finish(const Matmul& product, RowRange rows, float* sums, std::size_t stride,
-            std::size_t n_begin, std::size_t columns) {
+void finish(const Matmul& product, std::size_t begin, std::size_t end, float* sums,
+            std::size_t stride, std::size_t n_begin, std::size_t columns) {
   constexpr std::size_t kRowsAhead = 4;  // are fetched to be written: many lie in the L3 cache
-  for (std::size_t row = rows.begin; row < rows.end; ++row) {
+  for (std::size_t row = begin; row < end; ++row) {
     float* const sum = sums + row * stride;
     if (product.bias) {
       for_each_vec<Vec>(columns, [&](std::size_t i, auto lanes) {

@@ -33,29 +33,14 @@ void pack_panels(float* packed, const Stored* w, std::size_t w_stride, std::size
   }
 }
 
-/// sums (rows, kGroup) (+)= x (rows, depth) times packed panels.
-template <class Vec>
-void multiply_panels(const Matmul& product, RowRange rows, std::size_t k, std::size_t depth,
-                     const float* packed, std::size_t columns, float* sums) {
-  constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
-  const float* const x = product.x + rows.begin * product.x_stride + k;
-  with_rows<Vec::kTileRows>(rows.end - rows.begin, [&](auto count) {
-    for (std::size_t n = 0; n < columns; n += kWidth) {
-      Tile<Vec, count.value, Vec::kTileVecs> tile;
-      tile.multiply(x, product.x_stride, packed + n * kChunk, kWidth, depth);
-      tile.store(sums + rows.begin * kGroup + n, kGroup, k > 0);
-    }
-  });
-}
-
 /// All rows and all of k for at most kGroup columns.
 template <class Vec, class Stored>
 void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                     float* scratch) {
+  constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
   float* const packed = scratch;
-  float* const sums = packed + kGroup * kChunk;
-  const std::size_t tiles = ceil_div(product.m, Vec::kTileRows);
-  const std::size_t height = ceil_div(product.m, tiles);
+  float* const sums = packed + kGroup * kChunk;  // (rows, kGroup)
+  const std::size_t height = ceil_div(product.m, ceil_div(product.m, Vec::kTileRows));
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t k = 0; k < product.k; k += kChunk, w += kChunk * product.n) {
     const std::size_t depth = product.k - k < kChunk ? product.k - k : kChunk;
@@ -63,16 +48,23 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
     const std::size_t next = left < kChunk ? left : kChunk;
     pack_panels<Vec>(packed, w, product.n, depth, columns);
     for (std::size_t row = 0; row < product.m; row += height) {
-      const RowRange rows{row, product.m - row < height ? product.m : row + height};
+      const std::size_t end = product.m - row < height ? product.m : row + height;
       // Meanwhile the next chunk comes into the L2 cache.
       const Stored* const ahead = w + kChunk * product.n;
-      for (std::size_t i = next * rows.begin / product.m; i < next * rows.end / product.m; ++i) {
+      for (std::size_t i = next * row / product.m; i < next * end / product.m; ++i) {
         for (std::size_t n = 0; n < columns; n += 64 / sizeof(Stored)) {
           __builtin_prefetch(ahead + i * product.n + n, 0, 2);
         }
       }
-      multiply_panels<Vec>(product, rows, k, depth, packed, columns, sums);
-      if (left == 0) finish<Vec>(product, rows, sums, kGroup, n_begin, columns);
+      const float* const x = product.x + row * product.x_stride + k;
+      with_rows<Vec::kTileRows>(end - row, [&](auto rows) {
+        for (std::size_t n = 0; n < columns; n += kWidth) {
+          Tile<Vec, rows.value, Vec::kTileVecs> tile;
+          tile.multiply(x, product.x_stride, packed + n * kChunk, kWidth, depth);
+          tile.store(sums + row * kGroup + n, kGroup, k > 0);
+        }
+      });
+      if (left == 0) finish<Vec>(product, row, end, sums, kGroup, n_begin, columns);
     }
   }
 }

@@ -120,7 +120,7 @@ void add_chunks(const Matmul& product, std::size_t n_begin, std::size_t n_end,
     }
     total.store(sums + n);
   }
-  finish<Vec>(product, {0, 1}, sums + n_begin, 0, n_begin, n_end - n_begin);
+  finish<Vec>(product, 0, 1, sums + n_begin, 0, n_begin, n_end - n_begin);
 }
 
 }  // namespace gpt2

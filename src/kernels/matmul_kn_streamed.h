@@ -96,7 +96,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
       (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
     }
   }
-  finish<Vec>(product, {0, product.m}, totals, stride, n_begin, columns);
+  finish<Vec>(product, 0, product.m, totals, stride, n_begin, columns);
 }
 
 template <class Vec, class Stored>

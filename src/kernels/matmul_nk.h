@@ -138,7 +138,7 @@ void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
     } else {
       dot_panel<Vec>(product, w, columns, scratch);
     }
-    finish<Vec>(product, {0, product.m}, scratch, width, n, columns);
+    finish<Vec>(product, 0, product.m, scratch, width, n, columns);
   }
 }
 

@@ -138,21 +138,19 @@ void encode_int4(std::byte* block, const float (&w)[kInt4Block], std::size_t col
 }
 
 template <std::size_t kBlock, class Encode>
-void pack(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end,
-          std::size_t block_bytes, const Encode& encode) {
+void pack(std::byte* packed, const StoredMatrix& w, std::size_t panel, std::size_t block_bytes,
+          const Encode& encode) {
   const std::size_t blocks = ceil_div(w.k, kBlock);
-  for (std::size_t panel = begin; panel < end; ++panel) {
-    for (std::size_t b = 0; b < blocks; ++b) {
-      std::byte* const at = packed + (panel * blocks + b) * block_bytes;
-      float weight[kPanel][kBlock];
-      read_block(weight, w, panel, b * kBlock);
-      std::memset(at, 0, block_bytes);
-      for (std::size_t column = 0; column < kPanel; ++column) {
-        encode(at, weight[column], column);
-        // Damage stays visible: a weight that is no number makes every product with its block none.
-        if (!std::ranges::all_of(weight[column], [](float x) { return std::isfinite(x); })) {
-          store_scale(at, column, std::numeric_limits<float>::quiet_NaN());
-        }
+  for (std::size_t b = 0; b < blocks; ++b) {
+    std::byte* const at = packed + (panel * blocks + b) * block_bytes;
+    float weight[kPanel][kBlock];
+    read_block(weight, w, panel, b * kBlock);
+    std::memset(at, 0, block_bytes);
+    for (std::size_t column = 0; column < kPanel; ++column) {
+      encode(at, weight[column], column);
+      // Damage stays visible: a weight that is no number makes every product with its block none.
+      if (!std::ranges::all_of(weight[column], [](float x) { return std::isfinite(x); })) {
+        store_scale(at, column, std::numeric_limits<float>::quiet_NaN());
       }
     }
   }
@@ -172,12 +170,12 @@ void unpack(float* y, const std::byte* packed, std::size_t k, std::size_t column
 
 }  // namespace
 
-void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end) {
-  pack<kInt8Block>(packed, w, begin, end, kInt8BlockBytes, encode_int8);
+void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t panel) {
+  pack<kInt8Block>(packed, w, panel, kInt8BlockBytes, encode_int8);
 }
 
-void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end) {
-  pack<kInt4Block>(packed, w, begin, end, kInt4BlockBytes, encode_int4);
+void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t panel) {
+  pack<kInt4Block>(packed, w, panel, kInt4BlockBytes, encode_int4);
 }
 
 void unpack_int8(float* y, const std::byte* packed, std::size_t k, std::size_t column) {

@@ -16,12 +16,12 @@ struct StoredMatrix {
   bool k_major;  ///< [k, n] rather than [n, k]
 };
 
-/// Fills panels [begin, end) of `packed`, which begins with panel 0. A block's scale is its largest
-/// magnitude / 127, rounded to f16; the codes are nearest for that rounded scale.
-void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end);
+/// Fills one panel of `packed`, which begins with panel 0. A block's scale is its largest magnitude
+/// / 127, rounded to f16; the codes are nearest for that rounded scale.
+void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t panel);
 
 /// The same for int4; the scale, which may be negative, is searched for the least squared error.
-void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t begin, std::size_t end);
+void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t panel);
 
 /// y[0 ... k) = the weights of one output column: a row of a packed wte is a token's embedding.
 void unpack_int8(float* y, const std::byte* packed, std::size_t k, std::size_t column);

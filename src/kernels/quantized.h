@@ -168,7 +168,7 @@ void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t
     const auto* const panel =
         static_cast<const unsigned char*>(product.w) + n / kPanel * x.blocks * Codes::kBlockBytes;
     multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, ceil_div(columns, kPanel));
-    finish<Vec>(product, {0, product.m}, scratch, kPanelColumns, n, columns);
+    finish<Vec>(product, 0, product.m, scratch, kPanelColumns, n, columns);
   }
 }
 

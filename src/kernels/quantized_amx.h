@@ -146,7 +146,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
         }
       }
     }
-    finish<Vec>(product, {0, product.m}, scratch, kPanelColumns, n, columns);
+    finish<Vec>(product, 0, product.m, scratch, kPanelColumns, n, columns);
   }
   _tile_release();
 }

@@ -44,10 +44,9 @@ void pack(std::byte* to, WeightType to_type, const Weight& from) {
                             .k = from.k,
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
-  const auto pack_panels = to_type == WeightType::int8 ? pack_int8 : pack_int4;
+  const auto pack_panel = to_type == WeightType::int8 ? pack_int8 : pack_int4;
   parallel(thread_count(), [&](Team& team) {
-    const std::size_t panels = ceil_div(from.n, kPanel);
-    team.for_each(panels, [&](std::size_t i) { pack_panels(to, matrix, i, i + 1); });
+    team.for_each(ceil_div(from.n, kPanel), [&](std::size_t i) { pack_panel(to, matrix, i); });
   });
 }
 
