@@ -132,6 +132,42 @@ TEST_CASE("one answer, whatever computes it") {
   WARN("compared " << runs << " runs on " << available_isas().size() << " instruction sets");
 }
 
+// The last block leaves out what nobody asks for.
+TEST_CASE("one answer, whichever tokens' logits are wanted") {
+  const std::string before(isa_name());
+  const std::vector<TokenId> ids = prompt_of(100, 0);
+  for (const Type& type : kTypes) {
+    const Model model = model_of(type.dtype);
+    const std::size_t vocab_size = model.config().vocab_size;
+    const std::vector<float> expected = run(model, ids, 1, ids.size());
+    for (const std::string& isa : available_isas()) {
+      if (isa == "scalar") continue;
+      force_isa(isa);
+      for (const int threads : {1, 2, 3}) {
+        INFO(type.name << " on " << isa << ", " << threads << " threads");
+        // Of a pass, and of the pass after it: three sessions side by side.
+        constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};
+        std::vector<Session> sessions;
+        for (int i = 0; i < 3; ++i) sessions.emplace_back(model, SessionOptions{.threads = threads});
+        const std::span<const TokenId> passes[] = {std::span(ids).first(70), std::span(ids).last(30)};
+        for (std::size_t pass = 0; pass < 2; ++pass) {
+          const std::size_t end = pass == 0 ? 70 : 100;
+          std::vector<std::vector<float>> logits;
+          for (const std::size_t wanted : kWanted[pass]) logits.emplace_back(wanted * vocab_size);
+          std::vector<Slice> slices;
+          for (std::size_t i = 0; i < 3; ++i) slices.push_back({&sessions[i], passes[pass], logits[i]});
+          forward(slices);
+          for (std::size_t i = 0; i < 3; ++i) {
+            const float* const last = expected.data() + (end - kWanted[pass][i]) * vocab_size;
+            REQUIRE(same_bits(logits[i], {last, last + logits[i].size()}));
+          }
+        }
+      }
+    }
+    force_isa(before);
+  }
+}
+
 TEST_CASE("one answer where threads share out the keys of a head") {
   Config config;
   config.vocab_size = 1003;

@@ -58,14 +58,19 @@ constexpr Workload kWorkloads[] = {
 // What a workload takes at least.
 Work cost_of(const Workload& work, const Model& model) {
   const Config& config = model.config();
-  const std::size_t block = config.n_embd * (4 * config.n_embd + 2 * config.inner_dim());
+  const std::size_t stored = 2 * config.n_embd * config.n_embd;  // keys and values
+  const std::size_t block = 2 * stored + 2 * config.n_embd * config.inner_dim();
   const std::size_t head = config.n_embd * config.vocab_size;
-  const std::size_t products =
-      work.passes * work.sequences * (work.tokens * config.n_layer * block + head);
+  // The last block makes keys and values of all tokens, the rest of a pass's last one.
+  const std::size_t blocks =
+      (config.n_layer - 1) * work.tokens * block + (work.tokens - 1) * stored + block;
+  const std::size_t products = work.passes * work.sequences * (blocks + head);
   // Every token sees those before it and itself.
   const std::size_t added = work.tokens * work.passes;
-  const std::size_t keys = work.sequences * added * (2 * work.context + added + 1) / 2;
-  const std::size_t attention = 2 * keys * config.n_layer * config.n_embd;
+  const std::size_t keys = added * (2 * work.context + added + 1) / 2;
+  const std::size_t last_keys = work.passes * (2 * work.context + added + work.tokens) / 2;
+  const std::size_t attention =
+      2 * work.sequences * ((config.n_layer - 1) * keys + last_keys) * config.n_embd;
   // A sequence's keys and values are read once a pass, however many of its tokens look at them.
   const std::size_t cache = work.tokens == 1 ? attention * sizeof(float) : 0;
   const bool packed = model.transformer()->lm_head.is_packed();
@@ -135,9 +140,9 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
 std::string to_string(const Json& row) {
   const auto number = [&](const char* name) { return row[name].get<double>(); };
   const std::string limit = row["limit"];
-  const std::string done =
-      limit == "memory" ? format("%.1f GB/s", 1e-9 * number("bytes_per_s"))
-                        : format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
+  const std::string done = limit == "memory"
+                               ? format("%.1f GB/s", 1e-9 * number("bytes_per_s"))
+                               : format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
   return format("  %-23s %8.1f tokens/s (%.1f .. %.1f), %s, %.1f %% of the %s's limit\n",
                 row["workload"].get<std::string>().c_str(), number("tokens_per_s"), number("min"),
                 number("max"), done.c_str(), 100.0 * number("of_limit"), limit.c_str());

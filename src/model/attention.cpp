@@ -1,6 +1,7 @@
 #include "model/attention.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/kernels.h"
 
@@ -72,25 +73,28 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
 
 }  // namespace
 
-void Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch,
-                        Workspace& ws) const noexcept {
+Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch,
+                          Workspace& ws, bool only_wanted) const noexcept {
   const std::size_t n_embd = normed.cols;
   const std::size_t head_dim = n_embd / n_head;
   const Matrix qkv = ws.qkv.top(normed.rows);
-  const Matrix attended = ws.attended.top(normed.rows);
 
   c_attn.forward(team, qkv, normed, ws);
 
+  const bool leaves_rows = only_wanted && batch.logits.size() < normed.rows;
+  const std::vector<Batch::Slice>& queries = leaves_rows ? batch.wanted : batch.slices;
+  if (leaves_rows) x = x.top(batch.logits.size());
+  const Matrix attended = ws.attended.top(x.rows);
   std::size_t longest = 0;  // slice
   std::size_t keys = 0;     // that a slice sees
-  for (const Batch::Slice& slice : batch.slices) {
+  for (const Batch::Slice& slice : queries) {
     longest = std::max(longest, slice.rows);
     keys = std::max(keys, slice.first + slice.rows);
   }
   const std::size_t parts = ceil_div(longest, kQueryRows);
-  const std::size_t heads = batch.slices.size() * n_head;
+  const std::size_t heads = queries.size() * n_head;
   const auto part = [&](std::size_t i, std::size_t begin) {
-    const Batch::Slice& slice = batch.slices[i / n_head];
+    const Batch::Slice& slice = queries[i / n_head];
     const std::size_t head = i % n_head;
     const std::size_t row = slice.row + begin;
     return HeadAttention{.y = attended.row(row) + head * head_dim,
@@ -113,10 +117,20 @@ void Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& b
   };
 
   // Where several tasks read what one of them would have to store, it is stored before.
-  const bool by_chunks =
-      longest == 1 && keys > kChunk && heads < static_cast<std::size_t>(team.size());
-  const bool store_first = parts > 1 || by_chunks;
+  const bool by_chunks = longest == 1 && keys > kChunk && !leaves_rows &&
+                         heads < static_cast<std::size_t>(team.size());
+  const bool store_first = parts > 1 || by_chunks || leaves_rows;
   if (store_first) team.for_each(heads, store);
+  if (leaves_rows) {
+    for (std::size_t i = 0; i < queries.size() && team.rank() == 0; ++i) {
+      const Batch::Slice& all = batch.slices[i];
+      const std::size_t from = all.row + all.rows - queries[i].rows;
+      for (const Matrix& m : {x, qkv}) {
+        std::memmove(m.row(queries[i].row), m.row(from), queries[i].rows * m.stride * sizeof(float));
+      }
+    }
+    team.barrier();
+  }
   if (by_chunks) {
     attend_by_chunks(
         team, heads, keys, [&](std::size_t i) { return part(i, 0); }, ws);
@@ -124,13 +138,14 @@ void Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& b
     team.for_each(parts * heads, [&](std::size_t task) {
       const std::size_t i = task % heads;
       const std::size_t begin = task / heads * kQueryRows;
-      if (begin >= batch.slices[i / n_head].rows) return;
+      if (begin >= queries[i / n_head].rows) return;
       if (!store_first) store(i);
       kernels().attention(part(i, begin), ws.scratch(team.rank()));
     });
   }
 
   c_proj.forward(team, x, attended, ws, Linear::Output::accumulate);
+  return x;
 }
 
 }  // namespace gpt2

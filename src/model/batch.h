@@ -20,26 +20,26 @@ struct Batch {
   };
 
   std::vector<Slice> slices;
+  /// The last rows of each, whose logits are wanted, numbered as if there were no others. May be
+  /// none of a slice.
+  std::vector<Slice> wanted;
   std::vector<TokenId> tokens;        ///< (rows)
   std::vector<std::size_t> position;  ///< (rows)
-  std::vector<std::size_t> wanted;    ///< rows whose logits are wanted, ascending
-  std::vector<float*> logits;         ///< where each of them goes, (vocab_size) floats
+  std::vector<float*> logits;         ///< where those of each wanted row go, (vocab_size) floats
 
   /// Room for `rows` rows, so that filling it never allocates.
   explicit Batch(std::size_t rows) {
-    slices.reserve(rows);
-    tokens.reserve(rows);
-    position.reserve(rows);
-    wanted.reserve(rows);
-    logits.reserve(rows);
+    for_lists([rows](auto& list) { list.reserve(rows); });
   }
 
   void clear() noexcept {
-    slices.clear();
-    tokens.clear();
-    position.clear();
-    wanted.clear();
-    logits.clear();
+    for_lists([](auto& list) { list.clear(); });
+  }
+
+ private:
+  template <class F>
+  void for_lists(const F& f) {
+    f(slices), f(wanted), f(tokens), f(position), f(logits);
   }
 };
 

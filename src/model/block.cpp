@@ -2,12 +2,14 @@
 
 namespace gpt2 {
 
-void Block::forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept {
+Matrix Block::forward(Team& team, Matrix x, const Batch& batch, Workspace& ws,
+                      bool is_last) const noexcept {
   // x = x + attn(ln_1(x))
-  attn.forward(team, x, normalize(team, x, ln_1, ws), batch, ws);
+  x = attn.forward(team, x, normalize(team, x, ln_1, ws), batch, ws, is_last);
 
   // x = x + mlp(ln_2(x))
   mlp.forward(team, x, normalize(team, x, ln_2, ws), ws);
+  return x;
 }
 
 ConstMatrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm, Workspace& ws) noexcept {

@@ -50,11 +50,11 @@ void append(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end
   const std::size_t vocab_size = session.model.config().vocab_size;
   const std::size_t unwanted = slice.tokens.size() - slice.logits.size() / vocab_size;
   batch.slices.push_back({&session.cache, batch.tokens.size(), end - begin, session.position});
+  const std::size_t from = std::clamp(unwanted, begin, end);
+  batch.wanted.push_back(
+      {&session.cache, batch.logits.size(), end - from, session.position + from - begin});
   for (std::size_t i = begin; i < end; ++i) {
-    if (i >= unwanted) {
-      batch.wanted.push_back(batch.tokens.size());
-      batch.logits.push_back(slice.logits.data() + (i - unwanted) * vocab_size);
-    }
+    if (i >= from) batch.logits.push_back(slice.logits.data() + (i - unwanted) * vocab_size);
     batch.tokens.push_back(slice.tokens[i]);
     batch.position.push_back(session.position++);
   }

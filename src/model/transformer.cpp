@@ -67,18 +67,16 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
 
 void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
                           const ForwardObserver& observer) const noexcept {
-  const Matrix x = ws.x.top(batch.tokens.size());
+  Matrix x = ws.x.top(batch.tokens.size());
   embedding.forward(team, x, batch, ws);
   show(team, observer, 0, x);
 
   for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
-    blocks[layer].forward(team, x, batch, ws);
+    x = blocks[layer].forward(team, x, batch, ws, layer + 1 == blocks.size());
     show(team, observer, layer + 1, x);
   }
 
-  const Matrix normed = ws.normed.top(batch.wanted.size());
-  team.for_each(normed.rows,
-                [&](std::size_t i) { ln_f.forward(normed.row(i), x.row(batch.wanted[i]), 1); });
+  const ConstMatrix normed = normalize(team, x, ln_f, ws);
   show(team, observer, blocks.size() + 1, normed);
   if (normed.rows > 0) project_rows(team, batch.logits.data(), lm_head, normed, ws);
 }
