@@ -28,8 +28,7 @@ TEST_CASE("bench says of what its numbers are") {
   for (const std::string part :
        {"\nf32 weights; the machine reads ", "\n  reading 16 tokens ", "\n  reading 512 tokens ",
         "\n  writing after 16 tokens ", "\n  writing after 512 tokens ", "\n  writing 8 texts ",
-        "\n  writing 32 texts ", " tokens/s (", " GFLOP/s, ",
-        "'s limit\n"}) {
+        "\n  writing 32 texts ", " tokens/s (", " GFLOP/s, ", "'s limit\n"}) {
     CAPTURE(part);
     CHECK(outcome.out.find(part) != std::string::npos);
   }
@@ -69,6 +68,7 @@ TEST_CASE("bench --json tells the same to programs") {
     CHECK(row["tokens_per_s"] > 0.0);
     CHECK(row["bytes_per_s"] > 0.0);
     CHECK(row["multiply_adds_per_s"] > 0.0);
+    CHECK((row["byte_products_per_s"] > 0.0) == (row["dtype"] == "int8"));
     CHECK(row["of_limit"] > 0.0);
     CHECK(row["min"] <= row["max"]);
   }

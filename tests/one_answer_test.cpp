@@ -148,14 +148,17 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
         // Of a pass, and of the pass after it: three sessions side by side.
         constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};
         std::vector<Session> sessions;
-        for (int i = 0; i < 3; ++i) sessions.emplace_back(model, SessionOptions{.threads = threads});
-        const std::span<const TokenId> passes[] = {std::span(ids).first(70), std::span(ids).last(30)};
+        for (int i = 0; i < 3; ++i)
+          sessions.emplace_back(model, SessionOptions{.threads = threads});
+        const std::span<const TokenId> passes[] = {std::span(ids).first(70),
+                                                   std::span(ids).last(30)};
         for (std::size_t pass = 0; pass < 2; ++pass) {
           const std::size_t end = pass == 0 ? 70 : 100;
           std::vector<std::vector<float>> logits;
           for (const std::size_t wanted : kWanted[pass]) logits.emplace_back(wanted * vocab_size);
           std::vector<Slice> slices;
-          for (std::size_t i = 0; i < 3; ++i) slices.push_back({&sessions[i], passes[pass], logits[i]});
+          for (std::size_t i = 0; i < 3; ++i)
+            slices.push_back({&sessions[i], passes[pass], logits[i]});
           forward(slices);
           for (std::size_t i = 0; i < 3; ++i) {
             const float* const last = expected.data() + (end - kWanted[pass][i]) * vocab_size;

@@ -142,6 +142,23 @@ TEST_CASE("the same bits alone and in a ragged batch of nine") {
   }
 }
 
+TEST_CASE("the same bits whichever logits are wanted, of one layer and in several passes") {
+  const Model model = random_model(
+      {.vocab_size = 40, .n_positions = 1100, .n_embd = 34, .n_layer = 1, .n_head = 2}, {});
+  const std::vector<TokenId> ids = tokens(model, 1100);
+  const std::vector<float> all = run(model, ids, 1, 1100);
+  const std::span<const float> expected(all);
+  for (const std::size_t wanted : {0, 1, 77, 600}) {
+    INFO(wanted << " wanted");
+    Session session(model, {.threads = 3});
+    std::vector<float> logits(wanted * 40);
+    const Slice prompt{&session, std::span(ids).first(1099), logits};
+    forward(std::span(&prompt, 1));
+    CHECK(same_bits(logits, expected.subspan((1099 - wanted) * 40, wanted * 40)));
+    CHECK(same_bits(session.forward(std::span(ids).last(1)), expected.last(40)));
+  }
+}
+
 TEST_CASE("the same bits after a rewind and in a fork") {
   const Model model = load("layers5");
   const std::vector<TokenId> ids = tokens(model, 40);

@@ -79,11 +79,6 @@ Work cost_of(const Workload& work, const Model& model) {
           static_cast<double>(packed ? products : 0)};
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 Json measure(const Workload& work, const Model& model, LimitMeter& meter, int threads,
              std::size_t repetitions) {
   const Work cost = cost_of(work, model);
@@ -125,24 +120,30 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
     shares.push_back(std::max(reading, computing) / time.count());
     rates.push_back(tokens / time.count());
   }
-  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-  const double rate = median(rates);
+  std::sort(rates.begin(), rates.end());
+  std::sort(shares.begin(), shares.end());
+  const std::size_t middle = (repetitions - 1) / 2;
+  const double rate = rates[middle];
   return {{"workload", work.name},
           {"tokens_per_s", rate},
-          {"min", *least},
-          {"max", *most},
+          {"min", rates.front()},
+          {"max", rates.back()},
           {"bytes_per_s", cost.bytes * rate / tokens},
-          {"multiply_adds_per_s", (cost.multiply_adds + cost.byte_products) * rate / tokens},
-          {"of_limit", median(shares)},
+          {"multiply_adds_per_s", cost.multiply_adds * rate / tokens},
+          {"byte_products_per_s", cost.byte_products * rate / tokens},
+          {"of_limit", shares[middle]},
           {"limit", 2 * by_memory > repetitions ? "memory" : "arithmetic"}};
 }
 
 std::string to_string(const Json& row) {
   const auto number = [&](const char* name) { return row[name].get<double>(); };
   const std::string limit = row["limit"];
-  const std::string done = limit == "memory"
-                               ? format("%.1f GB/s", 1e-9 * number("bytes_per_s"))
-                               : format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
+  std::string done = format("%.1f GB/s", 1e-9 * number("bytes_per_s"));
+  if (limit == "arithmetic") {
+    done = format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
+    const double bytes = number("byte_products_per_s");
+    if (bytes > 0.0) done += format(" and %.0f GOP/s in int8", 2e-9 * bytes);
+  }
   return format("  %-23s %8.1f tokens/s (%.1f .. %.1f), %s, %.1f %% of the %s's limit\n",
                 row["workload"].get<std::string>().c_str(), number("tokens_per_s"), number("min"),
                 number("max"), done.c_str(), 100.0 * number("of_limit"), limit.c_str());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "base/aligned_buffer.h"
@@ -19,13 +20,14 @@ struct Work {
 class LimitMeter {
  public:
   /// `bytes`: what one pass of the work to be compared reads. The limit of reading is that of so
-  /// much memory, read over and over: where it fits in a cache, the cache's.
+  /// much memory, read part by part, over and over: where it fits in a cache, the cache's.
   LimitMeter(int threads, std::size_t bytes);
   [[nodiscard]] Work measure();  ///< a second's
 
  private:
   int threads_;
   AlignedBuffer<float> memory_;
+  std::atomic<std::size_t> next_ = 0;  // piece of it
 };
 
 }  // namespace gpt2::cli

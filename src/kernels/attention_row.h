@@ -13,7 +13,8 @@ template <class Vec>
 inline constexpr std::size_t kAttentionVecs =
     kPanel / kLanes < Vec::kTileVecs ? kPanel / kLanes : Vec::kTileVecs;
 template <class Vec>
-inline constexpr std::size_t kAttentionRows = Vec::kTileVecs / kAttentionVecs<Vec> * Vec::kTileRows;
+inline constexpr std::size_t kAttentionRows =
+    Vec::kTileRows * (Vec::kTileVecs / kAttentionVecs<Vec>);
 template <class Vec>
 inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;  // panels or chunks
 inline constexpr std::size_t kAttentionAhead = 1024;  // floats, fetched meanwhile

@@ -45,9 +45,9 @@ struct Tile {
   }
 };
 
-/// Turns the sums of rows begin ... end and columns n_begin ... n_begin + columns into results: bias,
-/// activation, store or accumulate. `sums` (rows, columns rounded up to kLanes) begins with row 0,
-/// and is used up.
+/// Turns the sums of rows begin ... end and columns n_begin ... n_begin + columns into results:
+/// bias, activation, store or accumulate. `sums` (rows, columns rounded up to kLanes) begins with
+/// row 0, and is used up.
 template <class Vec>
 void finish(const Matmul& product, std::size_t begin, std::size_t end, float* sums,
             std::size_t stride, std::size_t n_begin, std::size_t columns) {

@@ -2,19 +2,16 @@
 
 #include "kernels/matmul_kn_streamed.h"
 
-// Many rows times weights that lie as [k, n]: panels of weights, widened to f32, are copied to
-// where they stay in the cache while all rows pass by.
+// Many rows times weights that lie as [k, n]: strips of weights as wide as a tile, in f32, are
+// copied to where they stay in the cache while all rows pass by.
 
 namespace gpt2 {
 
 inline constexpr std::size_t kGroup = 4 * kPanel;  // columns that are packed together
 
-template <class Vec>
-inline constexpr std::size_t kPackedWidth = Vec::kTileVecs* kLanes;  // columns of a panel
-
-/// packed[panel][0 ... depth)[kPackedWidth] = w[0 ... depth, 0 ... columns), filled up with zeros.
+/// packed[strip][0 ... depth)[columns of a tile] = w[0 ... depth, 0 ... columns), and then zeros.
 template <class Vec, class Stored>
-void pack_panels(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
+void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
                  std::size_t columns) {
   constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
   for (std::size_t k = 0; k < depth; ++k, w += w_stride, packed += kWidth) {
@@ -46,7 +43,7 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
     const std::size_t depth = product.k - k < kChunk ? product.k - k : kChunk;
     const std::size_t left = product.k - k - depth;
     const std::size_t next = left < kChunk ? left : kChunk;
-    pack_panels<Vec>(packed, w, product.n, depth, columns);
+    pack_strips<Vec>(packed, w, product.n, depth, columns);
     for (std::size_t row = 0; row < product.m; row += height) {
       const std::size_t end = product.m - row < height ? product.m : row + height;
       // Meanwhile the next chunk comes into the L2 cache.

@@ -124,9 +124,10 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   if (leaves_rows) {
     for (std::size_t i = 0; i < queries.size() && team.rank() == 0; ++i) {
       const Batch::Slice& all = batch.slices[i];
-      const std::size_t from = all.row + all.rows - queries[i].rows;
+      const Batch::Slice& kept = queries[i];
       for (const Matrix& m : {x, qkv}) {
-        std::memmove(m.row(queries[i].row), m.row(from), queries[i].rows * m.stride * sizeof(float));
+        const float* const last = m.row(all.row + all.rows - kept.rows);
+        std::memmove(m.row(kept.row), last, kept.rows * m.stride * sizeof(float));
       }
     }
     team.barrier();

@@ -16,8 +16,8 @@ struct Attention {
   float scale;  ///< of the scores: 1 / sqrt(head_dim) and what the config adds
 
   /// x += attn(normed), and the batch's keys and values are appended to its caches. All of the team
-  /// calls it; x, normed: (rows, n_embd). Returns x, or with only_wanted its wanted rows, which have
-  /// come to its top. Uses ws.qkv and ws.attended.
+  /// calls it; x, normed: (rows, n_embd). Returns x, or with only_wanted its wanted rows, which
+  /// have come to its top, over others. Uses ws.qkv and ws.attended.
   Matrix forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch, Workspace& ws,
                  bool only_wanted) const noexcept;
 };

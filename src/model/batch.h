@@ -15,13 +15,12 @@ struct Batch {
   struct Slice {
     KVCache* cache;
     std::size_t row;    ///< the first
-    std::size_t rows;   ///< how many; >= 1
+    std::size_t rows;   ///< how many
     std::size_t first;  ///< the first token's position
   };
 
-  std::vector<Slice> slices;
-  /// The last rows of each, whose logits are wanted, numbered as if there were no others. May be
-  /// none of a slice.
+  std::vector<Slice> slices;  ///< of one row or more
+  /// The last rows of each, maybe none, whose logits are wanted: numbered as if alone.
   std::vector<Slice> wanted;
   std::vector<TokenId> tokens;        ///< (rows)
   std::vector<std::size_t> position;  ///< (rows)

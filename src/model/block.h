@@ -17,8 +17,8 @@ struct Block {
   FeedForward mlp;
 
   /// Advances the residual stream x (rows, n_embd) in place and appends the batch's keys and values
-  /// to its caches. Returns x: of the last block, its wanted rows. All of the team calls it; it ends
-  /// with a barrier.
+  /// to its caches. Returns x: of the last block, its wanted rows. All of the team calls it; it
+  /// ends with a barrier.
   Matrix forward(Team& team, Matrix x, const Batch& batch, Workspace& ws,
                  bool is_last) const noexcept;
 };

@@ -20,8 +20,8 @@
 namespace gpt2 {
 
 /// Sees the forward pass from inside. Called by one thread while the others wait; must not throw.
-/// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's. The last two: for the
-/// rows whose logits are wanted.
+/// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's. The last two: for
+/// the rows whose logits are wanted.
 using ForwardObserver = std::function<void(std::size_t stage, ConstMatrix hidden_states)>;
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
