@@ -89,6 +89,7 @@ std::vector<float> run_in_batch(const Model& model, const std::vector<TokenId>& 
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.empty()) return b.empty();  // memcmp takes no null
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 

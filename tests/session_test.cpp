@@ -81,6 +81,7 @@ std::vector<float> run(const Model& model, const std::vector<TokenId>& ids, int 
 }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
+  if (a.empty()) return b.empty();  // memcmp takes no null
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
