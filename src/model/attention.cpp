@@ -93,13 +93,16 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   }
   const std::size_t parts = ceil_div(longest, kQueryRows);
   const std::size_t heads = queries.size() * n_head;
+  // Of a slice's rows, where those of its queries begin: they are its last ones.
+  const auto first_query = [&](std::size_t i) {
+    return batch.slices[i].row + batch.slices[i].rows - queries[i].rows;
+  };
   const auto part = [&](std::size_t i, std::size_t begin) {
     const Batch::Slice& slice = queries[i / n_head];
     const std::size_t head = i % n_head;
-    const std::size_t row = slice.row + begin;
-    return HeadAttention{.y = attended.row(row) + head * head_dim,
+    return HeadAttention{.y = attended.row(slice.row + begin) + head * head_dim,
                          .y_stride = attended.stride,
-                         .q = qkv.row(row) + head * head_dim,
+                         .q = qkv.row(first_query(i / n_head) + begin) + head * head_dim,
                          .q_stride = qkv.stride,
                          .keys = slice.cache->keys(layer, head),
                          .values = slice.cache->values(layer, head),
@@ -121,16 +124,11 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
                          heads < static_cast<std::size_t>(team.size());
   const bool store_first = parts > 1 || by_chunks || leaves_rows;
   if (store_first) team.for_each(heads, store);
-  if (leaves_rows) {
-    for (std::size_t i = 0; i < queries.size() && team.rank() == 0; ++i) {
-      const Batch::Slice& all = batch.slices[i];
-      const Batch::Slice& kept = queries[i];
-      for (const Matrix& m : {x, qkv}) {
-        const float* const last = m.row(all.row + all.rows - kept.rows);
-        std::memmove(m.row(kept.row), last, kept.rows * m.stride * sizeof(float));
-      }
+  if (leaves_rows && team.rank() == 0) {  // nobody looks at x until c_proj adds to it
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      std::memmove(x.row(queries[i].row), x.row(first_query(i)),
+                   queries[i].rows * x.stride * sizeof(float));
     }
-    team.barrier();
   }
   if (by_chunks) {
     attend_by_chunks(
