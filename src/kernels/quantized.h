@@ -39,19 +39,19 @@ struct Int4Codes {
 inline constexpr std::size_t kPanels = 4;  // that are multiplied together, and their columns
 inline constexpr std::size_t kPanelColumns = kPanels * kPanel;
 
-/// Fetches one of the kBlock / 4 parts of what a stream brings next.
-template <class Vec, class Codes>
-[[gnu::always_inline]] inline void fetch_ahead(const unsigned char* block, std::size_t part) {
-  constexpr std::size_t kAhead = 1024;
-  constexpr std::size_t kPart = Codes::kBlockBytes / (Codes::kBlock / 4);
-  for (std::size_t byte = 0; byte < kPart; byte += 64) {
-    __builtin_prefetch(block + kAhead + part * kPart + byte, 0, 3);
+/// Fetches one of the kBlock / 4 parts of a block.
+template <class Codes>
+[[gnu::always_inline]] inline void fetch_part(const unsigned char* block, std::size_t part) {
+  constexpr std::size_t kParts = Codes::kBlock / 4;
+  constexpr std::size_t kLines = Codes::kBlockBytes / 64;
+  for (std::size_t i = part * kLines / kParts; i < (part + 1) * kLines / kParts; ++i) {
+    __builtin_prefetch(block + i * 64, 0, 3);
   }
 }
 
 /// Fetches part `step`, of kPanels * blocks, of the kPanels panels that come after `panel` into the
 /// L2 cache: a little of each, for that many streams from memory are faster than one.
-template <class Vec, class Codes>
+template <class Codes>
 [[gnu::always_inline]] inline void fetch_panels(const unsigned char* panel, std::size_t blocks,
                                                 std::size_t step) {
   constexpr std::size_t kPart = Codes::kBlockBytes / kPanels;
@@ -80,11 +80,15 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
     block[j] = panel + at / kPanel * panel_bytes;
     column_in_panel[j] = at % kPanel;
   }
+  constexpr std::size_t kAhead = 1536;  // bytes that a single row's streams are fetched ahead
+  constexpr std::size_t kOthers = ceil_div(kVecs * kLanes, kPanel) - 1;  // other panels side by side
   Vec total[kRows][kVecs] = {};
   for (std::size_t b = 0; b < x.blocks; ++b) {
+    const bool ends = (b + 1) * Codes::kBlockBytes + kAhead > panel_bytes;
+    const std::size_t ahead = ends ? kAhead + kOthers * panel_bytes : kAhead;
     if (kRows > 1 && row == 0 && column % kPanel == 0) {
-      fetch_panels<Vec, Codes>(panel + (kPanels - 1) * panel_bytes, x.blocks,
-                               column / kPanel * x.blocks + b);
+      fetch_panels<Codes>(panel + (kPanels - 1) * panel_bytes, x.blocks,
+                          column / kPanel * x.blocks + b);
     }
     const std::size_t at = (row / kRowGroup * x.blocks + b) * kRowGroup + row % kRowGroup;
     Int sum[kRows][kVecs];
@@ -99,7 +103,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       Int first[kVecs], second[kVecs];
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        if (kRows == 1) fetch_ahead<Vec, Codes>(block[j], 2 * pair + column_in_panel[j] / kLanes);
+        if (kRows == 1) fetch_part<Codes>(block[j] + ahead, 2 * pair + column_in_panel[j] / kLanes);
         Codes::load(first[j], second[j], block[j] + 2 * kPanel, pair, column_in_panel[j]);
       }
 #pragma GCC unroll 16

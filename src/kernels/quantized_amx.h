@@ -135,8 +135,8 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
         const unsigned char* const panel =
             panels + column / kPanel * panel_bytes + begin * Codes::kBlockBytes;
         for (std::size_t b = 0; b < blocks; ++b) {
-          fetch_panels<Vec, Codes>(panels + (kPanels - 1) * panel_bytes, x.blocks,
-                                   column / kPanel * x.blocks + begin + b);
+          fetch_panels<Codes>(panels + (kPanels - 1) * panel_bytes, x.blocks,
+                              column / kPanel * x.blocks + begin + b);
           unpack_codes<Vec, Codes>(unpacked + b * Codes::kBlock * kPanel,
                                    panel + b * Codes::kBlockBytes);
         }
