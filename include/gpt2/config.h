@@ -13,8 +13,8 @@ namespace gpt2 {
 
 using TokenId = std::int32_t;
 
-/// The activation functions that HuggingFace accepts for a GPT-2. Names that mean the same function
-/// (gelu_pytorch_tanh and gelu_accurate are gelu_new; gelu_python is gelu; swish is silu) share one.
+/// The activation functions that HuggingFace accepts for a GPT-2. Names of the same function share
+/// one: gelu_pytorch_tanh and gelu_accurate are gelu_new, gelu_python is gelu, swish is silu.
 enum class ActivationFunction : std::uint8_t {
   gelu_new, gelu_fast, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish, tanh, sigmoid,
   linear, laplace,
@@ -47,15 +47,15 @@ struct Config {
   /// Reads a config.json, and bos_token_id and eos_token_id of a generation_config.json beside it,
   /// which HuggingFace prefers. Unknown keys are ignored, aliases (hidden_size, ...) are honoured;
   /// a key that changes the maths and has a value that is not implemented is refused by name.
-  /// Throws Error: unsupported for those and for another model_type, invalid_file for a value of the
-  /// wrong type and for what validate() refuses.
+  /// Throws Error: unsupported for those and for another model_type, invalid_file for a value of
+  /// the wrong type and for what validate() refuses.
   [[nodiscard]] static Config load(const std::filesystem::path& file);
 
   /// The same from the text of a config.json; `where` names it in messages.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
-  /// Throws Error(invalid_argument) where the numbers make no model: a zero, n_embd that n_head does
-  /// not divide, a size or a product past all memory.
+  /// Throws Error(invalid_argument) where the numbers make no model: a zero, n_embd that n_head
+  /// does not divide, a size or a product past all memory.
   void validate(std::string_view where) const;
 };
 

@@ -6,9 +6,9 @@
 
 namespace gpt2 {
 
-/// The instruction sets this build has kernels for and this machine can run, best first; the last is
-/// always "scalar". Results are the same bits on every one. Asks Linux to let the process use AMX's
-/// tile registers where the CPU has them.
+/// The instruction sets this build has kernels for and this machine can run, best first; the last
+/// is always "scalar". Results are the same bits on every one. Asks Linux to let the process use
+/// AMX's tile registers where the CPU has them.
 [[nodiscard]] std::vector<std::string> available_isas();
 
 /// The one in use: the best available, or the environment variable GPT2_ISA's. Throws

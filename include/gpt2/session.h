@@ -18,8 +18,8 @@ struct SessionOptions {
 /// One sequence on a model: its KV cache and how far it has come. Belongs to one thread at a time.
 ///
 /// All memory is allocated by the constructor; forward passes allocate, lock and throw nothing
-/// beyond the checks of their arguments. The logits after a token depend, bit for bit, on the tokens
-/// up to it and on nothing else: not on how they were divided into calls, on threads or on company.
+/// beyond the checks of their arguments. The logits after a token depend, bit for bit, on the
+/// tokens up to it and on nothing else: not on how calls divided them, on threads or on company.
 class Session {
  public:
   /// Throws Error(invalid_argument) where max_tokens is more than the model has positions.
@@ -28,9 +28,9 @@ class Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Appends the tokens and returns the logits (vocab_size) after the last one; the span lives until
-  /// the next call. Throws Error(invalid_argument), and changes nothing, for no tokens, an id outside
-  /// the vocabulary, or more tokens than there is room for.
+  /// Appends the tokens and returns the logits (vocab_size) after the last one; the span lives
+  /// until the next call. Throws Error(invalid_argument), and changes nothing, for no tokens, an id
+  /// outside the vocabulary, or more tokens than there is room for.
   std::span<const float> forward(std::span<const TokenId> tokens);
 
   /// Forgets everything after the first `position` tokens. Throws Error(invalid_argument) for a
@@ -56,7 +56,7 @@ class Session {
 struct Slice {
   Session* session;
   std::span<const TokenId> tokens;  ///< appended to the session
-  std::span<float> logits;          ///< k * vocab_size floats: receives the logits of the last k tokens
+  std::span<float> logits;          ///< (k, vocab_size): receives the logits of the last k tokens
 };
 
 /// One forward pass over all slices; their tokens share every read of the weights. Sessions must be

@@ -8,7 +8,7 @@ namespace gpt2 {
 // Scalar conversions between f32 and the 16-bit formats. To 16 bits: to nearest, ties to even, NaN
 // stays NaN, what is too large becomes infinity.
 
-inline float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+inline float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(bits * 0x10000u); }
 
 inline std::uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

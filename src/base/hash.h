@@ -9,7 +9,7 @@
 namespace gpt2 {
 
 /// A 64-bit hash of the bits of floats, for telling whether two runs computed the same: FNV-1a over
-/// 32-bit words in sixteen interleaved lanes, the lanes then hashed in order. Carries on from `hash`.
+/// 32-bit words in sixteen interleaved lanes, the lanes then hashed in order. Goes on from `hash`.
 inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t hash) {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   constexpr std::uint64_t kBasis = 0xcbf29ce484222325;

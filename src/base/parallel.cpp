@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string>
@@ -45,13 +44,11 @@ __attribute__((no_sanitize("thread"))) void fork_and_join(Region& region, int th
 double cgroup_quota() {
   double quota = 0.0;
   double period = 0.0;
-  std::string word;
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  if (v2 >> word >> period && word != "max" && period > 0.0) return std::strtod(word.c_str(), nullptr) / period;
-  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (v1_quota >> quota && v1_period >> period && quota > 0.0 && period > 0.0) return quota / period;
-  return 0.0;
+  if (!(std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period)) {  // version 2; "max": none
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  return quota > 0.0 && period > 0.0 ? quota / period : 0.0;
 }
 
 int affinity_cores() {
@@ -84,9 +81,9 @@ void Team::barrier() noexcept {
     shared_.phase.notify_all();
     return;
   }
-  // Where every thread has a core the wait is short, and sleep would make it long. On a busy machine
-  // who sleeps gets the core back at once, who yields it only in turn. Threads without a core of
-  // their own wait for one another: in turn is right.
+  // Where every thread has a core the wait is short, and sleep would make it long. On a busy
+  // machine who sleeps gets the core back at once, who yields it only in turn. Threads without a
+  // core of their own wait for one another: in turn is right.
   using Clock = std::chrono::steady_clock;
   const bool has_core = size_ <= thread_count();
   for (const auto end = Clock::now() + std::chrono::microseconds(200); Clock::now() < end;) {

@@ -27,8 +27,8 @@ class Team {
   /// Returns once every thread has come here; what each wrote before, all see after.
   void barrier() noexcept;
 
-  /// Calls f(i) for every i in [0, count), each on whichever thread is free, and ends with a barrier.
-  /// Every thread of the team must make the same calls in the same order.
+  /// Calls f(i) for every i in [0, count), each on whichever thread is free, and ends with a
+  /// barrier. Every thread of the team must make the same calls in the same order.
   template <class F>
   void for_each(std::size_t count, const F& f) {
     if (size_ == 1) {
@@ -37,8 +37,8 @@ class Team {
     }
     std::atomic<std::size_t>& next = shared_.next[turn_ % Shared::kCounters];
     // The counter after this one was last used two barriers ago: nobody looks at it now.
-    if (rank_ == 0) shared_.next[(turn_ + 1) % Shared::kCounters].store(0, std::memory_order_relaxed);
     ++turn_;
+    if (rank_ == 0) shared_.next[turn_ % Shared::kCounters].store(0, std::memory_order_relaxed);
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) f(i);
     barrier();
   }

@@ -201,8 +201,8 @@ int run(Settings settings) {
   write(settings.tokens ? "\n" : "");
   if (is_terminal(stdout) && last != '\n') write_stdout("\n");
   if (result.finish_reason == FinishReason::length) {
-    print_error(concat("the text ends here: the context of ", config.n_positions,
-                       " tokens is full"));
+    print_error(
+        concat("the text ends here: the context of ", config.n_positions, " tokens is full"));
   }
   if (settings.stats) print_stats(result, session);
   return interrupt_status();

@@ -79,7 +79,7 @@ struct QuantizedRows {
 /// Quantised weights lie in panels of kPanel output columns, blocks ascending within a panel (the
 /// last panel and the last block are filled with zero weights and zero scales). A block is
 ///   f16 scale[kPanel], then
-///   int8: u8 code[kInt8Block / 4][kPanel][4], the 4 of consecutive k: weight = scale * (code - 128)
+///   int8: u8 code[kInt8Block / 4][kPanel][4], for 4 consecutive k: weight = scale * (code - 128)
 ///   int4: u8 code[kInt4Block / 8][kPanel][4]: the low nibble of byte i of group g is the code of
 ///         k = 8 g + i, the high one of k = 8 g + 4 + i; weight = scale * kInt4Codebook[nibble].
 inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kInt8Block * kPanel;

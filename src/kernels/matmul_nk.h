@@ -84,8 +84,7 @@ template <class Vec, class F>
 [[gnu::always_inline]] inline void for_tiles(std::size_t m, const F& f) {
   const std::size_t height = ceil_div(m, ceil_div(m, Vec::kDotRows));
   for (std::size_t row = 0; row < m; row += height) {
-    with_rows<Vec::kDotRows>(m - row < height ? m - row : height,
-                             [&](auto rows) { f(row, rows); });
+    with_rows<Vec::kDotRows>(m - row < height ? m - row : height, [&](auto rows) { f(row, rows); });
   }
 }
 

@@ -27,8 +27,8 @@ bool goes_by_chunks(const Weight& weight, std::size_t rows) {
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
   const std::size_t block = weight.block();
   const std::size_t blocks = ceil_div(weight.k, block);
-  const auto quantize_row = weight.type == WeightType::int8 ? kernels().quantize_row_int8
-                                                                : kernels().quantize_row_int4;
+  const auto quantize_row =
+      weight.type == WeightType::int8 ? kernels().quantize_row_int8 : kernels().quantize_row_int4;
   const auto row_at = [&](std::size_t group, std::size_t row) -> QuantizedRows {
     const std::size_t at = group * blocks * kRowGroup + row;
     return {ws.values.data() + at * block, ws.scales.data() + at, ws.offsets.data() + at, blocks};
