@@ -6,22 +6,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <limits>
 #include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 
 namespace gpt2 {
 namespace {
 
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR;
-  throw Error(
-      missing ? ErrorCode::not_found : ErrorCode::invalid_file,
-      std::string(what) + " " + path.string() + ": " + std::generic_category().message(error));
+  gpt2::fail(missing ? ErrorCode::not_found : ErrorCode::invalid_file,
+             concat(what, " ", path.string()), std::generic_category().message(error));
 }
 
 }  // namespace
@@ -41,9 +38,6 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     throw Error(ErrorCode::invalid_file, path.string() + " is not a regular file");
   }
   if (status.st_size == 0) return;
-  if (static_cast<std::uintmax_t>(status.st_size) > std::numeric_limits<std::size_t>::max()) {
-    fail("cannot map", path, EFBIG);
-  }
   const auto size = static_cast<std::size_t>(status.st_size);
   void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) fail("cannot map", path, errno);
