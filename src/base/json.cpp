@@ -124,12 +124,9 @@ void JsonTree::read(std::string_view text, JsonLimits limits) {
 }
 
 std::string shown(const json& value) {
-  switch (value.type()) {
-    case json::value_t::object: return "an object";
-    case json::value_t::array: return "an array";
-    case json::value_t::string: return quote(value.get_ref<const std::string&>());
-    default: return value.dump();
-  }
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  return value.is_string() ? quote(value.get_ref<const std::string&>()) : value.dump();
 }
 
 json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {

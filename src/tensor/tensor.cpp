@@ -13,10 +13,7 @@ std::size_t Shape::element_count() const {
 
 std::string Shape::to_string() const {
   std::string text = "[";
-  for (const std::size_t size : sizes_) {
-    if (text.size() > 1) text += ", ";
-    text += std::to_string(size);
-  }
+  for (const std::size_t size : sizes_) text += concat(text.size() > 1 ? ", " : "", size);
   return text + "]";
 }
 
