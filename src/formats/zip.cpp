@@ -1,7 +1,5 @@
 #include "formats/zip.h"
 
-#include <array>
-
 #include "base/fail.h"
 
 // The layout is that of PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
@@ -65,20 +63,12 @@ void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
   }
 }
 
-constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0u);
-    table[i] = crc;
-  }
-  return table;
-}();
-
+// Bit by bit, without a table: only pickles are checked, which are short.
 std::uint32_t crc32_of(Bytes bytes) {
   std::uint32_t crc = 0xffffffff;
   for (const std::byte byte : bytes) {
-    crc = crc >> 8 ^ kCrcOfByte[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
+    crc ^= std::to_integer<std::uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0u);
   }
   return ~crc;
 }
