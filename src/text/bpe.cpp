@@ -1,6 +1,5 @@
 #include "text/bpe.h"
 
-#include <functional>
 #include <utility>
 
 namespace gpt2 {
@@ -62,12 +61,10 @@ void Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
 // removes a symbol and adds at most two entries, so n symbols make fewer than 3 n.
 void Bpe::merge_symbols(Scratch& scratch) const {
   auto& [symbols, queue] = scratch;
-  queue.clear();
   for (std::uint32_t i = 0; i < symbols.size(); ++i) look_up(scratch, i);
   while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-    const std::uint64_t first = queue.back();
-    queue.pop_back();
+    const std::uint64_t first = queue.top();
+    queue.pop();
     const auto i = static_cast<std::uint32_t>(first);
     auto& left = symbols[i];
     if (queued(left.rank, i) != first) continue;
@@ -88,8 +85,7 @@ void Bpe::look_up(Scratch& scratch, std::uint32_t left) const {
   symbol.rank = MergeTable::kNever;
   if (symbol.next != kNone) symbol.rank = merges_.rank_of(symbol.id, symbols[symbol.next].id);
   if (symbol.rank == MergeTable::kNever) return;
-  queue.push_back(queued(symbol.rank, left));
-  std::push_heap(queue.begin(), queue.end(), std::greater<>());
+  queue.push(queued(symbol.rank, left));
 }
 
 }  // namespace gpt2

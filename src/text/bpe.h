@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +34,7 @@ class Bpe {
       MergeTable::Rank rank;  // of the pair with the next
     };
     std::vector<Symbol> symbols;
-    std::vector<std::uint64_t> queue;
+    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue;
   };
 
   Bpe() = default;
