@@ -172,11 +172,16 @@ TEST_CASE("every type of storage that a state_dict can have is known, and nothin
       {"torch.storage UntypedStorage", DType::u8},
   };
   for (const auto& [name, dtype] : types) {
-    REQUIRE(gpt2::find_pickle_name(name) != nullptr);
-    CHECK(gpt2::find_pickle_name(name)->storage == dtype);
+    const std::size_t space = name.find(' ');
+    const std::string bytes = py_global(name.substr(0, space), name.substr(space + 1)) + ".";
+    const Pickle pickle(as_bytes(bytes), 0, "f");
+    REQUIRE(pickle.root().kind == Kind::name);
+    CHECK(pickle.root().name->storage == dtype);
   }
-  CHECK(gpt2::find_pickle_name("torch ComplexFloatStorage") == nullptr);
-  CHECK(gpt2::find_pickle_name("torch QInt8Storage") == nullptr);
+  for (const std::string name : {"ComplexFloatStorage", "QInt8Storage"}) {
+    CHECK(refusal(py_global("torch", name) + ".") ==
+          "f: pickle, byte 0: it refers to 'torch " + name + "', which is not data" + kRefused);
+  }
 }
 
 TEST_CASE("refused by name: whatever is not data") {

@@ -69,8 +69,10 @@ class Machine {
   void push_name() {
     const std::string module = reader_.line();
     const std::string name = module + " " + reader_.line();
-    const PickleName* const found = find_pickle_name(name);
-    if (found == nullptr) reader_.refuse("it refers to ", quote(name), ", which is not data");
+    const auto* const found = std::ranges::find(kAllowed, name, &PickleName::name);
+    if (found == std::end(kAllowed)) {
+      reader_.refuse("it refers to ", quote(name), ", which is not data");
+    }
     push({.kind = Kind::name, .name = found});
   }
 
@@ -220,11 +222,6 @@ class Machine {
 };
 
 }  // namespace
-
-const PickleName* find_pickle_name(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kAllowed, name, &PickleName::name);
-  return found == std::end(kAllowed) ? nullptr : found;
-}
 
 Pickle::Pickle(Bytes bytes, std::size_t begin, std::string_view where) {
   PickleReader reader(bytes, begin, where);

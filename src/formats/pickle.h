@@ -22,9 +22,6 @@ struct PickleName {
   std::optional<DType> storage;
 };
 
-/// The entry of such a name, or nullptr: not allowed.
-[[nodiscard]] const PickleName* find_pickle_name(std::string_view name) noexcept;
-
 /// What a pickle of torch.save describes, as data: a graph of values that names constructors and
 /// never calls one. Only what a state_dict is made of is known (the opcodes and names that
 /// torch.load accepts under weights_only=True); anything else is refused by name.

@@ -46,13 +46,11 @@ class PickleReader {
   std::int64_t long1() {
     const Bytes bytes = take(number<std::uint8_t>());
     if (bytes.size() > 8) refuse("an integer of ", bytes.size(), " bytes");
-    if (bytes.empty()) return 0;
-    const bool is_negative = (bytes.back() & std::byte{0x80}) != std::byte{0};
-    std::uint64_t value = is_negative ? ~std::uint64_t{0} : 0;
+    std::int64_t value = !bytes.empty() && bytes.back() >= std::byte{0x80} ? -1 : 0;
     for (std::size_t i = bytes.size(); i-- > 0;) {
-      value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+      value = value << 8 | std::to_integer<std::int64_t>(bytes[i]);
     }
-    return static_cast<std::int64_t>(value);
+    return value;
   }
 
   /// Checked UTF-8, at most Pickle::kMaxText bytes.
