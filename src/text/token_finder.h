@@ -30,13 +30,12 @@ class TokenFinder {
  private:
   // The strings are kept back to front and the text is read from its end, so that what the
   // automaton knows at a position is about the strings that begin there.
-  static constexpr std::uint32_t kNone = 0xffffffff;
   struct Node {
     unsigned char byte = 0;
-    std::uint32_t child = kNone;    // the first
-    std::uint32_t sibling = kNone;  // the next child of the same parent
-    std::uint32_t fallback = 0;     // the node of the longest proper suffix
-    TokenId token = -1;             // of the longest string that is a suffix
+    std::uint32_t child = 0;     // the first; 0, which is nobody's child: none
+    std::uint32_t sibling = 0;   // the next child of the same parent
+    std::uint32_t fallback = 0;  // the node of the longest proper suffix
+    TokenId token = -1;          // of the longest string that is a suffix
   };
 
   [[nodiscard]] std::uint32_t child_of(std::uint32_t node, unsigned char byte) const noexcept;
