@@ -82,21 +82,17 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
                                                    bool parse_special) const {
   std::vector<Piece> pieces = {{text, nullptr}};
   for (const TokenFinder& pass : passes_) {
-    for (const Piece& piece : std::exchange(pieces, {})) {
-      if (piece.token) {
-        pieces.push_back(piece);
-      } else {
-        split(piece.text, pass, parse_special, pieces);
-      }
-    }
+    for (const Piece& piece : std::exchange(pieces, {})) split(piece, pass, parse_special, pieces);
   }
   return pieces;
 }
 
 // Step by step what AddedVocabulary::find_matches does, so that odd combinations (white space that
 // is a token itself beside one that strips) come out the same; in linear time, though.
-void AddedTokens::split(std::string_view text, const TokenFinder& finder, bool parse_special,
+void AddedTokens::split(const Piece& piece, const TokenFinder& finder, bool parse_special,
                         std::vector<Piece>& pieces) const {
+  if (piece.token) return pieces.push_back(piece);
+  const std::string_view text = piece.text;
   const std::vector<TokenFinder::Match> matches = finder.find(text);
   std::size_t done = 0;         // everything before is in `pieces`
   std::size_t search_from = 0;  // matches do not overlap

@@ -59,7 +59,7 @@ class AddedTokens {
   [[nodiscard]] bool is_special(TokenId id) const noexcept;
 
  private:
-  void split(std::string_view text, const TokenFinder& finder, bool parse_special,
+  void split(const Piece& piece, const TokenFinder& finder, bool parse_special,
              std::vector<Piece>& pieces) const;
 
   Vocabulary& vocabulary_;
