@@ -31,7 +31,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   }
   const Impl& impl = *impl_;
   std::string spaced;
-  if (impl.prefix_space == PrefixSpace::before_text) text = spaced.append(" ").append(text);
+  if (impl.prefix_space == PrefixSpace::before_text) text = spaced = concat(" ", text);
 
   std::vector<TokenId> ids;
   if (options.add_special_tokens) ids = impl.before;
@@ -40,9 +40,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
     if (piece.token) {
       ids.push_back(piece.token->id);
     } else if (impl.prefix_space == PrefixSpace::before_pieces && !piece.text.starts_with(' ')) {
-      spaced.assign(1, ' ');
-      spaced += piece.text;
-      encode_text(impl, spaced, scratch, ids);
+      encode_text(impl, concat(" ", piece.text), scratch, ids);
     } else {
       encode_text(impl, piece.text, scratch, ids);
     }
