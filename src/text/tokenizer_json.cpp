@@ -197,8 +197,7 @@ void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   if (!root.find("added_tokens")) return;
   for (const json& value : root.required_list("added_tokens")) {
     const JsonFields fields(value, root.where() + ": added_tokens");
-    const json* id = fields.find("id");
-    declare_added_token(fields, id ? *id : json(), tokenizer);
+    declare_added_token(fields, value.value("id", json()), tokenizer);
   }
 }
 
