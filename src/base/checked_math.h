@@ -6,14 +6,6 @@
 
 namespace gpt2 {
 
-/// a * b, or nothing where the product does not fit.
-[[nodiscard]] constexpr std::optional<std::size_t> checked_multiply(std::size_t a,
-                                                                    std::size_t b) noexcept {
-  std::size_t product;
-  if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
-  return product;
-}
-
 /// The product of all factors, multiplied from the left, and then of `last`; nothing where any step
 /// does not fit, even if a later factor is zero.
 [[nodiscard]] constexpr std::optional<std::size_t> checked_product(
@@ -22,7 +14,8 @@ namespace gpt2 {
   for (const std::size_t factor : factors) {
     if (__builtin_mul_overflow(product, factor, &product)) return std::nullopt;
   }
-  return checked_multiply(product, last);
+  if (__builtin_mul_overflow(product, last, &product)) return std::nullopt;
+  return product;
 }
 
 }  // namespace gpt2

@@ -1,6 +1,7 @@
 #include "formats/state_dict.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -129,7 +130,7 @@ Storage read_storage(const Value& storage, std::string_view file) {
     fail(where, "a view of another one; save the file again with a newer PyTorch");
   }
   const std::size_t elements = read_size(*storage.items[4], "size", where);
-  const auto bytes = checked_multiply(elements, bits_of(*type.name->storage) / 8);
+  const auto bytes = checked_product(std::array{elements}, bits_of(*type.name->storage) / 8);
   if (!bytes) fail(where, "the size ", elements, " is too large");
   return {key.text, *type.name->storage, elements, *bytes};
 }
