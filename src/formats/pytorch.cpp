@@ -79,11 +79,9 @@ void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
 
 // The directory that torch.save put everything in, with its slash.
 std::string top_of(const ZipReader& zip, std::string_view where) {
-  constexpr std::string_view kPickle = "/data.pkl";
   for (const auto& [name, entry] : zip.files()) {
-    if (name.ends_with(kPickle) && name.find('/') == name.size() - kPickle.size()) {
-      return std::string(name.substr(0, name.size() - kPickle.size() + 1));
-    }
+    const std::string top(name.substr(0, name.find('/') + 1));
+    if (!top.empty() && name == top + "data.pkl") return top;
   }
   fail(where, "a zip archive without a data.pkl; expected one that torch.save wrote");
 }
