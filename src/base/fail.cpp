@@ -20,17 +20,14 @@ std::string quote(std::string_view text, std::size_t max_bytes) {
 }
 
 std::string printable(std::string_view text) {
-  const auto is_shown = [](const Utf8Char& c) {
-    const char32_t code = c.code_point;
-    if (c.kind != Utf8Char::Kind::valid || code < 0x20 || (code >= 0x7f && code < 0xa0))
-      return false;
-    return !(code >= 0x200e && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e) &&
-           !(code >= 0x2066 && code <= 0x2069);
+  const auto is_hidden = [](char32_t code) {  // 0 of an invalid byte
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
   };
   std::string out;
   while (!text.empty()) {
     const Utf8Char c = decode_utf8(text);
-    out += is_shown(c) ? text.substr(0, c.length) : " ";
+    out += is_hidden(c.code_point) ? " " : text.substr(0, c.length);
     text.remove_prefix(c.length);
   }
   return out;
