@@ -10,11 +10,14 @@
 namespace gpt2 {
 namespace {
 
-void check_slice(const Slice& slice, const Model& model) {
+void check(const Slice& slice, std::span<const Slice> all) {
   const Session::Impl& session = slice.session->impl();
-  const std::size_t vocab_size = model.config().vocab_size;
-  if (session.model.transformer() != model.transformer()) {
+  const std::size_t vocab_size = session.model.config().vocab_size;
+  if (session.model.transformer() != all.front().session->model().transformer()) {
     reject("the sessions of one forward pass must be of one model");
+  }
+  if (std::ranges::count(all, slice.session, &Slice::session) > 1) {
+    reject("a session appears twice in a forward pass");
   }
   if (slice.tokens.empty()) reject("a forward pass needs at least one token");
   const std::size_t room = session.cache.capacity() - session.position;
@@ -31,16 +34,6 @@ void check_slice(const Slice& slice, const Model& model) {
       slice.logits.size() / vocab_size > slice.tokens.size()) {
     reject("the logits of ", slice.tokens.size(), " tokens take a multiple of ", vocab_size,
            " floats, at most one for each token, got room for ", slice.logits.size());
-  }
-}
-
-void check(std::span<const Slice> slices) {
-  for (const Slice& slice : slices) check_slice(slice, slices.front().session->model());
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (slices[i].session == slices[j].session)
-        reject("a session appears twice in a forward pass");
-    }
   }
 }
 
@@ -135,7 +128,7 @@ const Model& Session::model() const noexcept { return impl_->model; }
 
 void forward(std::span<const Slice> slices) {
   if (slices.empty()) return;
-  check(slices);
+  for (const Slice& slice : slices) check(slice, slices);
   // The first session's workspace serves all; passes of kMaxRows rows follow one another.
   Session::Impl& lead = slices.front().session->impl();
   for (const Slice& slice : slices) {
