@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpt2/config.h"
@@ -54,7 +55,8 @@ class Model {
   [[nodiscard]] const ModelDescription& description() const noexcept;
 
   /// For the library's own use.
-  explicit Model(std::shared_ptr<const Transformer> transformer);
+  explicit Model(std::shared_ptr<const Transformer> transformer)
+      : transformer_(std::move(transformer)) {}
   [[nodiscard]] const std::shared_ptr<const Transformer>& transformer() const noexcept {
     return transformer_;
   }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/fail.h"
@@ -69,9 +68,6 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   }
   return Model(transformer);
 }
-
-Model::Model(std::shared_ptr<const Transformer> transformer)
-    : transformer_(std::move(transformer)) {}
 
 const Config& Model::config() const noexcept { return transformer_->config; }
 

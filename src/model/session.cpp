@@ -100,10 +100,9 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 std::span<const float> Session::forward(std::span<const TokenId> tokens) {
-  const std::span<float> logits(impl_->logits.data(), impl_->logits.size());
-  const Slice slice{this, tokens, logits};
+  const Slice slice{this, tokens, {impl_->logits.data(), impl_->logits.size()}};
   gpt2::forward(std::span(&slice, 1));
-  return logits;
+  return slice.logits;
 }
 
 void Session::rewind(std::size_t position) {
