@@ -41,8 +41,7 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
   require_shape("bias", bias, normalized_shape_);
   const auto wanted = normalized_shape_.sizes();
   const auto given = x.shape().sizes();
-  if (given.size() < wanted.size() ||
-      !std::equal(wanted.begin(), wanted.end(), given.end() - static_cast<long>(wanted.size()))) {
+  if (given.size() < wanted.size() || !std::ranges::equal(given.last(wanted.size()), wanted)) {
     reject("LayerNorm: the input's shape ", x.shape().to_string(),
            " does not end in normalized_shape ", normalized_shape_.to_string());
   }
@@ -52,8 +51,7 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 }
 
 void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexcept {
-  std::size_t n = 1;
-  for (const std::size_t size : normalized_shape_.sizes()) n *= size;
+  const std::size_t n = normalized_shape_.element_count();  // the constructor saw that it has one
   const float* scale = weight.size() ? weight.data() : nullptr;
   const float* shift = bias.size() ? bias.data() : nullptr;
   kernels().layer_norm(y, x, scale, shift, rows, n, eps_);
