@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -204,8 +203,7 @@ void Config::validate(std::string_view where) const {
 }
 
 nlohmann::ordered_json to_json(const Config& config) {
-  char epsilon[32];  // 1e-05, not the double nearest to its float
-  *std::to_chars(epsilon, epsilon + 31, config.layer_norm_epsilon).ptr = '\0';
+  const std::string epsilon = concat(config.layer_norm_epsilon);  // 1e-05: the digits of a float
   nlohmann::ordered_json object = {
       {"n_layer", config.n_layer},
       {"n_head", config.n_head},
@@ -214,7 +212,7 @@ nlohmann::ordered_json to_json(const Config& config) {
       {"n_positions", config.n_positions},
       {"vocab_size", config.vocab_size},
       {"activation_function", name_of(config.activation_function)},
-      {"layer_norm_epsilon", std::strtod(epsilon, nullptr)},
+      {"layer_norm_epsilon", std::strtod(epsilon.c_str(), nullptr)},
       {"scale_attn_weights", config.scale_attn_weights},
       {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
       {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
