@@ -19,12 +19,9 @@ Kernels::MatmulKernel float_kernel(const Weight& weight) {
              : by_type(weight.type, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
 }
 
-bool goes_by_chunks(const Weight& weight, std::size_t rows) {
-  return rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn;
-}
-
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
+  if (!weight.is_packed()) return {};
   const std::size_t block = weight.block();
   const std::size_t blocks = ceil_div(weight.k, block);
   const auto quantize_row =
@@ -49,12 +46,11 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
 
 void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& quantized,
               std::size_t begin, std::size_t end, float* scratch) {
-  if (weight.is_packed()) {
-    const Kernels& k = kernels();
-    const auto kernel = weight.type == WeightType::int8 ? k.matmul_int8 : k.matmul_int4;
-    kernel(product, quantized, begin, end, scratch);
-  } else {
-    float_kernel(weight)(product, begin, end, scratch);
+  const Kernels& k = kernels();
+  switch (weight.type) {
+    case WeightType::int8: return k.matmul_int8(product, quantized, begin, end, scratch);
+    case WeightType::int4: return k.matmul_int4(product, quantized, begin, end, scratch);
+    default: return float_kernel(weight)(product, begin, end, scratch);
   }
 }
 
@@ -105,8 +101,7 @@ Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
 
 void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output,
                      ActivationKernel activation) const noexcept {
-  const QuantizedRows quantized =
-      weight.is_packed() ? quantize(team, weight, x, ws) : QuantizedRows{};
+  const QuantizedRows quantized = quantize(team, weight, x, ws);
   const Matmul product{.y = y.data,
                        .y_stride = y.stride,
                        .x = x.data,
@@ -119,7 +114,7 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
-  if (goes_by_chunks(weight, x.rows)) {
+  if (x.rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn) {
     const Kernels& k = kernels();
     const auto sum_chunks = by_type(weight.type, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16,
                                     k.matmul_chunks_kn_bf16);
@@ -140,8 +135,7 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
 
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept {
-  const QuantizedRows quantized =
-      weight.is_packed() ? quantize(team, weight, x, ws) : QuantizedRows{};
+  const QuantizedRows quantized = quantize(team, weight, x, ws);
   const auto project = [&](std::size_t begin, std::size_t end) {
     const Weight part = weight.columns(begin, end);
     float* const tile = ws.tile(team.rank());
