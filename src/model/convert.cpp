@@ -29,7 +29,7 @@ void convert_floats(std::byte* to, WeightType to_type, const Weight& from) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
   const auto widen = widen_kernel(from.type);
   parallel(thread_count(), [&](Team& team) {
-    team.for_ranges(from.k * from.n, kRun, [&](std::size_t begin, std::size_t end) {
+    team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end) {
       float values[kRun];
       widen(values, from.data + begin * element_bytes(from.type), end - begin);
       narrow(to + begin * element_bytes(to_type), values, end - begin, to_type);

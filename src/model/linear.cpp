@@ -73,7 +73,7 @@ decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept {
 }
 
 std::size_t Weight::bytes() const noexcept {
-  if (!is_packed()) return k * n * element_bytes(type);
+  if (!is_packed()) return size() * element_bytes(type);
   return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
 }
 

@@ -27,6 +27,7 @@ struct Weight {
   std::size_t k = 0;  ///< input features
   std::size_t n = 0;  ///< output features
 
+  [[nodiscard]] std::size_t size() const noexcept { return k * n; }
   [[nodiscard]] bool is_packed() const noexcept {
     return type == WeightType::int8 || type == WeightType::int4;
   }

@@ -66,7 +66,7 @@ class TensorNames {
   bool hopeless() const { return problems_.size() > 1000; }
 
   // The tensor, if it is there and has this shape and a type of this kind; else nullptr, noted.
-  const TensorView* take(const std::string& name, const Shape& shape, bool is_packed = false) {
+  const TensorView* take(const std::string& name, const Shape& shape, bool is_packed) {
     const auto found = tensors_.extract(name);
     if (found.empty()) return note(name, " ", shape.to_string(), " is missing");
     const auto& [stored_name, view] = *found.mapped();
@@ -126,80 +126,62 @@ WeightType type_of(DType dtype) {
   }
 }
 
-class Binder {
- public:
-  Binder(const Config& config, const std::shared_ptr<const Checkpoint>& checkpoint)
-      // Of layers that the file cannot have, a hundred are hopeless enough.
-      : transformer_(Transformer::without_weights(
-            config, checkpoint->model_args ? Weight::Layout::nk : Weight::Layout::kn,
-            checkpoint->tensors.size() + 100)),
-        names_(*checkpoint, transformer_.description),
-        // nanoGPT's models may do without, also once they are packed: then in every layer.
-        has_biases_((!checkpoint->model_args && config.packed == WeightType::stored) ||
-                    names_.contains("ln_f.bias")) {
-    ModelDescription& description = transformer_.description;
-    description.files = checkpoint->files;
-    description.format = checkpoint->format;
-    if (!checkpoint->ignored.empty()) {
-      description.ignored["no tensor of the model"] = checkpoint->ignored;
-    }
-    transformer_.storage = {checkpoint};
-  }
+bool is_packed(const Weight& weight) { return weight.is_packed(); }
+bool is_packed(const Tensor&) { return false; }
 
-  // A tensor with a problem stays empty, and finish() reports all of them.
-  Transformer bind() {
-    for_each_tensor(transformer_, [&](auto& tensor, const std::string& name, const Shape& shape) {
-      const bool is_expected = has_biases_ || !name.ends_with(".bias");
-      if (is_expected && !names_.hopeless()) fill(tensor, name, shape);
-    });
-    if (transformer_.config.tie_word_embeddings) {
-      names_.ignore("lm_head.weight", "tied: wte.weight is used in its place");
-    }
-    names_.finish();
-    return std::move(transformer_);
-  }
+// As the file has it, in place.
+void fill(Weight& weight, const TensorView& view) {
+  weight.data = view.data;
+  if (!weight.is_packed()) weight.type = type_of(view.dtype);
+}
 
- private:
-  // As the file has it, in place.
-  void fill(Weight& weight, const std::string& name, const Shape& shape) {
-    const TensorView* view = names_.take(name, shape, weight.is_packed());
-    if (view == nullptr) return;
-    weight.data = view->data;
-    if (!weight.is_packed()) weight.type = type_of(view->dtype);
-    const std::string_view packed = weight.type == WeightType::int4 ? "INT4" : "INT8";
-    count(name, weight.k * weight.n, weight.is_packed() ? packed : name_of(view->dtype));
-  }
+void fill(Tensor& tensor, const TensorView& view) {
+  tensor = Tensor(view.shape);
+  widen_kernel(type_of(view.dtype))(tensor.data(), view.data, tensor.size());
+}
 
-  void fill(Tensor& tensor, const std::string& name, const Shape& shape) {
-    const TensorView* view = names_.take(name, shape);
-    if (view == nullptr) return;
-    tensor = Tensor(shape);
-    widen_kernel(type_of(view->dtype))(tensor.data(), view->data, tensor.size());
-    count(name, tensor.size(), name_of(view->dtype));
-  }
-
-  void count(std::string_view name, std::size_t elements, std::string_view type) {
-    const bool is_norm = name.find("ln_") != std::string_view::npos;
-    const char* const group = is_norm                                         ? "norms"
-                              : name.find(".attn.") != std::string_view::npos ? "attention"
-                              : name.find(".mlp.") != std::string_view::npos  ? "mlp"
-                                                                              : "embeddings";
-    ++transformer_.description.dtypes[group][std::string(type)];
-    ++transformer_.description.tensors;
-    transformer_.parameters += elements;
-  }
-
-  Transformer transformer_;
-  TensorNames names_;
-  bool has_biases_;
-};
+const char* group_of(std::string_view name) {
+  if (name.find("ln_") != std::string_view::npos) return "norms";
+  if (name.find(".attn.") != std::string_view::npos) return "attention";
+  return name.find(".mlp.") != std::string_view::npos ? "mlp" : "embeddings";
+}
 
 }  // namespace
 
 std::shared_ptr<Transformer> bind_weights(const Config& config,
                                           const std::shared_ptr<const Checkpoint>& checkpoint,
                                           const LoadOptions& options) {
-  const auto transformer = std::make_shared<Transformer>(Binder(config, checkpoint).bind());
+  // Of layers that the file cannot have, a hundred are hopeless enough.
+  const auto transformer = std::make_shared<Transformer>(Transformer::without_weights(
+      config, checkpoint->model_args ? Weight::Layout::nk : Weight::Layout::kn,
+      checkpoint->tensors.size() + 100));
+  transformer->storage = {checkpoint};
+  ModelDescription& description = transformer->description;
+  description.files = checkpoint->files;
+  description.format = checkpoint->format;
+  if (!checkpoint->ignored.empty()) {
+    description.ignored["no tensor of the model"] = checkpoint->ignored;
+  }
+  TensorNames names(*checkpoint, description);
+  // nanoGPT's models may do without, also once they are packed: then in every layer.
+  const bool has_biases = (!checkpoint->model_args && config.packed == WeightType::stored) ||
+                          names.contains("ln_f.bias");
+  // A tensor with a problem stays empty, and finish() reports all of them.
+  for_each_tensor(*transformer, [&](auto& tensor, const std::string& name, const Shape& shape) {
+    if (names.hopeless() || (!has_biases && name.ends_with(".bias"))) return;
+    const TensorView* const view = names.take(name, shape, is_packed(tensor));
+    if (view == nullptr) return;
+    fill(tensor, *view);
+    const std::string_view packed = config.packed == WeightType::int4 ? "INT4" : "INT8";
+    const std::string_view type = view->dtype == DType::u8 ? packed : name_of(view->dtype);
+    ++description.dtypes[group_of(name)][std::string(type)];
+    ++description.tensors;
+    transformer->parameters += tensor.size();
+  });
+  if (config.tie_word_embeddings) {
+    names.ignore("lm_head.weight", "tied: wte.weight is used in its place");
+  }
+  names.finish();
   convert_all(*transformer, options.dtype);
   return transformer;
 }
