@@ -7,11 +7,6 @@
 namespace gpt2 {
 namespace {
 
-template <class Kernel>
-Kernel by_type(WeightType type, Kernel f32, Kernel f16, Kernel bf16) {
-  return type == WeightType::f16 ? f16 : type == WeightType::bf16 ? bf16 : f32;
-}
-
 Kernels::MatmulKernel float_kernel(const Weight& weight) {
   const Kernels& k = kernels();
   return weight.layout == Weight::Layout::kn

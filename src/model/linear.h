@@ -11,6 +11,12 @@
 
 namespace gpt2 {
 
+/// What belongs to a type of floats.
+template <class T>
+[[nodiscard]] T by_type(WeightType type, T f32, T f16, T bf16) noexcept {
+  return type == WeightType::f16 ? f16 : type == WeightType::bf16 ? bf16 : f32;
+}
+
 /// Bytes of an element of f32, f16 or bf16, and the kernel that makes floats of such elements.
 [[nodiscard]] std::size_t element_bytes(WeightType type) noexcept;
 [[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept;

@@ -21,17 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-DType dtype_of(const Weight& weight) {
-  switch (weight.type) {
-    case WeightType::f32: return DType::f32;
-    case WeightType::f16: return DType::f16;
-    case WeightType::bf16: return DType::bf16;
-    default: return DType::u8;
-  }
-}
-
 TensorView view_of(const Weight& weight, const Shape& shape) {
-  return {dtype_of(weight), shape, weight.data, weight.bytes()};
+  const DType floats = by_type(weight.type, DType::f32, DType::f16, DType::bf16);
+  return {weight.is_packed() ? DType::u8 : floats, shape, weight.data, weight.bytes()};
 }
 
 TensorView view_of(const Tensor& tensor, const Shape& shape) {
