@@ -42,11 +42,8 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
       // Positions are never packed: a forward pass reads one row of them for each token.
       .embedding = {table(config.vocab_size, config.packed),
                     table(config.n_positions, WeightType::stored)},
-      .blocks = {},
       .ln_f = norm,
-      .lm_head = table(config.vocab_size, config.packed),
-      .description = {},
-      .storage = {}};
+      .lm_head = table(config.vocab_size, config.packed)};
   for (std::size_t layer = 0; layer < std::min(config.n_layer, most_layers); ++layer) {
     float scale = 1.0f;
     if (config.scale_attn_weights) scale /= std::sqrt(static_cast<float>(config.head_dim()));

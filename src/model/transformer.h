@@ -28,14 +28,14 @@ using ForwardObserver = std::function<void(std::size_t stage, ConstMatrix hidden
 struct Transformer {
   Config config;
   Embedding embedding;
-  std::vector<Block> blocks;
+  std::vector<Block> blocks = {};
   LayerNorm ln_f;
   Weight lm_head;              ///< (n_embd, vocab_size); wte where they are tied
   std::size_t parameters = 0;  ///< counted once where they are shared
-  ModelDescription description;
+  ModelDescription description = {};
 
   /// Keeps what the weights point into: the mapped files, packed matrices.
-  std::vector<std::shared_ptr<const void>> storage;
+  std::vector<std::shared_ptr<const void>> storage = {};
 
   /// One of the config's sizes, of whose parts none has weights yet; with at most `most_layers`.
   [[nodiscard]] static Transformer without_weights(const Config& config, Weight::Layout of_linears,
