@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <numeric>
-#include <vector>
 
 #include "base/parallel.h"
 #include "kernels/kernels.h"
@@ -22,7 +20,7 @@ thread_local volatile float sink;
 // What all threads together do in a second. A step does some of it, and returns how much.
 template <class Step>
 double rate_of(int threads, const Step& step) {
-  std::vector<double> rates(static_cast<std::size_t>(threads));
+  std::atomic<double> rate = 0.0;
   parallel(threads, [&](Team& team) {
     team.barrier();
     const auto start = std::chrono::steady_clock::now();
@@ -32,9 +30,9 @@ double rate_of(int threads, const Step& step) {
       sum += static_cast<double>(step());
       time = std::chrono::steady_clock::now() - start;
     } while (time < kLong);
-    rates[static_cast<std::size_t>(team.rank())] = sum / time.count();
+    rate += sum / time.count();
   });
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
+  return rate;
 }
 
 }  // namespace
