@@ -181,12 +181,11 @@ int bench(Arguments arguments) {
   for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
 
   const bool is_random = app.count("--model") == 0;
-  const Config config = is_random ? published_config(size) : Config();
   const std::filesystem::path weights = is_random ? "" : find_model(model_name).weights;
+  const Config config = is_random ? published_config(size) : Model::load(weights).config();
   const std::string name = is_random ? size + " parameters of random weights" : weights.string();
-  const WeightType packed = is_random ? WeightType::stored : Model::load(weights).config().packed;
-  if (packed != WeightType::stored && app.count("--dtype") == 0) {
-    dtypes = {packed == WeightType::int8 ? "int8" : "int4"};
+  if (config.packed != WeightType::stored && app.count("--dtype") == 0) {
+    dtypes = {config.packed == WeightType::int8 ? "int8" : "int4"};
   }
   const auto print = [&](const std::string& line) {
     if (!as_json) write_stdout(line);
@@ -209,7 +208,7 @@ int bench(Arguments arguments) {
                              {"multiply_adds_per_s", limits.multiply_adds},
                              {"byte_products_per_s", limits.byte_products}});
     for (const Workload& work : kWorkloads) {
-      if (work.length() > model.config().n_positions) {
+      if (work.length() > config.n_positions) {
         print(format("  %-23s longer than the model's context\n", work.name));
         continue;
       }
