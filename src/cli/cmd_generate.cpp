@@ -24,10 +24,7 @@ struct Settings {
   bool no_echo = false;
   bool stats = false;
   std::optional<std::size_t> max_length;  // in place of max_new_tokens: counts the prompt too
-  GenerationOptions generation = {
-      .max_new_tokens = 256,
-      .sampling = {.temperature = 0.8f, .top_k = 40, .top_p = 1.0f, .seed = 0},
-  };
+  GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
 };
 
 constexpr const char* kExamples =
@@ -89,8 +86,7 @@ Settings read_settings(Arguments arguments) {
       ->option_text("TEXT")
       ->allow_extra_args(false)
       ->excludes("--tokens")
-      ->check(
-          [](const std::string& text) { return text.empty() ? "expected a text, found ''" : ""; });
+      ->check([](const std::string& of) { return of.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
@@ -182,14 +178,13 @@ int run(Settings settings) {
   Progress reading("reading the prompt");
   note_interrupts();
   const char* separator = text.empty() ? "" : " ";  // between ids
-  // The prompt is written with the first of the text: one that the model refuses leaves nothing.
-  std::string pending = std::move(text);
   char last = '\n';
+  // The prompt is written with the first of the text: one that the model refuses leaves nothing.
   const auto write = [&](std::string_view continuation) {
     reading.done();
-    pending += continuation;
-    if (!pending.empty()) last = pending.back();
-    write_stdout(std::exchange(pending, ""));
+    text += continuation;
+    if (!text.empty()) last = text.back();
+    write_stdout(std::exchange(text, ""));
     return interrupt_status() == 0;
   };
   const auto write_id = [&](TokenId token) {
