@@ -35,10 +35,8 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory, 
 Json describe(const Model& model, const std::filesystem::path& directory, const Json& warnings) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
-  Json files = Json::array();
-  for (const auto& file : description.files) files.push_back(file.string());
   return {{"model", directory.string()},
-          {"files", files},
+          {"files", description.files},
           {"format", description.format},
           {"config", to_json(config)},
           {"parameters", model.parameter_count()},
