@@ -48,7 +48,6 @@ class Session {
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
  private:
-  explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -94,7 +94,6 @@ Session::Session(const Model& model, const SessionOptions& options) {
   impl_ = std::make_unique<Impl>(model, options);
 }
 
-Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -114,11 +113,10 @@ void Session::rewind(std::size_t position) {
 
 Session Session::fork() const {
   const int threads = impl_->fewer_threads ? 0 : impl_->threads;
-  auto copy = std::make_unique<Impl>(impl_->model,
-                                     SessionOptions{.max_tokens = capacity(), .threads = threads});
-  copy->cache.copy_from(impl_->cache, impl_->position);
-  copy->position = impl_->position;
-  return Session(std::move(copy));
+  Session copy(model(), {.max_tokens = capacity(), .threads = threads});
+  copy.impl_->cache.copy_from(impl_->cache, impl_->position);
+  copy.impl_->position = impl_->position;
+  return copy;
 }
 
 std::size_t Session::position() const noexcept { return impl_->position; }
