@@ -78,9 +78,7 @@ void parse(CLI::App& app, Arguments arguments) {
   }
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") continue;  // what follows it is text
-    if (!extra.starts_with('-')) {
-      throw UsageError("unexpected argument '" + extra + "'" + instead);
-    }
+    if (!extra.starts_with('-')) throw UsageError("unexpected argument '" + extra + "'" + instead);
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";
     const char* const advice = takes_text ? "; what is no option goes after --" : "";

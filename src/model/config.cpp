@@ -139,9 +139,7 @@ std::string problem_of(const Config& config) {
       {"n_head", config.n_head, kMaxSize},          {"n_inner", config.inner_dim(), 4 * kMaxSize},
   };
   for (const auto& [name, size, most] : sizes) {
-    if (size == 0 || size > most) {
-      return concat(name, " is ", size, "; expected 1 to ", most);
-    }
+    if (size == 0 || size > most) return concat(name, " is ", size, "; expected 1 to ", most);
   }
   if (config.n_embd % config.n_head != 0) {
     return concat("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
