@@ -10,7 +10,6 @@
 #include "cli/find_model.h"
 #include "generate/generation_config.h"
 #include "gpt2/generate.h"
-#include "gpt2/runtime.h"
 
 namespace gpt2::cli {
 namespace {

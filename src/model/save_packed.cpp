@@ -11,7 +11,6 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/json.h"
 #include "formats/tensor_table.h"
 #include "model/config_json.h"
 #include "model/transformer.h"

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "base/fail.h"
-#include "kernels/kernels.h"
 #include "model/convert.h"
 
 namespace gpt2 {
