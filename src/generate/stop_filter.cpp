@@ -19,7 +19,7 @@ StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)
   std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
 }
 
-std::string_view StopFilter::write(std::string_view bytes) {
+std::string StopFilter::write(std::string_view bytes) {
   held_ += bytes;
   std::size_t certain = held_.size();
   for (const std::string& stop : stops_) certain = std::min(certain, held_.find(stop));
@@ -27,11 +27,11 @@ std::string_view StopFilter::write(std::string_view bytes) {
   for (const std::string& stop : stops_) {
     if (!stopped_) certain = std::min(certain, held_.size() - overlap(held_, stop));
   }
-  out_ = held_.substr(0, certain);
+  std::string out = held_.substr(0, certain);
   held_.erase(0, stopped_ ? held_.size() : certain);
-  return out_;
+  return out;
 }
 
-std::string_view StopFilter::flush() { return out_ = std::exchange(held_, ""); }
+std::string StopFilter::flush() { return std::exchange(held_, ""); }
 
 }  // namespace gpt2

@@ -13,18 +13,17 @@ class StopFilter {
   /// Empty stop strings are ignored.
   explicit StopFilter(std::vector<std::string> stops);
 
-  /// The text that became certain with these bytes; the view lives until the next call.
-  [[nodiscard]] std::string_view write(std::string_view bytes);
+  /// The text that became certain with these bytes.
+  [[nodiscard]] std::string write(std::string_view bytes);
 
   /// What was held back, at the end of a text in which no stop string came.
-  [[nodiscard]] std::string_view flush();
+  [[nodiscard]] std::string flush();
 
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
  private:
   std::vector<std::string> stops_;
   std::string held_;
-  std::string out_;
   bool stopped_ = false;
 };
 
