@@ -48,7 +48,6 @@ class Sampler {
   std::vector<float> noise_;         // (vocab_size)
   std::vector<std::uint32_t> bits_;  // (vocab_size rounded up to 4)
   std::vector<std::uint32_t> order_;
-  std::vector<float> largest_;
 };
 
 }  // namespace gpt2

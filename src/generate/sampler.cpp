@@ -17,7 +17,6 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
     : options_(options), scores_(vocab_size), noise_(vocab_size), bits_((vocab_size + 3) / 4 * 4) {
   order_.reserve(vocab_size);
-  largest_.reserve(vocab_size);
   constexpr float kLeast = SamplingOptions::kLeastTemperature;
   const float given = options.temperature;
   if (!(given == 0.0f || given >= kLeast) || !std::isfinite(given)) {
@@ -66,10 +65,10 @@ void Sampler::check(std::span<const float> logits) const {
 
 void Sampler::keep_top_k() {
   if (options_.top_k == 0 || options_.top_k >= scores_.size()) return;
-  largest_.resize(options_.top_k);
-  std::partial_sort_copy(scores_.begin(), scores_.end(), largest_.begin(), largest_.end(),
+  std::vector<float> largest(options_.top_k);
+  std::partial_sort_copy(scores_.begin(), scores_.end(), largest.begin(), largest.end(),
                          std::greater<float>());
-  const float least = largest_.back();
+  const float least = largest.back();
   for (float& score : scores_) score = score < least ? kRemoved : score;
 }
 
