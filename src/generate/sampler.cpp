@@ -105,16 +105,14 @@ void Sampler::keep_top_p() {
 // Noise is a function of (seed, sequence, position, id): four neighbouring ids share one Philox
 // block.
 void Sampler::add_noise(std::size_t position) {
-  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(options_.seed),
-                                            static_cast<std::uint32_t>(options_.seed >> 32)};
+  const auto word = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
+  const std::array key = {word(options_.seed), word(options_.seed >> 32)};
   for (std::size_t id = 0; id < scores_.size(); id += 4) {
     const auto four = std::span(scores_).subspan(id, std::min(std::size_t{4}, scores_.size() - id));
     if (std::count(four.begin(), four.end(), kRemoved) == std::ssize(four)) continue;
-    const auto words =
-        philox4x32({static_cast<std::uint32_t>(id / 4), static_cast<std::uint32_t>(position),
-                    static_cast<std::uint32_t>(options_.sequence),
-                    static_cast<std::uint32_t>(options_.sequence >> 32)},
-                   key);
+    const auto words = philox4x32(
+        {word(id / 4), word(position), word(options_.sequence), word(options_.sequence >> 32)},
+        key);
     std::copy(words.begin(), words.end(), &bits_[id]);
   }
   kernels().gumbel(noise_.data(), bits_.data(), noise_.size());
