@@ -153,8 +153,7 @@ int run(Settings settings) {
 
   const Config& config = model.config();
   std::string text = read_prompt(settings.prompt);
-  std::vector<TokenId> prompt =
-      tokenizer ? tokenizer->encode(text) : parse_tokens(text, config.vocab_size);
+  auto prompt = tokenizer ? tokenizer->encode(text) : parse_tokens(text, config.vocab_size);
   if (!tokenizer) text = join(prompt);
   if (settings.no_echo) text.clear();
   if (prompt.empty()) prompt = {first_token(tokenizer, config)};
