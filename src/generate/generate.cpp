@@ -32,8 +32,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
       }
       if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
       const TokenId token = sampler.sample(logits, session.position());
-      const auto& stop = options.stop_tokens;
-      if (std::count(stop.begin(), stop.end(), token) != 0) return FinishReason::end_of_text;
+      if (std::ranges::count(options.stop_tokens, token) != 0) return FinishReason::end_of_text;
       result.tokens.push_back(token);
       if (!sink(token)) return FinishReason::cancelled;
     }

@@ -66,8 +66,7 @@ void Sampler::check(std::span<const float> logits) const {
 void Sampler::keep_top_k() {
   if (options_.top_k == 0 || options_.top_k >= scores_.size()) return;
   std::vector<float> largest(options_.top_k);
-  std::partial_sort_copy(scores_.begin(), scores_.end(), largest.begin(), largest.end(),
-                         std::greater<float>());
+  std::ranges::partial_sort_copy(scores_, largest, std::greater<float>());
   const float least = largest.back();
   for (float& score : scores_) score = score < least ? kRemoved : score;
 }
