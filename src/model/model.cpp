@@ -78,10 +78,8 @@ const ModelDescription& Model::description() const noexcept { return transformer
 std::size_t Model::bytes_per_token() const noexcept {
   std::size_t bytes = transformer_->lm_head.bytes();
   for (const Block& block : transformer_->blocks) {
-    for (const Linear* linear :
-         {&block.attn.c_attn, &block.attn.c_proj, &block.mlp.c_fc, &block.mlp.c_proj}) {
-      bytes += linear->weight.bytes();
-    }
+    bytes += block.attn.c_attn.weight.bytes() + block.attn.c_proj.weight.bytes() +
+             block.mlp.c_fc.weight.bytes() + block.mlp.c_proj.weight.bytes();
   }
   return bytes;
 }
