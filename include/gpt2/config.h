@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpt2/dtype.h"
+#include "gpt2/error.h"
 
 namespace gpt2 {
 
@@ -54,9 +55,9 @@ struct Config {
   /// The same from the text of a config.json; `where` names it in messages.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
-  /// Throws Error(invalid_argument) where the numbers make no model: a zero, n_embd that n_head
-  /// does not divide, a size or a product past all memory.
-  void validate(std::string_view where) const;
+  /// Throws Error(code) where the numbers make no model: a zero, n_embd that n_head does not divide,
+  /// a size or a product past all memory.
+  void validate(std::string_view where, ErrorCode code = ErrorCode::invalid_argument) const;
 };
 
 /// HuggingFace's first name for it: "gelu_new" ...

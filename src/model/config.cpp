@@ -131,28 +131,6 @@ void read_packed(const JsonFields& fields, WeightType& packed) {
   packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
 }
 
-// What keeps the numbers from making a model; empty where nothing does.
-std::string problem_of(const Config& config) {
-  const std::tuple<const char*, std::size_t, std::size_t> sizes[] = {
-      {"vocab_size", config.vocab_size, kMaxVocab}, {"n_positions", config.n_positions, kMaxSize},
-      {"n_embd", config.n_embd, kMaxSize},          {"n_layer", config.n_layer, kMaxLayers},
-      {"n_head", config.n_head, kMaxSize},          {"n_inner", config.inner_dim(), 4 * kMaxSize},
-  };
-  for (const auto& [name, size, most] : sizes) {
-    if (size == 0 || size > most) return concat(name, " is ", size, "; expected 1 to ", most);
-  }
-  if (config.n_embd % config.n_head != 0) {
-    return concat("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
-  }
-  // The largest array of all: the keys and values of a full context, in f32.
-  const std::array cache = {config.n_layer, config.n_positions, config.n_embd};
-  if (!checked_product(cache, 2 * sizeof(float))) {
-    return concat("n_layer ", config.n_layer, " with n_positions ", config.n_positions,
-                  " and n_embd ", config.n_embd, " takes more memory than can be addressed");
-  }
-  return "";
-}
-
 }  // namespace
 
 Config Config::load(const std::filesystem::path& file) {
@@ -191,13 +169,27 @@ Config Config::parse(std::string_view text, std::string_view where) {
   read_special_tokens(fields, config);
   read_packed(fields, config.packed);
 
-  if (const std::string problem = problem_of(config); !problem.empty()) fields.fail(problem);
+  config.validate(where, ErrorCode::invalid_file);
   return config;
 }
 
-void Config::validate(std::string_view where) const {
-  const std::string problem = problem_of(*this);
-  if (!problem.empty()) fail(ErrorCode::invalid_argument, where, problem);
+void Config::validate(std::string_view where, ErrorCode code) const {
+  const auto fail = [&](const auto&... parts) { gpt2::fail(code, where, parts...); };
+  const std::tuple<const char*, std::size_t, std::size_t> sizes[] = {
+      {"vocab_size", vocab_size, kMaxVocab}, {"n_positions", n_positions, kMaxSize},
+      {"n_embd", n_embd, kMaxSize},          {"n_layer", n_layer, kMaxLayers},
+      {"n_head", n_head, kMaxSize},          {"n_inner", inner_dim(), 4 * kMaxSize},
+  };
+  for (const auto& [name, size, most] : sizes) {
+    if (size == 0 || size > most) fail(name, " is ", size, "; expected 1 to ", most);
+  }
+  if (n_embd % n_head != 0) fail("n_embd ", n_embd, " is not a multiple of n_head ", n_head);
+  // The largest array of all: the keys and values of a full context, in f32.
+  const std::array cache = {n_layer, n_positions, n_embd};
+  if (!checked_product(cache, 2 * sizeof(float))) {
+    fail("n_layer ", n_layer, " with n_positions ", n_positions, " and n_embd ", n_embd,
+         " takes more memory than can be addressed");
+  }
 }
 
 nlohmann::ordered_json to_json(const Config& config) {
