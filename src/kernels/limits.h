@@ -57,7 +57,7 @@ float dot_limit(std::size_t count) noexcept {
   const Int x = Int::broadcast_bytes(four);
   return reduce_add(to_float(run_chains<Vec::kTileRows * Vec::kTileVecs, Int>(
       count, [](std::size_t j) { return Int::broadcast(static_cast<std::uint32_t>(j)); },
-      [&](Int sum) { return dot(sum, x, x); })));
+      [&](Int sum) { return dot(sum, x, sum); })));
 }
 
 }  // namespace gpt2

@@ -81,11 +81,11 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
     column_in_panel[j] = at % kPanel;
   }
   constexpr std::size_t kAhead = 1536;  // bytes that a single row's streams are fetched ahead
-  constexpr std::size_t kOthers = ceil_div(kVecs * kLanes, kPanel) - 1;  // other panels side by side
+  constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;  // other streams' panels
   Vec total[kRows][kVecs] = {};
   for (std::size_t b = 0; b < x.blocks; ++b) {
     const bool ends = (b + 1) * Codes::kBlockBytes + kAhead > panel_bytes;
-    const std::size_t ahead = ends ? kAhead + kOthers * panel_bytes : kAhead;
+    const std::size_t ahead = ends ? kAhead + kSkipped * panel_bytes : kAhead;
     if (kRows > 1 && row == 0 && column % kPanel == 0) {
       fetch_panels<Codes>(panel + (kPanels - 1) * panel_bytes, x.blocks,
                           column / kPanel * x.blocks + b);

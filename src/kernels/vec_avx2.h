@@ -11,13 +11,13 @@ struct Isa : Registers<32> {
   static constexpr const char* kName = "avx2";
   static constexpr std::size_t kTileRows = 6;  // 12 accumulators, 2 weights and a broadcast: 15
   static constexpr std::size_t kTileVecs = 1;
-  static constexpr std::size_t kStreamDepth = 6;
+  static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 1;
-  static constexpr std::size_t kDotRows = 2;
+  static constexpr std::size_t kDotRows = 3;
   static constexpr std::size_t kDotColumns = 2;
-  static constexpr std::size_t kQuantizedRows = 3;
+  static constexpr std::size_t kQuantizedRows = 12;  // weights are made ready for all of them
   static constexpr std::size_t kQuantizedVecs = 1;
-  static constexpr std::size_t kQuantizedRowVecs = 2;  // of a single row
+  static constexpr std::size_t kQuantizedRowVecs = 8;  // of a single row
 
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
 
