@@ -85,6 +85,6 @@ TEST_CASE("bench --json is JSON whatever a model's directory is called") {
 
 TEST_CASE("bench takes no random model for a name that is empty") {
   const Outcome outcome = run({"bench", "-m", ""});
-  CHECK(outcome.status == 1);
+  CHECK(outcome.status == 2);
   CHECK(outcome.err.find("name is empty") != std::string::npos);
 }

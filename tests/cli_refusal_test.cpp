@@ -153,6 +153,10 @@ TEST_CASE("a text is no misspelt command") {
   // Alone, even such a word may be one.
   const Outcome hinted = run({"inof"}, {.directory = models});
   CHECK(hinted.err == "gpt2: 'inof' is taken as a prompt; the command is 'gpt2 info'\n");
+  // So it may after options.
+  const Outcome last = run({"-m", model, "--max-new-tokens", "0", "info"});
+  CHECK(last.out == "info");
+  CHECK(last.err == "gpt2: 'info' is taken as a prompt; the command is 'gpt2 info'\n");
 }
 
 TEST_CASE("a model that is not there is refused with where it was looked for") {
@@ -165,7 +169,7 @@ TEST_CASE("a model that is not there is refused with where it was looked for") {
       {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
   check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
   check_refused({"-m", "no-such-model", "x"}, 1, {"$GPT2_MODELS"});
-  check_refused({"-m", "", "x"}, 1, {"empty"});
+  check_refused({"-m", "", "x"}, 2, {"empty"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
   check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': a model is named by -m"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});

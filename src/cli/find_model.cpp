@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "cli/args.h"
 
 namespace gpt2::cli {
 namespace {
@@ -45,7 +46,7 @@ std::vector<fs::path> model_directories() {
     // As it is installed, and built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
       const fs::path path = (program / place).lexically_normal();
-      if (directory_exists(path)) places.push_back(path);
+      if (directory_exists(path) && !fs::equivalent(path, "models", error)) places.push_back(path);
     }
   }
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
@@ -113,7 +114,7 @@ ModelPath at_file(const fs::path& file) {
 }  // namespace
 
 ModelPath find_model(const std::string& model) {
-  if (model.empty()) reject("the model's name is empty");
+  if (model.empty()) throw UsageError("the model's name is empty");
   const fs::path path = model;
   // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
   if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return at_file(path);

@@ -44,15 +44,16 @@ const std::map<std::string, int (*)(Arguments)> kCommands = {{"generate", genera
                                                              {"bench", bench}};
 
 // A prompt is in quotes, if it has several words: a single one before other arguments that reads
-// like a command was meant as one. Alone, it may be a prompt.
+// like a command was meant as one. Alone, or after options, it may be a prompt.
 void check_misspelt(const Arguments& arguments) {
-  const std::string& word = arguments.front();
+  const bool after_options = arguments.front().starts_with('-');
+  const std::string& word = after_options ? arguments.back() : arguments.front();
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   std::vector<std::string> names;
   for (const auto& [name, run] : kCommands) names.push_back(name);
   const std::string name = nearest(word, names);
   if (name.empty()) return;
-  if (arguments.size() == 1) {
+  if (after_options || arguments.size() == 1) {
     return print_error("'" + word + "' is taken as a prompt; the command is 'gpt2 " + name + "'");
   }
   throw UsageError("no command '" + word + "' (did you mean 'gpt2 " + name +
