@@ -1,12 +1,14 @@
 // Generation with the bundled model: the text PyTorch writes with it, and why texts end.
 #include "gpt2/generate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "generate/perplexity.h"
 #include "gpt2/error.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -161,4 +163,39 @@ TEST_CASE("the tokens of a text can be had without a tokenizer") {
   GenerationOptions options = greedy(3);
   options.stop = {"x"};
   CHECK_THROWS_AS(generate(session, prompt, options, take), Error);
+}
+
+TEST_CASE("perplexity is that of the probabilities, and its progress ends at one") {
+  const std::vector<TokenId> tokens =
+      tokenizer().encode("Once upon a time there was a little girl");
+  double surprise = 0.0;
+  Session session(model());
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+    const std::span<const float> logits = session.forward(std::span(tokens).subspan(i, 1));
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    surprise +=
+        std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(tokens[i + 1])]);
+  }
+  std::vector<double> shares;
+  const auto note = [&](double share) { shares.push_back(share); };
+  const Comparison found = compare(model(), model(), tokens, note);
+  CHECK(found.tokens == tokens.size() - 1);
+  for (const double perplexity : found.perplexity) {
+    CHECK(perplexity ==
+          Approx(std::exp(surprise / static_cast<double>(found.tokens))).epsilon(1e-5));
+  }
+  CHECK(found.largest_logit_change == 0.0);
+  CHECK(shares == std::vector{1.0});
+
+  // A text of several windows.
+  std::vector<TokenId> several;
+  while (several.size() <= 2 * model().config().n_positions) {
+    several.insert(several.end(), tokens.begin(), tokens.end());
+  }
+  shares.clear();
+  CHECK(compare(model(), model(), several, note).tokens == several.size() - 1);
+  REQUIRE(shares.size() > 2);
+  CHECK(shares.back() == 1.0);
+  CHECK(std::is_sorted(shares.begin(), shares.end()));
 }

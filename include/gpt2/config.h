@@ -55,8 +55,8 @@ struct Config {
   /// The same from the text of a config.json; `where` names it in messages.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
-  /// Throws Error(code) where the numbers make no model: a zero, n_embd that n_head does not divide,
-  /// a size or a product past all memory.
+  /// Throws Error(code) where the numbers make no model: a zero, n_embd that n_head does not
+  /// divide, a size or a product past all memory.
   void validate(std::string_view where, ErrorCode code = ErrorCode::invalid_argument) const;
 };
 

@@ -15,7 +15,8 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples = R"(With --dtype it also tells what holding the weights so costs, measured on --text.
+constexpr const char* kExamples =
+    R"(With --dtype it also tells what holding the weights so costs, measured on --text.
 
 Examples:
   gpt2 info
@@ -131,7 +132,9 @@ int info(Arguments arguments) {
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
-  if (converts) json["cost"] = quantization_cost(Model::load(path.weights), model, tokens);
+  if (converts) {
+    json["cost"] = quantization_cost(Model::load(path.weights), model, tokens, loading);
+  }
   loading.done();
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json));

@@ -59,8 +59,13 @@ void note_interrupts() {
 
 int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }
 
-Progress::Progress(const std::string& what) : is_shown_(is_terminal(stderr)) {
-  if (is_shown_) std::fprintf(stderr, "%s ...", printable(what).c_str());
+Progress::Progress(const std::string& what)
+    : what_(printable(what) + " ..."), is_shown_(is_terminal(stderr)) {
+  if (is_shown_) std::fputs(what_.c_str(), stderr);
+}
+
+void Progress::part(double share) {
+  if (is_shown_) std::fprintf(stderr, "\r%s %.0f %%", what_.c_str(), 100.0 * share);
 }
 
 void Progress::done() {

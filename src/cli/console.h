@@ -32,14 +32,17 @@ void note_interrupts();
 /// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
 [[nodiscard]] int interrupt_status();
 
-/// Says on a terminal what is being done, and wipes it away once it is.
+/// Says on a terminal what is being done, how much of it is if that is known (a share from 0 to 1),
+/// and wipes it away once all is.
 class Progress {
  public:
   explicit Progress(const std::string& what);
   ~Progress() { done(); }
+  void part(double share);
   void done();
 
  private:
+  std::string what_;
   bool is_shown_;
 };
 

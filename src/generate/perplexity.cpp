@@ -24,7 +24,8 @@ double surprise(std::span<float> logits, TokenId token) {
 
 }  // namespace
 
-Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens) {
+Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
+                   const std::function<void(double share)>& progress) {
   const std::size_t vocab_size = a.config().vocab_size;
   const std::size_t window =
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
@@ -61,6 +62,7 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
       }
     }
     scored = end;
+    progress(static_cast<double>(scored) / static_cast<double>(tokens.size()));
   }
   result.tokens = tokens.size() - 1;
   for (int m = 0; m < 2; ++m) {
