@@ -120,8 +120,8 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   };
 
   // Where several tasks read what one of them would have to store, it is stored before.
-  const bool by_chunks = longest == 1 && keys > kChunk && !leaves_rows &&
-                         heads < static_cast<std::size_t>(team.size());
+  const std::size_t threads = static_cast<std::size_t>(team.size());
+  const bool by_chunks = longest == 1 && keys > kChunk && !leaves_rows && heads < threads;
   const bool store_first = parts > 1 || by_chunks || leaves_rows;
   if (store_first) team.for_each(heads, store);
   if (leaves_rows && team.rank() == 0) {  // nobody looks at x until c_proj adds to it
@@ -134,12 +134,17 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
     attend_by_chunks(
         team, heads, keys, [&](std::size_t i) { return part(i, 0); }, ws);
   } else {
-    team.for_each(parts * heads, [&](std::size_t task) {
-      const std::size_t i = task % heads;
-      const std::size_t begin = task / heads * kQueryRows;
-      if (begin >= queries[i / n_head].rows) return;
-      if (!store_first) store(i);
-      kernels().attention(part(i, begin), ws.scratch(team.rank()));
+    // Short tasks come in runs: to take one is an atomic step, for which a thread waits until what
+    // it has stored, keys scattered over their panels, is in the cache.
+    const std::size_t run = parts == 1 ? ceil_div(heads, 4 * threads) : 1;
+    team.for_ranges(parts * heads, run, [&](std::size_t first, std::size_t end) {
+      for (std::size_t task = first; task < end; ++task) {
+        const std::size_t i = task % heads;
+        const std::size_t begin = task / heads * kQueryRows;
+        if (begin >= queries[i / n_head].rows) continue;
+        if (!store_first) store(i);
+        kernels().attention(part(i, begin), ws.scratch(team.rank()));
+      }
     });
   }
 
