@@ -197,7 +197,6 @@ int bench(Arguments arguments) {
     const LoadOptions load{.dtype = parse_dtype(dtype)};
     const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
     LimitMeter meter(all_threads, model.bytes_per_token());
-    static_cast<void>(meter.measure());
     const Work limits = meter.measure();
     print(format(
         "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",

@@ -60,17 +60,17 @@ void note_interrupts() {
 int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }
 
 Progress::Progress(const std::string& what)
-    : what_(printable(what) + " ..."), is_shown_(is_terminal(stderr)) {
-  if (is_shown_) std::fputs(what_.c_str(), stderr);
+    : shown_(is_terminal(stderr) ? printable(what) + " ..." : "") {
+  std::fputs(shown_.c_str(), stderr);
 }
 
 void Progress::part(double share) {
-  if (is_shown_) std::fprintf(stderr, "\r%s %.0f %%", what_.c_str(), 100.0 * share);
+  if (!shown_.empty()) std::fprintf(stderr, "\r%s %.0f %%", shown_.c_str(), 100.0 * share);
 }
 
 void Progress::done() {
-  if (is_shown_) std::fputs("\r\x1b[K", stderr);
-  is_shown_ = false;
+  if (!shown_.empty()) std::fputs("\r\x1b[K", stderr);
+  shown_.clear();
 }
 
 }  // namespace gpt2::cli

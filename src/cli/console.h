@@ -42,8 +42,7 @@ class Progress {
   void done();
 
  private:
-  std::string what_;
-  bool is_shown_;
+  std::string shown_;
 };
 
 }  // namespace gpt2::cli

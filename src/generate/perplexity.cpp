@@ -34,8 +34,7 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
   }
   const std::size_t stride = window / 2;
   Session sessions[2] = {Session(a), Session(b)};
-  std::vector<float> logits[2] = {std::vector<float>(kRows * vocab_size),
-                                  std::vector<float>(kRows * vocab_size)};
+  std::vector<std::vector<float>> logits(2, std::vector<float>(kRows * vocab_size));
   double total[2] = {};
   Comparison result;
   std::size_t scored = 1;  // tokens that have had their score

@@ -53,8 +53,7 @@ float fma_limit(std::size_t count) noexcept {
 template <class Vec>
 float dot_limit(std::size_t count) noexcept {
   using Int = typename Vec::Integer;
-  const std::int8_t four[4] = {1, -1, 1, -1};
-  const Int x = Int::broadcast_bytes(four);
+  const Int x = Int::broadcast(0xff01ff01u);  // 1, -1, 1, -1
   return reduce_add(to_float(run_chains<Vec::kTileRows * Vec::kTileVecs, Int>(
       count, [](std::size_t j) { return Int::broadcast(static_cast<std::uint32_t>(j)); },
       [&](Int sum) { return dot(sum, x, sum); })));

@@ -1,6 +1,7 @@
 #include "kernels/pack.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -82,9 +83,7 @@ void encode_int8(std::byte* block, const float (&w)[kInt8Block], std::size_t col
   }
 }
 
-struct Codes {
-  std::int32_t code[kInt4Block];
-};
+using Codes = std::array<std::int32_t, kInt4Block>;
 
 /// The nearest codes to w / scale.
 Codes nearest_codes(const float (&w)[kInt4Block], float scale) {
@@ -92,7 +91,7 @@ Codes nearest_codes(const float (&w)[kInt4Block], float scale) {
   Codes codes = {};
   for (int i = 1; i < 16; ++i) {
     const float border = 0.5f * static_cast<float>(kInt4Codebook[i - 1] + kInt4Codebook[i]);
-    for (std::size_t k = 0; k < kInt4Block; ++k) codes.code[k] += w[k] * inverse > border;
+    for (std::size_t k = 0; k < kInt4Block; ++k) codes[k] += w[k] * inverse > border;
   }
   return codes;
 }
@@ -108,7 +107,7 @@ Fit fit_scale(const float (&w)[kInt4Block], const Codes& codes) {
   float product = 0.0f;
   std::int32_t square = 0;
   for (std::size_t k = 0; k < kInt4Block; ++k) {
-    const std::int32_t value = kInt4Codebook[codes.code[k]];
+    const std::int32_t value = kInt4Codebook[codes[k]];
     product += w[k] * static_cast<float>(value);
     square += value * value;
   }
@@ -132,8 +131,7 @@ void encode_int4(std::byte* block, const float (&w)[kInt4Block], std::size_t col
   const Codes codes = nearest_codes(w, scale);
   store_scale(block, column, scale);
   for (std::size_t k = 0; k < kInt4Block; ++k) {
-    block[2 * kPanel + int4_index(k, column)] |=
-        static_cast<std::byte>(codes.code[k] << int4_shift(k));
+    block[2 * kPanel + int4_index(k, column)] |= static_cast<std::byte>(codes[k] << int4_shift(k));
   }
 }
 
