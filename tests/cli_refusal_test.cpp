@@ -157,6 +157,9 @@ TEST_CASE("a text is no misspelt command") {
   const Outcome last = run({"-m", model, "--max-new-tokens", "0", "info"});
   CHECK(last.out == "info");
   CHECK(last.err == "gpt2: 'info' is taken as a prompt; the command is 'gpt2 info'\n");
+  // An option's value is none, and what follows -- is meant as one.
+  CHECK(run({"-m", model, "--max-new-tokens", "0", "--stop", "info"}, {.input = "x"}).err == "");
+  CHECK(run({"-m", model, "--max-new-tokens", "0", "--", "info"}).err == "");
 }
 
 TEST_CASE("a model that is not there is refused with where it was looked for") {

@@ -38,6 +38,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     throw Error(ErrorCode::invalid_file, path.string() + " is not a regular file");
   }
   if (status.st_size == 0) return;
+  static_assert(sizeof(std::size_t) >= sizeof status.st_size, "files may be larger than memory");
   const auto size = static_cast<std::size_t>(status.st_size);
   void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) fail("cannot map", path, errno);

@@ -132,10 +132,8 @@ int info(Arguments arguments) {
   const Model model = Model::load(path.weights, {.dtype = dtype});
   Json json = describe(model, path.directory, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
-  if (converts) {
-    json["cost"] = quantization_cost(Model::load(path.weights), model, tokens, loading);
-  }
   loading.done();
+  if (converts) json["cost"] = quantization_cost(Model::load(path.weights), model, tokens);
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json));
   return 0;

@@ -48,12 +48,14 @@ int quantize(Arguments arguments) {
   const auto tokens = tokens_to_measure(text_file, tokenizer);
   const Model before = Model::load(path.weights);
   const Model after = Model::load(path.weights, {.dtype = parse_dtype(type)});
-  const auto cost = quantization_cost(before, after, tokens, progress);
+  progress.done();
+  const auto cost = quantization_cost(before, after, tokens);
+  Progress writing("writing " + out);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {
     if (interrupt_status() != 0) reject("interrupted; ", out, " is not written");
   });
-  progress.done();
+  writing.done();
   write_stdout(out + "\n" + cost_in_words(cost));
   return 0;
 }

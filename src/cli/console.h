@@ -32,8 +32,8 @@ void note_interrupts();
 /// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
 [[nodiscard]] int interrupt_status();
 
-/// Says on a terminal what is being done, how much of it is if that is known (a share from 0 to 1),
-/// and wipes it away once all is.
+/// Says on a terminal what is being done, and what share of it is, from 0 to 1, if that is known
+/// (`what` must be short then); wipes it away once all is.
 class Progress {
  public:
   explicit Progress(const std::string& what);

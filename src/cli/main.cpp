@@ -46,7 +46,8 @@ const std::map<std::string, int (*)(Arguments)> kCommands = {{"generate", genera
 // A prompt is in quotes, if it has several words: a single one before other arguments that reads
 // like a command was meant as one. Alone, or after options, it may be a prompt.
 void check_misspelt(const Arguments& arguments) {
-  const bool after_options = arguments.front().starts_with('-');
+  const bool after_options = arguments.size() > 2 && arguments.front().starts_with('-') &&
+                             !arguments.end()[-2].starts_with('-');
   const std::string& word = after_options ? arguments.back() : arguments.front();
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   std::vector<std::string> names;

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "cli/console.h"
 #include "generate/perplexity.h"
 
 namespace gpt2::cli {
@@ -46,12 +47,12 @@ std::vector<TokenId> tokens_to_measure(const std::string& file,
        "expected a text of two tokens or more, found ", tokens.size());
 }
 
-Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens,
-                       Progress& progress) {
+Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens) {
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
   if (tokens.empty()) return cost;
   if (static_cast<std::size_t>(std::ranges::max(tokens)) >= before.config().vocab_size) return cost;
-  const Comparison found = compare(before, after, tokens, [&](double share) { progress.part(share); });
+  Progress progress("measuring perplexity");
+  const Comparison found = compare(before, after, tokens, [&](double done) { progress.part(done); });
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
     fail(before.description().files.back().string(),
          "its perplexity is no number: weights are damaged");

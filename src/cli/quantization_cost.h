@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.h"
 #include "gpt2/model.h"
 #include "gpt2/tokenizer.h"
 
@@ -24,7 +23,7 @@ using Json = nlohmann::ordered_json;
 /// which the two differ in "perplexity" and by "largest_logit_change". Throws Error where a
 /// perplexity is no number: the weights are damaged.
 [[nodiscard]] Json quantization_cost(const Model& before, const Model& after,
-                                     std::span<const TokenId> tokens, Progress& progress);
+                                     std::span<const TokenId> tokens);
 
 /// Lines that tell it.
 [[nodiscard]] std::string cost_in_words(const Json& cost);

@@ -18,7 +18,7 @@ struct Comparison {
 /// Scores tokens in windows of n_positions, each beginning half a window after the one before, so
 /// that every token but the first window's is scored with half a window or more before it. Throws
 /// Error(invalid_argument) for fewer than two tokens or positions, or vocabularies that differ.
-/// After each window calls progress with the share of the tokens, up to 1, that have their score.
+/// Calls progress, not empty, after each window with the share of tokens, up to 1, that are scored.
 [[nodiscard]] Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
                                  const std::function<void(double share)>& progress);
 

@@ -4,7 +4,7 @@ include(FetchContent)
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
-find_package(nlohmann_json 3.10 QUIET)
+find_package(nlohmann_json 3.10.5 QUIET)
 if(NOT nlohmann_json_FOUND)
   FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git
                        GIT_TAG v3.11.3 GIT_SHALLOW TRUE)
