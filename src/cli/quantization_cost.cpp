@@ -51,8 +51,8 @@ Json quantization_cost(const Model& before, const Model& after, std::span<const 
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
   if (tokens.empty()) return cost;
   if (static_cast<std::size_t>(std::ranges::max(tokens)) >= before.config().vocab_size) return cost;
-  Progress progress("measuring perplexity");
-  const Comparison found = compare(before, after, tokens, [&](double done) { progress.part(done); });
+  Progress line("measuring perplexity");
+  const Comparison found = compare(before, after, tokens, [&](double done) { line.part(done); });
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
     fail(before.description().files.back().string(),
          "its perplexity is no number: weights are damaged");
