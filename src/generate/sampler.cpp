@@ -65,7 +65,7 @@ void Sampler::check(std::span<const float> logits) const {
 
 void Sampler::keep_top_k() {
   if (options_.top_k == 0 || options_.top_k >= scores_.size()) return;
-  std::vector<float> largest(options_.top_k);
+  const auto largest = std::span(noise_).first(options_.top_k);  // room that noise takes later
   std::ranges::partial_sort_copy(scores_, largest, std::greater<float>());
   const float least = largest.back();
   for (float& score : scores_) score = score < least ? kRemoved : score;
