@@ -12,13 +12,11 @@ struct Int8Codes {
   static constexpr std::size_t kBlock = kInt8Block;
   static constexpr std::size_t kBlockBytes = kInt8BlockBytes;
 
-  /// The codes of k = 8 pair ... 8 pair + 3 and those of the 4 after, for kLanes columns.
+  /// The codes of k = 4 part ... 4 part + 3 for kLanes columns.
   template <class Int>
-  [[gnu::always_inline]] static void load(Int& first, Int& second, const unsigned char* codes,
-                                          std::size_t pair, std::size_t column) {
-    const unsigned char* const at = codes + pair * 8 * kPanel + column * 4;
-    first = Int::load(at);
-    second = Int::load(at + 4 * kPanel);
+  [[gnu::always_inline]] static Int load(const unsigned char* codes, std::size_t part,
+                                         std::size_t column) {
+    return Int::load(codes + part * 4 * kPanel + column * 4);
   }
 };
 
@@ -27,12 +25,11 @@ struct Int4Codes {
   static constexpr std::size_t kBlockBytes = kInt4BlockBytes;
 
   template <class Int>
-  [[gnu::always_inline]] static void load(Int& first, Int& second, const unsigned char* codes,
-                                          std::size_t pair, std::size_t column) {
-    const Int nibbles = Int::load(codes + pair * 4 * kPanel + column * 4);
-    const Int mask = Int::broadcast(0x0f0f0f0f);
-    first = codebook_lookup(nibbles & mask);
-    second = codebook_lookup(shift_right<4>(nibbles) & mask);
+  [[gnu::always_inline]] static Int load(const unsigned char* codes, std::size_t part,
+                                         std::size_t column) {
+    const Int pair = Int::load(codes + part / 2 * 4 * kPanel + column * 4);
+    const Int nibbles = part % 2 == 0 ? pair : shift_right<4>(pair);
+    return codebook_lookup(nibbles & Int::broadcast(0x0f0f0f0f));
   }
 };
 
@@ -70,7 +67,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
                                                   std::size_t row, const unsigned char* panel,
                                                   std::size_t column) {
   using Int = typename Vec::Integer;
-  constexpr std::size_t kPairs = Codes::kBlock / 8;
+  constexpr std::size_t kParts = Codes::kBlock / 4;
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
   const unsigned char* block[kVecs];
   std::size_t column_in_panel[kVecs];
@@ -98,23 +95,21 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Int::sum_from(x.offset[at + i]);
     }
     const std::int8_t* const value = x.value + at * Codes::kBlock;
-#pragma GCC unroll 8
-    for (std::size_t pair = 0; pair < kPairs; ++pair) {
-      Int first[kVecs], second[kVecs];
+#pragma GCC unroll 16
+    for (std::size_t part = 0; part < kParts; ++part) {
+      Int code[kVecs];
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        if (kRows == 1) fetch_part<Codes>(block[j] + ahead, 2 * pair + column_in_panel[j] / kLanes);
-        Codes::load(first[j], second[j], block[j] + 2 * kPanel, pair, column_in_panel[j]);
+        if (kRows == 1 && part % 2 == column_in_panel[j] / kLanes) {
+          fetch_part<Codes>(block[j] + ahead, part);
+        }
+        code[j] = Codes::template load<Int>(block[j] + 2 * kPanel, part, column_in_panel[j]);
       }
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < kRows; ++i) {
-        const std::int8_t* const eight = value + i * Codes::kBlock + pair * 8;
-        const Int x_first = Int::broadcast_bytes(eight);
-        const Int x_second = Int::broadcast_bytes(eight + 4);
+        const Int four = Int::broadcast_bytes(value + i * Codes::kBlock + part * 4);
 #pragma GCC unroll 8
-        for (std::size_t j = 0; j < kVecs; ++j) {
-          sum[i][j] = dot(dot(sum[i][j], first[j], x_first), second[j], x_second);
-        }
+        for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = dot(sum[i][j], code[j], four);
       }
     }
 #pragma GCC unroll 16

@@ -59,12 +59,10 @@ template <class Vec, class Codes>
 void unpack_codes(std::int8_t* value, const unsigned char* block) {
   using Int = typename Vec::Integer;
   const Int signs = Int::broadcast(0x80808080u);
-  for (std::size_t pair = 0; pair < Codes::kBlock / 8; ++pair, value += 8 * kPanel) {
+  for (std::size_t part = 0; part < Codes::kBlock / 4; ++part, value += 4 * kPanel) {
     for (std::size_t column = 0; column < kPanel; column += kLanes) {
-      Int first, second;
-      Codes::load(first, second, block + 2 * kPanel, pair, column);
-      (first ^ signs).store(value + column * 4);
-      (second ^ signs).store(value + column * 4 + 4 * kPanel);
+      const Int code = Codes::template load<Int>(block + 2 * kPanel, part, column);
+      (code ^ signs).store(value + column * 4);
     }
   }
 }
