@@ -85,7 +85,7 @@ Settings read_settings(Arguments arguments) {
       ->option_text("TEXT")
       ->allow_extra_args(false)
       ->excludes("--tokens")
-      ->check([](const std::string& of) { return of.empty() ? "expected a text, found ''" : ""; });
+      ->check([](const auto& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
