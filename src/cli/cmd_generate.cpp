@@ -56,7 +56,7 @@ void take_hf_defaults(Settings& settings, const CLI::App& app) {
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-Settings read_settings(Arguments arguments) {
+Settings read_settings(Arguments arguments, void (*check)(const std::string& prompt)) {
   constexpr std::size_t kMaxSize = 1'000'000'000;
   Settings settings;
   std::string model = GPT2_BUNDLED_MODEL;
@@ -93,6 +93,7 @@ Settings read_settings(Arguments arguments) {
              "Where an option is not given, take what HuggingFace's\ngenerate() would: from "
              "generation_config.json");
   parse(app, std::move(arguments));
+  if (check != nullptr && settings.prompt && app.remaining().empty()) check(*settings.prompt);
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
@@ -203,6 +204,8 @@ int run(Settings settings) {
 
 }  // namespace
 
-int generate(Arguments arguments) { return run(read_settings(std::move(arguments))); }
+int generate(Arguments arguments, void (*check)(const std::string& prompt)) {
+  return run(read_settings(std::move(arguments), check));
+}
 
 }  // namespace gpt2::cli
