@@ -254,7 +254,8 @@ TEST_CASE("a token id that the model has no embedding for is refused") {
 
 TEST_CASE("a prompt longer than the context is refused") {
   const DamagedModel model;
-  model.check_refused({"65", "64"}, std::string(65, 'a'));
+  model.check_refused({"the prompt has 65 tokens, the model takes 64 at most: shorten it\n"},
+                      std::string(65, 'a'));
 }
 
 TEST_CASE("ids that are none are refused") {

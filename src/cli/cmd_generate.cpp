@@ -158,6 +158,10 @@ int run(Settings settings) {
   if (!tokenizer) text = join(prompt);
   if (settings.no_echo) text.clear();
   if (prompt.empty()) prompt = {first_token(tokenizer, config)};
+  if (prompt.size() > config.n_positions) {
+    reject("the prompt has ", prompt.size(), " tokens, the model takes ", config.n_positions,
+           " at most: shorten it");
+  }
   GenerationOptions& options = settings.generation;
   if (settings.max_length) {
     if (prompt.size() >= *settings.max_length) {
