@@ -37,11 +37,21 @@ TEST_CASE("bench says of what its numbers are") {
 TEST_CASE("bench says what is too long for the model") {
   const TemporaryDirectory place;
   write_alphabet_model(place.path(), 64);
-  const Outcome outcome = run({"bench", "-m", place.path().string(), "--repetitions", "1",
-                               "--threads", "1", "--dtype", "f32"});
+  Words words = {"bench",   "-m", place.path().string(), "--repetitions", "1", "--threads", "1",
+                 "--dtype", "f32"};
+  const Outcome outcome = run(words);
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.find("\n  reading 512 tokens      longer than the model's context\n") !=
+  CHECK(outcome.out.find(
+            "\n  reading 512 tokens      skipped: needs 512 positions, the model has 64\n") !=
         std::string::npos);
+  words.push_back("--json");
+  const auto rows = nlohmann::json::parse(run(words).out)["measurements"];
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[0]["tokens_per_s"] > 0.0);
+  CHECK_FALSE(rows[0].contains("skipped"));
+  CHECK(rows[3] == nlohmann::json{{"workload", "writing after 512 tokens"},
+                                  {"dtype", "f32"},
+                                  {"skipped", "needs 528 positions, the model has 64"}});
 }
 
 TEST_CASE("bench takes a quantized model as it is") {

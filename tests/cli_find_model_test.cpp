@@ -76,6 +76,23 @@ TEST_CASE("a name is looked for in models and in GPT2_MODELS") {
         mine + "/fable");
 }
 
+TEST_CASE("a command that was copied alone tells where it looked for its model, and what to do") {
+  const TemporaryDirectory directory;
+  const std::string root = fs::canonical(directory.path()).string();
+  fs::create_directory(root + "/bin");
+  fs::copy(GPT2_COMMAND, root + "/bin/gpt2");
+  const Outcome outcome = run(
+      {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.starts_with(
+      "gpt2: no model 'gpt2-stories', the bundled one: no such directory, nor such a name in "
+      "models, " +
+      root + "/share/gpt2/models, "));
+  CHECK(outcome.err.ends_with(", or the HuggingFace cache " + root +
+                              "/.cache/huggingface/hub; copy it to one of these "
+                              "from the sources of gpt2, or name another with -m\n"));
+}
+
 TEST_CASE("a file without an extension does not hide the model of that name") {
   const Places places;
   places.link("models/gpt2");

@@ -209,6 +209,15 @@ TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
                   std::runtime_error);
   CHECK(calls == 20);
   CHECK(fs::is_empty(place.path()));
+
+  // Nor does it leave parents that it made; those that were there stay, empty as they are.
+  fs::create_directory(place.path() / "old");
+  const fs::path parent = place.path() / "old/new/newer";
+  CHECK_THROWS(
+      gpt2::save_packed(model, kModel, parent / "out", [] { throw std::runtime_error("enough"); }));
+  CHECK(fs::is_empty(place.path() / "old"));
+  gpt2::save_packed(model, kModel, parent / "out", [] {});
+  CHECK(std::distance(fs::directory_iterator(parent), {}) == 1);
 }
 
 TEST_CASE("what a killed process of the same id left is not in the way") {

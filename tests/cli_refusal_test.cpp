@@ -153,13 +153,23 @@ TEST_CASE("a text is no misspelt command") {
   // Alone, even such a word may be one.
   const Outcome hinted = run({"inof"}, {.directory = models});
   CHECK(hinted.err == "gpt2: 'inof' is taken as a prompt; the command is 'gpt2 info'\n");
-  // So it may after options.
-  const Outcome last = run({"-m", model, "--max-new-tokens", "0", "info"});
-  CHECK(last.out == "info");
-  CHECK(last.err == "gpt2: 'info' is taken as a prompt; the command is 'gpt2 info'\n");
-  // An option's value is none, and what follows -- is meant as one.
-  CHECK(run({"-m", model, "--max-new-tokens", "0", "--stop", "info"}, {.input = "x"}).err == "");
-  CHECK(run({"-m", model, "--max-new-tokens", "0", "--", "info"}).err == "");
+  // So it may after options, with a value or without.
+  const Words options = {"-m", model, "--max-new-tokens=0"};
+  const auto with = [&](Words before, const Words& after) {
+    before.insert(before.end(), options.begin(), options.end());
+    before.insert(before.end(), after.begin(), after.end());
+    return run(before, {.input = "x"});
+  };
+  for (const Words& last : {Words{"info"}, {"--greedy", "info"}, {"--greedy", "info", "--stats"}}) {
+    const Outcome outcome = with({}, last);
+    CHECK(outcome.out == "info");
+    CHECK(
+        outcome.err.starts_with("gpt2: 'info' is taken as a prompt; the command is 'gpt2 info'\n"));
+  }
+  // An option's value is none, and what follows -- or the command is meant as one.
+  CHECK(with({}, {"--stop", "info"}).err == "");
+  CHECK(with({}, {"--", "info"}).err == "");
+  CHECK(with({"generate"}, {"info"}).err == "");
 }
 
 TEST_CASE("a model that is not there is refused with where it was looked for") {
@@ -244,7 +254,8 @@ TEST_CASE("a token id that the model has no embedding for is refused") {
 
 TEST_CASE("a prompt longer than the context is refused") {
   const DamagedModel model;
-  model.check_refused({"65", "64"}, std::string(65, 'a'));
+  model.check_refused({"the prompt has 65 tokens, the model takes 64 at most: shorten it\n"},
+                      std::string(65, 'a'));
 }
 
 TEST_CASE("ids that are none are refused") {

@@ -214,7 +214,7 @@ TEST_CASE("what cannot be run is refused and changes nothing") {
   refused({}, "at least one");
   refused({1, limit}, std::to_string(limit).c_str());
   refused({-1}, "-1");
-  refused({1, 1, 1, 1, 1, 1, 1}, "room for 8");
+  refused({1, 1, 1, 1, 1, 1, 1}, "room for 6 more tokens, got 7");
   CHECK_THROWS_AS(Session(model, {.max_tokens = model.config().n_positions + 1}), Error);
 
   std::vector<float> logits(model.config().vocab_size * 3);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "gpt2/dtype.h"
-#include "gpt2/error.h"
 
 namespace gpt2 {
 
@@ -49,15 +48,11 @@ struct Config {
   /// which HuggingFace prefers. Unknown keys are ignored, aliases (hidden_size, ...) are honoured;
   /// a key that changes the maths and has a value that is not implemented is refused by name.
   /// Throws Error: unsupported for those and for another model_type, invalid_file for a value of
-  /// the wrong type and for what validate() refuses.
+  /// the wrong type or out of range, n_embd that n_head does not divide, a product past all memory.
   [[nodiscard]] static Config load(const std::filesystem::path& file);
 
   /// The same from the text of a config.json; `where` names it in messages.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
-
-  /// Throws Error(code) where the numbers make no model: a zero, n_embd that n_head does not
-  /// divide, a size or a product past all memory.
-  void validate(std::string_view where, ErrorCode code = ErrorCode::invalid_argument) const;
 };
 
 /// HuggingFace's first name for it: "gelu_new" ...

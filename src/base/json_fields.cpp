@@ -31,11 +31,15 @@ void JsonFields::read(std::string_view key, bool& value) const {
   value = found->get<bool>();
 }
 
-void JsonFields::read(std::string_view key, std::size_t& value) const {
+void JsonFields::read(std::string_view key, std::size_t& value, std::size_t least,
+                      std::size_t most) const {
   const json* const found = to_read(key);
   if (!found) return;
-  if (!found->is_number_unsigned()) refuse(key, "a whole number");
-  value = found->get<std::size_t>();
+  if (found->is_number_unsigned()) {
+    value = found->get<std::size_t>();
+    if (value >= least && value <= most) return;
+  }
+  refuse(key, concat("a whole number from ", least, " to ", most));
 }
 
 void JsonFields::read(std::string_view key, float& value, float most) const {

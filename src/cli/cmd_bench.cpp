@@ -81,6 +81,11 @@ Work cost_of(const Workload& work, const Model& model) {
 
 Json measure(const Workload& work, const Model& model, LimitMeter& meter, int threads,
              std::size_t repetitions) {
+  const std::size_t most = model.config().n_positions;
+  if (work.length() > most) {
+    return {{"workload", work.name},
+            {"skipped", concat("needs ", work.length(), " positions, the model has ", most)}};
+  }
   const Work cost = cost_of(work, model);
   const std::vector<TokenId> ids(work.length());  // the time does not depend on which
   const std::size_t vocab_size = model.config().vocab_size;
@@ -136,17 +141,20 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
 }
 
 std::string to_string(const Json& row) {
+  const auto text = [&](const char* name) { return row[name].get<std::string>(); };
+  const std::string begin = format("  %-23s ", text("workload").c_str());
+  if (row.contains("skipped")) return begin + "skipped: " + text("skipped") + '\n';
   const auto number = [&](const char* name) { return row[name].get<double>(); };
-  const std::string limit = row["limit"];
+  const std::string limit = text("limit");
   std::string done = format("%.1f GB/s", 1e-9 * number("bytes_per_s"));
   if (limit == "arithmetic") {
     done = format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
     const double bytes = number("byte_products_per_s");
     if (bytes > 0.0) done += format(" and %.0f GOP/s in int8", 2e-9 * bytes);
   }
-  return format("  %-23s %8.1f tokens/s (%.1f .. %.1f), %s, %.1f %% of the %s's limit\n",
-                row["workload"].get<std::string>().c_str(), number("tokens_per_s"), number("min"),
-                number("max"), done.c_str(), 100.0 * number("of_limit"), limit.c_str());
+  return begin + format("%8.1f tokens/s (%.1f .. %.1f), %s, %.1f %% of the %s's limit\n",
+                        number("tokens_per_s"), number("min"), number("max"), done.c_str(),
+                        100.0 * number("of_limit"), limit.c_str());
 }
 
 }  // namespace
@@ -207,10 +215,6 @@ int bench(Arguments arguments) {
                              {"multiply_adds_per_s", limits.multiply_adds},
                              {"byte_products_per_s", limits.byte_products}});
     for (const Workload& work : kWorkloads) {
-      if (work.length() > config.n_positions) {
-        print(format("  %-23s longer than the model's context\n", work.name));
-        continue;
-      }
       Json row = measure(work, model, meter, threads, repetitions);
       print(to_string(row));
       row["dtype"] = dtype;

@@ -56,7 +56,7 @@ void take_hf_defaults(Settings& settings, const CLI::App& app) {
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-Settings read_settings(Arguments arguments) {
+Settings read_settings(Arguments arguments, void (*check)(const std::string& prompt)) {
   constexpr std::size_t kMaxSize = 1'000'000'000;
   Settings settings;
   std::string model = GPT2_BUNDLED_MODEL;
@@ -85,7 +85,7 @@ Settings read_settings(Arguments arguments) {
       ->option_text("TEXT")
       ->allow_extra_args(false)
       ->excludes("--tokens")
-      ->check([](const std::string& of) { return of.empty() ? "expected a text, found ''" : ""; });
+      ->check([](const auto& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
@@ -93,6 +93,7 @@ Settings read_settings(Arguments arguments) {
              "Where an option is not given, take what HuggingFace's\ngenerate() would: from "
              "generation_config.json");
   parse(app, std::move(arguments));
+  if (check != nullptr && settings.prompt && app.remaining().empty()) check(*settings.prompt);
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
@@ -157,6 +158,10 @@ int run(Settings settings) {
   if (!tokenizer) text = join(prompt);
   if (settings.no_echo) text.clear();
   if (prompt.empty()) prompt = {first_token(tokenizer, config)};
+  if (prompt.size() > config.n_positions) {
+    reject("the prompt has ", prompt.size(), " tokens, the model takes ", config.n_positions,
+           " at most: shorten it");
+  }
   GenerationOptions& options = settings.generation;
   if (settings.max_length) {
     if (prompt.size() >= *settings.max_length) {
@@ -203,6 +208,8 @@ int run(Settings settings) {
 
 }  // namespace
 
-int generate(Arguments arguments) { return run(read_settings(std::move(arguments))); }
+int generate(Arguments arguments, void (*check)(const std::string& prompt)) {
+  return run(read_settings(std::move(arguments), check));
+}
 
 }  // namespace gpt2::cli

@@ -46,7 +46,7 @@ std::vector<fs::path> model_directories() {
     // As it is installed, and built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
       const fs::path path = (program / place).lexically_normal();
-      if (directory_exists(path) && !fs::equivalent(path, "models", error)) places.push_back(path);
+      if (!fs::equivalent(path, "models", error)) places.push_back(path);
     }
   }
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
@@ -131,9 +131,14 @@ ModelPath find_model(const std::string& model) {
   }
   std::string looked;
   for (const fs::path& place : places) looked += place.string() + ", ";
-  fail(ErrorCode::not_found, "no model '" + model + "'", "no such directory, nor such a name in ",
-       looked, "or the HuggingFace cache ", cache.string(), "; $GPT2_MODELS can add a place; ",
-       "'hf download NAME' fetches a model, and so does tools/download_model.sh of the sources");
+  const bool is_bundled = model == GPT2_BUNDLED_MODEL;
+  fail(ErrorCode::not_found, "no model '" + model + (is_bundled ? "', the bundled one" : "'"),
+       "no such directory, nor such a name in ", looked, "or the HuggingFace cache ",
+       cache.string(),
+       is_bundled
+           ? "; copy it to one of these from the sources of gpt2, or name another with -m"
+           : "; $GPT2_MODELS can add a place; 'hf download NAME' fetches a model, and so does "
+             "tools/download_model.sh of the sources");
 }
 
 }  // namespace gpt2::cli

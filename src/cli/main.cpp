@@ -37,24 +37,22 @@ Examples:
 Exit status: 0; 1 for an error; 2 where the arguments make no sense; 130 after Ctrl-C.
 )";
 
-const std::map<std::string, int (*)(Arguments)> kCommands = {{"generate", generate},
-                                                             {"tokenize", tokenize},
-                                                             {"info", info},
-                                                             {"quantize", quantize},
-                                                             {"bench", bench}};
+const std::map<std::string, int (*)(Arguments)> kCommands = {
+    {"generate", [](Arguments arguments) { return generate(std::move(arguments)); }},
+    {"tokenize", tokenize},
+    {"info", info},
+    {"quantize", quantize},
+    {"bench", bench}};
 
 // A prompt is in quotes, if it has several words: a single one before other arguments that reads
 // like a command was meant as one. Alone, or after options, it may be a prompt.
-void check_misspelt(const Arguments& arguments) {
-  const bool after_options = arguments.size() > 2 && arguments.front().starts_with('-') &&
-                             !arguments.end()[-2].starts_with('-');
-  const std::string& word = after_options ? arguments.back() : arguments.front();
+void check_misspelt(const std::string& word, bool may_be_prompt) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   std::vector<std::string> names;
   for (const auto& [name, run] : kCommands) names.push_back(name);
   const std::string name = nearest(word, names);
   if (name.empty()) return;
-  if (after_options || arguments.size() == 1) {
+  if (may_be_prompt) {
     return print_error("'" + word + "' is taken as a prompt; the command is 'gpt2 " + name + "'");
   }
   throw UsageError("no command '" + word + "' (did you mean 'gpt2 " + name +
@@ -70,10 +68,12 @@ int run(Arguments arguments) {
   if (first == "--version") return write_stdout("gpt2 " GPT2_VERSION "\n"), 0;
 
   const bool is_command = kCommands.contains(first);
-  if (!is_command && !arguments.empty()) check_misspelt(arguments);
-  if (is_command) arguments.erase(arguments.begin());
+  if (!is_command && arguments.size() > 1) check_misspelt(first, false);
   const std::string name = is_command ? first : "generate";
   try {
+    const auto check = [](const std::string& prompt) { check_misspelt(prompt, true); };
+    if (!is_command) return generate(std::move(arguments), check);
+    arguments.erase(arguments.begin());
     return kCommands.at(name)(std::move(arguments));
   } catch (const CLI::Success&) {
     return 0;  // its help is printed

@@ -123,9 +123,7 @@ Storages storages_of(const Pickle& object, std::string_view where) {
     if (value.kind != Pickle::Kind::storage) continue;
     const Storage storage = read_storage(value, where);
     const Storage& first = storages.emplace(storage.key, storage).first->second;
-    if (first.bytes != storage.bytes) {
-      fail(where, "storage ", quote(storage.key), " has two sizes");
-    }
+    if (first.bytes != storage.bytes) fail(where, "storage ", quote(storage.key), " has two sizes");
   }
   return storages;
 }

@@ -61,9 +61,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   fields.read("top_p", config.top_p, 1.0f);
   fields.read("top_k", config.top_k);
   fields.read("max_length", config.max_length);
-  if (fields.find("max_new_tokens") != nullptr) {
-    fields.read("max_new_tokens", config.max_new_tokens.emplace());
-  }
+  if (fields.find("max_new_tokens")) fields.read("max_new_tokens", config.max_new_tokens.emplace());
   return config;
 }
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -22,7 +21,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxSize = 1 << 24;    // of a dimension
 constexpr std::size_t kMaxLayers = 1 << 16;
-constexpr std::size_t kMaxVocab = std::numeric_limits<TokenId>::max();
 
 // HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
 constexpr auto kActivations = [] {
@@ -37,10 +35,11 @@ constexpr auto kActivations = [] {
 }();
 
 // A size that goes by two names, which must not contradict each other.
-void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size) {
-  fields.read(alias, size);
+void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size,
+               std::size_t most = kMaxSize) {
+  fields.read(alias, size, 1, most);
   const std::size_t aliased = size;
-  fields.read(key, size);
+  fields.read(key, size, 1, most);
   if (fields.find(alias) != nullptr && size != aliased) {
     fields.fail(key, " is ", size, ", but ", alias, ", another name for it, is ", aliased);
   }
@@ -51,7 +50,8 @@ TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
   const bool is_one = value.is_number_integer() && value.get<double>() >= Limits::min() &&
                       value.get<double>() <= Limits::max();
   if (is_one) return value.get<TokenId>();
-  fields.fail(key, " is ", shown(value), "; expected a token id");
+  fields.fail(key, " is ", shown(value), "; expected a whole number from ", Limits::min(), " to ",
+              Limits::max());
 }
 
 bool is_gpt2_class(const json& name) {
@@ -150,16 +150,13 @@ Config Config::parse(std::string_view text, std::string_view where) {
   refuse_other_models(fields);
 
   Config config;
-  fields.read("vocab_size", config.vocab_size);
-  fields.read("n_ctx", config.n_positions);  // the older name, which the newer may contradict
+  fields.read("vocab_size", config.vocab_size, 1, std::numeric_limits<TokenId>::max());
+  fields.read("n_ctx", config.n_positions, 1, kMaxSize);  // older: the newer may contradict it
   read_size(fields, "n_positions", "max_position_embeddings", config.n_positions);
   read_size(fields, "n_embd", "hidden_size", config.n_embd);
-  read_size(fields, "n_layer", "num_hidden_layers", config.n_layer);
+  read_size(fields, "n_layer", "num_hidden_layers", config.n_layer, kMaxLayers);
   read_size(fields, "n_head", "num_attention_heads", config.n_head);
-  if (fields.find("n_inner") != nullptr) {
-    fields.read("n_inner", config.n_inner);
-    if (config.n_inner == 0) fields.fail("n_inner is 0; expected more, or null");
-  }
+  if (fields.find("n_inner") != nullptr) fields.read("n_inner", config.n_inner, 1, 4 * kMaxSize);
   read_activation(fields, config.activation_function);
   fields.read("layer_norm_epsilon", config.layer_norm_epsilon);
   fields.read("scale_attn_weights", config.scale_attn_weights);
@@ -169,27 +166,16 @@ Config Config::parse(std::string_view text, std::string_view where) {
   read_special_tokens(fields, config);
   read_packed(fields, config.packed);
 
-  config.validate(where, ErrorCode::invalid_file);
-  return config;
-}
-
-void Config::validate(std::string_view where, ErrorCode code) const {
-  const auto fail = [&](const auto&... parts) { gpt2::fail(code, where, parts...); };
-  const std::tuple<const char*, std::size_t, std::size_t> sizes[] = {
-      {"vocab_size", vocab_size, kMaxVocab}, {"n_positions", n_positions, kMaxSize},
-      {"n_embd", n_embd, kMaxSize},          {"n_layer", n_layer, kMaxLayers},
-      {"n_head", n_head, kMaxSize},          {"n_inner", inner_dim(), 4 * kMaxSize},
-  };
-  for (const auto& [name, size, most] : sizes) {
-    if (size == 0 || size > most) fail(name, " is ", size, "; expected 1 to ", most);
+  if (config.n_embd % config.n_head != 0) {
+    fields.fail("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
-  if (n_embd % n_head != 0) fail("n_embd ", n_embd, " is not a multiple of n_head ", n_head);
   // The largest array of all: the keys and values of a full context, in f32.
-  const std::array cache = {n_layer, n_positions, n_embd};
+  const std::array cache = {config.n_layer, config.n_positions, config.n_embd};
   if (!checked_product(cache, 2 * sizeof(float))) {
-    fail("n_layer ", n_layer, " with n_positions ", n_positions, " and n_embd ", n_embd,
-         " takes more memory than can be addressed");
+    fields.fail("n_layer ", cache[0], " with n_positions ", cache[1], " and n_embd ", cache[2],
+                " takes more memory than can be addressed");
   }
+  return config;
 }
 
 nlohmann::ordered_json to_json(const Config& config) {

@@ -23,7 +23,6 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
 }  // namespace
 
 Model random_model(const Config& config, const LoadOptions& options) {
-  config.validate("random model");
   const auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->files = {"random model"};
   const auto add = [&](const auto&, const std::string& name, const Shape& shape) {

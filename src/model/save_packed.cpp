@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -90,18 +91,25 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
                  const std::function<void()>& before_each) {
   const fs::path directory = new_directory(out);
   const Transformer& transformer = *model.transformer();
-  if (!transformer.lm_head.is_packed()) {
-    reject("only int8 and int4 weights are saved: choose one of them");
-  }
+  if (!transformer.lm_head.is_packed()) reject("only int8 and int4 weights are saved");
   std::error_code ignored;
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());
-  // What is still there when the work ends, well or not.
-  const auto remove = [&](const fs::path* path) { fs::remove_all(*path, ignored); };
+  std::vector<fs::path> made;  // of its parents, the last one first
+  // What is still there when the work ends, well or not; parents only where nothing is in them.
+  const auto remove = [&](const fs::path* path) {
+    fs::remove_all(*path, ignored);
+    for (const fs::path& parent : made) fs::remove(parent, ignored);
+  };
   const std::unique_ptr<const fs::path, decltype(remove)> removing(&partial, remove);
   try {
     fs::remove_all(partial);  // of a killed process that had the same id
-    fs::create_directories(partial);
+    fs::path parent;
+    for (const fs::path& name : directory.parent_path()) {
+      parent /= name;
+      if (!fs::exists(parent) && fs::create_directory(parent)) made.insert(made.begin(), parent);
+    }
+    fs::create_directory(partial);
     TensorTable tensors;
     const auto add = [&](const auto& tensor, const std::string& name, const Shape& shape) {
       const TensorView view = view_of(tensor, shape);

@@ -22,8 +22,7 @@ void check(const Slice& slice, std::span<const Slice> all) {
   if (slice.tokens.empty()) reject("a forward pass needs at least one token");
   const std::size_t room = session.cache.capacity() - session.position;
   if (slice.tokens.size() > room) {
-    reject("the context has room for ", session.cache.capacity(), " tokens and holds ",
-           session.position, "; ", slice.tokens.size(), " more do not fit: shorten the prompt");
+    reject("the session has room for ", room, " more tokens, got ", slice.tokens.size());
   }
   for (const TokenId token : slice.tokens) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {

@@ -221,9 +221,7 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   }
   const JsonFields model = root.required_object("model");
   const Bpe::Options options = read_model(model, tokenizer.vocabulary);
-  if (tokenizer.vocabulary.count() == 0) {
-    model.refuse("vocab", "an object of tokens and their ids");
-  }
+  if (tokenizer.vocabulary.count() == 0) model.refuse("vocab", "an object of tokens and their ids");
   if (!reader.has_merges) model.refuse("merges", "an array");
 
   for (const JsonFields& step : steps_of(root, "normalizer", "normalizers")) {

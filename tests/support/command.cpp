@@ -70,7 +70,8 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
     dup2(surroundings.output.empty() ? pipe_ends[1] : open(surroundings.output.c_str(), O_WRONLY),
          STDOUT_FILENO);
     if (surroundings.output == "-") close(STDOUT_FILENO);
-    if (chdir(surroundings.directory.c_str()) == 0) execve(GPT2_COMMAND, argv.data(), envp.data());
+    if (chdir(surroundings.directory.c_str()) == 0)
+      execve(surroundings.program.c_str(), argv.data(), envp.data());
     _exit(127);
   }
   std::fclose(input);

@@ -18,6 +18,7 @@ struct Surroundings {
   std::vector<std::string> environment = {};  ///< more "NAME=value"
   bool terminal = false;    ///< standard input is a terminal, on which nobody types
   std::string output = {};  ///< a file for standard output; "": a pipe; "-": closed
+  std::filesystem::path program = GPT2_COMMAND;
 };
 
 /// A run of the gpt2 command. Standard output is a pipe, which nobody reads unless asked to.
