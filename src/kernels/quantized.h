@@ -46,17 +46,18 @@ template <class Codes>
   }
 }
 
-/// Fetches part `step`, of kPanels * blocks, of the kPanels panels that come after `panel` into the
-/// L2 cache: a little of each, for that many streams from memory are faster than one.
+/// Fetches into the L2 cache, at step `step` of kPanels * blocks, a piece of each of the kPanels
+/// panels from `panel` on: that many streams from memory are faster than one. Piece by piece in
+/// kBlock / 4 parts, for a burst of fetches would hold up the loads.
 template <class Codes>
-[[gnu::always_inline]] inline void fetch_panels(const unsigned char* panel, std::size_t blocks,
-                                                std::size_t step) {
-  constexpr std::size_t kPart = Codes::kBlockBytes / kPanels;
-  for (std::size_t i = 0; i < kPanels; ++i) {
-    panel += blocks * Codes::kBlockBytes;
-    for (std::size_t byte = 0; byte < kPart; byte += 64) {
-      __builtin_prefetch(panel + step * kPart + byte, 0, 2);
-    }
+[[gnu::always_inline]] inline void fetch_panels(const unsigned char* panel, std::size_t panel_bytes,
+                                                std::size_t step, std::size_t part) {
+  constexpr std::size_t kParts = Codes::kBlock / 4;
+  constexpr std::size_t kPiece = Codes::kBlockBytes / kPanels;
+  constexpr std::size_t kLines = ceil_div(kPiece, 64) * kPanels;
+  for (std::size_t i = part * kLines / kParts; i < (part + 1) * kLines / kParts; ++i) {
+    const std::size_t byte = step * kPiece + i / kPanels * 64;
+    __builtin_prefetch(panel + i % kPanels * panel_bytes + byte, 0, 2);
   }
 }
 
@@ -77,16 +78,12 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
     block[j] = panel + at / kPanel * panel_bytes;
     column_in_panel[j] = at % kPanel;
   }
-  constexpr std::size_t kAhead = 1536;  // bytes that a single row's streams are fetched ahead
+  constexpr std::size_t kAhead = kRows == 1 ? 1536 : 4096;  // bytes, into the L1 cache
   constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;  // other streams' panels
   Vec total[kRows][kVecs] = {};
   for (std::size_t b = 0; b < x.blocks; ++b) {
     const bool ends = (b + 1) * Codes::kBlockBytes + kAhead > panel_bytes;
     const std::size_t ahead = ends ? kAhead + kSkipped * panel_bytes : kAhead;
-    if (kRows > 1 && row == 0 && column % kPanel == 0) {
-      fetch_panels<Codes>(panel + (kPanels - 1) * panel_bytes, x.blocks,
-                          column / kPanel * x.blocks + b);
-    }
     const std::size_t at = (row / kRowGroup * x.blocks + b) * kRowGroup + row % kRowGroup;
     Int sum[kRows][kVecs];
 #pragma GCC unroll 16
@@ -100,8 +97,12 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       Int code[kVecs];
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        if (kRows == 1 && part % 2 == column_in_panel[j] / kLanes) {
+        if (row == 0 && part % 2 == column_in_panel[j] / kLanes) {
           fetch_part<Codes>(block[j] + ahead, part);
+          if (kRows > 1) {
+            fetch_panels<Codes>(panel + kPanels * panel_bytes, panel_bytes,
+                                column / kPanel * x.blocks + b, part);
+          }
         }
         code[j] = Codes::template load<Int>(block[j] + 2 * kPanel, part, column_in_panel[j]);
       }

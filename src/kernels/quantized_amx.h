@@ -133,8 +133,10 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
         const unsigned char* const panel =
             panels + column / kPanel * panel_bytes + begin * Codes::kBlockBytes;
         for (std::size_t b = 0; b < blocks; ++b) {
-          fetch_panels<Codes>(panels + (kPanels - 1) * panel_bytes, x.blocks,
-                              column / kPanel * x.blocks + begin + b);
+          for (std::size_t part = 0; part < Codes::kBlock / 4; ++part) {
+            fetch_panels<Codes>(panels + kPanels * panel_bytes, panel_bytes,
+                                column / kPanel * x.blocks + begin + b, part);
+          }
           unpack_codes<Vec, Codes>(unpacked + b * Codes::kBlock * kPanel,
                                    panel + b * Codes::kBlockBytes);
         }
