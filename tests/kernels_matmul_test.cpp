@@ -160,7 +160,8 @@ TEST_CASE("matrix products follow the rules bit for bit on every instruction set
   // Around the lanes, the panels, the chunks and the register tiles of every table.
   const std::size_t ks[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 255, 256, 257, 300, 513, 768};
   const std::size_t ns[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 63, 65, 96, 127, 128, 129, 160};
-  const std::size_t ms[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 23, 25, 40};
+  const std::size_t ms[] = {
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 17, 25, 40, kFewRows, kFewRows + 1, kFewRows + 20};
   unsigned seed = 0;
   for (const bool kn : {true, false}) {
     for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
@@ -177,10 +178,12 @@ TEST_CASE("matrix products follow the rules bit for bit on every instruction set
 }
 
 TEST_CASE("matrix products of every number of rows follow the rules") {
-  for (std::size_t m = 1; m <= 40; ++m) {
+  for (std::size_t m = 1; m <= kFewRows + 13; ++m) {
     check({m, 300, 70, Stored::f32, true, true, false, false}, static_cast<unsigned>(m));
     check({m, 40, 37, Stored::bf16, false, true, false, false}, static_cast<unsigned>(m));
   }
+  // More columns than the sums of few rows have room for at once.
+  check({kFewRows, 9, 1100, Stored::f32, true, true, false, true}, 0);
   check({kMaxRows, 33, 40, Stored::f32, true, true, true, true}, 1);
   check({kMaxRows, 33, 40, Stored::f16, false, true, true, true}, 2);
 }

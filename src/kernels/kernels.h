@@ -29,7 +29,7 @@ inline constexpr std::size_t kInt8Block = 64;
 inline constexpr std::size_t kInt4Block = 32;
 inline constexpr std::size_t kRowGroup = 12;  ///< quantised rows that lie side by side
 inline constexpr std::size_t kMaxRows = 512;  ///< the most rows one matmul call takes
-inline constexpr std::size_t kFewRows = 32;   ///< up to so many, weights are streamed
+inline constexpr std::size_t kFewRows = 64;   ///< up to so many, weights are streamed
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
 

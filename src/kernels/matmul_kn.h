@@ -70,11 +70,12 @@ template <class Vec, class Stored>
 void matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
-  if (product.m <= kFewRows) {
-    return streamed_matmul_kn<Vec, Stored>(product, n_begin, n_end, scratch);
-  }
-  for (std::size_t n = n_begin; n < n_end; n += kGroup) {
-    packed_columns<Vec, Stored>(product, n, n_end - n < kGroup ? n_end - n : kGroup, scratch);
+  const bool few = product.m <= kFewRows;
+  const std::size_t most = few ? kStreamSums / product.m / kPanel * kPanel : kGroup;
+  for (std::size_t n = n_begin; n < n_end; n += most) {
+    const std::size_t columns = n_end - n < most ? n_end - n : most;
+    few ? streamed_columns<Vec, Stored>(product, n, columns, scratch)
+        : packed_columns<Vec, Stored>(product, n, columns, scratch);
   }
 }
 

@@ -4,23 +4,24 @@
 
 // Few rows times weights that lie as [k, n]: the weights are read where they lie, a few rows of
 // them at a time and along these rows, as the hardware's prefetchers like it. The sums wait in the
-// cache.
+// cache, and are passed by in the order of memory too: rows of them a power of two apart would push
+// one another out.
 
 namespace gpt2 {
 
-inline constexpr std::size_t kStreamSums = std::size_t{1} << 15;  // floats of chunk sums, of totals
+inline constexpr std::size_t kStreamSums = std::size_t{1} << 16;  // floats of chunk sums, of totals
 inline constexpr std::size_t kXStride = kChunk + kLanes;  // not a power of two: all cache sets
 
 /// Rows of x in one chunk of k, and their sums.
 struct StreamBlock {
   float* x;     ///< (rows, kChunk), kXStride apart
-  float* sums;  ///< (rows, columns rounded up to kLanes)
-  std::size_t rows, columns, stride;
+  float* sums;  ///< (strips of kStreamVecs vectors of columns, rows, columns of a strip)
+  std::size_t rows, columns;
 };
 
 /// sums[row, columns] (+)= x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
 /// columns and all rows; w is read once. Meanwhile the rows that come next are fetched into the L2
-/// cache, and the columns that come next from there.
+/// cache, and the columns and sums that come next from there.
 template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
 [[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
                                                   const Stored* w, std::size_t w_stride,
@@ -32,18 +33,20 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
     const Stored* const row = w + i * w_stride + column;
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
-      __builtin_prefetch(row + 2 * kDepth * w_stride + j, 0, 2);
+      __builtin_prefetch(row + kDepth * w_stride + j, 0, 2);
       __builtin_prefetch(row + 3 * kWidth + j, 0, 3);
     }
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) weight[i][j] = load<Vec>(row + j * kLanes, lanes);
   }
   const float* x = block.x + k;
-  float* sums = block.sums + column;
-  for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += block.stride) {
+  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
+  float* sums = block.sums + column / kStrip * kStrip * block.rows + column % kStrip;
+  for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += kStrip) {
     Vec sum[kVecs];
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) {
+      __builtin_prefetch(sums + block.rows * kStrip + j * kLanes, 1, 3);
       sum[j] = k == 0 ? Vec::broadcast(0.0f) : Vec::load(sums + j * kLanes);
     }
 #pragma GCC unroll 8
@@ -75,10 +78,9 @@ template <class Vec, class Stored>
 void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                       float* scratch) {
   constexpr std::size_t kDepth = Vec::kStreamDepth;
-  const std::size_t stride = round_up(columns, kLanes);
+  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   float* const totals = scratch;
-  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns,
-                          stride};
+  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
     const std::size_t depth = product.k - begin < kChunk ? product.k - begin : kChunk;
@@ -91,20 +93,14 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
       stream_rows<Vec, kDepth>(block, k, w, product.n);
     }
     for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1>(block, k, w, product.n);
-    for (std::size_t i = 0; i < product.m * stride; i += kLanes) {
+    for (std::size_t i = 0; i < product.m * round_up(columns, kStrip); i += kLanes) {
       const Vec sum = Vec::load(block.sums + i);
       (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
     }
   }
-  finish<Vec>(product, 0, product.m, totals, stride, n_begin, columns);
-}
-
-template <class Vec, class Stored>
-void streamed_matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
-                        float* scratch) {
-  const std::size_t most = kStreamSums / product.m / kPanel * kPanel;
-  for (std::size_t n = n_begin; n < n_end; n += most) {
-    streamed_columns<Vec, Stored>(product, n, n_end - n < most ? n_end - n : most, scratch);
+  for (std::size_t n = 0; n < columns; n += kStrip) {
+    finish<Vec>(product, 0, product.m, totals + n * product.m, kStrip, n_begin + n,
+                columns - n < kStrip ? columns - n : kStrip);
   }
 }
 
