@@ -42,7 +42,7 @@ TEST_CASE("bench says what is too long for the model") {
   const Outcome outcome = run(words);
   CHECK(outcome.status == 0);
   CHECK(outcome.out.find(
-            "\n  reading 512 tokens      skipped: needs 512 positions, the model has 64\n") !=
+            "\n  reading 512 tokens       skipped: needs 512 positions, the model has 64\n") !=
         std::string::npos);
   words.push_back("--json");
   const auto rows = nlohmann::json::parse(run(words).out)["measurements"];

@@ -89,8 +89,8 @@ TEST_CASE("a command that was copied alone tells where it looked for its model, 
       "models, " +
       root + "/share/gpt2/models, "));
   CHECK(outcome.err.ends_with(", or the HuggingFace cache " + root +
-                              "/.cache/huggingface/hub; copy it to one of these "
-                              "from the sources of gpt2, or name another with -m\n"));
+                              "/.cache/huggingface/hub; $GPT2_MODELS can add a place; it "
+                              "lies in models of gpt2's sources; -m names another one\n"));
 }
 
 TEST_CASE("a file without an extension does not hide the model of that name") {

@@ -94,6 +94,7 @@ TEST_CASE("aliases are honoured, and must not contradict the name") {
 TEST_CASE("n_ctx counts only where n_positions is missing") {
   CHECK(parse(R"({"n_ctx": 64})").n_positions == 64);
   CHECK(parse(R"({"n_ctx": 64, "n_positions": 32})").n_positions == 32);
+  CHECK(parse(R"({"n_ctx": 0, "n_positions": 32})").n_positions == 32);
 }
 
 TEST_CASE("the end of text may be one id, several or none") {

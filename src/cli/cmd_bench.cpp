@@ -142,7 +142,7 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
 
 std::string to_string(const Json& row) {
   const auto text = [&](const char* name) { return row[name].get<std::string>(); };
-  const std::string begin = format("  %-23s ", text("workload").c_str());
+  const std::string begin = format("  %-24s ", text("workload").c_str());
   if (row.contains("skipped")) return begin + "skipped: " + text("skipped") + '\n';
   const auto number = [&](const char* name) { return row[name].get<double>(); };
   const std::string limit = text("limit");

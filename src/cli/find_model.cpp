@@ -134,11 +134,10 @@ ModelPath find_model(const std::string& model) {
   const bool is_bundled = model == GPT2_BUNDLED_MODEL;
   fail(ErrorCode::not_found, "no model '" + model + (is_bundled ? "', the bundled one" : "'"),
        "no such directory, nor such a name in ", looked, "or the HuggingFace cache ",
-       cache.string(),
-       is_bundled
-           ? "; copy it to one of these from the sources of gpt2, or name another with -m"
-           : "; $GPT2_MODELS can add a place; 'hf download NAME' fetches a model, and so does "
-             "tools/download_model.sh of the sources");
+       cache.string(), "; $GPT2_MODELS can add a place; ",
+       is_bundled ? "it lies in models of gpt2's sources; -m names another one"
+                  : "'hf download NAME' fetches a model, and so does tools/download_model.sh of "
+                    "the sources");
 }
 
 }  // namespace gpt2::cli

@@ -72,10 +72,9 @@ void matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
   if (product.m == 0) return;
   const bool few = product.m <= kFewRows;
   const std::size_t most = few ? kStreamSums / product.m / kPanel * kPanel : kGroup;
+  const auto multiply = few ? streamed_columns<Vec, Stored> : packed_columns<Vec, Stored>;
   for (std::size_t n = n_begin; n < n_end; n += most) {
-    const std::size_t columns = n_end - n < most ? n_end - n : most;
-    few ? streamed_columns<Vec, Stored>(product, n, columns, scratch)
-        : packed_columns<Vec, Stored>(product, n, columns, scratch);
+    multiply(product, n, n_end - n < most ? n_end - n : most, scratch);
   }
 }
 

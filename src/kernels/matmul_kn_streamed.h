@@ -93,9 +93,12 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
       stream_rows<Vec, kDepth>(block, k, w, product.n);
     }
     for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1>(block, k, w, product.n);
-    for (std::size_t i = 0; i < product.m * round_up(columns, kStrip); i += kLanes) {
-      const Vec sum = Vec::load(block.sums + i);
-      (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
+    for (std::size_t n = 0; n < columns; n += kLanes) {
+      std::size_t at = n / kStrip * kStrip * product.m + n % kStrip;
+      for (std::size_t row = 0; row < product.m; ++row, at += kStrip) {
+        const Vec sum = Vec::load(block.sums + at);
+        (begin == 0 ? sum : Vec::load(totals + at) + sum).store(totals + at);
+      }
     }
   }
   for (std::size_t n = 0; n < columns; n += kStrip) {

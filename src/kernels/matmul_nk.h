@@ -88,7 +88,7 @@ template <class Vec, class F>
   }
 }
 
-/// All rows and `columns` columns, sums (m, kDotWidth): few rows of x stay in the L1 cache and pass
+/// All rows and `columns` columns, sums (m, kDotWidth): few rows of x stay in the cache and pass
 /// by rows of w that lie far apart, for long streams from memory.
 template <class Vec, std::size_t kStreams, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {

@@ -47,8 +47,8 @@ template <class Codes>
 }
 
 /// Fetches into the L2 cache, at step `step` of kPanels * blocks, a piece of each of the kPanels
-/// panels from `panel` on: that many streams from memory are faster than one. Piece by piece in
-/// kBlock / 4 parts, for a burst of fetches would hold up the loads.
+/// panels from `panel` on: that many streams from memory are faster than one. The fetches of a step
+/// are divided into kBlock / 4 parts, for a burst of them would hold up the loads.
 template <class Codes>
 [[gnu::always_inline]] inline void fetch_panels(const unsigned char* panel, std::size_t panel_bytes,
                                                 std::size_t step, std::size_t part) {
@@ -56,8 +56,7 @@ template <class Codes>
   constexpr std::size_t kPiece = Codes::kBlockBytes / kPanels;
   constexpr std::size_t kLines = ceil_div(kPiece, 64) * kPanels;
   for (std::size_t i = part * kLines / kParts; i < (part + 1) * kLines / kParts; ++i) {
-    const std::size_t byte = step * kPiece + i / kPanels * 64;
-    __builtin_prefetch(panel + i % kPanels * panel_bytes + byte, 0, 2);
+    __builtin_prefetch(panel + i % kPanels * panel_bytes + step * kPiece + i / kPanels * 64, 0, 2);
   }
 }
 

@@ -54,12 +54,13 @@ void amx_configure(const AmxConfig<Vec>& config) {
   _tile_stored(1, right, 4 * kLanes);
 }
 
-/// value[k / 4][column][k % 4] of a block of one panel, as signed bytes.
-template <class Vec, class Codes>
-void unpack_codes(std::int8_t* value, const unsigned char* block) {
+/// value[k / 4][column][k % 4] of a block of one panel, as signed bytes; meanwhile fetch(part).
+template <class Vec, class Codes, class Fetch>
+void unpack_codes(std::int8_t* value, const unsigned char* block, const Fetch& fetch) {
   using Int = typename Vec::Integer;
   const Int signs = Int::broadcast(0x80808080u);
   for (std::size_t part = 0; part < Codes::kBlock / 4; ++part, value += 4 * kPanel) {
+    fetch(part);
     for (std::size_t column = 0; column < kPanel; column += kLanes) {
       const Int code = Codes::template load<Int>(block + 2 * kPanel, part, column);
       (code ^ signs).store(value + column * 4);
@@ -133,12 +134,11 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
         const unsigned char* const panel =
             panels + column / kPanel * panel_bytes + begin * Codes::kBlockBytes;
         for (std::size_t b = 0; b < blocks; ++b) {
-          for (std::size_t part = 0; part < Codes::kBlock / 4; ++part) {
-            fetch_panels<Codes>(panels + kPanels * panel_bytes, panel_bytes,
-                                column / kPanel * x.blocks + begin + b, part);
-          }
-          unpack_codes<Vec, Codes>(unpacked + b * Codes::kBlock * kPanel,
-                                   panel + b * Codes::kBlockBytes);
+          unpack_codes<Vec, Codes>(
+              unpacked + b * Codes::kBlock * kPanel, panel + b * Codes::kBlockBytes,
+              [&, step = column / kPanel * x.blocks + begin + b](std::size_t part) {
+                fetch_panels<Codes>(panels + kPanels * panel_bytes, panel_bytes, step, part);
+              });
         }
         for (std::size_t row = 0; row < product.m; row += kRowGroup) {
           amx_tile<Vec, Codes>(scratch + row * kPanelColumns + column, x, row, begin, blocks,

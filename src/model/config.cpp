@@ -151,7 +151,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
 
   Config config;
   fields.read("vocab_size", config.vocab_size, 1, std::numeric_limits<TokenId>::max());
-  fields.read("n_ctx", config.n_positions, 1, kMaxSize);  // older: the newer may contradict it
+  if (!fields.find("n_positions")) fields.read("n_ctx", config.n_positions, 1, kMaxSize);  // older
   read_size(fields, "n_positions", "max_position_embeddings", config.n_positions);
   read_size(fields, "n_embd", "hidden_size", config.n_embd);
   read_size(fields, "n_layer", "num_hidden_layers", config.n_layer, kMaxLayers);

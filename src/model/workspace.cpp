@@ -4,7 +4,7 @@
 
 namespace gpt2 {
 
-// Calls f(buffer, count), with the elements of each buffer: of sizes that Config::validate lets
+// Calls f(buffer, count), with the elements of each buffer: of sizes that Config::parse lets
 // through, no product overflows.
 template <class F>
 void Workspace::for_each_buffer(const Config& config, std::size_t keys, int threads, const F& f) {
