@@ -32,6 +32,14 @@ gpt2::ErrorCode code_of(std::string_view json) {
   return {};
 }
 
+// Each config is refused with its message, and with this code.
+void check_refused(const std::map<std::string, std::string>& messages, gpt2::ErrorCode code) {
+  for (const auto& [json, message] : messages) {
+    CHECK(refusal(json) == message);
+    CHECK(code_of(json) == code);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("an empty config is HuggingFace's GPT2Config()") {
@@ -168,10 +176,7 @@ TEST_CASE("refused by name: what is not implemented") {
        "c: quantization_config (quant_method not given) is not implemented; use the original "
        "weights"},
   };
-  for (const auto& [json, message] : messages) {
-    CHECK(refusal(json) == message);
-    CHECK(code_of(json) == gpt2::ErrorCode::unsupported);
-  }
+  check_refused(messages, gpt2::ErrorCode::unsupported);
   for (const std::string other : {"1", "null"}) {
     CHECK(refusal(R"({"activation_function": )" + other + "}")
               .find("c: activation_function is " + other + "; implemented") == 0);
@@ -219,10 +224,7 @@ TEST_CASE("refused: a value of the wrong type, with key, found and expected") {
        "c: eos_token_id is 1.5; expected a whole number from "
        "-2147483648 to 2147483647"},
   };
-  for (const auto& [json, message] : messages) {
-    CHECK(refusal(json) == message);
-    CHECK(code_of(json) == gpt2::ErrorCode::invalid_file);
-  }
+  check_refused(messages, gpt2::ErrorCode::invalid_file);
   CHECK(refusal("{\"n_embd\": }").find("c: invalid JSON at line 1, column 12") == 0);
 }
 
@@ -245,7 +247,7 @@ TEST_CASE("refused: numbers that make no model") {
        "c: n_layer 65536 with n_positions 16777216 and n_embd 16777216 takes more memory than can "
        "be addressed"},
   };
-  for (const auto& [json, message] : messages) CHECK(refusal(json) == message);
+  check_refused(messages, gpt2::ErrorCode::invalid_file);
 }
 
 TEST_CASE("a config is loaded from its file, and a message names the file") {
