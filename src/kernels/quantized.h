@@ -96,7 +96,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       Int code[kVecs];
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        if (row == 0 && part % 2 == column_in_panel[j] / kLanes) {
+        if (row == 0 && part % 2 == column_in_panel[j] / kLanes) {  // the first rows fetch for all
           fetch_part<Codes>(block[j] + ahead, part);
           if (kRows > 1) {
             fetch_panels<Codes>(panel + kPanels * panel_bytes, panel_bytes,
