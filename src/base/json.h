@@ -29,20 +29,33 @@ struct JsonLimits {
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 /// Receives a JSON text piece by piece and builds its tree. A class that takes the bulk of a text
-/// itself overrides what receives it, which may throw, and leaves the rest to this one.
-class JsonTree {
+/// itself overrides begin, key, scalar and end, which may throw, and leaves the rest to this one.
+class JsonTree : public nlohmann::json_sax<nlohmann::json> {
  public:
   /// `where` must outlive it.
   explicit JsonTree(std::string_view where) : where_(where) {}
-  virtual ~JsonTree() = default;
 
   /// parse_json; the tree is `root`.
   void read(std::string_view text, JsonLimits limits = {});
 
   virtual void begin(nlohmann::json::value_t kind) { open_.push_back(&add(kind)); }
-  virtual void key(std::string& name);  ///< throws Error(invalid_file) for a repeated one
-  virtual void scalar(nlohmann::json value) { add(std::move(value)); }
+  bool key(std::string& name) override;  ///< throws Error(invalid_file) for a repeated one
+  virtual void scalar(nlohmann::json&& value) { add(std::move(value)); }
   virtual void end() { open_.pop_back(); }
+
+  // What the library's parser, which keeps no call stack, has to say otherwise.
+  bool null() final { return count_scalar(nullptr); }
+  bool boolean(bool value) final { return count_scalar(value); }
+  bool number_integer(number_integer_t value) final { return count_scalar(value); }
+  bool number_unsigned(number_unsigned_t value) final { return count_scalar(value); }
+  bool number_float(number_float_t value, const string_t&) final { return count_scalar(value); }
+  bool string(string_t& value) final { return count_scalar(std::move(value)); }
+  bool binary(binary_t&) final { return false; }  // JSON has none
+  bool start_object(std::size_t) final { return count_begin(nlohmann::json::value_t::object); }
+  bool start_array(std::size_t) final { return count_begin(nlohmann::json::value_t::array); }
+  bool end_object() final { return count_end(); }
+  bool end_array() final { return count_end(); }
+  bool parse_error(std::size_t read, const std::string&, const nlohmann::json::exception&) final;
 
   nlohmann::json root;
 
@@ -52,6 +65,15 @@ class JsonTree {
  private:
   nlohmann::json& add(nlohmann::json value);
 
+  void count_value();
+  bool count_scalar(nlohmann::json&& value);
+  bool count_begin(nlohmann::json::value_t kind);
+  bool count_end();
+
+  std::string_view text_;
+  JsonLimits limits_;
+  std::size_t depth_ = 0;
+  std::size_t values_ = 0;
   std::vector<nlohmann::json*> open_;  // outermost first
   nlohmann::json* member_ = nullptr;   // whose key came last
 };

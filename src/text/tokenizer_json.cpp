@@ -47,12 +47,12 @@ class VocabularyReader final : public JsonTree {
     path_.emplace_back();
   }
 
-  void key(std::string& name) override {
+  bool key(std::string& name) override {
     path_.back() = name;
-    if (inside_ == Inside::tree) JsonTree::key(name);
+    return inside_ != Inside::tree || JsonTree::key(name);
   }
 
-  void scalar(json value) override {
+  void scalar(json&& value) override {
     auto* const text = value.get_ptr<std::string*>();
     switch (inside_) {
       case Inside::tree: return JsonTree::scalar(std::move(value));
