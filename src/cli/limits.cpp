@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 
 #include "base/parallel.h"
 #include "kernels/kernels.h"

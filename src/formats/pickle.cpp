@@ -225,8 +225,8 @@ class Machine {
 
 Pickle::Pickle(Bytes bytes, std::size_t begin, std::string_view where) {
   PickleReader reader(bytes, begin, where);
-  root_ = Machine(reader, values_).run();
-  end_ = reader.position();
+  root = Machine(reader, values).run();
+  end = reader.position();
 }
 
 const Pickle::Value* Pickle::Value::find(std::string_view key) const {

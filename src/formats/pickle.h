@@ -25,8 +25,7 @@ struct PickleName {
 /// What a pickle of torch.save describes, as data: a graph of values that names constructors and
 /// never calls one. Only what a state_dict is made of is known (the opcodes and names that
 /// torch.load accepts under weights_only=True); anything else is refused by name.
-class Pickle {
- public:
+struct Pickle {
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
   };
@@ -55,16 +54,9 @@ class Pickle {
   Pickle(Bytes bytes, std::size_t begin, std::string_view where);
   Pickle(const Pickle&) = delete;
 
-  [[nodiscard]] const Value& root() const noexcept { return *root_; }
-  [[nodiscard]] const std::deque<Value>& values() const noexcept { return values_; }
-
-  /// The position after the pickle.
-  [[nodiscard]] std::size_t end() const noexcept { return end_; }
-
- private:
-  std::deque<Value> values_;
-  const Value* root_;
-  std::size_t end_;
+  std::deque<Value> values;
+  const Value* root;
+  std::size_t end;  ///< the position after the pickle
 };
 
 /// "a dict", for messages.

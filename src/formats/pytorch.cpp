@@ -100,7 +100,7 @@ StateDict read_zip(Bytes file, std::string_view where) {
     }
   }
   const Pickle pickle(zip.verified_content(top + "data.pkl"), 0, where);
-  StateDict state = read_state_dict(pickle.root(), where);
+  StateDict state = read_state_dict(*pickle.root, where);
   for (StoredTensor& tensor : state.tensors) {
     Storage& storage = tensor.storage;
     storage.content = zip.content(concat(top, "data/", storage.key));
@@ -119,7 +119,7 @@ using Storages = std::map<std::string_view, Storage>;
 // All storages that the pickle refers to; the tensors of the state_dict need not use each.
 Storages storages_of(const Pickle& object, std::string_view where) {
   Storages storages;
-  for (const Pickle::Value& value : object.values()) {
+  for (const Pickle::Value& value : object.values) {
     if (value.kind != Pickle::Kind::storage) continue;
     const Storage storage = read_storage(value, where);
     const Storage& first = storages.emplace(storage.key, storage).first->second;
@@ -141,9 +141,9 @@ Storages storages_of(const Pickle& object, std::string_view where) {
 // After the list of keys, for each of them: how many elements, and the elements.
 void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle& keys,
                    std::string_view where) {
-  if (keys.root().kind != Pickle::Kind::list) fail(where, "no list of storages after the pickles");
-  Bytes rest = file.subspan(keys.end());
-  for (const Pickle::Value* name : keys.root().items) {
+  if (keys.root->kind != Pickle::Kind::list) fail(where, "no list of storages after the pickles");
+  Bytes rest = file.subspan(keys.end);
+  for (const Pickle::Value* name : keys.root->items) {
     const std::string_view key = name->text;
     const auto found = storages.find(key);
     if (found == storages.end()) fail(where, "nothing refers to storage ", quote(key));
@@ -170,17 +170,17 @@ void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle
 
 StateDict read_legacy(Bytes file, std::string_view where) {
   const Pickle protocol(file, kLegacyMagic.size(), where);
-  if (protocol.root().kind != Pickle::Kind::integer || protocol.root().integer != kLegacyProtocol) {
+  if (protocol.root->kind != Pickle::Kind::integer || protocol.root->integer != kLegacyProtocol) {
     fail(ErrorCode::unsupported, where, "not torch.save's protocol ", kLegacyProtocol);
   }
-  const Pickle system(file, protocol.end(), where);
-  const Pickle::Value* const is_little = system.root().find("little_endian");
+  const Pickle system(file, protocol.end, where);
+  const Pickle::Value* const is_little = system.root->find("little_endian");
   if (is_little == nullptr || is_little->kind != Pickle::Kind::boolean || !is_little->integer) {
     fail(ErrorCode::unsupported, where, "not written by a little-endian machine");
   }
-  const Pickle object(file, system.end(), where);
-  const Pickle keys(file, object.end(), where);
-  StateDict state = read_state_dict(object.root(), where);
+  const Pickle object(file, system.end, where);
+  const Pickle keys(file, object.end, where);
+  StateDict state = read_state_dict(*object.root, where);
   find_contents(state, storages_of(object, where), file, keys, where);
   return state;
 }

@@ -1,11 +1,8 @@
 #include "gpt2/model.h"
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "base/fail.h"
 #include "formats/checkpoint.h"
