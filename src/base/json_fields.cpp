@@ -76,7 +76,7 @@ JsonFields JsonFields::required_object(std::string_view key) const {
 
 void JsonFields::refuse(std::string_view key, std::string_view expected, ErrorCode code) const {
   const auto found = object_.find(key);
-  fail(code, key, " is ", found == object_.end() ? "missing" : shown(*found), "; expected ",
+  fail(code, where_, key, " is ", found == object_.end() ? "missing" : shown(*found), "; expected ",
        expected);
 }
 

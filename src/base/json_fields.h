@@ -42,16 +42,6 @@ class JsonFields {
   [[noreturn]] void refuse(std::string_view key, std::string_view expected,
                            ErrorCode code = ErrorCode::invalid_file) const;
 
-  /// "where: " and the parts in a row.
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    gpt2::fail(where_, parts...);
-  }
-  template <class... Parts>
-  [[noreturn]] void fail(ErrorCode code, const Parts&... parts) const {
-    gpt2::fail(code, where_, parts...);
-  }
-
   [[nodiscard]] const nlohmann::json& object() const noexcept { return object_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 

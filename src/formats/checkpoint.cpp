@@ -107,7 +107,7 @@ ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
     }
     index[name].push_back(tensor);
   }
-  if (index.empty()) map.fail("names no shard");
+  if (index.empty()) fail(map.where(), "names no shard");
   if (index.size() > kMaxShards) {
     fail(where, index.size(), " shards; expected at most ", kMaxShards);
   }

@@ -55,10 +55,10 @@ struct Entry {
 
 std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key) {
   const json& list = fields.required_list(key);
-  if (list.size() > kMaxRank) fields.fail(key, " has more than ", kMaxRank, " numbers");
+  if (list.size() > kMaxRank) fail(fields.where(), key, " has more than ", kMaxRank, " numbers");
   for (const json& number : list) {
     if (number.is_number_unsigned()) continue;
-    fields.fail(key, " holds ", shown(number), "; expected whole numbers");
+    fail(fields.where(), key, " holds ", shown(number), "; expected whole numbers");
   }
   return list.get<std::vector<std::size_t>>();
 }
@@ -66,14 +66,14 @@ std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key)
 Entry read_entry(const std::string& name, const json& value, std::string_view where) {
   const JsonFields fields(value, concat(where, ": tensor ", quote(name)));
   if (name.size() > kMaxTensorName) {
-    fields.fail("a name of ", name.size(), " bytes; expected at most ", kMaxTensorName);
+    fail(fields.where(), "a name of ", name.size(), " bytes; expected at most ", kMaxTensorName);
   }
   const auto dtype = dtype_named(fields.required_string("dtype"));
   if (!dtype) fields.refuse("dtype", "a type of the format, such as 'F32'");
   Shape shape(read_numbers(fields, "shape"));
   const std::vector<std::size_t> offsets = read_numbers(fields, "data_offsets");
   if (offsets.size() != 2) {
-    fields.fail("data_offsets has ", offsets.size(), " numbers; expected begin and end");
+    fail(fields.where(), "data_offsets has ", offsets.size(), " numbers; expected begin and end");
   }
   return {name, *dtype, std::move(shape), offsets[0], offsets[1]};
 }
@@ -82,7 +82,7 @@ void check_metadata(const json& metadata, std::string_view where) {
   if (metadata.is_null()) return;
   const JsonFields fields(metadata, concat(where, ": __metadata__"));
   for (const json& value : metadata) {
-    if (!value.is_string()) fields.fail("holds ", shown(value), "; expected only strings");
+    if (!value.is_string()) fail(fields.where(), "holds ", shown(value), "; expected only strings");
   }
 }
 
@@ -95,7 +95,7 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
       check_metadata(value, where);
       continue;
     }
-    if (entries.size() == kMaxTensors) fields.fail("more than ", kMaxTensors, " tensors");
+    if (entries.size() == kMaxTensors) fail(fields.where(), "more than ", kMaxTensors, " tensors");
     entries.push_back(read_entry(name, value, where));
   }
   return entries;

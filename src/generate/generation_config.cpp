@@ -51,8 +51,8 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   for (const auto& [key, neutral] : kNotImplemented) {
     const json* const value = fields.find(key);
     if (!value || does_nothing(*value, neutral)) continue;
-    fields.fail(ErrorCode::unsupported, key, " is ", shown(*value),
-                ", which is not implemented; take it out, or give options of your own");
+    fail(ErrorCode::unsupported, fields.where(), key, " is ", shown(*value),
+         ", which is not implemented; take it out, or give options of your own");
   }
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);

@@ -41,7 +41,7 @@ void read_size(const JsonFields& fields, const char* key, const char* alias, std
   const std::size_t aliased = size;
   fields.read(key, size, 1, most);
   if (fields.find(alias) != nullptr && size != aliased) {
-    fields.fail(key, " is ", size, ", but ", alias, ", another name for it, is ", aliased);
+    fail(fields.where(), key, " is ", size, ", but ", alias, ", another name for it, is ", aliased);
   }
 }
 
@@ -50,8 +50,8 @@ TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
   const bool is_one = value.is_number_integer() && value.get<double>() >= Limits::min() &&
                       value.get<double>() <= Limits::max();
   if (is_one) return value.get<TokenId>();
-  fields.fail(key, " is ", shown(value), "; expected a whole number from ", Limits::min(), " to ",
-              Limits::max());
+  fail(fields.where(), key, " is ", shown(value), "; expected a whole number from ", Limits::min(),
+       " to ", Limits::max());
 }
 
 bool is_gpt2_class(const json& name) {
@@ -59,7 +59,9 @@ bool is_gpt2_class(const json& name) {
 }
 
 void refuse_other_models(const JsonFields& fields) {
-  const auto fail = [&](const auto&... parts) { fields.fail(ErrorCode::unsupported, parts...); };
+  const auto fail = [&](const auto&... parts) {
+    gpt2::fail(ErrorCode::unsupported, fields.where(), parts...);
+  };
   if (const json* const type = fields.find("model_type")) {
     if (*type != "gpt2") fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
   } else if (const json* const classes = fields.find("architectures")) {  // in the first configs
@@ -95,8 +97,8 @@ void read_activation(const JsonFields& fields, ActivationFunction& function) {
     }
     known += concat(known.empty() ? "" : ", ", known_name);
   }
-  fields.fail(ErrorCode::unsupported, "activation_function is ", shown(*name), "; implemented are ",
-              known);
+  fail(ErrorCode::unsupported, fields.where(), "activation_function is ", shown(*name),
+       "; implemented are ", known);
 }
 
 void read_special_tokens(const JsonFields& fields, Config& config) {
@@ -125,8 +127,8 @@ void read_packed(const JsonFields& fields, WeightType& packed) {
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
   if (dtype != "int8" && dtype != "int4") {
-    fields.fail(ErrorCode::unsupported, "gpt2_cpp.dtype is ", shown(dtype),
-                "; implemented are 'int8' and 'int4'");
+    fail(ErrorCode::unsupported, fields.where(), "gpt2_cpp.dtype is ", shown(dtype),
+         "; implemented are 'int8' and 'int4'");
   }
   packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
 }
@@ -167,13 +169,13 @@ Config Config::parse(std::string_view text, std::string_view where) {
   read_packed(fields, config.packed);
 
   if (config.n_embd % config.n_head != 0) {
-    fields.fail("n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
+    fail(fields.where(), "n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
   // The largest array of all: the keys and values of a full context, in f32.
   const std::array cache = {config.n_layer, config.n_positions, config.n_embd};
   if (!checked_product(cache, 2 * sizeof(float))) {
-    fields.fail("n_layer ", cache[0], " with n_positions ", cache[1], " and n_embd ", cache[2],
-                " takes more memory than can be addressed");
+    fail(fields.where(), "n_layer ", cache[0], " with n_positions ", cache[1], " and n_embd ",
+         cache[2], " takes more memory than can be addressed");
   }
   return config;
 }

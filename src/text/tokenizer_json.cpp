@@ -158,8 +158,8 @@ void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   const std::vector<JsonFields> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
   for (const JsonFields& step : steps) check_byte_level(step);
   if (steps.size() != 1) {
-    root.fail(ErrorCode::unsupported, "pre_tokenizer has ", steps.size(),
-              " steps; expected one, 'ByteLevel'");
+    fail(ErrorCode::unsupported, root.where(), "pre_tokenizer has ", steps.size(),
+         " steps; expected one, 'ByteLevel'");
   }
   bool add_prefix_space = false;
   steps[0].read("use_regex", tokenizer.split_words);
