@@ -34,6 +34,13 @@ template <class... Parts>
   return text;
 }
 
+/// Whether all of `text` is a number in decimal, whatever the locale. `value` then has it.
+template <class Number>
+[[nodiscard]] bool read_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
 /// Throws Error(code) with the message "where: " and the parts in a row; `where` is the file.
 template <class... Parts>
 [[noreturn]] void fail(ErrorCode code, std::string_view where, const Parts&... parts) {

@@ -1,23 +1,15 @@
 #include "base/utf8.h"
 
+#include <bit>
+
 namespace gpt2 {
-namespace {
-
-// How many bytes a character has that begins with this one; 0 where none does.
-constexpr std::uint8_t length_of(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-}
-
-}  // namespace
 
 // RFC 3629, section 4.
 Utf8Char decode_utf8(std::string_view text) noexcept {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::uint8_t length = length_of(lead);
-  if (length == 0) return {Utf8Char::Kind::invalid, 1, 0};
-  if (length == 1) return {Utf8Char::Kind::valid, 1, lead};
+  if (lead < 0x80) return {Utf8Char::Kind::valid, 1, lead};
+  if (lead < 0xc2 || lead > 0xf4) return {Utf8Char::Kind::invalid, 1, 0};
+  const auto length = static_cast<std::uint8_t>(std::countl_one(lead));
 
   // What the second byte may be excludes overlong forms, surrogates and code points past the last.
   unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;

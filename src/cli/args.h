@@ -1,7 +1,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -27,13 +26,6 @@ void parse(CLI::App& app, Arguments arguments);
 /// The name that was probably meant by `word`: one of which it is the beginning, or that differs in
 /// no more than a third of its letters; or "".
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
-
-/// Whether all of `text` is a number in decimal, whatever the locale. `value` then has it.
-template <class Number>
-[[nodiscard]] bool read_number(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 /// An option that takes a number from `low` to `high`, `or_zero`. Its help ends in the value it has
 /// now, the default.

@@ -1,5 +1,4 @@
 #include <array>
-#include <charconv>
 
 #include "text/tokenizer_impl.h"
 
@@ -31,10 +30,8 @@ AddedToken read_added_token(const JsonFields& fields) {
 void declare_decoder(const JsonFields& decoder, Tokenizer::Impl& tokenizer) {
   for (const auto& [key, value] : decoder.object().items()) {
     std::uint32_t id = 0;
-    const char* const key_end = key.data() + key.size();
-    const auto [end, error] = std::from_chars(key.data(), key_end, id);
-    const bool is_number = error == std::errc() && end == key_end;
-    declare_added_token({value, decoder.where()}, is_number ? json(id) : json(key), tokenizer);
+    const json given = read_number(key, id) ? json(id) : json(key);
+    declare_added_token({value, decoder.where()}, given, tokenizer);
   }
 }
 
