@@ -34,8 +34,7 @@ std::vector<std::size_t> read_sizes(const Value& tuple, const char* what, std::s
 }
 
 bool lies_in_storage(const StoredTensor& tensor) {
-  const auto sizes = tensor.shape.sizes();
-  if (std::find(sizes.begin(), sizes.end(), 0u) != sizes.end()) return true;
+  if (std::ranges::count(tensor.shape.sizes(), 0u) > 0) return true;
   std::size_t room = tensor.storage.elements;  // less what each dimension reaches over
   for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
     const std::size_t steps = tensor.shape[i] - 1;

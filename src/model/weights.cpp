@@ -117,11 +117,8 @@ class TensorNames {
 // -- From a config to the parts of a transformer -------------------------------------------------
 
 WeightType type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return WeightType::f16;
-    case DType::bf16: return WeightType::bf16;
-    default: return WeightType::f32;
-  }
+  if (dtype == DType::f16) return WeightType::f16;
+  return dtype == DType::bf16 ? WeightType::bf16 : WeightType::f32;
 }
 
 bool is_packed(const Weight& weight) { return weight.is_packed(); }
