@@ -182,23 +182,20 @@ Config Config::parse(std::string_view text, std::string_view where) {
 
 nlohmann::ordered_json to_json(const Config& config) {
   const std::string epsilon = concat(config.layer_norm_epsilon);  // 1e-05: the digits of a float
-  nlohmann::ordered_json object = {
-      {"n_layer", config.n_layer},
-      {"n_head", config.n_head},
-      {"n_embd", config.n_embd},
-      {"n_inner", config.inner_dim()},
-      {"n_positions", config.n_positions},
-      {"vocab_size", config.vocab_size},
-      {"activation_function", name_of(config.activation_function)},
-      {"layer_norm_epsilon", std::strtod(epsilon.c_str(), nullptr)},
-      {"scale_attn_weights", config.scale_attn_weights},
-      {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
-      {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
-      {"tie_word_embeddings", config.tie_word_embeddings},
-      {"eos_token_id", config.eos_token_id},
-      {"bos_token_id", nullptr}};
-  if (config.bos_token_id) object["bos_token_id"] = *config.bos_token_id;
-  return object;
+  return {{"n_layer", config.n_layer},
+          {"n_head", config.n_head},
+          {"n_embd", config.n_embd},
+          {"n_inner", config.inner_dim()},
+          {"n_positions", config.n_positions},
+          {"vocab_size", config.vocab_size},
+          {"activation_function", name_of(config.activation_function)},
+          {"layer_norm_epsilon", std::strtod(epsilon.c_str(), nullptr)},
+          {"scale_attn_weights", config.scale_attn_weights},
+          {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
+          {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
+          {"tie_word_embeddings", config.tie_word_embeddings},
+          {"eos_token_id", config.eos_token_id},
+          {"bos_token_id", config.bos_token_id ? json(*config.bos_token_id) : json()}};
 }
 
 std::string_view name_of(ActivationFunction function) noexcept {
