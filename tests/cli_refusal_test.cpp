@@ -160,7 +160,9 @@ TEST_CASE("a text is no misspelt command") {
     before.insert(before.end(), after.begin(), after.end());
     return run(before, {.input = "x"});
   };
-  for (const Words& last : {Words{"info"}, {"--greedy", "info"}, {"--greedy", "info", "--stats"}}) {
+  // A -- that nothing follows changes nothing.
+  for (const Words& last : {Words{"info"}, {"--greedy", "info"}, {"--greedy", "info", "--stats"},
+                            {"info", "--"}, {"--stop", "--", "info", "--"}}) {
     const Outcome outcome = with({}, last);
     CHECK(outcome.out == "info");
     CHECK(
@@ -169,6 +171,7 @@ TEST_CASE("a text is no misspelt command") {
   // An option's value is none, and what follows -- or the command is meant as one.
   CHECK(with({}, {"--stop", "info"}).err == "");
   CHECK(with({}, {"--", "info"}).err == "");
+  CHECK(with({}, {"--stop", "--", "--", "info"}).err == "");
   CHECK(with({"generate"}, {"info"}).err == "");
 }
 

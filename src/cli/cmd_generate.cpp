@@ -92,8 +92,12 @@ Settings read_settings(Arguments arguments, void (*check)(const std::string& pro
   add_switch(app, "--hf-defaults", hf_defaults,
              "Where an option is not given, take what HuggingFace's\ngenerate() would: from "
              "generation_config.json");
-  parse(app, std::move(arguments));
-  if (check != nullptr && settings.prompt && app.remaining().empty()) check(*settings.prompt);
+  parse(app, arguments);
+  if (check != nullptr && settings.prompt) {
+    // A -- before the prompt says that it is one; at the end it says nothing.
+    const std::size_t at_end = arguments.back() == "--" ? 1 : 0;
+    if (app.remaining().size() <= at_end) check(*settings.prompt);
+  }
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   if (greedy) sampling.temperature = 0.0f;
