@@ -1,10 +1,10 @@
 #include "base/mapped_file.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include "base/checked_math.h"
 #include "base/json.h"
@@ -32,15 +32,23 @@ TEST_CASE("an empty file maps to no bytes") {
   CHECK(MappedFile(directory.write("empty", "")).bytes().empty());
 }
 
-TEST_CASE("moving a mapped file keeps the addresses and unmaps once") {
-  static_assert(!std::is_copy_constructible_v<MappedFile>);
+TEST_CASE("a copy of a mapped file keeps it mapped at the same addresses") {
   const gpt2::test::TemporaryDirectory directory;
-  MappedFile first(directory.write("file", "content"));
-  const std::byte* const address = first.bytes().data();
-  MappedFile second(std::move(first));
-  CHECK(first.bytes().empty());
+  auto first = std::make_optional<MappedFile>(directory.write("file", "content"));
+  const std::byte* const address = first->bytes().data();
+  const MappedFile second = *first;
+  first.reset();
   CHECK(second.bytes().data() == address);
   CHECK(text_of(second) == "content");
+}
+
+TEST_CASE("the last copy of a mapped file unmaps it") {
+  const gpt2::test::TemporaryDirectory directory;
+  auto file = std::make_optional<MappedFile>(directory.write("file", "content"));
+  void* const address = const_cast<std::byte*>(file->bytes().data());
+  CHECK(msync(address, 1, MS_ASYNC) == 0);
+  file.reset();
+  CHECK(msync(address, 1, MS_ASYNC) != 0);  // ENOMEM: nothing is mapped there
 }
 
 TEST_CASE("a file that is missing, a directory or a pipe is an Error that says so") {

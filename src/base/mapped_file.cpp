@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <system_error>
-#include <utility>
 
 #include "base/fail.h"
 
@@ -42,13 +40,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto size = static_cast<std::size_t>(status.st_size);
   void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) fail("cannot map", path, errno);
+  mapping_ = {address, [size](void* mapped) { munmap(mapped, size); }};
   bytes_ = {static_cast<const std::byte*>(address), size};
 }
-
-MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 }  // namespace gpt2
