@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -30,14 +32,22 @@ class AlignedBuffer {
     data_ = static_cast<T*>(std::align(kAlignment, count * sizeof(T), aligned, space));
   }
 
+  /// Pages that are touched for the first time from now on may be large ones: fewer translations,
+  /// but each takes its memory as a whole.
+  void use_large_pages() const noexcept {
+#ifdef MADV_HUGEPAGE
+    constexpr std::size_t kPage = std::size_t{1} << 16;  // or a power of two below
+    void* begin = data_;
+    std::size_t bytes = size_ * sizeof(T);
+    if (std::align(kPage, 1, begin, bytes) != nullptr) madvise(begin, bytes, MADV_HUGEPAGE);
+#endif
+  }
+
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  struct Free {
-    void operator()(void* storage) const noexcept { std::free(storage); }
-  };
-  std::unique_ptr<void, Free> storage_;
+  std::unique_ptr<void, void (*)(void*)> storage_{nullptr, std::free};
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -75,6 +75,7 @@ Session::Impl::Impl(const Model& m, const SessionOptions& options)
 
 void Session::Impl::run() {
   const int team = fewer_threads ? useful_threads(model, batch.tokens.size(), threads) : threads;
+  if (batch.tokens.size() > kFewRows) workspace.expect_many_rows();
   const bool may_choose = fewer_threads && team > 1 && batch.tokens.size() == 1;
   const bool alone = may_choose && pace.next_is_alone();
   const auto start = std::chrono::steady_clock::now();

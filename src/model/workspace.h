@@ -21,6 +21,10 @@ class Workspace {
   [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t keys,
                                          int threads) noexcept;
 
+  /// Before a pass whose rows fill many pages. Few rows would touch a large one for each buffer,
+  /// and wait until all of it is zeroed.
+  void expect_many_rows() const noexcept { activations_.use_large_pages(); }
+
   Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
   Matrix normed;    ///< (kMaxRows, n_embd)      what a LayerNorm made of it
   Matrix qkv;       ///< (kMaxRows, 3 n_embd)    queries, keys, values
