@@ -10,8 +10,7 @@ namespace gpt2 {
 inline constexpr std::size_t kGroup = 4 * kPanel;      // columns that are packed together
 inline constexpr std::size_t kPackDepth = 3 * kChunk;  // rows of them
 
-/// packed[strip][0 ... depth)[columns of a tile] = w[0 ... depth, 0 ... columns). What is right of
-/// the last column comes to nothing.
+/// packed[strip][0 ... depth)[columns of a tile] = w[0 ... depth, 0 ... columns)
 template <class Vec, class Stored>
 void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
                  std::size_t columns) {
@@ -38,6 +37,7 @@ void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size
 template <class Vec, class Stored>
 void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                     float* scratch) {
+  static_assert(kGroup * (kPackDepth + kMaxRows) * sizeof(float) <= kMatmulScratchBytes);
   constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
   float* const sums = scratch + kGroup * kPackDepth;  // (rows, kGroup)
   const std::size_t height = ceil_div(product.m, ceil_div(product.m, Vec::kTileRows));
