@@ -146,7 +146,7 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
   CHECK(with(R"({"max_length": 5})", {"abc"}) == "abcde");
   CHECK(with(R"({"max_length": 5, "max_new_tokens": 4})", {"abc"}) == "abcdefg");
   // To the end of the context, of 64 tokens: more than that is no number to count with.
-  CHECK(with(R"({"max_new_tokens": 2147483647})", {"abc"}) ==
+  CHECK(with(R"({"max_new_tokens": 18446744073709551615})", {"abc"}) ==
         with(R"({"max_new_tokens": 1000})", {"abc"}));
   const char* const wild = R"({"do_sample": true, "temperature": 100.0, "top_k": 0})";
   CHECK(with(wild, {"a", "--greedy"}) == kRound.substr(0, 20));

@@ -104,11 +104,14 @@ TEST_CASE("refused: values of the wrong type or out of range") {
   CHECK(refusal("[]") == "g is an array; expected an object");
   CHECK(refusal(R"({"do_sample": 1})") == "g: do_sample is 1; expected true or false");
   CHECK(refusal(R"({"top_k": -1})") ==
-        "g: top_k is -1; expected a whole number from 0 to 2147483647");
+        "g: top_k is -1; expected a whole number from 0 to "
+        "18446744073709551615");
   CHECK(refusal(R"({"max_length": "x"})") ==
-        "g: max_length is 'x'; expected a whole number from 0 to 2147483647");
+        "g: max_length is 'x'; expected a whole number from 0 to "
+        "18446744073709551615");
   CHECK(refusal(R"({"max_new_tokens": 1.5})") ==
-        "g: max_new_tokens is 1.5; expected a whole number from 0 to 2147483647");
+        "g: max_new_tokens is 1.5; expected a whole number from 0 to "
+        "18446744073709551615");
   CHECK(refusal(R"({"top_p": 1.5})") == "g: top_p is 1.5; expected a number from 0 to 1");
   CHECK(refusal(R"({"temperature": -1})") ==
         "g: temperature is -1; expected a number from 0 to 100");

@@ -28,7 +28,7 @@ class JsonFields {
   /// These change nothing where there is no such member, and refuse another type or range.
   void read(std::string_view key, bool& value) const;
   void read(std::string_view key, std::size_t& value, std::size_t least = 0,
-            std::size_t most = std::numeric_limits<std::int32_t>::max()) const;
+            std::size_t most = std::numeric_limits<std::size_t>::max()) const;
   void read(std::string_view key, float& value,
             float most = std::numeric_limits<float>::max()) const;
   [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
