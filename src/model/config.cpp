@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -181,7 +180,8 @@ Config Config::parse(std::string_view text, std::string_view where) {
 }
 
 nlohmann::ordered_json to_json(const Config& config) {
-  const std::string epsilon = concat(config.layer_norm_epsilon);  // 1e-05: the digits of a float
+  // With the digits of a float: 1e-05.
+  const json epsilon = json::parse(concat(config.layer_norm_epsilon));
   return {{"n_layer", config.n_layer},
           {"n_head", config.n_head},
           {"n_embd", config.n_embd},
@@ -189,7 +189,7 @@ nlohmann::ordered_json to_json(const Config& config) {
           {"n_positions", config.n_positions},
           {"vocab_size", config.vocab_size},
           {"activation_function", name_of(config.activation_function)},
-          {"layer_norm_epsilon", std::strtod(epsilon.c_str(), nullptr)},
+          {"layer_norm_epsilon", epsilon},
           {"scale_attn_weights", config.scale_attn_weights},
           {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
           {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
