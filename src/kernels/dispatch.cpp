@@ -2,17 +2,15 @@
 #include <cstdlib>
 #include <vector>
 
-#include "gpt2/error.h"
+#include "base/fail.h"
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
-#elif defined(__aarch64__) && defined(__linux__)
+#elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
 
@@ -23,12 +21,8 @@ namespace {
 
 // Linux lets a process use the tile registers, 8 KiB a thread, once it has asked.
 bool tiles_permitted() {
-#if defined(__linux__)
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(2)
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-  return false;
-#endif
 }
 
 // The compiler's builtins look at what the operating system saves, too. They do not know F16C and
@@ -55,17 +49,9 @@ std::vector<const Kernels*> available() {
 
 #elif defined(__aarch64__)
 
-bool has_dot_product() {
-#if defined(__linux__)
-  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
-  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
-#else
-  return true;  // every Apple processor that runs 64-bit macOS
-#endif
-}
-
 std::vector<const Kernels*> available() {
-  if (!has_dot_product()) return {kNeonKernels, kScalarKernels};
+  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP: the dot product instructions
+  if ((getauxval(AT_HWCAP) & kAsimdDp) == 0) return {kNeonKernels, kScalarKernels};
   return {kNeonDotprodKernels, kNeonKernels, kScalarKernels};
 }
 
@@ -79,16 +65,10 @@ const Kernels& find(std::string_view name, std::string_view source) {
   std::string names;
   for (const Kernels* const table : available()) {
     if (table->name == name) return *table;
-    names += (names.empty() ? "" : ", ") + std::string(table->name);
+    names += concat(names.empty() ? "" : ", ", table->name);
   }
-  throw Error(ErrorCode::unsupported, std::string(source) + ": instruction set \"" +
-                                          std::string(name) +
-                                          "\" is not available here; use one of " + names);
-}
-
-const Kernels& preferred() {
-  const char* const name = std::getenv("GPT2_ISA");
-  return name && *name ? find(name, "GPT2_ISA") : *available().front();
+  fail(ErrorCode::unsupported, source, "instruction set ", quote(name),
+       " is not available here; use one of ", names);
 }
 
 // The one global of the library: nullptr until somebody asks.
@@ -98,10 +78,10 @@ std::atomic<const Kernels*> active{nullptr};
 
 const Kernels& kernels() {
   const Kernels* table = active.load(std::memory_order_acquire);
-  if (!table) {
-    table = &preferred();
-    active.store(table, std::memory_order_release);
-  }
+  if (table) return *table;
+  const char* const name = std::getenv("GPT2_ISA");
+  table = name && *name ? &find(name, "GPT2_ISA") : available().front();
+  active.store(table, std::memory_order_release);
   return *table;
 }
 
