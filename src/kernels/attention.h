@@ -70,9 +70,15 @@ void attend_rows(const HeadAttention& a, float* scratch) {
   const std::size_t keys = a.first + kRows;
   const std::size_t stride = round_up(keys, kPanel);
   attention_scores<Vec, kRows>(a, keys, scratch, stride);
+  // One loop after the other: a row's steps depend on one another, those of several rows overlap.
+  float largest[kRows];
   float total[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
-    total[i] = attention_weights<Vec>(scratch + i * stride, a.first + i + 1, a.scale);
+    largest[i] = scale_scores<Vec>(scratch + i * stride, a.first + i + 1, a.scale);
+  }
+  for (std::size_t i = 0; i < kRows; ++i) {
+    float* const weight = scratch + i * stride;
+    total[i] = exp_sum<Vec>(weight, weight, largest[i], a.first + i + 1);
   }
   std::size_t column = 0;
   for (; column + kVecs * kLanes <= a.head_dim; column += kVecs * kLanes) {

@@ -19,13 +19,16 @@ template <class Vec>
 inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;  // panels or chunks
 inline constexpr std::size_t kAttentionAhead = 1024;  // floats, fetched meanwhile
 
-/// In place, over the `keys` scores of a row: e^(score * scale - the largest). Returns their sum.
+/// Multiplies the `keys` scores of a row by `scale` and returns the largest.
 template <class Vec>
-float attention_weights(float* score, std::size_t keys, float scale) {
+float scale_scores(float* score, std::size_t keys, float scale) {
+  Vec largest = Vec::broadcast(-__builtin_inff());
   for_each_vec<Vec>(keys, [&](std::size_t i, auto lanes) {
-    store(score + i, load<Vec>(score + i, lanes) * Vec::broadcast(scale), lanes);
+    const Vec scaled = load<Vec>(score + i, lanes, -__builtin_inff()) * Vec::broadcast(scale);
+    store(score + i, scaled, lanes);
+    largest = max(scaled, largest);
   });
-  return exp_sum<Vec>(score, score, max_of<Vec>(score, keys), keys);
+  return reduce_max(largest);
 }
 
 /// scores = q . key for kCount panels of keys that lie `apart` panels from one another.
@@ -109,7 +112,8 @@ void attend_row(const HeadAttention& a, float* scores) {
   const std::size_t apart = panels / kStreams;
   for (std::size_t i = 0; i < apart; ++i) score_panels<Vec, kStreams>(a, i, apart, scores);
   for (std::size_t i = apart * kStreams; i < panels; ++i) score_panels<Vec, 1>(a, i, 0, scores);
-  const float total = attention_weights<Vec>(scores, keys, a.scale);
+  const float largest = scale_scores<Vec>(scores, keys, a.scale);
+  const float total = exp_sum<Vec>(scores, scores, largest, keys);
   std::size_t column = 0;
   for (; column + kVecs * kLanes <= a.head_dim; column += kVecs * kLanes) {
     mix_row<Vec, kVecs>(a, scores, total, column, Full{});
