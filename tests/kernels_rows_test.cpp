@@ -85,7 +85,6 @@ double gelu_tanh(double x) {
 
 const Activation kActivations[] = {
     {"gelu_new", &Kernels::gelu_new, gelu_tanh},
-    {"gelu_fast", &Kernels::gelu_fast, gelu_tanh},
     {"gelu", &Kernels::gelu, [](double x) { return x * normal_cdf(x); },
      [](double x) { return std::abs(x); }},
     {"gelu_10", &Kernels::gelu_10,

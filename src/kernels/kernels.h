@@ -116,9 +116,9 @@ struct Kernels {
   void (*layer_norm)(float* y, const float* x, const float* weight, const float* bias,
                      std::size_t rows, std::size_t n, float epsilon) noexcept;
 
-  /// In place, element by element (torch's formulas; FORMATS: HuggingFace's ACT2FN).
-  ActivationKernel gelu_new, gelu_fast, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish,
-      tanh, sigmoid, laplace;
+  /// In place, element by element (torch's formulas, HuggingFace's ACT2FN; gelu_fast is gelu_new).
+  ActivationKernel gelu_new, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish, tanh,
+      sigmoid, laplace;
 
   /// y[i] += x[i]
   void (*add)(float* y, const float* x, std::size_t n) noexcept;

@@ -18,7 +18,6 @@ inline constexpr Kernels kTable = {
     .name = Vec::kName,
     .layer_norm = layer_norm<Vec>,
     .gelu_new = activate<Vec, gelu_new>,
-    .gelu_fast = activate<Vec, gelu_new>,
     .gelu = activate<Vec, gelu>,
     .gelu_10 = activate<Vec, gelu_10>,
     .quick_gelu = activate<Vec, quick_gelu>,

@@ -10,10 +10,10 @@ namespace {
 
 ActivationKernel kernel_of(ActivationFunction function) {
   const Kernels& k = kernels();
-  // In the order of the enumeration; linear has none.
-  const ActivationKernel kernel[] = {k.gelu_new, k.gelu_fast, k.gelu,  k.gelu_10, k.quick_gelu,
-                                     k.relu,     k.relu2,     k.relu6, k.silu,    k.mish,
-                                     k.tanh,     k.sigmoid,   nullptr, k.laplace};
+  // In the order of the enumeration: gelu_fast is gelu_new, linear has none.
+  const ActivationKernel kernel[] = {k.gelu_new, k.gelu_new, k.gelu,  k.gelu_10, k.quick_gelu,
+                                     k.relu,     k.relu2,    k.relu6, k.silu,    k.mish,
+                                     k.tanh,     k.sigmoid,  nullptr, k.laplace};
   return kernel[static_cast<std::size_t>(function)];
 }
 
