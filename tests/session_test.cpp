@@ -46,8 +46,7 @@ TEST_CASE("the memory of a workspace that fits in none is told") {
   CHECK(Workspace::bytes(config, kWidest, 1024) ==
         4 * 512 * 10 * kWidest + 516 * (4 * kWidest + 2 * 4 * kWidest / 8) +
             4 * (4 * kWidest / 256 * kWidest) +
-            1024 * 4 *
-                (16 * (kWidest + 32) + kWidest + 32 + 16 + kWidest / 256 * kWidest + 512 * 128));
+            1024 * 4 * (12 * kWidest + kWidest + 32 + 16 + kWidest / 256 * kWidest + 512 * 128));
 }
 
 namespace {

@@ -66,6 +66,7 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
 /// y = attention of the first kRows queries.
 template <class Vec, std::size_t kRows>
 void attend_rows(const HeadAttention& a, float* scratch) {
+  static_assert(kRows <= kMaxQueries);
   constexpr std::size_t kVecs = kAttentionVecs<Vec>;
   const std::size_t keys = a.first + kRows;
   const std::size_t stride = round_up(keys, kPanel);

@@ -27,9 +27,10 @@ inline constexpr std::size_t kPanel = 32;   ///< columns of a packed panel, and 
 /// would need, and costs the bundled model 0.06 % more of perplexity.
 inline constexpr std::size_t kInt8Block = 64;
 inline constexpr std::size_t kInt4Block = 32;
-inline constexpr std::size_t kRowGroup = 12;  ///< quantised rows that lie side by side
-inline constexpr std::size_t kMaxRows = 512;  ///< the most rows one matmul call takes
-inline constexpr std::size_t kFewRows = 64;   ///< up to so many, weights are streamed
+inline constexpr std::size_t kRowGroup = 12;    ///< quantised rows that lie side by side
+inline constexpr std::size_t kMaxRows = 512;    ///< the most rows one matmul call takes
+inline constexpr std::size_t kFewRows = 64;     ///< up to so many, weights are streamed
+inline constexpr std::size_t kMaxQueries = 12;  ///< the most queries of one tile of attention
 /// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
 
@@ -101,9 +102,9 @@ struct HeadAttention {
   float scale;
 };
 
-/// Bytes of a thread's scratch that attention over up to `keys` keys needs.
+/// Bytes of a thread's scratch that attention over up to `keys` keys needs: a tile's scores.
 constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
-  return 16 * sizeof(float) * round_up(keys + kPanel, kPanel);
+  return kMaxQueries * sizeof(float) * round_up(keys, kPanel);
 }
 
 struct Kernels {

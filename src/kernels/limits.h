@@ -24,12 +24,12 @@ float read_limit(const float* x, std::size_t n) noexcept {
   return reduce_add((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-/// sum = step(sum) for chains that begin with start(j), `count` times in all.
-template <std::size_t kChains, class Value, class Start, class Step>
-[[gnu::always_inline]] inline Value run_chains(std::size_t count, const Start& start,
-                                               const Step& step) {
-  Value sum[kChains];
-  for (std::size_t j = 0; j < kChains; ++j) sum[j] = start(j);
+/// sum = step(sum) for as many chains as a tile has sums, `count` times in all.
+template <class Sum, class Step>
+[[gnu::always_inline]] inline Sum run_chains(std::size_t count, const Step& step) {
+  constexpr std::size_t kChains = Sum::kTileRows * Sum::kTileVecs;
+  Sum sum[kChains];
+  for (std::uint16_t j = 0; j < kChains; ++j) sum[j] = Sum::broadcast(j);
   for (std::size_t i = 0; i < count; i += 4 * kChains) {
 #pragma GCC unroll 4
     for (std::size_t repeat = 0; repeat < 4; ++repeat) {
@@ -45,18 +45,14 @@ template <class Vec>
 float fma_limit(std::size_t count) noexcept {
   const Vec a = Vec::broadcast(0.5f);
   const Vec b = Vec::broadcast(1.0f);
-  return reduce_add(run_chains<Vec::kTileRows * Vec::kTileVecs, Vec>(
-      count, [](std::size_t j) { return Vec::broadcast(static_cast<float>(j)); },
-      [&](Vec sum) { return fma(sum, a, b); }));
+  return reduce_add(run_chains<Vec>(count, [&](Vec sum) { return fma(sum, a, b); }));
 }
 
 template <class Vec>
 float dot_limit(std::size_t count) noexcept {
   using Int = typename Vec::Integer;
   const Int x = Int::broadcast(0xff01ff01u);  // 1, -1, 1, -1
-  return reduce_add(to_float(run_chains<Vec::kTileRows * Vec::kTileVecs, Int>(
-      count, [](std::size_t j) { return Int::broadcast(static_cast<std::uint32_t>(j)); },
-      [&](Int sum) { return dot(sum, x, sum); })));
+  return reduce_add(to_float(run_chains<Int>(count, [&](Int sum) { return dot(sum, x, sum); })));
 }
 
 }  // namespace gpt2

@@ -79,6 +79,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
                       float* scratch) {
   constexpr std::size_t kDepth = Vec::kStreamDepth;
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
+  static_assert((2 * kStreamSums + kFewRows * kXStride) * sizeof(float) <= kMatmulScratchBytes);
   float* const totals = scratch;
   const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;

@@ -13,26 +13,20 @@ namespace gpt2 {
 inline constexpr std::size_t kAmxLeastRows = 32;  // fewer are faster without tiles
 inline constexpr std::size_t kAmxDepth = 1024;    // of k, whose codes are unpacked together
 
-/// The shapes of the tile registers: 0 and 1 hold sums, 2 rows of x, 3 and 4 weights.
+/// Tells the tile registers' shapes: 0 and 1 hold sums, 2 rows of x, 3 and 4 weights.
 template <class Vec>
-struct alignas(64) AmxConfig {
-  explicit AmxConfig(std::size_t block) {
-    for (std::size_t i = 0; i < 5; ++i) {
-      row_bytes[i] = static_cast<std::uint16_t>(i == 2 ? block : 64);
-      rows[i] = static_cast<std::uint8_t>(i < 3 ? kRowGroup : block / 4);
-    }
+void amx_configure(std::size_t block) {
+  struct alignas(64) {
+    std::uint8_t palette = 1;
+    std::uint8_t reserved[15] = {};
+    std::uint16_t row_bytes[16] = {};
+    std::uint8_t rows[16] = {};
+  } config;
+  for (std::size_t i = 0; i < 5; ++i) {
+    config.row_bytes[i] = static_cast<std::uint16_t>(i == 2 ? block : 64);
+    config.rows[i] = static_cast<std::uint8_t>(i < 3 ? kRowGroup : block / 4);
   }
-
-  std::uint8_t palette = 1;
-  std::uint8_t reserved[15] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-
-/// GCC 12 believes that loading a configuration reads its first 8 bytes.
-template <class Vec>
-void amx_configure(const AmxConfig<Vec>& config) {
-  __asm__ volatile("" ::"r"(&config) : "memory");
+  __asm__ volatile("" ::"r"(&config) : "memory");  // GCC 12 believes that only 8 bytes are read
   _tile_loadconfig(&config);
 }
 
@@ -49,9 +43,9 @@ void amx_configure(const AmxConfig<Vec>& config) {
   _tile_dpbssd(1, 2, 4);
 }
 
-[[gnu::always_inline]] inline void amx_store(std::int32_t* left, std::int32_t* right) {
-  _tile_stored(0, left, 4 * kLanes);
-  _tile_stored(1, right, 4 * kLanes);
+[[gnu::always_inline]] inline void amx_store(std::int32_t (&sum)[2][kRowGroup * kLanes]) {
+  _tile_stored(0, sum[0], 4 * kLanes);
+  _tile_stored(1, sum[1], 4 * kLanes);
 }
 
 /// value[k / 4][column][k % 4] of a block of one panel, as signed bytes; meanwhile fetch(part).
@@ -108,7 +102,7 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
         }
       }
     }
-    if (b < blocks) amx_store(sum[b % 2][0], sum[b % 2][1]);
+    if (b < blocks) amx_store(sum[b % 2]);
   }
   total.store(sums, kPanelColumns, false);
 }
@@ -119,9 +113,10 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
   if (product.m < kAmxLeastRows) {
     return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
   }
-  amx_configure(AmxConfig<Vec>(Codes::kBlock));
-  auto* const unpacked =
-      reinterpret_cast<std::int8_t*>(scratch + (kMaxRows + kRowGroup) * kPanelColumns);
+  amx_configure<Vec>(Codes::kBlock);
+  constexpr std::size_t kSums = (kMaxRows + kRowGroup) * kPanelColumns;  // whole groups of rows
+  static_assert(kSums * sizeof(float) + kAmxDepth * kPanel <= kMatmulScratchBytes);
+  auto* const unpacked = reinterpret_cast<std::int8_t*>(scratch + kSums);
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
   constexpr std::size_t kMost = kAmxDepth / Codes::kBlock;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
@@ -154,7 +149,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
 /// dot_limit by tiles.
 template <class Vec>
 float amx_dot_limit(std::size_t count) noexcept {
-  amx_configure(AmxConfig<Vec>(64));
+  amx_configure<Vec>(64);
   const std::int8_t ones[64 * kLanes] = {1};
   alignas(64) std::int32_t sum[2][kRowGroup * kLanes];
   _tile_loadd(2, ones, 64);
@@ -165,7 +160,7 @@ float amx_dot_limit(std::size_t count) noexcept {
     _tile_dpbssd(0, 2, 3);
     _tile_dpbssd(1, 2, 3);
   }
-  amx_store(sum[0], sum[1]);
+  amx_store(sum);
   _tile_release();
   return static_cast<float>(sum[0][0] + sum[1][0]);
 }
