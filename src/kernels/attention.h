@@ -23,8 +23,7 @@ void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, s
     const float* const k = a.keys + panel * a.head_dim + key - panel;
     for (std::size_t d = 0; d < a.head_dim; d += kChunk) {
       Tile<Vec, kRows, kAttentionVecs<Vec>> tile;
-      tile.multiply(a.q + d, a.q_stride, k + d * kPanel, kPanel,
-                    a.head_dim - d < kChunk ? a.head_dim - d : kChunk);
+      tile.multiply(a.q + d, a.q_stride, k + d * kPanel, kPanel, min(kChunk, a.head_dim - d));
       tile.store(scores + key, stride, d > 0);
     }
   }
@@ -39,13 +38,12 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
   float* const y = a.y + column;
   const float* const values = a.values + column;
   for (std::size_t begin = 0; begin < keys + kRows - 1; begin += kChunk) {
-    const std::size_t common =
-        begin < keys ? (keys - begin < kChunk ? keys : begin + kChunk) : begin;
+    const std::size_t common = begin < keys ? min(keys, begin + kChunk) : begin;
     Tile<Vec, kRows, kVecs> tile;
     tile.multiply(weight + begin, stride, values + begin * a.head_dim, a.head_dim, common - begin);
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
-      const std::size_t last = keys + i < begin + kChunk ? keys + i : begin + kChunk;
+      const std::size_t last = min(keys + i, begin + kChunk);
       if (last <= begin) continue;  // no key of this chunk
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kVecs; ++j) {
@@ -95,7 +93,7 @@ void attend_rows(const HeadAttention& a, float* scratch) {
 template <class Vec>
 void attention(const HeadAttention& a, float* scratch) noexcept {
   for (std::size_t row = 0; row < a.rows; row += kAttentionRows<Vec>) {
-    with_rows<kAttentionRows<Vec>>(a.rows - row, [&](auto rows) {
+    with_count<kAttentionRows<Vec>>(a.rows - row, [&](auto rows) {
       const HeadAttention rest = from_query<Vec>(a, row);
       if constexpr (rows.value == 1) {
         attend_row<Vec>(rest, scratch);

@@ -10,8 +10,7 @@ namespace gpt2 {
 
 // A tile has as many sums as those of other products, but is no wider than a panel of keys.
 template <class Vec>
-inline constexpr std::size_t kAttentionVecs =
-    kPanel / kLanes < Vec::kTileVecs ? kPanel / kLanes : Vec::kTileVecs;
+inline constexpr std::size_t kAttentionVecs = min(kPanel / kLanes, Vec::kTileVecs);
 template <class Vec>
 inline constexpr std::size_t kAttentionRows =
     Vec::kTileRows * (Vec::kTileVecs / kAttentionVecs<Vec>);
@@ -36,7 +35,7 @@ template <class Vec, std::size_t kCount>
 void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, float* scores) {
   constexpr std::size_t kVecs = kPanel / kLanes;
   for (std::size_t begin = 0; begin < a.head_dim; begin += kChunk) {
-    const std::size_t end = a.head_dim - begin < kChunk ? a.head_dim : begin + kChunk;
+    const std::size_t end = min(a.head_dim, begin + kChunk);
     Vec sum[kCount][kVecs] = {};
     for (std::size_t d = begin; d < end; ++d) {
       const Vec factor = Vec::broadcast(a.q[d]);
@@ -69,11 +68,11 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;
   const std::size_t keys = a.first + 1;
   Vec y[kVecs];
-  for (std::size_t key = 0; key < keys;) {
+  std::size_t key = 0;
+  while (key < keys) {
     const std::size_t whole = (keys - key) / kChunk;
-    const std::size_t depth = whole > 0 ? kChunk : keys - key;
-    const std::size_t count = whole > kStreams ? kStreams : whole > 0 ? whole : 1;
-    with_rows<kStreams>(count, [&](auto chunks) {
+    const std::size_t depth = min(kChunk, keys - key);
+    with_count<kStreams>(whole, [&](auto chunks) {
       Vec sum[chunks.value][kVecs] = {};
       for (std::size_t k = key; k < key + depth; ++k) {
 #pragma GCC unroll 4
@@ -94,8 +93,8 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
           y[j] = key == 0 && i == 0 ? sum[i][j] : y[j] + sum[i][j];
         }
       }
+      key += chunks.value * depth;
     });
-    key += count * depth;
   }
   for (std::size_t j = 0; j < kVecs; ++j) {
     store(a.y + column + j * kLanes, y[j] / Vec::broadcast(total), lanes);
@@ -106,7 +105,6 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
 template <class Vec>
 void attend_row(const HeadAttention& a, float* scores) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;
-  constexpr std::size_t kVecs = 2 * kAttentionVecs<Vec>;
   const std::size_t keys = a.first + 1;
   const std::size_t panels = ceil_div(keys, kPanel);
   const std::size_t apart = panels / kStreams;
@@ -114,12 +112,9 @@ void attend_row(const HeadAttention& a, float* scores) {
   for (std::size_t i = apart * kStreams; i < panels; ++i) score_panels<Vec, 1>(a, i, 0, scores);
   const float largest = scale_scores<Vec>(scores, keys, a.scale);
   const float total = exp_sum<Vec>(scores, scores, largest, keys);
-  std::size_t column = 0;
-  for (; column + kVecs * kLanes <= a.head_dim; column += kVecs * kLanes) {
-    mix_row<Vec, kVecs>(a, scores, total, column, Full{});
-  }
-  for_each_vec<Vec>(a.head_dim - column, [&](std::size_t i, auto lanes) {
-    mix_row<Vec, 1>(a, scores, total, column + i, lanes);
+  constexpr std::size_t kVecs = 2 * kAttentionVecs<Vec>;
+  for_each_vecs<Vec, kVecs>(a.head_dim, [&](auto vecs, std::size_t column, auto lanes) {
+    mix_row<Vec, vecs.value>(a, scores, total, column, lanes);
   });
 }
 

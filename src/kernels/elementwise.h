@@ -48,7 +48,7 @@ std::size_t argmax(const float* x, std::size_t n) noexcept {
   float largest = -__builtin_inff();
   std::size_t index = 0;
   for (std::size_t begin = 0; begin < n; begin += kSearched) {
-    const std::size_t count = n - begin < kSearched ? n - begin : kSearched;
+    const std::size_t count = min(kSearched, n - begin);
     const float block_max = max_of<Vec>(x + begin, count);
     if (block_max > largest) {
       largest = block_max;

@@ -11,6 +11,11 @@
 
 namespace gpt2 {
 
+/// std::min would be a symbol that all instruction sets share.
+[[gnu::always_inline]] constexpr inline std::size_t min(std::size_t a, std::size_t b) {
+  return b < a ? b : a;
+}
+
 // Elements of weights as they lie in a file: little-endian and at any address.
 struct F32 {
   unsigned char byte[4];
@@ -24,8 +29,8 @@ struct BF16 {
 
 struct Full {};
 struct Partial {
-  std::size_t count;
-};  ///< the first `count` of the kLanes, 0 < count < kLanes
+  std::size_t count;  ///< the first so many of the kLanes, 0 < count < kLanes
+};
 
 template <class Vec, class T>
 [[gnu::always_inline]] inline Vec load(const T* p, Full, T = T{}) {
@@ -60,18 +65,27 @@ template <class Vec, class Body>
   if (i < n) body(i, Partial{n - i});
 }
 
+/// A number that the compiler knows.
 template <std::size_t kValue>
-struct Rows {
+struct Count {
   static constexpr std::size_t value = kValue;
 };
 
-/// Calls f(Rows<r>{}) with the number of rows as a compile-time constant, 1 <= rows <= kMost.
+/// Calls f(Count<c>{}), c being `count` or the nearest of 1 ... kMost.
 template <std::size_t kMost, class F>
-[[gnu::always_inline]] inline void with_rows(std::size_t rows, const F& f) {
+[[gnu::always_inline]] inline void with_count(std::size_t count, const F& f) {
   if constexpr (kMost > 1) {
-    if (rows < kMost) return with_rows<kMost - 1>(rows, f);
+    if (count < kMost) return with_count<kMost - 1>(count, f);
   }
-  f(Rows<kMost>{});
+  f(Count<kMost>{});
+}
+
+/// body(vecs, i, lanes) for n elements: kVecs steps at a time while so many are left, then one.
+template <class Vec, std::size_t kVecs, class Body>
+[[gnu::always_inline]] inline void for_each_vecs(std::size_t n, const Body& body) {
+  std::size_t i = 0;
+  for (; i + kVecs * kLanes <= n; i += kVecs * kLanes) body(Count<kVecs>{}, i, Full{});
+  for_each_vec<Vec>(n - i, [&](std::size_t j, auto lanes) { body(Count<1>{}, i + j, lanes); });
 }
 
 }  // namespace gpt2

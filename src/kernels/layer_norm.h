@@ -82,7 +82,7 @@ template <class Vec>
 void layer_norm(float* y, const float* x, const float* weight, const float* bias, std::size_t rows,
                 std::size_t n, float epsilon) noexcept {
   for (std::size_t row = 0; row < rows; row += kNormRows) {
-    with_rows<kNormRows>(rows - row, [&](auto count) {
+    with_count<kNormRows>(rows - row, [&](auto count) {
       layer_norm_rows<Vec, count.value>(y + row * n, x + row * n, weight, bias, n, epsilon);
     });
   }

@@ -43,18 +43,18 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
   const std::size_t height = ceil_div(product.m, ceil_div(product.m, Vec::kTileRows));
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t k = 0; k < product.k; k += kPackDepth, w += kPackDepth * product.n) {
-    const std::size_t depth = product.k - k < kPackDepth ? product.k - k : kPackDepth;
+    const std::size_t depth = min(kPackDepth, product.k - k);
     pack_strips<Vec>(scratch, w, product.n, depth, columns);
     for (std::size_t row = 0; row < product.m; row += height) {
-      const std::size_t end = product.m - row < height ? product.m : row + height;
+      const std::size_t end = min(product.m, row + height);
       const float* const x = product.x + row * product.x_stride + k;
-      with_rows<Vec::kTileRows>(end - row, [&](auto rows) {
+      with_count<Vec::kTileRows>(end - row, [&](auto rows) {
         for (std::size_t n = 0; n < columns; n += kWidth) {
           const float* const packed = scratch + n * kPackDepth;
           for (std::size_t i = 0; i < depth; i += kChunk) {
             Tile<Vec, rows.value, Vec::kTileVecs> tile;
             tile.multiply(x + i, product.x_stride, packed + i * kWidth, kWidth,
-                          depth - i < kChunk ? depth - i : kChunk);
+                          min(kChunk, depth - i));
             tile.store(sums + row * kGroup + n, kGroup, k + i > 0);
           }
         }
@@ -72,7 +72,7 @@ void matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
   const std::size_t most = few ? kStreamSums / product.m / kPanel * kPanel : kGroup;
   const auto multiply = few ? streamed_columns<Vec, Stored> : packed_columns<Vec, Stored>;
   for (std::size_t n = n_begin; n < n_end; n += most) {
-    multiply(product, n, n_end - n < most ? n_end - n : most, scratch);
+    multiply(product, n, min(most, n_end - n), scratch);
   }
 }
 

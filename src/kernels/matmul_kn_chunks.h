@@ -16,7 +16,7 @@ inline constexpr std::size_t kShortRow = 4096;   // bytes; what prefetchers see 
 template <class Vec, std::size_t kRows, class Stored>
 void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride,
               std::size_t columns) {
-  const auto add = [&](auto vecs, std::size_t n, auto lanes) {
+  for_each_vecs<Vec, 2>(columns, [&](auto vecs, std::size_t n, auto lanes) {
     constexpr std::size_t kWidth = vecs.value * kLanes;
     Vec sum[vecs.value];
 #pragma GCC unroll 2
@@ -36,10 +36,7 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
     }
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < vecs.value; ++j) sum[j].store(sums + n + j * kLanes);
-  };
-  std::size_t n = 0;
-  for (; n + 2 * kLanes <= columns; n += 2 * kLanes) add(Rows<2>{}, n, Full{});
-  for_each_vec<Vec>(columns - n, [&](std::size_t i, auto lanes) { add(Rows<1>{}, n + i, lanes); });
+  });
 }
 
 /// sums[i][0 ... n) += x[i, 0 ... kChunk) w[i, 0 ... kChunk, 0 ... n) for kCount chunks i, each
@@ -88,18 +85,17 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
     const std::size_t column = begin % stride;
     const float* const x = product.x + chunk * kChunk;
     const Stored* const w = static_cast<const Stored*>(product.w) + chunk * kChunk * n + column;
-    const std::size_t last = end / stride < product.k / kChunk ? end / stride : product.k / kChunk;
+    const std::size_t last = min(end / stride, product.k / kChunk);
     if (column == 0 && chunk + 1 < last && n * sizeof(Stored) < kShortRow) {
-      with_rows<kChunkStreams>(last - chunk, [&](auto count) {
+      with_count<kChunkStreams>(last - chunk, [&](auto count) {
         add_whole_chunks<Vec, count.value>(sums + begin, x, w, n);
         begin += count.value * stride;
       });
       continue;
     }
-    const std::size_t width = stride - column < end - begin ? stride - column : end - begin;
-    const std::size_t columns = width < n - column ? width : n - column;
-    const std::size_t left = product.k - chunk * kChunk;
-    const std::size_t depth = left < kChunk ? left : kChunk;
+    const std::size_t width = min(stride - column, end - begin);
+    const std::size_t columns = min(width, n - column);
+    const std::size_t depth = min(kChunk, product.k - chunk * kChunk);
     std::size_t k = 0;
     for (; k + kRowStreams <= depth; k += kRowStreams) {
       add_rows<Vec, kRowStreams>(sums + begin, x + k, w + k * n, n, columns);

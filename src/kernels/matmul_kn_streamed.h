@@ -62,14 +62,10 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
 
 /// The same for all columns.
 template <class Vec, std::size_t kDepth, class Stored>
-void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w, std::size_t w_stride) {
-  constexpr std::size_t kVecs = Vec::kStreamVecs;
-  std::size_t n = 0;
-  for (; n + kVecs * kLanes <= block.columns; n += kVecs * kLanes) {
-    stream_columns<Vec, kDepth, kVecs>(block, k, w, w_stride, n, Full{});
-  }
-  for_each_vec<Vec>(block.columns - n, [&](std::size_t i, auto lanes) {
-    stream_columns<Vec, kDepth, 1>(block, k, w, w_stride, n + i, lanes);
+[[gnu::flatten]] void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w,
+                                  std::size_t w_stride) {
+  for_each_vecs<Vec, Vec::kStreamVecs>(block.columns, [&](auto vecs, std::size_t n, auto lanes) {
+    stream_columns<Vec, kDepth, vecs.value>(block, k, w, w_stride, n, lanes);
   });
 }
 
@@ -84,7 +80,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
   const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
-    const std::size_t depth = product.k - begin < kChunk ? product.k - begin : kChunk;
+    const std::size_t depth = min(kChunk, product.k - begin);
     for (std::size_t row = 0; row < product.m; ++row) {
       __builtin_memcpy(block.x + row * kXStride, product.x + row * product.x_stride + begin,
                        depth * sizeof(float));
@@ -104,7 +100,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
   }
   for (std::size_t n = 0; n < columns; n += kStrip) {
     finish<Vec>(product, 0, product.m, totals + n * product.m, kStrip, n_begin + n,
-                columns - n < kStrip ? columns - n : kStrip);
+                min(kStrip, columns - n));
   }
 }
 

@@ -63,7 +63,7 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   for (std::size_t k = 0; k < product.k; k += kChunk) {
     Vec sum[kRows][kColumns];
     dot_chunk<Vec>(sum, x + k, product.x_stride, w + k, step * product.k,
-                   product.k - k < kChunk ? product.k - k : kChunk, ahead);
+                   min(kChunk, product.k - k), ahead);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
@@ -79,12 +79,12 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   }
 }
 
-/// Calls f(row, rows) for tiles of x, of about the same height.
+/// f(row, rows) for tiles of x, of about the same height.
 template <class Vec, class F>
 [[gnu::always_inline]] inline void for_tiles(std::size_t m, const F& f) {
   const std::size_t height = ceil_div(m, ceil_div(m, Vec::kDotRows));
   for (std::size_t row = 0; row < m; row += height) {
-    with_rows<Vec::kDotRows>(m - row < height ? m - row : height, [&](auto rows) { f(row, rows); });
+    with_count<Vec::kDotRows>(min(height, m - row), [&](auto rows) { f(row, rows); });
   }
 }
 
@@ -100,8 +100,8 @@ void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, fl
                                                step, kAhead);
     });
   };
-  for (std::size_t n = 0; n < length; ++n) multiply(Rows<kStreams>{}, n, length);
-  for (std::size_t n = length * kStreams; n < columns; ++n) multiply(Rows<1>{}, n, 1);
+  for (std::size_t n = 0; n < length; ++n) multiply(Count<kStreams>{}, n, length);
+  for (std::size_t n = length * kStreams; n < columns; ++n) multiply(Count<1>{}, n, 1);
 }
 
 /// The same, sums (m, kPanel), for many rows of x: a tile of them stays in the L1 cache while a
@@ -128,7 +128,7 @@ void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
   const bool few = product.m <= kFewRows;
   const std::size_t width = few ? kDotWidth : kPanel;
   for (std::size_t n = n_begin; n < n_end; n += width) {
-    const std::size_t columns = n_end - n < width ? n_end - n : width;
+    const std::size_t columns = min(width, n_end - n);
     const Stored* const w = static_cast<const Stored*>(product.w) + n * product.k;
     if (product.m == 1) {
       dot_streams<Vec, 2 * Vec::kDotColumns>(product, w, columns, scratch);

@@ -150,7 +150,7 @@ void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
   constexpr std::size_t kVecs = Vec::kQuantizedVecs;
   for (std::size_t column = 0; column < panels * kPanel; column += kPanel) {
     for (std::size_t row = 0; row < m; row += kMost) {
-      with_rows<kMost>(m - row, [&](auto rows) {
+      with_count<kMost>(m - row, [&](auto rows) {
         for (std::size_t n = column; n < column + kPanel; n += kVecs * kLanes) {
           quantized_tile<Vec, rows.value, kVecs, Codes>(sums, x, row, panel, n);
         }
@@ -163,7 +163,7 @@ template <class Vec, class Codes>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
-    const std::size_t columns = n_end - n < kPanelColumns ? n_end - n : kPanelColumns;
+    const std::size_t columns = min(kPanelColumns, n_end - n);
     const auto* const panel =
         static_cast<const unsigned char*>(product.w) + n / kPanel * x.blocks * Codes::kBlockBytes;
     multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, ceil_div(columns, kPanel));
@@ -208,7 +208,7 @@ void quantize_row(const QuantizedRows& y, const float* x, std::size_t k) noexcep
     const std::size_t begin = b * kBlock;
     const std::size_t at = b * kRowGroup;
     quantize_block<Vec, kBlock>(y.value + at * kBlock, y.scale + at, y.offset + at, x + begin,
-                                k - begin < kBlock ? k - begin : kBlock);
+                                min(kBlock, k - begin));
   }
 }
 

@@ -120,11 +120,11 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
   constexpr std::size_t kMost = kAmxDepth / Codes::kBlock;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
-    const std::size_t columns = n_end - n < kPanelColumns ? n_end - n : kPanelColumns;
+    const std::size_t columns = min(kPanelColumns, n_end - n);
     const auto* const panels =
         static_cast<const unsigned char*>(product.w) + n / kPanel * panel_bytes;
     for (std::size_t begin = 0; begin < x.blocks; begin += kMost) {
-      const std::size_t blocks = x.blocks - begin < kMost ? x.blocks - begin : kMost;
+      const std::size_t blocks = min(kMost, x.blocks - begin);
       for (std::size_t column = 0; column < columns; column += kPanel) {
         const unsigned char* const panel =
             panels + column / kPanel * panel_bytes + begin * Codes::kBlockBytes;
