@@ -9,16 +9,11 @@ namespace gpt2 {
 /// A tile of sums that stays in registers: kRows rows of x by kVecs vectors of columns.
 template <class Vec, std::size_t kRows, std::size_t kVecs>
 struct Tile {
-  Vec sum[kRows][kVecs];
+  Vec sum[kRows][kVecs] = {};
 
-  /// sum[i][j] = x[i, 0 ... depth) w[0 ... depth, j]: from zero, one fma chain per element.
+  /// sum[i][j] += x[i, 0 ... depth) w[0 ... depth, j], one fma chain per element.
   [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
                                        std::size_t w_stride, std::size_t depth) {
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-      for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Vec::broadcast(0.0f);
-    }
     for (std::size_t k = 0; k < depth; ++k) {
       Vec column[kVecs];
 #pragma GCC unroll 4

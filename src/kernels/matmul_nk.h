@@ -8,7 +8,7 @@ namespace gpt2 {
 
 inline constexpr std::size_t kDotWidth = 4 * kPanel;  // columns that few rows do at a time
 
-/// sum[i][j] = x[i, 0 ... depth) w[j, 0 ... depth): from zero, lane by lane. What lies `ahead`
+/// sum[i][j] += x[i, 0 ... depth) w[j, 0 ... depth), lane by lane. What lies `ahead`
 /// elements further on is fetched meanwhile. For a single row, each row of w brings a few cache
 /// lines at a time: so many streams from memory are the fastest.
 template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
@@ -16,11 +16,6 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
                                              std::size_t x_stride, const Stored* w,
                                              std::size_t w_stride, std::size_t depth,
                                              std::size_t ahead) {
-#pragma GCC unroll 8
-  for (std::size_t i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
-    for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = Vec::broadcast(0.0f);
-  }
   std::size_t begin = 0;
   if constexpr (kRows == 1) {
     constexpr std::size_t kStep = 256 / sizeof(Stored);
@@ -61,7 +56,7 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   const float* const x = product.x + row * product.x_stride;
   Vec total[kRows][kColumns] = {};
   for (std::size_t k = 0; k < product.k; k += kChunk) {
-    Vec sum[kRows][kColumns];
+    Vec sum[kRows][kColumns] = {};
     dot_chunk<Vec>(sum, x + k, product.x_stride, w + k, step * product.k,
                    min(kChunk, product.k - k), ahead);
 #pragma GCC unroll 8
