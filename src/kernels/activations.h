@@ -10,29 +10,29 @@ namespace gpt2 {
 /// without the cancellation of 1 + tanh u.
 template <class Vec>
 [[gnu::always_inline]] inline Vec gelu_new(Vec x) {
-  const Vec inner = fma(x * x, Vec::broadcast(0.044715f), Vec::broadcast(1.0f));
-  const Vec minus_2u = Vec::broadcast(-1.5957691216f) * x * inner;
-  return x / (Vec::broadcast(1.0f) + exp(minus_2u));
+  const Vec inner = fma(x * x, 0.044715f, 1.0f);
+  const Vec minus_2u = -1.5957691216f * x * inner;
+  return x / (1.0f + exp(minus_2u));
 }
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec gelu(Vec x) {
-  return x * half_one_plus_erf(x * Vec::broadcast(0.70710678119f));
+  return x * half_one_plus_erf(x * 0.70710678119f);
 }
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec gelu_10(Vec x) {
-  return max(Vec::broadcast(-10.0f), min(Vec::broadcast(10.0f), gelu(x)));
+  return max(-10.0f, min(10.0f, gelu(x)));
 }
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec quick_gelu(Vec x) {
-  return x / (Vec::broadcast(1.0f) + exp(Vec::broadcast(-1.702f) * x));
+  return x / (1.0f + exp(-1.702f * x));
 }
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec relu(Vec x) {
-  return max(Vec::broadcast(0.0f), x);
+  return max(0.0f, x);
 }
 
 template <class Vec>
@@ -42,28 +42,27 @@ template <class Vec>
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec relu6(Vec x) {
-  return min(Vec::broadcast(6.0f), relu(x));
+  return min(6.0f, relu(x));
 }
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec silu(Vec x) {
-  return x / (Vec::broadcast(1.0f) + exp(Vec::broadcast(0.0f) - x));
+  return x / (1.0f + exp(0.0f - x));
 }
 
 /// tanh(ln(1 + e)) = w / (w + 2) with w = e (e + 2), e = e^x. From 20 on the quotient is 1.
 template <class Vec>
 [[gnu::always_inline]] inline Vec mish(Vec x) {
-  const Vec two = Vec::broadcast(2.0f);
-  const Vec e = exp(min(Vec::broadcast(20.0f), x));
-  const Vec w = e * (e + two);
-  return x * (w / (w + two));
+  const Vec e = exp(min(20.0f, x));
+  const Vec w = e * (e + 2.0f);
+  return x * (w / (w + 2.0f));
 }
 
 /// The distribution function of a normal variable: mean sqrt(1/2), deviation 0.282095.
 template <class Vec>
 [[gnu::always_inline]] inline Vec laplace(Vec x) {
-  const Vec deviations = (x - Vec::broadcast(0.707107f)) / Vec::broadcast(0.282095f);
-  return half_one_plus_erf(deviations * Vec::broadcast(0.70710678119f));
+  const Vec deviations = (x - 0.707107f) / 0.282095f;
+  return half_one_plus_erf(deviations * 0.70710678119f);
 }
 
 template <class Vec, Vec (*kFunction)(Vec)>

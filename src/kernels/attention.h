@@ -52,10 +52,10 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
         Vec chunk = tile.sum[i][j];
         for (std::size_t key = common; key < last; ++key) {
           const Vec value = Vec::load(values + key * a.head_dim + at);
-          chunk = fma(Vec::broadcast(weight[i * stride + key]), value, chunk);
+          chunk = fma(weight[i * stride + key], value, chunk);
         }
         const Vec sum = begin == 0 ? chunk : Vec::load(to) + chunk;
-        (keys + i == last ? sum / Vec::broadcast(total[i]) : sum).store(to);
+        (keys + i == last ? sum / total[i] : sum).store(to);
       }
     }
   }
@@ -70,8 +70,7 @@ void attend_rows(const HeadAttention& a, float* scratch) {
   const std::size_t stride = round_up(keys, kPanel);
   attention_scores<Vec, kRows>(a, keys, scratch, stride);
   // One loop after the other: a row's steps depend on one another, those of several rows overlap.
-  float largest[kRows];
-  float total[kRows];
+  float largest[kRows], total[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
     largest[i] = scale_scores<Vec>(scratch + i * stride, a.first + i + 1, a.scale);
   }

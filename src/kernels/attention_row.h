@@ -21,9 +21,9 @@ inline constexpr std::size_t kAttentionAhead = 1024;  // floats, fetched meanwhi
 /// Multiplies the `keys` scores of a row by `scale` and returns the largest.
 template <class Vec>
 float scale_scores(float* score, std::size_t keys, float scale) {
-  Vec largest = Vec::broadcast(-__builtin_inff());
+  Vec largest = -__builtin_inff();
   for_each_vec<Vec>(keys, [&](std::size_t i, auto lanes) {
-    const Vec scaled = load<Vec>(score + i, lanes, -__builtin_inff()) * Vec::broadcast(scale);
+    const Vec scaled = load<Vec>(score + i, lanes, -__builtin_inff()) * scale;
     store(score + i, scaled, lanes);
     largest = max(scaled, largest);
   });
@@ -38,7 +38,7 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
     const std::size_t end = min(a.head_dim, begin + kChunk);
     Vec sum[kCount][kVecs] = {};
     for (std::size_t d = begin; d < end; ++d) {
-      const Vec factor = Vec::broadcast(a.q[d]);
+      const Vec factor = a.q[d];
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kCount; ++i) {
         const float* const keys = a.keys + ((panel + i * apart) * a.head_dim + d) * kPanel;
@@ -77,7 +77,7 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
       for (std::size_t k = key; k < key + depth; ++k) {
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < chunks.value; ++i) {
-          const Vec factor = Vec::broadcast(weight[k + i * kChunk]);
+          const Vec factor = weight[k + i * kChunk];
           const float* const value = a.values + (k + i * kChunk) * a.head_dim + column;
 #pragma GCC unroll 4
           for (std::size_t j = 0; j < kVecs; ++j) {
@@ -97,7 +97,7 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
     });
   }
   for (std::size_t j = 0; j < kVecs; ++j) {
-    store(a.y + column + j * kLanes, y[j] / Vec::broadcast(total), lanes);
+    store(a.y + column + j * kLanes, y[j] / total, lanes);
   }
 }
 

@@ -21,20 +21,19 @@ void widen(float* y, const void* x, std::size_t n) noexcept {
 template <class Vec>
 void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
   using Int = typename Vec::Integer;
-  const Vec zero = Vec::broadcast(0.0f);
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
     // 23 bits as the mantissa of a number in [1, 2); every step to u is exact.
-    const Int mantissa = shift_right<9>(load<Int>(bits + i, lanes)) & Int::broadcast(0x7fffff);
-    const Vec one_to_two = from_bits(mantissa | Int::broadcast(0x3f800000));
-    const Vec u = (one_to_two - Vec::broadcast(1.0f)) + Vec::broadcast(0x1p-24f);
-    store(y + i, zero - log(zero - log(u)), lanes);
+    const Int mantissa = shift_right<9>(load<Int>(bits + i, lanes)) & 0x7fffff;
+    const Vec one_to_two = from_bits(mantissa | 0x3f800000);
+    const Vec u = (one_to_two - 1.0f) + 0x1p-24f;
+    store(y + i, 0.0f - log(0.0f - log(u)), lanes);
   });
 }
 
 /// NaN is not greater than anything, so it never becomes the largest.
 template <class Vec>
 float max_of(const float* x, std::size_t n) {
-  Vec largest = Vec::broadcast(-__builtin_inff());
+  Vec largest = -__builtin_inff();
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
     largest = max(load<Vec>(x + i, lanes, -__builtin_inff()), largest);
   });
@@ -63,9 +62,9 @@ std::size_t argmax(const float* x, std::size_t n) noexcept {
 
 template <class Vec>
 float exp_sum(float* y, const float* x, float max, std::size_t n) noexcept {
-  Vec sum = Vec::broadcast(0.0f);
+  Vec sum = 0.0f;
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-    const Vec e = exp(load<Vec>(x + i, lanes, -__builtin_inff()) - Vec::broadcast(max));
+    const Vec e = exp(load<Vec>(x + i, lanes, -__builtin_inff()) - max);
     store(y + i, e, lanes);
     sum = sum + e;
   });

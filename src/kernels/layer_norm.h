@@ -22,7 +22,7 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r) {
-      sum[r] = fma(load<Vec>(x + r * n + i, lanes), Vec::broadcast(scaling), sum[r]);
+      sum[r] = fma(load<Vec>(x + r * n + i, lanes), scaling, sum[r]);
     }
   });
   for (std::size_t r = 0; r < kRows; ++r) rows[r] = {scaling, reduce_add(sum[r]) / count, 0.0f};
@@ -34,7 +34,7 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
       const float mean = rows[r].mean;
       __builtin_prefetch(x + (r + kRows) * n + i);  // the rows that come next
       const Vec value = load<Vec>(x + r * n + i, lanes, mean / scaling);
-      const Vec deviation = fma(value, Vec::broadcast(scaling), Vec::broadcast(-mean));
+      const Vec deviation = fma(value, scaling, -mean);
       squares[r] = fma(deviation, deviation, squares[r]);
     }
   });
@@ -64,15 +64,14 @@ void layer_norm_rows(float* y, const float* x, const float* weight, const float*
   measure<Vec>(rows, x, n, 1.0f);
   Vec rstd[kRows];
   for (std::size_t r = 0; r < kRows; ++r) {
-    rstd[r] = Vec::broadcast(reciprocal_deviation<Vec>(rows[r], x + r * n, n, epsilon));
+    rstd[r] = reciprocal_deviation<Vec>(rows[r], x + r * n, n, epsilon);
   }
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-    const Vec scale = weight ? load<Vec>(weight + i, lanes) : Vec::broadcast(1.0f);
-    const Vec shift = bias ? load<Vec>(bias + i, lanes) : Vec::broadcast(0.0f);
+    const Vec scale = weight ? load<Vec>(weight + i, lanes) : 1.0f;
+    const Vec shift = bias ? load<Vec>(bias + i, lanes) : 0.0f;
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r) {
-      const Vec deviation = fma(load<Vec>(x + r * n + i, lanes), Vec::broadcast(rows[r].scaling),
-                                Vec::broadcast(-rows[r].mean));
+      const Vec deviation = fma(load<Vec>(x + r * n + i, lanes), rows[r].scaling, -rows[r].mean);
       store(y + r * n + i, fma(deviation * rstd[r], scale, shift), lanes);
     }
   });

@@ -29,7 +29,7 @@ template <class Sum, class Step>
 [[gnu::always_inline]] inline Sum run_chains(std::size_t count, const Step& step) {
   constexpr std::size_t kChains = Sum::kTileRows * Sum::kTileVecs;
   Sum sum[kChains];
-  for (std::uint16_t j = 0; j < kChains; ++j) sum[j] = Sum::broadcast(j);
+  for (std::uint16_t j = 0; j < kChains; ++j) sum[j] = j;
   for (std::size_t i = 0; i < count; i += 4 * kChains) {
 #pragma GCC unroll 4
     for (std::size_t repeat = 0; repeat < 4; ++repeat) {
@@ -43,15 +43,13 @@ template <class Sum, class Step>
 
 template <class Vec>
 float fma_limit(std::size_t count) noexcept {
-  const Vec a = Vec::broadcast(0.5f);
-  const Vec b = Vec::broadcast(1.0f);
-  return reduce_add(run_chains<Vec>(count, [&](Vec sum) { return fma(sum, a, b); }));
+  return reduce_add(run_chains<Vec>(count, [](Vec sum) { return fma(sum, 0.5f, 1.0f); }));
 }
 
 template <class Vec>
 float dot_limit(std::size_t count) noexcept {
   using Int = typename Vec::Integer;
-  const Int x = Int::broadcast(0xff01ff01u);  // 1, -1, 1, -1
+  const Int x = 0xff01ff01u;  // 1, -1, 1, -1
   return reduce_add(to_float(run_chains<Int>(count, [&](Int sum) { return dot(sum, x, sum); })));
 }
 

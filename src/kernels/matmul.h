@@ -20,7 +20,7 @@ struct Tile {
       for (std::size_t j = 0; j < kVecs; ++j) column[j] = Vec::load(w + k * w_stride + j * kLanes);
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < kRows; ++i) {
-        const Vec factor = Vec::broadcast(x[i * x_stride + k]);
+        const Vec factor = x[i * x_stride + k];
 #pragma GCC unroll 4
         for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
       }

@@ -28,7 +28,7 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
       for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
         __builtin_prefetch(weight + kRows * w_stride + j, 0, 2);
       }
-      const Vec factor = Vec::broadcast(x[i]);
+      const Vec factor = x[i];
 #pragma GCC unroll 2
       for (std::size_t j = 0; j < vecs.value; ++j) {
         sum[j] = fma(factor, load<Vec>(weight + j * kLanes, lanes), sum[j]);
@@ -52,7 +52,7 @@ void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t 
 #pragma GCC unroll 8
       for (std::size_t i = 0; i < kCount; ++i) {
         const Stored* const weight = w + (i * kChunk + k) * n + column;
-        const Vec factor = Vec::broadcast(x[i * kChunk + k]);
+        const Vec factor = x[i * kChunk + k];
         float* const sum = sums + i * stride + column;
 #pragma GCC unroll 4
         for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
@@ -68,7 +68,7 @@ void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t 
       for (std::size_t i = 0; i < kCount; ++i) {
         const Vec weight = load<Vec>(w + (i * kChunk + k) * n + column + j, lanes);
         float* const sum = sums + i * stride + column + j;
-        fma(Vec::broadcast(x[i * kChunk + k]), weight, Vec::load(sum)).store(sum);
+        fma(x[i * kChunk + k], weight, Vec::load(sum)).store(sum);
       }
     });
   }
@@ -79,7 +79,7 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
                       float* sums) noexcept {
   const std::size_t n = product.n;
   const std::size_t stride = round_up(n, kLanes);
-  for (std::size_t i = begin; i < end; i += kLanes) Vec::broadcast(0.0f).store(sums + i);
+  for (std::size_t i = begin; i < end; i += kLanes) Vec(0.0f).store(sums + i);
   while (begin < end) {
     const std::size_t chunk = begin / stride;
     const std::size_t column = begin % stride;

@@ -47,11 +47,11 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) {
       __builtin_prefetch(sums + block.rows * kStrip + j * kLanes, 1, 3);
-      sum[j] = k == 0 ? Vec::broadcast(0.0f) : Vec::load(sums + j * kLanes);
+      sum[j] = k == 0 ? 0.0f : Vec::load(sums + j * kLanes);
     }
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kDepth; ++i) {
-      const Vec factor = Vec::broadcast(x[i]);
+      const Vec factor = x[i];
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kVecs; ++j) sum[j] = fma(factor, weight[i][j], sum[j]);
     }

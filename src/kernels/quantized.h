@@ -29,7 +29,7 @@ struct Int4Codes {
                                          std::size_t column) {
     const Int pair = Int::load(codes + part / 2 * 4 * kPanel + column * 4);
     const Int nibbles = part % 2 == 0 ? pair : shift_right<4>(pair);
-    return codebook_lookup(nibbles & Int::broadcast(0x0f0f0f0f));
+    return codebook_lookup(nibbles & 0x0f0f0f0f);
   }
 };
 
@@ -114,7 +114,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
     }
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
-      const Vec x_scale = Vec::broadcast(x.scale[at + i]);
+      const Vec x_scale = x.scale[at + i];
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
         const F16* const scale = reinterpret_cast<const F16*>(block[j]) + column_in_panel[j];
@@ -181,16 +181,16 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
     for (std::size_t i = 0; i < kBlock; ++i) padded[i] = i < count ? x[i] : 0.0f;
     x = padded;
   }
-  Vec largest = Vec::broadcast(0.0f);
+  Vec largest = 0.0f;
   for (std::size_t i = 0; i < kBlock; i += kLanes) largest = max(abs(Vec::load(x + i)), largest);
   const float magnitude = reduce_max(largest);
   // Below this the inverse would overflow, and the block is as good as zero.
   const float inverse = magnitude > 0x1p-100f ? 127.0f / magnitude : 0.0f;
-  Vec sum = Vec::broadcast(0.0f);
+  Vec sum = 0.0f;
   for (std::size_t i = 0; i < kBlock; i += kLanes) {
-    const Vec shifted = fma(Vec::load(x + i), Vec::broadcast(inverse), Vec::broadcast(kRound));
+    const Vec shifted = fma(Vec::load(x + i), inverse, kRound);
     store_low_bytes(value + i, bits_of(shifted));
-    sum = sum + (shifted - Vec::broadcast(kRound));
+    sum = sum + (shifted - kRound);
   }
   // The sum of a block's integers is exact in f32, and so is this way to make it an integer. NaN
   // and infinity make it NaN, and with it the scale and every product.

@@ -52,12 +52,11 @@ void amx_configure(std::size_t block) {
 template <class Vec, class Codes, class Fetch>
 void unpack_codes(std::int8_t* value, const unsigned char* block, const Fetch& fetch) {
   using Int = typename Vec::Integer;
-  const Int signs = Int::broadcast(0x80808080u);
   for (std::size_t part = 0; part < Codes::kBlock / 4; ++part, value += 4 * kPanel) {
     fetch(part);
     for (std::size_t column = 0; column < kPanel; column += kLanes) {
       const Int code = Codes::template load<Int>(block + 2 * kPanel, part, column);
-      (code ^ signs).store(value + column * 4);
+      (code ^ 0x80808080u).store(value + column * 4);
     }
   }
 }
@@ -74,7 +73,7 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < 2; ++j) {
       float* const at = sums + i * kPanelColumns + j * kLanes;
-      total.sum[i][j] = begin == 0 ? Vec::broadcast(0.0f) : Vec::load(at);
+      total.sum[i][j] = begin == 0 ? 0.0f : Vec::load(at);
     }
   }
   const std::size_t first = (row / kRowGroup * x.blocks + begin) * kRowGroup;
@@ -97,8 +96,7 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
 #pragma GCC unroll 16
         for (std::size_t i = 0; i < kRowGroup; ++i) {
           const Vec product = to_float(Int::load(sum[(b - 1) % 2][j] + i * kLanes));
-          total.sum[i][j] =
-              fma(product, Vec::broadcast(x_scale[i]) * column_scale, total.sum[i][j]);
+          total.sum[i][j] = fma(product, x_scale[i] * column_scale, total.sum[i][j]);
         }
       }
     }

@@ -27,27 +27,31 @@ struct Sixteen : Isa {
 
   Register part[kRegisters];
 
+  Sixteen() = default;
+  /// The same in every lane.
+  [[gnu::always_inline]] Sixteen(Lane value)
+      : Sixteen(of([&](std::size_t) { return value - Register{}; })) {}  // + would make 0 of -0
+  template <class... Rest>
+  [[gnu::always_inline]] Sixteen(Register first, Rest... rest) : part{first, rest...} {}
+
   /// part[i] = f(i)
   template <class F>
   [[gnu::always_inline]] static Sixteen of(const F& f) {
     // GCC inlines and unrolls well what has no loops to begin with.
-    if constexpr (kRegisters == 1) return {{}, {f(0)}};
-    if constexpr (kRegisters == 2) return {{}, {f(0), f(1)}};
-    if constexpr (kRegisters == 4) return {{}, {f(0), f(1), f(2), f(3)}};
+    if constexpr (kRegisters == 1) return {f(0)};
+    if constexpr (kRegisters == 2) return {f(0), f(1)};
+    if constexpr (kRegisters == 4) return {f(0), f(1), f(2), f(3)};
   }
 
-  [[gnu::always_inline]] static Sixteen broadcast(Lane value) {
-    return of([&](std::size_t) { return value - Register{}; });  // + would make 0 of -0
-  }
   /// Every lane holds the same 4 bytes.
   [[gnu::always_inline]] static Sixteen broadcast_bytes(const std::int8_t* p) {
     Lane four;
     __builtin_memcpy(&four, p, 4);
-    return broadcast(four);
+    return four;
   }
   /// Where a block's sum of dot products begins: see QuantizedRows::offset.
   [[gnu::always_inline]] static Sixteen sum_from(std::int32_t offset) {
-    return broadcast(Isa::kSignedCodes ? 0 : static_cast<Lane>(offset));
+    return Isa::kSignedCodes ? 0 : static_cast<Lane>(offset);
   }
 
   /// As it lies in memory, at any address.

@@ -12,21 +12,21 @@ namespace gpt2 {
 /// c[0] + x c[1] + x^2 c[2] + ...
 template <class Vec, std::size_t kTerms>
 [[gnu::always_inline]] inline Vec polynomial(Vec x, const float (&c)[kTerms]) {
-  Vec sum = Vec::broadcast(c[kTerms - 1]);
+  Vec sum = c[kTerms - 1];
 #pragma GCC unroll 16
-  for (std::size_t i = kTerms - 1; i > 0; --i) sum = fma(sum, x, Vec::broadcast(c[i - 1]));
+  for (std::size_t i = kTerms - 1; i > 0; --i) sum = fma(sum, x, c[i - 1]);
   return sum;
 }
 
 template <class Vec>
 [[gnu::always_inline]] inline Vec abs(Vec x) {
-  return from_bits(bits_of(x) & Vec::Integer::broadcast(0x7fffffff));
+  return from_bits(bits_of(x) & 0x7fffffff);
 }
 
 /// |x| with the sign of `sign`, for x >= 0.
 template <class Vec>
 [[gnu::always_inline]] inline Vec with_sign_of(Vec x, Vec sign) {
-  return from_bits(bits_of(x) | (bits_of(sign) & Vec::Integer::broadcast(0x80000000u)));
+  return from_bits(bits_of(x) | (bits_of(sign) & 0x80000000u));
 }
 
 /// e^x within 1 ulp where the result is a normal number; 0 below -126.5 ln 2 (-87.68), +infinity
@@ -39,10 +39,10 @@ template <class Vec>
   constexpr float kRound = 0x1.8p23f + 127.0f;
   constexpr float kLn2High = 0x1.62e4p-1f;  // 15 bits: n * kLn2High is exact
   constexpr float kLn2Low = 0x1.7f7d1cp-20f;
-  x = min(Vec::broadcast(88.7f), max(Vec::broadcast(-88.0f), x));
-  const Vec shifted = fma(x, Vec::broadcast(0x1.715476p0f), Vec::broadcast(kRound));
-  const Vec n = shifted - Vec::broadcast(kRound);
-  const Vec r = fma(n, Vec::broadcast(-kLn2Low), fma(n, Vec::broadcast(-kLn2High), x));
+  x = min(88.7f, max(-88.0f, x));
+  const Vec shifted = fma(x, 0x1.715476p0f, kRound);
+  const Vec n = shifted - kRound;
+  const Vec r = fma(n, -kLn2Low, fma(n, -kLn2High, x));
   const Vec e_r = polynomial(r, {1.0f, 1.0f, 4.999999404e-01f, 1.666652262e-01f, 4.166829214e-02f,
                                  8.368532173e-03f, 1.381829847e-03f});
   return e_r * from_bits(shift_left<23>(bits_of(shifted)));
@@ -53,9 +53,9 @@ template <class Vec>
 [[gnu::always_inline]] inline Vec log(Vec x) {
   using Int = typename Vec::Integer;
   // x = 2^n m with m in [sqrt(1/2), sqrt(2)).
-  const Int sqrt_half = Int::broadcast(0x3f3504f3);
+  const Int sqrt_half = 0x3f3504f3;
   const Int n = shift_right<23>(bits_of(x) - sqrt_half);
-  const Vec f = from_bits(bits_of(x) - shift_left<23>(n)) - Vec::broadcast(1.0f);
+  const Vec f = from_bits(bits_of(x) - shift_left<23>(n)) - 1.0f;
   const Vec exponent = to_float(n);
 
   // log(1 + f) = f - f^2 / 2 + f^3 q(f)
@@ -63,31 +63,28 @@ template <class Vec>
                                -1.666798890e-01f, 1.422035843e-01f, -1.240623370e-01f,
                                1.188354865e-01f, -1.167009845e-01f, 6.749269366e-02f});
   const Vec square = f * f;
-  Vec low = fma(exponent, Vec::broadcast(0x1.7f7d1cp-20f), square * f * q);
-  low = fma(square, Vec::broadcast(-0.5f), low);
-  return fma(exponent, Vec::broadcast(0x1.62e4p-1f), f + low);
+  Vec low = fma(exponent, 0x1.7f7d1cp-20f, square * f * q);
+  low = fma(square, -0.5f, low);
+  return fma(exponent, 0x1.62e4p-1f, f + low);
 }
 
 /// 1 / (1 + e^-x) within 2.5 ulp where the result is a normal number.
 template <class Vec>
 [[gnu::always_inline]] inline Vec sigmoid(Vec x) {
-  const Vec one = Vec::broadcast(1.0f);
-  return one / (one + exp(Vec::broadcast(0.0f) - x));
+  return 1.0f / (1.0f + exp(0.0f - x));
 }
 
 /// tanh x within 1.5 ulp.
 template <class Vec>
 [[gnu::always_inline]] inline Vec tanh(Vec x) {
   // 1 - 2 / (e^2x + 1) loses digits near 0, where x + x^3 q(x^2) takes its place.
-  const Vec one = Vec::broadcast(1.0f);
-  const Vec two = Vec::broadcast(2.0f);
   const Vec magnitude = abs(x);
   const Vec square = x * x;
   const Vec q = polynomial(square, {-3.333328068e-01f, 1.333140582e-01f, -5.373651534e-02f,
                                     2.062816732e-02f, -5.692296661e-03f});
   const Vec near = fma(magnitude * square, q, magnitude);
-  const Vec far = one - two / (exp(two * magnitude) + one);
-  return with_sign_of(select_less(magnitude, Vec::broadcast(0.625f), near, far), x);
+  const Vec far = 1.0f - 2.0f / (exp(2.0f * magnitude) + 1.0f);
+  return with_sign_of(select_less(magnitude, 0.625f, near, far), x);
 }
 
 /// (1 + erf x) / 2 within 7e-8.
@@ -95,17 +92,15 @@ template <class Vec>
 [[gnu::always_inline]] inline Vec half_one_plus_erf(Vec x) {
   // Near 0 erf(x) / 2 = x p(x^2). Far from it erfc(|x|) = e^-(x^2 + h(|x|)), with h slow and
   // smooth; at 9.3 this has become 0.
-  const Vec half = Vec::broadcast(0.5f);
-  const Vec one = Vec::broadcast(1.0f);
   const Vec p = polynomial(x * x, {5.641895533e-01f, -1.880612373e-01f, 5.639788136e-02f,
                                    -1.334754191e-02f, 2.449821914e-03f, -2.780926297e-04f});
-  const Vec magnitude = min(Vec::broadcast(9.3f), abs(x));
+  const Vec magnitude = min(9.3f, abs(x));
   const Vec h = polynomial(magnitude, {1.502333325e-03f, 1.123011589e+00f, -3.563345373e-01f,
                                        9.964653105e-02f, -2.103437670e-02f, 3.090881044e-03f,
                                        -2.921153791e-04f, 1.576372051e-05f, -3.664401902e-07f});
-  const Vec tail = half * exp(Vec::broadcast(0.0f) - fma(magnitude, magnitude, h));
-  const Vec far = select_less(x, Vec::broadcast(0.0f), tail, one - tail);
-  return select_less(abs(x), one, fma(x, p, half), far);
+  const Vec tail = 0.5f * exp(0.0f - fma(magnitude, magnitude, h));
+  const Vec far = select_less(x, 0.0f, tail, 1.0f - tail);
+  return select_less(abs(x), 1.0f, fma(x, p, 0.5f), far);
 }
 
 }  // namespace gpt2
