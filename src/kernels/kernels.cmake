@@ -1,6 +1,6 @@
 # One object library per instruction set: the only files compiled for more than the baseline. They
-# include nothing but their vector header, so no shared inline function can be compiled for a newer
-# CPU and win at link time; tests/isa_symbols_test.cmake inspects the objects.
+# include nothing but kernels, so no shared inline function can be compiled for a newer CPU and win
+# at link time; tests/isa_symbols_test.cmake inspects the objects.
 set(gpt2_isa_flags_scalar "")
 set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)
 set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c
