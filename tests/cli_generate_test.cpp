@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -204,6 +205,12 @@ TEST_CASE("--stats tells about the run on standard error, with the same hash eve
   };
   CHECK(hash("def", "1") == hash("def", "2"));
   CHECK(hash("def", "1").size() == std::string("\nlogits      0123456789abcdef\n").size());
+}
+
+TEST_CASE("--stats counts the passes that wrote: a first token comes with the prompt") {
+  const Outcome outcome = generate({"abc", "--max-new-tokens", "1", "--stats"});
+  CHECK(outcome.err.find("\ngeneration  1 tokens, ") != std::string::npos);
+  CHECK(outcome.err.find(" s, 0.0 tokens/s, 0.00 GB/s\n") != std::string::npos);
 }
 
 TEST_CASE("the text appears as it is written, and Ctrl-C ends it with what there is") {

@@ -83,6 +83,14 @@ runs nested/app "$model"
 [[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]
 runs "$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 x
 
+# -- whose work it is comes along -----------------------------------------------------------------
+for name in LICENSE ATTRIBUTION gpt2-stories/config.json; do
+  [[ -n "$(find "$prefix" -path "*/$name")" ]] || {
+    printf 'not installed: %s\n' "$name" >&2
+    exit 1
+  }
+done
+
 # -- the sample in README.md is what the installed command and model write --------------------------
 "$prefix/bin/gpt2" 'Once upon a time' | fold -s -w 100 | sed 's/ *$//' >written
 awk '/^```/ { inside = /text/; next } inside' "$source/README.md" >printed

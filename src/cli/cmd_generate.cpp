@@ -143,7 +143,7 @@ void print_stats(const GenerationResult& result, const Session& session) {
                "logits      %016llx\n",
                result.prompt_tokens, result.prompt_seconds,
                rate(result.prompt_tokens, result.prompt_seconds), result.tokens.size(),
-               result.generation_seconds, rate(result.tokens.size(), result.generation_seconds),
+               result.generation_seconds, rate(decoded, result.generation_seconds),
                rate(bytes, result.generation_seconds) * 1e-9,
                std::string(name_of(result.finish_reason)).c_str(),
                static_cast<unsigned long long>(result.logits_hash));

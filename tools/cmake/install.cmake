@@ -41,6 +41,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake DESTINATION ${gpt2_cmake_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY include/gpt2 DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # -- The command and its model -------------------------------------------------------------------
 
@@ -48,4 +49,6 @@ if(GPT2_BUILD_CLI)
   install(TARGETS gpt2_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY models/${gpt2_bundled_model} DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models
           OPTIONAL)
+  # Who wrote what it learned from, and under which licence.
+  install(FILES models/README.md models/ATTRIBUTION DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models)
 endif()
