@@ -213,6 +213,18 @@ TEST_CASE("--stats counts the passes that wrote: a first token comes with the pr
   CHECK(outcome.err.find(" s, 0.0 tokens/s, 0.00 GB/s\n") != std::string::npos);
 }
 
+TEST_CASE("where not all threads can start, those that can write the same text") {
+  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // emulated, sanitized: no such limits
+  const std::string limit = "ulimit -v 300000; exec \"$0\" \"$@\"";  // 64 stacks take 512 MiB
+  const Words arguments = {
+      "-c", limit,       GPT2_COMMAND, "-m", model(), "--greedy", "--max-new-tokens",
+      "4",  "--threads", "64",         "abc"};
+  const Outcome outcome = run(arguments, {.program = "/bin/sh"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out == "abcdefg");
+  CHECK(outcome.err == "");
+}
+
 TEST_CASE("the text appears as it is written, and Ctrl-C ends it with what there is") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 20'000);

@@ -35,12 +35,10 @@ class AlignedBuffer {
   /// Pages that are touched for the first time from now on may be large ones: fewer translations,
   /// but each takes its memory as a whole.
   void use_large_pages() const noexcept {
-#ifdef MADV_HUGEPAGE
     constexpr std::size_t kPage = std::size_t{1} << 16;  // or a power of two below
     void* begin = data_;
     std::size_t bytes = size_ * sizeof(T);
     if (std::align(kPage, 1, begin, bytes) != nullptr) madvise(begin, bytes, MADV_HUGEPAGE);
-#endif
   }
 
   [[nodiscard]] T* data() const noexcept { return data_; }

@@ -20,14 +20,13 @@ namespace {
 struct Region {
   const std::function<void(Team& team)>& body;
   Team::Shared shared;
-  std::atomic<int> started{0};
   std::atomic<int> ended{0};
 };
 
-// The atomics repeat what OpenMP's fork and join guarantee, in words that ThreadSanitizer (which
-// does not see into the OpenMP runtime) understands.
+// `ended` repeats what OpenMP's fork and join guarantee, in words that ThreadSanitizer (which does
+// not see into the OpenMP runtime) understands.
 void run_member(Region& region, int rank, int size) {
-  region.started.load(std::memory_order_acquire);
+  region.ended.load(std::memory_order_acquire);
   Team team(region.shared, rank, size);
   region.body(team);
   region.ended.fetch_add(1, std::memory_order_release);
@@ -38,6 +37,28 @@ __attribute__((no_sanitize("thread"))) void fork_and_join(Region& region, int th
   Region* const handed_over = &region;
 #pragma omp parallel num_threads(threads) firstprivate(handed_over)
   run_member(*handed_over, omp_get_thread_num(), omp_get_num_threads());
+}
+
+// How many threads, up to `most`, can run at once: each starts the next one and waits for it.
+int start_chain(int most) {
+  int started = 1;
+  try {
+    if (most > 1) std::jthread([&] { started += start_chain(most - 1); }).join();
+  } catch (...) {  // this thread is the last one
+  }
+  return started;
+}
+
+// The OpenMP runtime, which keeps the threads of each caller, ends the process where one of them
+// cannot start: that is found out before.
+int startable(int most) {
+  static thread_local int tried = 1, started = 1;
+  if (most > tried) {
+    tried = most;
+    started = start_chain(most);
+    if (started < most) started = std::max(1, started - 1);  // others may start some meanwhile
+  }
+  return std::min(most, started);
 }
 
 // A quota of CPU time that the control group sets, in cores; 0 where there is none.
@@ -100,8 +121,8 @@ void Team::barrier() noexcept {
 
 void parallel(int threads, const std::function<void(Team& team)>& body) {
   Region region{.body = body, .shared = {}};
-  region.started.store(1, std::memory_order_release);
-  fork_and_join(region, std::max(1, threads));
+  region.ended.store(0, std::memory_order_release);
+  fork_and_join(region, startable(std::max(1, threads)));
   region.ended.load(std::memory_order_acquire);
 }
 

@@ -59,8 +59,8 @@ class Team {
   std::size_t turn_ = 0;
 };
 
-/// Runs body(team) on `threads` threads and returns when all have ended. body must not throw. May
-/// be called from several threads at once.
+/// Runs body(team) on `threads` threads, or as many of them as can start, and returns when all have
+/// ended. body must not throw. May be called from several threads at once.
 void parallel(int threads, const std::function<void(Team& team)>& body);
 
 }  // namespace gpt2

@@ -48,12 +48,11 @@ Work LimitMeter::measure() {
   const auto read = [&] {
     return k.read_limit(memory_.data() + next_++ * kPiece % memory_.size(), kPiece);
   };
-  const auto multiply_add = [&] { return k.fma_limit(kSteps); };
-  const auto multiply_bytes = [&] { return k.dot_limit(kSteps); };
   static_cast<void>(rate_of(threads_, read));  // what a cache can hold of it, it holds now
   return {.bytes = kPiece * sizeof(float) * rate_of(threads_, read),
-          .multiply_adds = kSteps * kLanes * rate_of(threads_, multiply_add),
-          .byte_products = kSteps * 4 * kLanes * rate_of(threads_, multiply_bytes)};
+          .multiply_adds = kSteps * kLanes * rate_of(threads_, [&] { return k.fma_limit(kSteps); }),
+          .byte_products =
+              kSteps * 4 * kLanes * rate_of(threads_, [&] { return k.dot_limit(kSteps); })};
 }
 
 }  // namespace gpt2::cli
