@@ -116,6 +116,37 @@ TEST_CASE("a stop token ends the text and is no part of it") {
   CHECK(stopped.result.tokens.size() <= 5);
 }
 
+TEST_CASE("a prompt is read in pieces that the caller can count and cancel") {
+  std::vector<TokenId> prompt(300);
+  for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(i % 100);
+  Session session(model());
+  session.forward(std::span(prompt).first(7));
+  std::vector<std::size_t> seen;
+  GenerationOptions options = greedy(4);
+  options.on_prompt = [&](std::size_t read, std::size_t total) {
+    CHECK(total == 300);
+    seen.push_back(read);
+    return true;
+  };
+  const auto sink = [](TokenId) { return true; };
+  const GenerationResult whole = generate(session, prompt, options, sink);
+  CHECK(whole.tokens.size() == 4);
+  REQUIRE(seen.size() >= 2);
+  CHECK(seen.front() == 0);
+  CHECK(seen.back() == 300);
+
+  for (const std::size_t cancel_at : {std::size_t{0}, std::size_t{300}}) {
+    session.rewind(7);
+    options.on_prompt = [&](std::size_t read, std::size_t) { return read != cancel_at; };
+    const GenerationResult none = generate(session, prompt, options, sink);
+    CHECK(none.finish_reason == FinishReason::cancelled);
+    CHECK(none.tokens.empty());
+    CHECK(session.position() == 7);
+  }
+  options.on_prompt = {};
+  CHECK(generate(session, prompt, options, sink).tokens == whole.tokens);
+}
+
 TEST_CASE("a full context ends the text with reason length") {
   const std::size_t prompt = tokenizer().encode("Once upon a time").size();
   const Run outcome = run("Once upon a time", greedy(500), {.max_tokens = prompt + 10});

@@ -20,7 +20,7 @@ enum class FinishReason {
   stop_string,     ///< one of GenerationOptions::stop was written
   max_new_tokens,  ///< as many tokens as were asked for
   length,          ///< the context (n_positions, or the session's room) is full
-  cancelled,       ///< the sink returned false
+  cancelled,       ///< the sink or GenerationOptions::on_prompt returned false
 };
 
 [[nodiscard]] std::string_view name_of(FinishReason reason) noexcept;
@@ -31,6 +31,11 @@ struct GenerationOptions {
   std::vector<TokenId> stop_tokens = {};  ///< each ends the text and is not part of it
   std::vector<std::string> stop = {};     ///< each ends the text before its first character
   bool hash_logits = false;               ///< fill GenerationResult::logits_hash
+
+  /// Called before each piece of the prompt is read, a fraction of a second of work, with the
+  /// number of its tokens that are read already and of all; and once when all are read. Returns
+  /// false to cancel: the session is then as it was before the call. Empty: not called.
+  std::function<bool(std::size_t read, std::size_t total)> on_prompt = {};
 };
 
 struct GenerationResult {

@@ -14,15 +14,45 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Tokens of the prompt that one forward pass reads: few enough for it to end within about half a
+// second on a desktop's CPU, and no fewer than 128, because shorter passes read weights too often.
+std::size_t prompt_piece(const Model& model) {
+  constexpr std::size_t kTokensTimesWeights = std::size_t{64} << 30;
+  return std::clamp<std::size_t>(kTokensTimesWeights / model.parameter_count(), 128, 512);
+}
+
+// Returns the logits after the last token of the prompt; none if on_prompt cancelled it.
+std::span<const float> read_prompt(Session& session, std::span<const TokenId> prompt,
+                                   const GenerationOptions& options) {
+  const std::size_t start = session.position();
+  const std::size_t piece = prompt_piece(session.model());
+  std::span<const float> logits;
+  for (std::size_t read = 0;; read += std::min(piece, prompt.size() - read)) {
+    if (options.on_prompt && !options.on_prompt(read, prompt.size())) {
+      session.rewind(start);
+      return {};
+    }
+    if (read == prompt.size()) return logits;
+    logits = session.forward(prompt.subspan(read, std::min(piece, prompt.size() - read)));
+  }
+}
+
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
   if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
+  if (const std::size_t room = session.capacity() - session.position(); prompt.size() > room) {
+    reject("the prompt has ", prompt.size(), " tokens, the session has room for ", room);
+  }
   Sampler sampler(options.sampling, session.model().config().vocab_size);
   GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
 
   auto start = std::chrono::steady_clock::now();
-  std::span<const float> logits = session.forward(prompt);
+  std::span<const float> logits = read_prompt(session, prompt, options);
   result.prompt_seconds = seconds_since(start);
+  if (logits.empty()) {
+    result.finish_reason = FinishReason::cancelled;
+    return result;
+  }
 
   const auto decode = [&] {
     while (result.tokens.size() < options.max_new_tokens) {
