@@ -194,8 +194,12 @@ extern const Kernels* const kAvx512AmxKernels;
 extern const Kernels* const kNeonKernels;
 extern const Kernels* const kNeonDotprodKernels;
 
-/// The table in use (see runtime.h). Throws Error(unsupported) only where GPT2_ISA names an
-/// unavailable one.
-const Kernels& kernels();
+/// The table in use (see runtime.h). Never throws, so that it can be used anywhere: where GPT2_ISA
+/// names an unavailable instruction set it is the best table, which gives the same bits.
+const Kernels& kernels() noexcept;
+
+/// Throws Error(unsupported) where GPT2_ISA names an unavailable instruction set. Whatever the
+/// public interface makes that leads to kernels calls it first, so that the user is told.
+void require_isa();
 
 }  // namespace gpt2
