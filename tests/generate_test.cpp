@@ -35,8 +35,7 @@ struct Run {
 };
 
 Run run(const std::string& prompt, const GenerationOptions& options,
-        const SessionOptions& session_options = {}) {
-  Session session(model(), session_options);
+        Session session = Session(model())) {
   Run outcome;
   outcome.result = generate(session, tokenizer(), tokenizer().encode(prompt), options,
                             [&](std::string_view text) {
@@ -89,8 +88,9 @@ TEST_CASE("the text is that of the tokens, however it is streamed") {
 
 TEST_CASE("a seed gives one text, on any number of threads") {
   const GenerationOptions options{.max_new_tokens = 40, .sampling = {.top_k = 40, .seed = 3}};
-  const Run first = run("The cat", options, {.threads = 1});
-  CHECK(run("The cat", options, {.threads = 3}).result.tokens == first.result.tokens);
+  const Run first = run("The cat", options, Session(Engine(model(), {.threads = 1})));
+  const Run second = run("The cat", options, Session(Engine(model(), {.threads = 3})));
+  CHECK(second.result.tokens == first.result.tokens);
   GenerationOptions other = options;
   other.sampling.seed = 4;
   CHECK(run("The cat", other).result.tokens != first.result.tokens);
@@ -149,11 +149,59 @@ TEST_CASE("a prompt is read in pieces that the caller can count and cancel") {
 
 TEST_CASE("a full context ends the text with reason length") {
   const std::size_t prompt = tokenizer().encode("Once upon a time").size();
-  const Run outcome = run("Once upon a time", greedy(500), {.max_tokens = prompt + 10});
+  const SessionOptions room{.max_tokens = prompt + 10};
+  const Run outcome = run("Once upon a time", greedy(500), Session(model(), room));
   CHECK(outcome.result.finish_reason == FinishReason::length);
   // The last token needs no room of its own: nothing comes after it.
   CHECK(outcome.result.tokens.size() == 11);
   CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
+}
+
+TEST_CASE("a session goes on where a generation ended, as one long generation would have") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  const std::vector<TokenId> more = tokenizer().encode(" Then the cat");
+  const auto ignore = [](TokenId) { return true; };
+  GenerationOptions options{.max_new_tokens = 25, .sampling = {.top_k = 40, .seed = 5}};
+  options.hash_logits = true;
+  Session whole(model());
+  const std::vector<TokenId> expected = generate(whole, prompt, options, ignore).tokens;
+  CHECK(whole.position() == prompt.size() + 25);
+
+  Session session(model());
+  options.max_new_tokens = 10;
+  std::vector<TokenId> found = generate(session, prompt, options, ignore).tokens;
+  CHECK(session.position() == prompt.size() + 10);
+  int left = 5;
+  const std::vector<std::function<bool(TokenId)>> sinks = {[&](TokenId) { return --left > 0; }, {}};
+  for (const auto& sink : sinks) {
+    const GenerationResult next = generate(session, {}, options, sink);
+    found.insert(found.end(), next.tokens.begin(), next.tokens.end());
+    CHECK(session.position() == prompt.size() + found.size());
+  }
+  CHECK(found == expected);
+
+  // A new prompt after the text: the same logits as of all tokens at once.
+  options.max_new_tokens = 3;
+  const GenerationResult result = generate(session, more, options, ignore);
+  std::vector<TokenId> all = prompt;
+  all.insert(all.end(), expected.begin(), expected.end());
+  all.insert(all.end(), more.begin(), more.end());
+  Session fresh(model());
+  const GenerationResult at_once = generate(fresh, all, options, ignore);
+  CHECK(result.tokens == at_once.tokens);
+  CHECK(result.logits_hash == at_once.logits_hash);
+}
+
+TEST_CASE("after a stop token nothing waits, and a text without a prompt is refused") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  Session session(model());
+  GenerationOptions options = greedy(20);
+  options.stop_tokens = {run("Once upon a time", greedy(4)).result.tokens[3]};
+  const GenerationResult result = generate(session, prompt, options, std::function<bool(TokenId)>());
+  CHECK(result.finish_reason == FinishReason::end_of_text);
+  CHECK(session.position() == prompt.size() + result.tokens.size());
+  CHECK(session.waiting() == 0);
+  CHECK_THROWS_AS(generate(session, {}, options, std::function<bool(TokenId)>()), Error);
 }
 
 TEST_CASE("the sink ends a text by returning false, and is called for every token") {

@@ -3,7 +3,7 @@
 #
 #   - an #include leads to the same layer or to one below it;
 #   - the files compiled for one instruction set include nothing but kernels;
-#   - OpenMP is used in one file;
+#   - threads are started in one file;
 #   - no file grows too long to be read in one go.
 #
 # It also plants each kind of violation in a copy and demands that it is found.
@@ -28,7 +28,7 @@ headers='
   error:base runtime:base
   dtype:tensor tensor:tensor config:tensor
   tokenizer:text
-  layer_norm:model model:model session:model
+  layer_norm:model model:model engine:model session:model
   sampler:generate generate:generate
 '
 
@@ -76,8 +76,9 @@ violations() (
       sed 's/$/: kernels include nothing but kernels/' || true
   done
 
-  grep -rHn -E '^ *# *pragma +omp|<omp\.h>' include src | grep -v '^src/base/parallel\.cpp:' |
-    sed 's/$/: OpenMP belongs in src\/base\/parallel.cpp/' || true
+  grep -rHn -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
+    grep -v -E '^src/base/team\.(h|cpp):|hardware_concurrency' |
+    sed 's/$/: threads belong in src\/base\/team.cpp/' || true
 
   find include src -type f -exec awk -v max="$max_file_lines" '
     END { if (FNR > max) print FILENAME ": " FNR " lines, at most " max }' {} \;
@@ -104,13 +105,13 @@ source="$(cd "$1" && pwd)"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-plant 'base must not include tensor/matrix.h' src/base/parallel.h '#include "tensor/matrix.h"'
+plant 'base must not include tensor/matrix.h' src/base/team.h '#include "tensor/matrix.h"'
 plant 'text must not include formats/checkpoint.h' src/text/bpe.h '#include "formats/checkpoint.h"'
 plant 'model must not include generate/philox.h' src/model/block.h '#include "generate/philox.h"'
 plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include "gpt2/session.h"'
 plant 'which belongs to no known layer' src/model/block.h '#include "attic/block.h"'
 plant 'kernels include nothing but kernels' src/kernels/layer_norm.h '#include <vector>'
-plant 'OpenMP belongs in' src/model/attention.cpp '#pragma omp parallel'
+plant 'threads belong in' src/model/attention.cpp 'std::thread helper;'
 mapfile -t many < <(seq "$max_file_lines")
 plant 'src/model/attention.cpp: ' src/model/attention.cpp "${many[@]}"
 

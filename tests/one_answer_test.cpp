@@ -51,7 +51,7 @@ std::vector<TokenId> prompt_of(std::size_t length, unsigned seed) {
 
 std::vector<float> run(const Model& model, std::span<const TokenId> ids, int threads,
                        std::size_t piece) {
-  Session session(model, {.threads = threads});
+  Session session(Engine(model, {.threads = threads}));
   const std::size_t vocab_size = model.config().vocab_size;
   std::vector<float> logits(ids.size() * vocab_size);
   for (std::size_t begin = 0; begin < ids.size(); begin += piece) {
@@ -66,11 +66,12 @@ std::vector<float> run(const Model& model, std::span<const TokenId> ids, int thr
 // The prompt in the company of eight others; each sequence in two passes.
 std::vector<float> run_in_batch(const Model& model, const std::vector<TokenId>& ids, int threads) {
   const std::size_t vocab_size = model.config().vocab_size;
+  const Engine engine(model, {.threads = threads});
   std::vector<Session> sessions;
   std::vector<std::vector<TokenId>> prompts;
   std::vector<std::vector<float>> logits;
   for (unsigned i = 0; i < 9; ++i) {
-    sessions.emplace_back(model, SessionOptions{.threads = threads});
+    sessions.emplace_back(engine);
     prompts.push_back(i == 4 ? ids : prompt_of(5 + 3 * i, i));
     logits.emplace_back(prompts.back().size() * vocab_size);
   }
@@ -148,9 +149,9 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
         INFO(type.name << " on " << isa << ", " << threads << " threads");
         // Of a pass, and of the pass after it: three sessions side by side.
         constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};
+        const Engine engine(model, {.threads = threads});
         std::vector<Session> sessions;
-        for (int i = 0; i < 3; ++i)
-          sessions.emplace_back(model, SessionOptions{.threads = threads});
+        for (int i = 0; i < 3; ++i) sessions.emplace_back(engine);
         const std::span<const TokenId> passes[] = {std::span(ids).first(70),
                                                    std::span(ids).last(30)};
         for (std::size_t pass = 0; pass < 2; ++pass) {
@@ -187,10 +188,11 @@ TEST_CASE("one answer where threads share out the keys of a head") {
 
   // The first writes on after one chunk of keys, the second after two; a third has but a few.
   for (const int threads : {3, 5, 8}) {
+    const Engine engine(model, {.threads = threads});
     std::vector<Session> sessions;
     std::vector<std::size_t> at = {255, 511, 3};
     for (const std::size_t position : at) {
-      sessions.emplace_back(model, SessionOptions{.threads = threads});
+      sessions.emplace_back(engine);
       sessions.back().forward(prompt.first(position));
     }
     for (int step = 0; step < 3; ++step) {

@@ -95,7 +95,7 @@ double check_prompts(const Model& model, const Golden& golden) {
     INFO("prompt " << prompt.at("name").get<std::string>());
     Session session(model);
     HiddenStates hidden;
-    session.impl().observer = [&](std::size_t stage, ConstMatrix x) { hidden.add(stage, x); };
+    session.engine().impl().observer = [&](std::size_t stage, ConstMatrix x) { hidden.add(stage, x); };
     const std::vector<float> logits = all_logits(session, test::ids_of(prompt.at("input_ids")));
     const std::vector<double> expected = golden.tensor(prompt.at("logits"));
     const double range = test::range_of(expected);

@@ -13,7 +13,7 @@
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "model/random_model.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "support/catch.h"
 
 using namespace gpt2;
@@ -67,7 +67,7 @@ std::vector<TokenId> tokens(const Model& model, std::size_t count, unsigned seed
 // The logits of all positions, the prompt given in pieces.
 std::vector<float> run(const Model& model, const std::vector<TokenId>& ids, int threads,
                        std::size_t piece) {
-  Session session(model, {.threads = threads});
+  Session session(Engine(model, {.threads = threads}));
   const std::size_t vocab_size = model.config().vocab_size;
   std::vector<float> logits(ids.size() * vocab_size);
   for (std::size_t begin = 0; begin < ids.size(); begin += piece) {
@@ -111,10 +111,11 @@ TEST_CASE("the same bits alone and in a ragged batch of nine") {
     const std::size_t vocab_size = model.config().vocab_size;
     std::vector<std::vector<TokenId>> prompts;
     std::vector<std::vector<float>> logits;
+    const Engine engine(model, {.threads = 2});
     std::vector<Session> sessions;
     for (unsigned i = 0; i < 9; ++i) {
       prompts.push_back(tokens(model, 1 + 2 * i % 13, i));
-      sessions.emplace_back(model, SessionOptions{.threads = 2});
+      sessions.emplace_back(engine);
       logits.emplace_back(prompts.back().size() * vocab_size);
     }
     std::vector<Slice> slices;
@@ -150,7 +151,7 @@ TEST_CASE("the same bits whichever logits are wanted, of one layer and in severa
   const std::span<const float> expected(all);
   for (const std::size_t wanted : {0, 1, 77, 600}) {
     INFO(wanted << " wanted");
-    Session session(model, {.threads = 3});
+    Session session(Engine(model, {.threads = 3}));
     std::vector<float> logits(wanted * 40);
     const Slice prompt{&session, std::span(ids).first(1099), logits};
     forward(std::span(&prompt, 1));
@@ -185,8 +186,8 @@ TEST_CASE("the same bits after a rewind and in a fork") {
 TEST_CASE("a forward pass allocates nothing") {
   const Model model = load("tiny_default");
   const std::vector<TokenId> ids = tokens(model, 64);
-  Session session(model, {.threads = 2});
-  session.forward(std::span(ids).first(20));  // the OpenMP runtime starts its threads
+  Session session(Engine(model, {.threads = 2}));
+  session.forward(std::span(ids).first(20));
   counting = true;
   session.forward(std::span(ids).subspan(20, 10));
   for (std::size_t i = 30; i < 64; ++i) session.forward(std::span(ids).subspan(i, 1));
@@ -247,29 +248,79 @@ TEST_CASE("a small model uses few threads, unless told how many") {
   CHECK(useful_threads(middling, 1, 1) == 1);
   CHECK(useful_threads(model(512), 1, 8) == 8);  // 12 MiB a layer
 
-  CHECK(Session(tiny, {.threads = 3}).impl().fewer_threads == false);
-  CHECK(Session(tiny).fork().impl().fewer_threads == true);
+  CHECK(Engine(tiny, {.threads = 3}).impl().fewer_threads == false);
+  CHECK(Engine(tiny).impl().fewer_threads == true);
 }
 
-TEST_CASE("where several threads take longer than one, one makes the next passes") {
-  using std::chrono::microseconds;
-  Pace pace;
-  const auto pass = [&](int several, int one) {
-    const bool alone = pace.next_is_alone();
-    pace.took(alone, microseconds(alone ? one : several));
-    return alone ? '1' : 'n';
+TEST_CASE("sessions made of a model share one engine, with one workspace") {
+  const Model model = load("tiny_default");
+  const Session a(model);
+  const Session b(model, {.max_tokens = 4});
+  CHECK(&a.engine().impl() == &b.engine().impl());
+  CHECK(&a.fork().engine().impl() == &a.engine().impl());
+  CHECK(&Engine::shared(model).impl() == &a.engine().impl());
+  CHECK(&Engine(model).impl() != &a.engine().impl());
+  CHECK(&Engine::shared(load("tiny_default")).impl() != &a.engine().impl());
+}
+
+TEST_CASE("numbers of threads that make no sense are refused") {
+  const Model model = load("tiny_default");
+  for (const int threads : {-4, -1, EngineOptions::kMaxThreads + 1, 5000}) {
+    CHECK_THROWS_AS(Engine(model, {.threads = threads}), Error);
+  }
+}
+
+TEST_CASE("a slice without a session, or with one moved from, is refused") {
+  const Model model = load("tiny_default");
+  Session session(model);
+  const std::vector<TokenId> two = {1, 2};
+  const Session taken = std::move(session);
+  for (Session* const none : {static_cast<Session*>(nullptr), &session}) {
+    const Slice slice{none, two, {}};
+    CHECK_THROWS_AS(forward(std::span(&slice, 1)), Error);
+    CHECK_THROWS_AS(Engine(model).forward(std::span(&slice, 1)), Error);
+  }
+}
+
+TEST_CASE("tokens that wait are read by the next pass, with the same bits") {
+  const Model model = load("layers5");
+  const std::vector<TokenId> ids = tokens(model, 30);
+  const std::span<const TokenId> all(ids);
+  const std::vector<float> expected = run(model, ids, 1, 100);
+  const std::size_t vocab_size = model.config().vocab_size;
+  const auto logits_at = [&](std::size_t i) {
+    return std::span(expected).subspan(i * vocab_size, vocab_size);
   };
-  std::string passes;
-  for (int i = 0; i < 6; ++i) passes += pass(60, 100);
-  CHECK(passes == "n1nnnn");  // the second pass compares
-  passes.clear();
-  for (int i = 0; i < 11; ++i) passes += pass(3000, 100);
-  CHECK(passes == "n1n11n1111n");
-  passes.clear();
-  for (int i = 0; i < 12; ++i) passes += pass(60, 100);
-  CHECK(passes == "11111111nnnn");
-  CHECK(pass(3000, 100) == 'n');
-  CHECK(pass(60, 100) == '1');  // patience begins anew
-  CHECK(pass(60, 100) == 'n');
-  CHECK(pass(60, 100) == 'n');
+  Session session(model, {.max_tokens = 30});
+  session.append(all.first(3));
+  session.append(all.subspan(3, 2));
+  CHECK(session.position() == 5);
+  CHECK(session.waiting() == 5);
+  CHECK(same_bits(session.forward({}), logits_at(4)));
+  CHECK(session.waiting() == 0);
+  CHECK_THROWS_AS(session.forward({}), Error);  // nothing waits any more
+
+  session.append(all.subspan(5, 9));
+  Session fork = session.fork();
+  session.rewind(10);
+  CHECK(session.waiting() == 5);
+  CHECK(same_bits(session.forward(all.subspan(10, 4)), logits_at(13)));
+  CHECK(same_bits(fork.forward(all.subspan(14, 1)), logits_at(14)));
+  session.append(all.subspan(14, 2));
+  session.rewind(3);
+  CHECK(session.position() == 3);
+  CHECK(session.waiting() == 0);
+
+  session.append(all.subspan(3, 20));
+  const std::vector<TokenId> eight(8, 1);
+  CHECK_THROWS_AS(session.append(eight), Error);
+  CHECK_THROWS_AS(session.forward(eight), Error);
+  const std::vector<TokenId> stranger = {static_cast<TokenId>(vocab_size)};
+  CHECK_THROWS_AS(session.append(stranger), Error);
+  CHECK(session.position() == 23);
+  std::vector<float> logits(21 * vocab_size);  // of one that waited, and of those that follow it
+  const Slice slice{&session, all.subspan(23), std::span(logits).first(8 * vocab_size)};
+  forward(std::span(&slice, 1));
+  CHECK(same_bits(std::span<const float>(logits).first(8 * vocab_size),
+                  std::span(expected).last(8 * vocab_size)));
 }

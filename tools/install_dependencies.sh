@@ -18,8 +18,8 @@ if ! have apt-get || ! have dpkg-query; then
   missing=()
   for tool in c++ cmake ninja; do have "$tool" || missing+=("$tool"); done
   [[ ${#missing[@]} -eq 0 ]] && exit 0  # CMake names or fetches the libraries it does not find
-  say "missing: ${missing[*]}; this script knows Debian and Ubuntu only: install a C++20 compiler" \
-    "with OpenMP, CMake 3.20 and ninja (CMake fetches the libraries where there is internet)"
+  say "missing: ${missing[*]}; this script knows Debian and Ubuntu only: install a C++20 compiler," \
+    "CMake 3.20 and ninja (CMake fetches the libraries where there is internet)"
   exit 1
 fi
 

@@ -50,10 +50,17 @@ struct GenerationResult {
 /// Appends the prompt to the session, then token after token until something of FinishReason
 /// happens. `sink` receives the text as it becomes certain: whole UTF-8 characters, never part of a
 /// stop string. It is called after every token, with no text where none became certain, and returns
-/// false to end the generation.
+/// false to end the generation. An empty function is not called.
 ///
-/// An empty prompt is an Error(invalid_argument): begin with the end-of-text token instead. So is a
-/// prompt that does not fit the session. Throws what the sink throws.
+/// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
+/// call goes on from there, with a new prompt or with none, and gives bit for bit what one long call
+/// would have given. (Two exceptions: a cancelled prompt is taken back; and if the session is full,
+/// which is FinishReason::length, the last token of the result has no room in it.)
+///
+/// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
+/// (Session::append), as it has after a text that ended for another reason than a stop token: begin
+/// a new text with the end-of-text token. The same for a prompt that does not fit the session.
+/// Throws what the sink throws; the session then holds what was written so far.
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink);

@@ -28,9 +28,10 @@ class Sampler {
   /// Throws Error(invalid_argument) for another temperature, or a top_p outside [0, 1].
   Sampler(const SamplingOptions& options, std::size_t vocab_size);
 
-  /// The logits after temperature, top_k and top_p: -infinity where a token was removed. The span
-  /// lives until the next call. Throws Error(invalid_argument) where no logit is a number, or one
-  /// is NaN or +infinity.
+  /// The logits after temperature, top_k and top_p: -infinity where a token was removed. With
+  /// temperature 0 only the most probable token is left, with its logit. The span lives until the
+  /// next call. Throws Error(invalid_argument) if there are not vocab_size logits, if one is NaN or
+  /// +infinity, or if all are -infinity.
   [[nodiscard]] std::span<const float> process(std::span<const float> logits);
 
   /// The token for `position`, the number of tokens before it. Ties go to the lower id.

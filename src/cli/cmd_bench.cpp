@@ -90,12 +90,12 @@ Json measure(const Workload& work, const Model& model, LimitMeter& meter, int th
   const std::vector<TokenId> ids(work.length());  // the time does not depend on which
   const std::size_t vocab_size = model.config().vocab_size;
   std::vector<float> logits(work.sequences * vocab_size);
+  const Engine engine(model, {.threads = threads});
   std::vector<Session> sessions;
   sessions.reserve(work.sequences);
   std::vector<Slice> slices;
   for (std::size_t i = 0; i < work.sequences; ++i) {
-    const SessionOptions options{.max_tokens = work.length(), .threads = threads};
-    Session& session = sessions.emplace_back(model, options);
+    Session& session = sessions.emplace_back(engine, SessionOptions{.max_tokens = work.length()});
     if (work.context != 0) session.forward(std::span(ids).first(work.context));
     slices.push_back({&session, {}, std::span(logits).subspan(i * vocab_size, vocab_size)});
   }

@@ -180,8 +180,8 @@ int run(Settings settings) {
   if (end_of_text) options.stop_tokens.push_back(*end_of_text);
 
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
-  Session session(model,
-                  {.max_tokens = std::min(room, config.n_positions), .threads = settings.threads});
+  Session session(Engine(model, {.threads = settings.threads}),
+                  {.max_tokens = std::min(room, config.n_positions)});
   Progress reading("reading the prompt");
   note_interrupts();
   const char* separator = text.empty() ? "" : " ";  // between ids

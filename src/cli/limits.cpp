@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "kernels/kernels.h"
 
 namespace gpt2::cli {
@@ -13,12 +13,11 @@ constexpr std::size_t kPiece = std::size_t{1} << 18;  // floats that a thread ta
 constexpr std::size_t kSteps = 50'000 * kLimitStep;   // of arithmetic that it does at a time
 constexpr std::chrono::milliseconds kLong(50);        // enough for a burst of speed to end
 
-// How many steps all threads together do in a second.
+// How many steps all threads together do in a second: each takes one task, because a task lasts.
 template <class Step>
-double rate_of(int threads, const Step& step) {
+double rate_of(Team& team, const Step& step) {
   std::atomic<double> rate = 0.0;
-  parallel(threads, [&](Team& team) {
-    team.barrier();
+  team.for_each(static_cast<std::size_t>(team.size()), [&](std::size_t, int) {
     const auto start = std::chrono::steady_clock::now();
     double steps = 0.0;
     std::chrono::duration<double> time;
@@ -35,11 +34,9 @@ double rate_of(int threads, const Step& step) {
 }  // namespace
 
 LimitMeter::LimitMeter(int threads, std::size_t bytes)
-    : threads_(threads), memory_(round_up(bytes / sizeof(float), kPiece)) {
-  parallel(threads, [&](Team& team) {
-    team.for_ranges(memory_.size(), kPiece, [&](std::size_t begin, std::size_t end) {
-      std::fill(memory_.data() + begin, memory_.data() + end, 1.0f);
-    });
+    : team_(threads), memory_(round_up(bytes / sizeof(float), kPiece)) {
+  team_.for_ranges(memory_.size(), kPiece, [&](std::size_t begin, std::size_t end, int) {
+    std::fill(memory_.data() + begin, memory_.data() + end, 1.0f);
   });
 }
 
@@ -48,11 +45,11 @@ Work LimitMeter::measure() {
   const auto read = [&] {
     return k.read_limit(memory_.data() + next_++ * kPiece % memory_.size(), kPiece);
   };
-  static_cast<void>(rate_of(threads_, read));  // what a cache can hold of it, it holds now
-  return {.bytes = kPiece * sizeof(float) * rate_of(threads_, read),
-          .multiply_adds = kSteps * kLanes * rate_of(threads_, [&] { return k.fma_limit(kSteps); }),
+  static_cast<void>(rate_of(team_, read));  // what a cache can hold of it, it holds now
+  return {.bytes = kPiece * sizeof(float) * rate_of(team_, read),
+          .multiply_adds = kSteps * kLanes * rate_of(team_, [&] { return k.fma_limit(kSteps); }),
           .byte_products =
-              kSteps * 4 * kLanes * rate_of(threads_, [&] { return k.dot_limit(kSteps); })};
+              kSteps * 4 * kLanes * rate_of(team_, [&] { return k.dot_limit(kSteps); })};
 }
 
 }  // namespace gpt2::cli

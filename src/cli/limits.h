@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/aligned_buffer.h"
+#include "base/team.h"
 
 namespace gpt2::cli {
 
@@ -25,7 +26,7 @@ class LimitMeter {
   [[nodiscard]] Work measure();  ///< a second's
 
  private:
-  int threads_;
+  Team team_;
   AlignedBuffer<float> memory_;
   std::atomic<std::size_t> next_ = 0;  // piece of it
 };

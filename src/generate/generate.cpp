@@ -26,20 +26,27 @@ std::span<const float> read_prompt(Session& session, std::span<const TokenId> pr
                                    const GenerationOptions& options) {
   const std::size_t start = session.position();
   const std::size_t piece = prompt_piece(session.model());
+  const auto goes_on = [&](std::size_t read) {
+    if (!options.on_prompt || options.on_prompt(read, prompt.size())) return true;
+    session.rewind(start);
+    return false;
+  };
   std::span<const float> logits;
-  for (std::size_t read = 0;; read += std::min(piece, prompt.size() - read)) {
-    if (options.on_prompt && !options.on_prompt(read, prompt.size())) {
-      session.rewind(start);
-      return {};
-    }
-    if (read == prompt.size()) return logits;
-    logits = session.forward(prompt.subspan(read, std::min(piece, prompt.size() - read)));
-  }
+  std::size_t read = 0;
+  do {  // without a prompt, too: then the session's tokens that wait are read
+    if (!goes_on(read)) return {};
+    const std::size_t count = std::min(piece, prompt.size() - read);
+    logits = session.forward(prompt.subspan(read, count));
+    read += count;
+  } while (read < prompt.size());
+  return goes_on(read) ? logits : std::span<const float>();
 }
 
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
-  if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
+  if (prompt.empty() && session.waiting() == 0) {
+    reject("the prompt has no tokens: begin with the end-of-text token");
+  }
   if (const std::size_t room = session.capacity() - session.position(); prompt.size() > room) {
     reject("the prompt has ", prompt.size(), " tokens, the session has room for ", room);
   }
@@ -57,14 +64,16 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
   const auto decode = [&] {
     while (result.tokens.size() < options.max_new_tokens) {
       if (!result.tokens.empty()) {
-        if (session.position() == session.capacity()) return FinishReason::length;
-        logits = session.forward(std::span(result.tokens).last(1));
+        if (session.waiting() == 0) return FinishReason::length;
+        logits = session.forward({});
       }
       if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
       const TokenId token = sampler.sample(logits, session.position());
       if (std::ranges::count(options.stop_tokens, token) != 0) return FinishReason::end_of_text;
       result.tokens.push_back(token);
-      if (!sink(token)) return FinishReason::cancelled;
+      // The token is computed with what follows it: after the last one that may be another call's.
+      if (session.position() < session.capacity()) session.append(std::span(&token, 1));
+      if (sink && !sink(token)) return FinishReason::cancelled;
     }
     return FinishReason::max_new_tokens;
   };
@@ -77,9 +86,14 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
 }  // namespace
 
 std::string_view name_of(FinishReason reason) noexcept {
-  constexpr std::string_view kNames[] = {"end_of_text", "stop_string", "max_new_tokens", "length",
-                                         "cancelled"};  // in the order of the enumerators
-  return kNames[static_cast<std::size_t>(reason)];
+  switch (reason) {
+    case FinishReason::end_of_text: return "end_of_text";
+    case FinishReason::stop_string: return "stop_string";
+    case FinishReason::max_new_tokens: return "max_new_tokens";
+    case FinishReason::length: return "length";
+    case FinishReason::cancelled: return "cancelled";
+  }
+  return "";
 }
 
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
@@ -90,7 +104,8 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
   bool cancelled = false;
   GenerationResult result = run(session, prompt, options, [&](TokenId token) {
     const std::string_view bytes = tokenizer.is_special(token) ? "" : tokenizer.bytes(token);
-    cancelled = !sink(characters.write(filter.write(bytes)));
+    const std::string_view text = characters.write(filter.write(bytes));
+    cancelled = sink && !sink(text);
     return !cancelled && !filter.stopped();
   });
   if (cancelled) return result;
@@ -98,7 +113,7 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
   // What was held back, of which nothing can follow any more.
   std::string rest(characters.write(filter.flush()));
   rest += characters.flush();
-  if (!rest.empty()) sink(rest);
+  if (sink && !rest.empty()) sink(rest);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "generate/philox.h"
 #include "kernels/kernels.h"
 
@@ -16,6 +17,7 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
     : options_(options), scores_(vocab_size), noise_(vocab_size), bits_((vocab_size + 3) / 4 * 4) {
+  require_isa();
   order_.reserve(vocab_size);
   constexpr float kLeast = SamplingOptions::kLeastTemperature;
   const float given = options.temperature;
@@ -28,7 +30,14 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
 }
 
 std::span<const float> Sampler::process(std::span<const float> logits) {
+  const DefaultFloatState state;
   check(logits);
+  if (options_.temperature == 0.0f) {
+    const std::size_t best = kernels().argmax(logits.data(), logits.size());
+    std::ranges::fill(scores_, kRemoved);
+    scores_[best] = logits[best];
+    return scores_;
+  }
   for (std::size_t i = 0; i < logits.size(); ++i) {
     scores_[i] = std::min(logits[i] / options_.temperature, kLargest);
   }
@@ -38,6 +47,7 @@ std::span<const float> Sampler::process(std::span<const float> logits) {
 }
 
 TokenId Sampler::sample(std::span<const float> logits, std::size_t position) {
+  const DefaultFloatState state;
   if (options_.temperature == 0.0f) {
     check(logits);
     return static_cast<TokenId>(kernels().argmax(logits.data(), logits.size()));

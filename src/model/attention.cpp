@@ -35,14 +35,14 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
     return Head{a, a.first + 1, scores, total, total + kLanes, mix};
   };
   const auto for_chunks = [&](const auto& f) {
-    team.for_each(heads * ceil_div(most_keys, kChunk), [&](std::size_t task) {
+    team.for_each(heads * ceil_div(most_keys, kChunk), [&](std::size_t task, int rank) {
       const Head head = head_at(task % heads);
       const std::size_t chunk = task / heads;
-      if (chunk * kChunk < head.seen) f(head, chunk);
+      if (chunk * kChunk < head.seen) f(head, chunk, rank);
     });
   };
 
-  for_chunks([&](const Head& head, std::size_t chunk) {
+  for_chunks([&](const Head& head, std::size_t chunk, int rank) {
     const std::size_t end = std::min(head.seen, (chunk + 1) * kChunk);
     for (std::size_t key = chunk * kChunk; key < end; key += kPanel) {
       const Matmul scores{.y = head.scores + key,
@@ -51,20 +51,20 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
                           .m = 1,
                           .k = head.head_dim,
                           .n = kPanel};
-      k.matmul_kn_f32(scores, 0, kPanel, ws.scratch(team.rank()));
+      k.matmul_kn_f32(scores, 0, kPanel, ws.scratch(rank));
     }
   });
-  team.for_each(heads, [&](std::size_t i) {
+  team.for_each(heads, [&](std::size_t i, int) {
     const Head head = head_at(i);
     for (std::size_t key = 0; key < head.seen; ++key) head.scores[key] *= head.scale;
     const float largest = head.scores[k.argmax(head.scores, head.seen)];
     *head.total = k.exp_sum(head.scores, head.scores, largest, head.seen);
   });
-  for_chunks([&](const Head& head, std::size_t chunk) {
+  for_chunks([&](const Head& head, std::size_t chunk, int) {
     const std::size_t sums = round_up(head.head_dim, kLanes);
     k.matmul_chunks_kn_f32(head.mix, chunk * sums, (chunk + 1) * sums, head.sums);
   });
-  team.for_each(heads, [&](std::size_t i) {
+  team.for_each(heads, [&](std::size_t i, int) {
     const Head head = head_at(i);
     k.add_chunks(head.mix, 0, head.head_dim, head.sums);
     for (std::size_t d = 0; d < head.head_dim; ++d) head.y[d] /= *head.total;
@@ -123,8 +123,8 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   const std::size_t threads = static_cast<std::size_t>(team.size());
   const bool by_chunks = longest == 1 && keys > kChunk && !leaves_rows && heads < threads;
   const bool store_first = parts > 1 || by_chunks || leaves_rows;
-  if (store_first) team.for_each(heads, store);
-  if (leaves_rows && team.rank() == 0) {  // nobody looks at x until c_proj adds to it
+  if (store_first) team.for_each(heads, [&](std::size_t i, int) { store(i); });
+  if (leaves_rows) {
     for (std::size_t i = 0; i < queries.size(); ++i) {
       std::memmove(x.row(queries[i].row), x.row(first_query(i)),
                    queries[i].rows * x.stride * sizeof(float));
@@ -134,16 +134,16 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
     attend_by_chunks(
         team, heads, keys, [&](std::size_t i) { return part(i, 0); }, ws);
   } else {
-    // Short tasks come in runs: to take one is an atomic step, for which a thread waits until what
-    // it has stored, keys scattered over their panels, is in the cache.
+    // A task is a run of short parts: to claim a task is an atomic operation, for which a thread
+    // waits until what it has stored, keys scattered over their panels, has reached the cache.
     const std::size_t run = parts == 1 ? ceil_div(heads, 4 * threads) : 1;
-    team.for_ranges(parts * heads, run, [&](std::size_t first, std::size_t end) {
+    team.for_ranges(parts * heads, run, [&](std::size_t first, std::size_t end, int rank) {
       for (std::size_t task = first; task < end; ++task) {
         const std::size_t i = task % heads;
         const std::size_t begin = task / heads * kQueryRows;
         if (begin >= queries[i / n_head].rows) continue;
         if (!store_first) store(i);
-        kernels().attention(part(i, begin), ws.scratch(team.rank()));
+        kernels().attention(part(i, begin), ws.scratch(rank));
       }
     });
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "model/batch.h"
 #include "model/linear.h"
 #include "model/workspace.h"
@@ -15,9 +15,9 @@ struct Attention {
   std::size_t layer;
   float scale;  ///< of the scores: 1 / sqrt(head_dim) and what the config adds
 
-  /// x += attn(normed), and the batch's keys and values are appended to its caches. All of the team
-  /// calls it; x, normed: (rows, n_embd). Returns x, or with only_wanted its wanted rows, which
-  /// have come to its top, over others. Uses ws.qkv and ws.attended.
+  /// x += attn(normed), and appends the batch's keys and values to its caches. x, normed: (rows,
+  /// n_embd). Returns x. If only_wanted, moves the rows whose logits were requested to the front of
+  /// x and returns just those. Uses ws.qkv and ws.attended.
   Matrix forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch, Workspace& ws,
                  bool only_wanted) const noexcept;
 };

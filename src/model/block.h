@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "gpt2/layer_norm.h"
 #include "model/attention.h"
 #include "model/batch.h"
@@ -9,18 +9,15 @@
 
 namespace gpt2 {
 
-/// norm(x), in ws.normed: the rows shared out among the team, or see each_for_itself.
+/// norm(x), in ws.normed.
 inline ConstMatrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
                              Workspace& ws) noexcept {
   const Matrix y = ws.normed.top(x.rows);
-  if (each_for_itself(team, x.rows)) {
-    float* const own = y.row(static_cast<std::size_t>(team.rank()));
-    norm.forward(own, x.data, 1);
-    return {own, 1, y.cols, y.stride};
-  }
-  constexpr std::size_t kRows = 8;
-  team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end) {
-    norm.forward(y.row(begin), x.row(begin), end - begin);
+  const float* const weight = norm.weight.size() > 0 ? norm.weight.data() : nullptr;
+  const float* const bias = norm.bias.size() > 0 ? norm.bias.data() : nullptr;
+  constexpr std::size_t kRows = 8;  // take about a microsecond: as long as sharing them out does
+  team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end, int) {
+    kernels().layer_norm(y.row(begin), x.row(begin), weight, bias, end - begin, x.cols, norm.eps());
   });
   return y;
 }
@@ -33,8 +30,7 @@ struct Block {
   FeedForward mlp;
 
   /// Advances the residual stream x (rows, n_embd) in place and appends the batch's keys and values
-  /// to its caches. Returns x: of the last block, its wanted rows. All of the team calls it; it
-  /// ends with a barrier.
+  /// to its caches. Returns x; if is_last, only the rows whose logits were requested.
   Matrix forward(Team& team, Matrix x, const Batch& batch, Workspace& ws,
                  bool is_last) const noexcept {
     // x = x + attn(ln_1(x))

@@ -6,7 +6,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/float16.h"
-#include "base/parallel.h"
+#include "base/team.h"
 #include "gpt2/runtime.h"
 #include "kernels/pack.h"
 
@@ -25,19 +25,17 @@ void narrow(std::byte* y, const float* x, std::size_t n, WeightType type) {
   }
 }
 
-void convert_floats(std::byte* to, WeightType to_type, const Weight& from) {
+void convert_floats(Team& team, std::byte* to, WeightType to_type, const Weight& from) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
   const auto widen = widen_kernel(from.type);
-  parallel(thread_count(), [&](Team& team) {
-    team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end) {
-      float values[kRun];
-      widen(values, from.data + begin * element_bytes(from.type), end - begin);
-      narrow(to + begin * element_bytes(to_type), values, end - begin, to_type);
-    });
+  team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end, int) {
+    float values[kRun];
+    widen(values, from.data + begin * element_bytes(from.type), end - begin);
+    narrow(to + begin * element_bytes(to_type), values, end - begin, to_type);
   });
 }
 
-void pack(std::byte* to, WeightType to_type, const Weight& from) {
+void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from) {
   const StoredMatrix matrix{.data = from.data,
                             .element_size = element_bytes(from.type),
                             .widen = widen_kernel(from.type),
@@ -45,15 +43,15 @@ void pack(std::byte* to, WeightType to_type, const Weight& from) {
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
   const auto pack_panel = to_type == WeightType::int8 ? pack_int8 : pack_int4;
-  parallel(thread_count(), [&](Team& team) {
-    team.for_each(ceil_div(from.n, kPanel), [&](std::size_t i) { pack_panel(to, matrix, i); });
-  });
+  team.for_each(ceil_div(from.n, kPanel),
+                [&](std::size_t i, int) { pack_panel(to, matrix, i); });
 }
 
 }  // namespace
 
 void convert_all(Transformer& transformer, WeightType type) {
   ModelDescription& description = transformer.description;
+  Team team(thread_count());
   const auto change = [&](Weight& weight) {
     const bool is_wpe = &weight == &transformer.embedding.wpe;
     if (is_wpe || type == WeightType::stored || type == weight.type) {
@@ -63,7 +61,7 @@ void convert_all(Transformer& transformer, WeightType type) {
     Weight changed = weight;
     changed.type = type;
     const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(changed.bytes());
-    (changed.is_packed() ? pack : convert_floats)(buffer->data(), type, weight);
+    (changed.is_packed() ? pack : convert_floats)(team, buffer->data(), type, weight);
     changed.data = buffer->data();
     transformer.storage.push_back(buffer);
     description.converted_bytes += changed.bytes();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "model/batch.h"
 #include "model/linear.h"
 
@@ -12,9 +12,9 @@ struct Embedding {
   Weight wte;  ///< (vocab_size, n_embd)
   Weight wpe;  ///< (n_positions, n_embd)
 
-  /// x = wte[token] + wpe[position]. All of the team calls it; ends with a barrier.
+  /// x = wte[token] + wpe[position]. Uses ws.normed.
   void forward(Team& team, Matrix x, const Batch& batch, Workspace& ws) const noexcept {
-    team.for_each(x.rows, [&](std::size_t i) {
+    team.for_each(x.rows, [&](std::size_t i, int) {
       wte.read_row(x.row(i), static_cast<std::size_t>(batch.tokens[i]));
       float* const position = ws.normed.row(i);
       wpe.read_row(position, batch.position[i]);

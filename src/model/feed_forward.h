@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "model/linear.h"
 #include "model/workspace.h"
 
@@ -12,7 +12,7 @@ struct FeedForward {
   Linear c_proj;  ///< inner_dim -> n_embd
   ActivationKernel activation;
 
-  /// x += c_proj(activation(c_fc(normed))). All of the team calls it. Uses ws.hidden.
+  /// x += c_proj(activation(c_fc(normed))). Uses ws.hidden.
   void forward(Team& team, Matrix x, ConstMatrix normed, Workspace& ws) const noexcept {
     const Matrix hidden = ws.hidden.top(normed.rows);
     c_fc.forward(team, hidden, normed, ws, Linear::Output::store, activation);

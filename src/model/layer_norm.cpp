@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "kernels/kernels.h"
 
 namespace gpt2 {
@@ -23,6 +24,7 @@ LayerNorm::LayerNorm(Shape normalized_shape, float eps, bool elementwise_affine)
     : normalized_shape_(std::move(normalized_shape)),
       eps_(eps),
       elementwise_affine_(elementwise_affine) {
+  require_isa();
   if (normalized_shape_.rank() == 0 || normalized_shape_.element_count() == 0) {
     reject("LayerNorm: normalized_shape ", normalized_shape_.to_string(),
            " has no elements to normalise");
@@ -51,7 +53,9 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 }
 
 void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexcept {
-  const std::size_t n = normalized_shape_.element_count();  // the constructor saw that it has one
+  const DefaultFloatState state;
+  // The constructor has seen that this does not overflow, so that it does not throw.
+  const std::size_t n = normalized_shape_.element_count();
   const float* scale = weight.size() ? weight.data() : nullptr;
   const float* shift = bias.size() ? bias.data() : nullptr;
   kernels().layer_norm(y, x, scale, shift, rows, n, eps_);

@@ -25,13 +25,8 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
     const std::size_t at = group * blocks * kRowGroup + row;
     return {ws.values.data() + at * block, ws.scales.data() + at, ws.offsets.data() + at, blocks};
   };
-  if (each_for_itself(team, x.rows)) {
-    const QuantizedRows own = row_at(static_cast<std::size_t>(team.rank()), 0);
-    quantize_row(own, x.data, weight.k);
-    return own;
-  }
   // Rows of a group share cache lines: one thread writes them.
-  team.for_ranges(x.rows, kRowGroup, [&](std::size_t begin, std::size_t end) {
+  team.for_ranges(x.rows, kRowGroup, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       quantize_row(row_at(i / kRowGroup, i % kRowGroup), x.row(i), weight.k);
     }
@@ -49,8 +44,8 @@ void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& 
   }
 }
 
-// Few rows stream the weights: long runs of columns, one a thread. Many rows compute on panels:
-// shorter runs, so that a thread that is held up elsewhere is helped out.
+// Few rows stream the weights: long runs of columns, one for each thread. Many rows compute on
+// panels: shorter runs, so that the others do more of them if one thread is held up.
 std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
   const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= kFewRows ? 1 : 4);
   const std::size_t share = ceil_div(n, tasks);
@@ -115,25 +110,25 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                                     k.matmul_chunks_kn_bf16);
     const std::size_t sums = chunk_sums_floats(weight.k, weight.n);
     team.for_ranges(sums, round_up(ceil_div(sums, static_cast<std::size_t>(team.size())), kPanel),
-                    [&](std::size_t begin, std::size_t end) {
+                    [&](std::size_t begin, std::size_t end, int) {
                       sum_chunks(product, begin, end, ws.chunk_sums.data());
                     });
-    team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end) {
+    team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end, int) {
       k.add_chunks(product, begin, end, ws.chunk_sums.data());
     });
     return;
   }
-  team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end) {
-    multiply(product, weight, quantized, begin, end, ws.scratch(team.rank()));
+  team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end, int rank) {
+    multiply(product, weight, quantized, begin, end, ws.scratch(rank));
   });
 }
 
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept {
   const QuantizedRows quantized = quantize(team, weight, x, ws);
-  const auto project = [&](std::size_t begin, std::size_t end) {
+  const auto project = [&](std::size_t begin, std::size_t end, int rank) {
     const Weight part = weight.columns(begin, end);
-    float* const tile = ws.tile(team.rank());
+    float* const tile = ws.tile(rank);
     const Matmul product{.y = tile,
                          .y_stride = Workspace::kTileColumns,
                          .x = x.data,
@@ -142,16 +137,16 @@ void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMat
                          .m = x.rows,
                          .k = part.k,
                          .n = part.n};
-    multiply(product, part, quantized, 0, part.n, ws.scratch(team.rank()));
+    multiply(product, part, quantized, 0, part.n, ws.scratch(rank));
     for (std::size_t i = 0; i < x.rows; ++i) {
       std::copy_n(tile + i * Workspace::kTileColumns, end - begin, rows[i] + begin);
     }
   };
-  // A thread's tiles follow one another, for what comes next is fetched meanwhile.
+  // The tiles of a task are neighbours, because the hardware prefetches what comes next.
   constexpr std::size_t kTile = Workspace::kTileColumns;
   const std::size_t share = ceil_div(weight.n, kTile * 8 * static_cast<std::size_t>(team.size()));
-  team.for_ranges(weight.n, share * kTile, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t n = begin; n < end; n += kTile) project(n, std::min(end, n + kTile));
+  team.for_ranges(weight.n, share * kTile, [&](std::size_t begin, std::size_t end, int rank) {
+    for (std::size_t n = begin; n < end; n += kTile) project(n, std::min(end, n + kTile), rank);
   });
 }
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
 #include "kernels/kernels.h"
@@ -57,7 +57,7 @@ struct Weight {
   [[nodiscard]] Weight columns(std::size_t begin, std::size_t end) const noexcept;
 };
 
-/// y = x w + b, on all threads of a team. Every call of a team ends with a barrier.
+/// y = x w + b.
 struct Linear {
   Weight weight;
   Tensor bias;  ///< (n), or empty: none

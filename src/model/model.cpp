@@ -5,7 +5,9 @@
 #include <system_error>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "formats/checkpoint.h"
+#include "kernels/kernels.h"
 #include "model/transformer.h"
 #include "model/weights.h"
 
@@ -30,6 +32,8 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
 }  // namespace
 
 Model Model::load(const fs::path& path, const LoadOptions& options) {
+  require_isa();
+  const DefaultFloatState state;
   std::error_code none;
   if (!fs::exists(path, none)) {
     fail(ErrorCode::not_found, path.string(), "no such file or directory");

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "gpt2/runtime.h"
 #include "model/weights.h"
 
@@ -25,6 +25,7 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
 Model random_model(const Config& config, const LoadOptions& options) {
   const auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->files = {"random model"};
+  Team team(thread_count());
   const auto add = [&](const auto&, const std::string& name, const Shape& shape) {
     const auto number = static_cast<std::uint32_t>(checkpoint->tensors.size());
     const std::size_t count = shape.element_count();
@@ -32,12 +33,10 @@ Model random_model(const Config& config, const LoadOptions& options) {
     const auto data = reinterpret_cast<float*>(bytes);
     const bool is_norm_weight = shape.rank() == 1 && name.ends_with(".weight");
     const float offset = is_norm_weight ? 1.0f : 0.0f;
-    parallel(thread_count(), [&](Team& team) {
-      team.for_ranges(count, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          data[i] = offset + random_value(number, static_cast<std::uint32_t>(i));
-        }
-      });
+    team.for_ranges(count, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end, int) {
+      for (std::size_t i = begin; i < end; ++i) {
+        data[i] = offset + random_value(number, static_cast<std::uint32_t>(i));
+      }
     });
     checkpoint->tensors[name] = {DType::f32, shape, bytes, count * sizeof(float)};
   };

@@ -1,35 +1,31 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <vector>
+
 #include "base/aligned_buffer.h"
 #include "gpt2/session.h"
-#include "model/batch.h"
 #include "model/kv_cache.h"
-#include "model/pace.h"
-#include "model/transformer.h"
-#include "model/workspace.h"
 
 namespace gpt2 {
 
-/// How many threads, up to `most`, a pass of so many rows is fastest with.
-[[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int most) noexcept;
-
-/// What a session owns. The workspace and the batch are those of the passes it leads.
+/// What a sequence is: nothing about threads or passes.
 struct Session::Impl {
-  Impl(const Model& model, const SessionOptions& options);
+  Impl(const Engine& engine, std::size_t capacity);
 
-  /// One forward pass over the batch, which it then clears.
-  void run();
+  [[nodiscard]] std::size_t room() const noexcept {
+    return cache.capacity() - computed - waiting.size();
+  }
 
-  Model model;
-  int threads;         ///< at most
-  bool fewer_threads;  ///< where they are faster
-  Pace pace;           ///< of passes over one token
+  /// Throws Error(invalid_argument) unless there is room for the tokens and the model has them all.
+  void require_fitting(std::span<const TokenId> tokens) const;
+
+  Engine engine;
   KVCache cache;
-  std::size_t position = 0;
-  Workspace workspace;
-  Batch batch;
-  AlignedBuffer<float> logits;
-  ForwardObserver observer;
+  std::size_t computed = 0;      ///< tokens whose keys and values are in the cache
+  std::vector<TokenId> waiting;  ///< those that follow, for the next forward pass
+  AlignedBuffer<float> logits;   ///< (vocab_size): what Session::forward returns
 };
 
 }  // namespace gpt2

@@ -8,19 +8,25 @@
 namespace gpt2 {
 namespace {
 
-ActivationKernel kernel_of(ActivationFunction function) {
+ActivationKernel kernel_of(ActivationFunction function) noexcept {
   const Kernels& k = kernels();
-  // In the order of the enumeration: gelu_fast is gelu_new, linear has none.
-  const ActivationKernel kernel[] = {k.gelu_new, k.gelu_new, k.gelu,  k.gelu_10, k.quick_gelu,
-                                     k.relu,     k.relu2,    k.relu6, k.silu,    k.mish,
-                                     k.tanh,     k.sigmoid,  nullptr, k.laplace};
-  return kernel[static_cast<std::size_t>(function)];
-}
-
-void show(Team& team, const ForwardObserver& observer, std::size_t stage, ConstMatrix x) noexcept {
-  if (!observer) return;
-  if (team.rank() == 0) observer(stage, x);
-  team.barrier();
+  switch (function) {
+    case ActivationFunction::gelu_new:
+    case ActivationFunction::gelu_fast: return k.gelu_new;  // the same formula
+    case ActivationFunction::gelu: return k.gelu;
+    case ActivationFunction::gelu_10: return k.gelu_10;
+    case ActivationFunction::quick_gelu: return k.quick_gelu;
+    case ActivationFunction::relu: return k.relu;
+    case ActivationFunction::relu2: return k.relu2;
+    case ActivationFunction::relu6: return k.relu6;
+    case ActivationFunction::silu: return k.silu;
+    case ActivationFunction::mish: return k.mish;
+    case ActivationFunction::tanh: return k.tanh;
+    case ActivationFunction::sigmoid: return k.sigmoid;
+    case ActivationFunction::linear: break;
+    case ActivationFunction::laplace: return k.laplace;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -64,17 +70,20 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
 
 void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
                           const ForwardObserver& observer) const noexcept {
+  const auto show = [&observer](std::size_t stage, ConstMatrix hidden_states) {
+    if (observer) observer(stage, hidden_states);
+  };
   Matrix x = ws.x.top(batch.tokens.size());
   embedding.forward(team, x, batch, ws);
-  show(team, observer, 0, x);
+  show(0, x);
 
   for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
     x = blocks[layer].forward(team, x, batch, ws, layer + 1 == blocks.size());
-    show(team, observer, layer + 1, x);
+    show(layer + 1, x);
   }
 
   const ConstMatrix normed = normalize(team, x, ln_f, ws);
-  show(team, observer, blocks.size() + 1, normed);
+  show(blocks.size() + 1, normed);
   if (normed.rows > 0) project_rows(team, batch.logits.data(), lm_head, normed, ws);
 }
 

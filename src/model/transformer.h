@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/process_mutex.h"
+#include "base/team.h"
 #include "gpt2/config.h"
+#include "gpt2/engine.h"
 #include "gpt2/layer_norm.h"
 #include "gpt2/model.h"
 #include "model/batch.h"
@@ -19,9 +21,9 @@
 
 namespace gpt2 {
 
-/// Sees the forward pass from inside. Called by one thread while the others wait; must not throw.
-/// `stage` 0: the embeddings; i: the output of block i - 1; n_layer + 1: ln_f's. The last two: for
-/// the rows whose logits are wanted.
+/// Sees the forward pass from inside; must not throw. `stage` is 0 for the embeddings, i for the
+/// output of block i - 1, and n_layer + 1 for ln_f's. The last two hold only the rows whose logits
+/// were requested.
 using ForwardObserver = std::function<void(std::size_t stage, ConstMatrix hidden_states)>;
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
@@ -41,8 +43,15 @@ struct Transformer {
   [[nodiscard]] static Transformer without_weights(const Config& config, Weight::Layout of_linears,
                                                    std::size_t most_layers = SIZE_MAX);
 
-  /// Computes the logits that the batch wants and appends its tokens to their caches. Every thread
-  /// of the team calls it. Allocates, locks and throws nothing.
+  /// The engine of those sessions that are made without one (see Engine::shared).
+  struct SharedEngine {
+    ProcessMutex mutex;
+    std::weak_ptr<Engine::Impl> engine;
+  };
+  std::shared_ptr<SharedEngine> shared_engine = std::make_shared<SharedEngine>();
+
+  /// Computes the logits that were requested and appends the batch's tokens to their caches.
+  /// Allocates, locks and throws nothing.
   void forward(Team& team, const Batch& batch, Workspace& ws,
                const ForwardObserver& observer) const noexcept;
 };

@@ -3,7 +3,6 @@
 #include <cstddef>
 
 #include "base/aligned_buffer.h"
-#include "base/parallel.h"
 #include "gpt2/config.h"
 #include "kernels/kernels.h"
 #include "tensor/matrix.h"
@@ -63,11 +62,5 @@ class Workspace {
   std::size_t scratch_floats_, head_floats_;
   AlignedBuffer<float> activations_, scratch_, head_scores_, tiles_;
 };
-
-/// Whether every thread makes the one row of a pass for itself, in the row of its rank, before each
-/// product: that takes less time than to wait for one another.
-inline bool each_for_itself(const Team& team, std::size_t rows) {
-  return rows == 1 && static_cast<std::size_t>(team.size()) <= kMaxRows / kRowGroup;
-}
 
 }  // namespace gpt2

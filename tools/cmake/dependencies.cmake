@@ -2,7 +2,7 @@
 # project, which needs an internet connection.
 include(FetchContent)
 
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
 
 find_package(nlohmann_json 3.10.5 QUIET)
 if(NOT nlohmann_json_FOUND)

@@ -23,7 +23,7 @@ endif()
 set(gpt2_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gpt2)
 get_target_property(gpt2_library_type gpt2 TYPE)
 if(gpt2_library_type STREQUAL STATIC_LIBRARY)
-  set(gpt2_pc_libs "-lutf8proc ${OpenMP_CXX_FLAGS}")
+  set(gpt2_pc_libs "-lutf8proc ${CMAKE_THREAD_LIBS_INIT}")
 endif()
 
 include(CMakePackageConfigHelpers)

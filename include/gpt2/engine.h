@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "gpt2/model.h"
+
+namespace gpt2 {
+
+class Session;
+
+struct EngineOptions {
+  /// Threads that a forward pass uses, the caller's included; at most kMaxThreads. 0: thread_count()
+  /// of runtime.h at most, and fewer for small models, which are faster with fewer.
+  int threads = 0;
+  static constexpr int kMaxThreads = 1024;
+};
+
+/// One sequence's part in a forward pass.
+struct Slice {
+  Session* session;
+  std::span<const TokenId> tokens;  ///< appended to the session
+  std::span<float> logits;          ///< (k, vocab_size): receives the logits of the last k tokens
+};
+
+/// What forward passes on a model need besides its weights: a team of threads and the memory for
+/// activations. One engine for each model is enough; sessions share it. How many threads it has,
+/// and which sessions share a pass, never shows in a result, bit for bit.
+///
+/// An Engine is a handle: copies stand for the same engine, which ends with the last of them and of
+/// the sessions that use it. Any number of threads may call forward: their passes follow one
+/// another. In a child process of fork() an engine starts its threads anew and works as before.
+///
+/// Cost: threads - 1 sleeping threads, and about 512 rows of activations (20 MB for GPT-2 124M) of
+/// which only what passes use takes memory.
+///
+///   gpt2::Engine engine(model, {.threads = 4});
+///   gpt2::Session a(engine), b(engine);
+///   engine.forward({{{&a, prompt_a, logits_a}, {&b, prompt_b, logits_b}}});
+class Engine {
+ public:
+  /// Throws Error(invalid_argument) for a number of threads that is negative or above kMaxThreads,
+  /// and Error(unsupported) for an unusable GPT2_ISA. Where the system lets fewer threads start,
+  /// they do the work.
+  explicit Engine(const Model& model, const EngineOptions& options = {});
+
+  /// The engine of those sessions of `model` that are made without one, with default options. It is
+  /// made when the first of them needs it and ends with the last.
+  [[nodiscard]] static Engine shared(const Model& model);
+
+  /// One forward pass over all slices: appends their tokens, which share every read of the weights,
+  /// and writes the logits that are asked for. Allocates nothing.
+  ///
+  /// REQUIRES: each session is of this engine's model, appears once, has room for its tokens, and is
+  /// used by no other thread meanwhile; the tokens are of the vocabulary; each slice has a token, or
+  /// its session has tokens that wait (Session::append); `logits` has a multiple of vocab_size
+  /// floats, at most one row for each token. Otherwise throws Error(invalid_argument) and changes
+  /// nothing.
+  void forward(std::span<const Slice> slices);
+
+  [[nodiscard]] const Model& model() const noexcept;
+
+  /// The most threads that a pass uses.
+  [[nodiscard]] int threads() const noexcept;
+
+  struct Impl;
+  [[nodiscard]] Impl& impl() const noexcept { return *impl_; }
+
+ private:
+  explicit Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace gpt2

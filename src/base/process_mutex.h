@@ -1,0 +1,32 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+
+namespace gpt2 {
+
+/// A mutex that a child process of fork() finds open, whichever thread of its parent held it: that
+/// thread does not exist in the child and would never open a std::mutex. For std::lock_guard.
+class ProcessMutex {
+ public:
+  void lock() noexcept {
+    const int self = getpid();
+    for (int owner = 0; !owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);) {
+      if (owner == self) {
+        owner_.wait(owner, std::memory_order_relaxed);
+        owner = 0;
+      }  // otherwise a parent's thread held it at the fork: the next attempt takes it over
+    }
+  }
+
+  void unlock() noexcept {
+    owner_.store(0, std::memory_order_release);
+    owner_.notify_one();
+  }
+
+ private:
+  std::atomic<int> owner_{0};  // the process whose thread holds it, or 0
+};
+
+}  // namespace gpt2

@@ -1,0 +1,181 @@
+#include "base/team.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cfenv>
+#include <chrono>
+#include <limits>
+#include <system_error>
+
+#include "gpt2/runtime.h"
+
+namespace gpt2 {
+namespace {
+
+void pause_core() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Polls `is_over` for a while: waiting is usually shorter than going to sleep and being woken.
+// Returns whether it came true. Where there are more threads than cores, the awaited thread may need
+// this one's core, so that it is offered.
+template <class Condition>
+bool spin_until(std::chrono::microseconds patience, bool has_core, const Condition& is_over) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kPollsPerClock = 16;
+  for (const auto end = Clock::now() + patience; Clock::now() < end;) {
+    for (int i = 0; i < kPollsPerClock; ++i) {
+      if (is_over()) return true;
+      pause_core();
+    }
+    if (!has_core) std::this_thread::yield();
+  }
+  return is_over();
+}
+
+// How long to poll. Helpers wait for the next step, and between two passes for the next pass; the
+// caller waits for tasks that helpers have claimed.
+constexpr std::chrono::microseconds kHelperPatience(200);
+constexpr std::chrono::microseconds kCallerPatience(200);
+
+}  // namespace
+
+/// What the threads of a team have in common.
+class Team::Board {
+ public:
+  // Opens a step: helpers may claim its tasks from now on.
+  void open(const Step& step, std::size_t count) noexcept {
+    step_ = step;
+    done_.store(0, std::memory_order_relaxed);
+    claims_.store(std::uint64_t{count} << 32, std::memory_order_release);
+    opened_.fetch_add(1, std::memory_order_release);
+    opened_.notify_all();
+  }
+
+  // Claims and runs tasks of the open step until none is left.
+  void work(int rank) noexcept {
+    std::uint32_t finished = 0;
+    std::uint32_t count = 0;
+    while (has_tasks(claims_.load(std::memory_order_relaxed))) {
+      // The release sequence of open() makes step_ visible. A claim of an earlier step's last task
+      // may have come between the load and this: then the claim is void, or is one of the next step,
+      // which is just as good.
+      const std::uint64_t claim = claims_.fetch_add(1, std::memory_order_acquire);
+      if (!has_tasks(claim)) break;
+      count = static_cast<std::uint32_t>(claim >> 32);
+      step_.call(step_.function, static_cast<std::uint32_t>(claim), rank);
+      ++finished;
+    }
+    // The step stays open until the last task is reported, and with it step_ and all that it uses.
+    if (finished == 0) return;
+    const std::uint32_t done = done_.fetch_add(finished, std::memory_order_acq_rel) + finished;
+    if (done == count && rank != 0) done_.notify_one();
+  }
+
+  // Returns when all tasks of the open step are done.
+  void wait(std::size_t count, bool has_core) noexcept {
+    const auto is_over = [&] { return done_.load(std::memory_order_acquire) == count; };
+    if (is_over() || spin_until(kCallerPatience, has_core, is_over)) return;
+    for (std::uint32_t done; (done = done_.load(std::memory_order_acquire)) != count;) {
+      done_.wait(done, std::memory_order_acquire);
+    }
+  }
+
+  // What a helper does all its life.
+  void help(int rank, bool has_core) noexcept {
+    while (!ended_.load(std::memory_order_acquire)) {
+      if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
+        size_.wait(size, std::memory_order_acquire);
+        continue;
+      }
+      const std::uint32_t opened = opened_.load(std::memory_order_acquire);
+      work(rank);
+      const auto is_over = [&] { return opened_.load(std::memory_order_relaxed) != opened; };
+      if (!spin_until(kHelperPatience, has_core, is_over)) {
+        opened_.wait(opened, std::memory_order_acquire);
+      }
+    }
+  }
+
+  void resize(int size) noexcept {
+    if (size_.exchange(size, std::memory_order_release) != size) size_.notify_all();
+  }
+
+  void end() noexcept {
+    ended_.store(true, std::memory_order_release);
+    resize(std::numeric_limits<int>::max());
+    opened_.fetch_add(1, std::memory_order_release);
+    opened_.notify_all();
+  }
+
+ private:
+  // The number of tasks, and the next one to claim. A void claim counts on past the end: by one for
+  // each thread and step, which never reaches the upper half.
+  static bool has_tasks(std::uint64_t claims) noexcept {
+    return static_cast<std::uint32_t>(claims) < claims >> 32;
+  }
+
+  alignas(64) std::atomic<std::uint64_t> claims_{0};
+  Step step_;
+  std::atomic<std::uint32_t> opened_{0};  // steps, which helpers sleep for
+  alignas(64) std::atomic<std::uint32_t> done_{0};
+  alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
+  std::atomic<bool> ended_{false};
+};
+
+Team::Team(int threads) : wanted_(threads) { start(threads); }
+
+Team::~Team() {
+  if (process_ != getpid()) {
+    forget_helpers();
+    return;
+  }
+  board_->end();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void Team::start(int threads) {
+  board_ = std::make_unique<Board>();
+  process_ = getpid();
+  const bool has_core = threads <= thread_count();
+  helpers_.reserve(static_cast<std::size_t>(threads));
+  try {
+    for (int rank = 1; rank < threads; ++rank) {
+      helpers_.emplace_back([board = board_.get(), rank, has_core] {
+        std::fesetenv(FE_DFL_ENV);
+        board->help(rank, has_core);
+      });
+    }
+  } catch (const std::system_error&) {  // no more threads are to be had: the others do the work
+  }
+  resize(threads);
+}
+
+void Team::forget_helpers() noexcept {
+  for (std::thread& helper : helpers_) helper.detach();
+  helpers_.clear();
+}
+
+void Team::restart_after_fork() {
+  if (process_ == getpid()) return;
+  forget_helpers();
+  start(wanted_);
+}
+
+void Team::resize(int threads) noexcept {
+  size_ = std::min(threads, static_cast<int>(helpers_.size()) + 1);
+  board_->resize(size_);
+}
+
+void Team::run(const Step& step, std::size_t count) noexcept {
+  board_->open(step, count);
+  board_->work(0);
+  board_->wait(count, size_ <= thread_count());
+}
+
+}  // namespace gpt2

@@ -1,0 +1,57 @@
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "gpt2/runtime.h"
+
+namespace gpt2 {
+namespace {
+
+// The CPU time that the control group allows, in cores; 0 if it sets no limit.
+double cgroup_quota() {
+  double quota = 0.0;
+  double period = 0.0;
+  if (!(std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period)) {  // version 2; "max": none
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  return quota > 0.0 && period > 0.0 ? quota / period : 0.0;
+}
+
+int affinity_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  std::set<std::pair<int, int>> cores;  // (package, core): hyperthread siblings share one
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    int package = 0;
+    int core = cpu;
+    std::ifstream(topology + "physical_package_id") >> package;
+    if (!(std::ifstream(topology + "core_id") >> core)) core = cpu;
+    cores.emplace(package, core);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+}  // namespace
+
+int thread_count() {
+  static const int count = [] {
+    const int cores = affinity_cores();
+    const double quota = cgroup_quota();
+    return quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+  }();
+  return count;
+}
+
+}  // namespace gpt2

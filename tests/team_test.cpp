@@ -1,0 +1,129 @@
+#include "base/team.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/process_mutex.h"
+#include "gpt2/runtime.h"
+#include "support/catch.h"
+
+using gpt2::Team;
+
+TEST_CASE("every index is visited once, and each step sees all of the one before") {
+  for (const int threads : {1, 2, 3, 8}) {
+    std::vector<int> visits(1000);
+    std::atomic<int> wrong{0};
+    Team team(threads);
+    for (int round = 0; round < 50; ++round) {
+      team.for_each(visits.size(), [&](std::size_t i, int) { ++visits[i]; });
+      // Nobody is still counting: every element must have the round's value.
+      team.for_ranges(visits.size(), 64, [&](std::size_t begin, std::size_t end, int) {
+        for (std::size_t i = begin; i < end; ++i) {
+          if (visits[visits.size() - 1 - i] != round + 1) ++wrong;
+        }
+      });
+      if (std::accumulate(visits.begin(), visits.end(), 0) != (round + 1) * 1000) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("an empty range and a grain that does not divide are fine") {
+  std::atomic<std::size_t> covered{0};
+  Team team(3);
+  team.for_each(0, [&](std::size_t, int) { covered += 1000; });
+  team.for_ranges(10, 4, [&](std::size_t begin, std::size_t end, int) { covered += end - begin; });
+  CHECK(covered == 10);
+}
+
+TEST_CASE("ranks are below the size, and none is used twice at a time") {
+  Team team(4);
+  for (const int size : {4, 2, 3, 1, 100}) {
+    team.resize(size);
+    CHECK(team.size() == std::min(size, 4));
+    std::vector<std::atomic<int>> users(4);
+    std::atomic<int> wrong{0};
+    for (int round = 0; round < 20; ++round) {
+      team.for_each(64, [&](std::size_t, int rank) {
+        if (rank < 0 || rank >= team.size()) ++wrong;
+        if (users[static_cast<std::size_t>(rank)]++ != 0) ++wrong;
+        std::this_thread::yield();
+        --users[static_cast<std::size_t>(rank)];
+      });
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+// A step is over when its tasks are done: a thread that comes late delays nobody.
+TEST_CASE("steps go on while helpers sleep, and helpers come back") {
+  Team team(3);
+  std::size_t sum = 0;
+  for (int round = 0; round < 30; ++round) {
+    if (round % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    std::vector<std::size_t> squares(50);
+    team.for_each(squares.size(), [&](std::size_t i, int) { squares[i] = i * i; });
+    sum += std::accumulate(squares.begin(), squares.end(), std::size_t{0});
+  }
+  CHECK(sum == 30 * 40425);
+}
+
+TEST_CASE("several threads may use a team each at the same time") {
+  std::vector<std::size_t> sums(4);
+  std::vector<std::thread> callers;
+  for (std::size_t caller = 0; caller < sums.size(); ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        Team team(2);
+        std::atomic<std::size_t> sum{0};
+        team.for_each(100, [&](std::size_t i, int) { sum += i; });
+        team.for_each(100, [&](std::size_t i, int) { sum += i; });
+        sums[caller] += sum;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (const std::size_t sum : sums) CHECK(sum == 20 * 9900);
+}
+
+TEST_CASE("there is at least one thread to use") { CHECK(gpt2::thread_count() >= 1); }
+
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not follow threads into a child process
+TEST_CASE("a child process of fork starts the helpers anew, and finds locks open") {
+  Team team(3);
+  std::atomic<std::size_t> sum{0};
+  team.for_each(100, [&](std::size_t i, int) { sum += i; });
+  gpt2::ProcessMutex mutex;
+  mutex.lock();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    mutex.lock();  // the parent's thread that holds it is not here
+    team.restart_after_fork();
+    sum = 0;
+    std::mutex guard;
+    std::set<int> ranks;
+    for (int round = 0; round < 200; ++round) {
+      team.for_each(100, [&](std::size_t i, int rank) {
+        sum += i;
+        const std::lock_guard lock(guard);
+        ranks.insert(rank);
+      });
+    }
+    _exit(sum == 200 * 4950 && team.size() == 3 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  mutex.unlock();
+  team.for_each(100, [&](std::size_t i, int) { sum += i; });
+  CHECK(sum == 2 * 4950);
+}
+#endif
