@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpt2/dtype.h"
+#include "gpt2/tensor.h"
+#include "kernels/kernels.h"
+
+namespace gpt2 {
+
+/// What belongs to a type of floats.
+template <class T>
+[[nodiscard]] T by_type(WeightType type, T f32, T f16, T bf16) noexcept {
+  return type == WeightType::f16 ? f16 : type == WeightType::bf16 ? bf16 : f32;
+}
+
+/// Bytes of an element of f32, f16 or bf16, and the kernel that makes floats of such elements.
+[[nodiscard]] std::size_t element_bytes(WeightType type) noexcept;
+[[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept;
+
+/// A linear map's matrix, borrowed from the checkpoint or packed at load.
+struct Weight {
+  /// kn: element (k, n) at k * n_features + n (HuggingFace's Conv1D). nk: at n * k_features + k
+  /// (torch.nn.Linear). Packed formats have a layout of their own.
+  enum class Layout : std::uint8_t { kn, nk };
+
+  const std::byte* data = nullptr;
+  WeightType type = WeightType::f32;  ///< what `stored` comes down to; see kernels.h for int8, int4
+  Layout layout = Layout::kn;
+  std::size_t k = 0;  ///< input features
+  std::size_t n = 0;  ///< output features
+
+  [[nodiscard]] std::size_t size() const noexcept { return k * n; }
+  [[nodiscard]] bool is_packed() const noexcept {
+    return type == WeightType::int8 || type == WeightType::int4;
+  }
+  /// Consecutive k that share one scale, for packed formats.
+  [[nodiscard]] std::size_t block() const noexcept {
+    return type == WeightType::int8 ? kInt8Block : kInt4Block;
+  }
+  [[nodiscard]] std::size_t block_bytes() const noexcept {
+    return type == WeightType::int8 ? kInt8BlockBytes : kInt4BlockBytes;
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+  /// As files have it: [k, n] or [n, k]; for packed formats [panels, blocks, bytes of a block].
+  [[nodiscard]] Shape shape() const;
+
+  /// y = the k weights of one output feature of an nk or packed weight: a token's embedding.
+  void read_row(float* y, std::size_t feature) const noexcept;
+
+  /// Columns begin ... end of an nk or packed weight as a weight of its own; begin is a multiple of
+  /// kPanel.
+  [[nodiscard]] Weight columns(std::size_t begin, std::size_t end) const noexcept;
+};
+
+}  // namespace gpt2
