@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "base/aligned_buffer.h"
@@ -14,31 +15,31 @@ namespace gpt2 {
 namespace {
 
 // y[i] = x[i] in another type of floats.
-void narrow(std::byte* y, const float* x, std::size_t n, WeightType type) {
-  if (type == WeightType::f32) {
+void narrow(std::byte* y, const float* x, std::size_t n, FloatType type) {
+  if (type == FloatType::f32) {
     std::memcpy(y, x, n * sizeof(float));
     return;
   }
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint16_t bits = type == WeightType::f16 ? to_f16(x[i]) : to_bf16(x[i]);
+    const std::uint16_t bits = type == FloatType::f16 ? to_f16(x[i]) : to_bf16(x[i]);
     std::memcpy(y + i * sizeof bits, &bits, sizeof bits);
   }
 }
 
-void convert_floats(Team& team, std::byte* to, WeightType to_type, const Weight& from) {
+void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from, FloatType from_type) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
-  const auto widen = widen_kernel(from.type);
+  const auto widen = widen_kernel(from_type);
   team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end, int) {
     float values[kRun];
-    widen(values, from.data + begin * element_bytes(from.type), end - begin);
+    widen(values, from.data + begin * element_bytes(from_type), end - begin);
     narrow(to + begin * element_bytes(to_type), values, end - begin, to_type);
   });
 }
 
-void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from) {
+void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, FloatType from_type) {
   const StoredMatrix matrix{.data = from.data,
-                            .element_size = element_bytes(from.type),
-                            .widen = widen_kernel(from.type),
+                            .element_size = element_bytes(from_type),
+                            .widen = widen_kernel(from_type),
                             .k = from.k,
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
@@ -54,14 +55,19 @@ void convert_all(Transformer& transformer, WeightType type) {
   Team team(thread_count());
   const auto change = [&](Weight& weight) {
     const bool is_wpe = &weight == &transformer.embedding.wpe;
-    if (is_wpe || type == WeightType::stored || type == weight.type) {
+    const std::optional<FloatType> from = weight.float_type();
+    if (!from || is_wpe || type == WeightType::stored || type == weight.type) {
       description.mapped_bytes += weight.bytes();
       return;
     }
     Weight changed = weight;
     changed.type = type;
     const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(changed.bytes());
-    (changed.is_packed() ? pack : convert_floats)(team, buffer->data(), type, weight);
+    if (const auto to = changed.float_type()) {
+      convert_floats(team, buffer->data(), *to, weight, *from);
+    } else {
+      pack(team, buffer->data(), type, weight, *from);
+    }
     changed.data = buffer->data();
     transformer.storage.push_back(buffer);
     description.converted_bytes += changed.bytes();

@@ -5,10 +5,10 @@
 
 namespace gpt2 {
 
-/// Makes the matrices of a bound transformer, but for wpe, matrices of another type, in parallel;
-/// they point into what is appended to its storage. Those that have the type already, and all of
-/// them for WeightType::stored, stay where they are. Rounding is to nearest even; int8 and int4 as
-/// kernels/pack.h says. Completes the description's bytes.
+/// Converts the matrices of a bound transformer to another type, in parallel. The results lie in
+/// buffers that are appended to its storage. Matrices that stay as they are: those that have the
+/// type already or are packed, wpe, and all of them for WeightType::stored. Rounds to nearest even;
+/// kernels/pack.h says how int8 and int4 are made. Completes the description's bytes.
 void convert_all(Transformer& transformer, WeightType type);
 
 }  // namespace gpt2

@@ -5,11 +5,11 @@
 namespace gpt2 {
 namespace {
 
-Kernels::MatmulKernel float_kernel(const Weight& weight) {
+Kernels::MatmulKernel float_kernel(FloatType type, Weight::Layout layout) {
   const Kernels& k = kernels();
-  return weight.layout == Weight::Layout::kn
-             ? by_type(weight.type, k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16)
-             : by_type(weight.type, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
+  return layout == Weight::Layout::kn
+             ? by_type(type, k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16)
+             : by_type(type, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
 }
 
 // Quantised products read the rows of x in blocks of 8 bits; this makes them.
@@ -34,12 +34,12 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
 
 void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& quantized,
               std::size_t begin, std::size_t end, float* scratch) {
-  const Kernels& k = kernels();
-  switch (weight.type) {
-    case WeightType::int8: return k.matmul_int8(product, quantized, begin, end, scratch);
-    case WeightType::int4: return k.matmul_int4(product, quantized, begin, end, scratch);
-    default: return float_kernel(weight)(product, begin, end, scratch);
+  if (const auto floats = weight.float_type()) {
+    return float_kernel(*floats, weight.layout)(product, begin, end, scratch);
   }
+  const Kernels& k = kernels();
+  const auto matmul = weight.type == WeightType::int8 ? k.matmul_int8 : k.matmul_int4;
+  matmul(product, quantized, begin, end, scratch);
 }
 
 // Few rows stream the weights: long runs of columns, one for each thread. Many rows compute on
@@ -68,10 +68,11 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
-  if (x.rows == 1 && !weight.is_packed() && weight.layout == Weight::Layout::kn) {
+  const auto floats = weight.float_type();
+  if (x.rows == 1 && floats && weight.layout == Weight::Layout::kn) {
     const Kernels& k = kernels();
-    const auto sum_chunks = by_type(weight.type, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16,
-                                    k.matmul_chunks_kn_bf16);
+    const auto sum_chunks =
+        by_type(*floats, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
     const std::size_t sums = chunk_sums_floats(weight.k, weight.n);
     team.for_ranges(sums, round_up(ceil_div(sums, static_cast<std::size_t>(team.size())), kPanel),
                     [&](std::size_t begin, std::size_t end, int) {

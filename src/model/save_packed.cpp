@@ -22,8 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 TensorView view_of(const Weight& weight, const Shape& shape) {
-  const DType floats = by_type(weight.type, DType::f32, DType::f16, DType::bf16);
-  return {weight.is_packed() ? DType::u8 : floats, shape, weight.data, weight.bytes()};
+  const auto floats = weight.float_type();
+  const DType dtype = floats ? by_type(*floats, DType::f32, DType::f16, DType::bf16) : DType::u8;
+  return {dtype, shape, weight.data, weight.bytes()};
 }
 
 TensorView view_of(const Tensor& tensor, const Shape& shape) {

@@ -4,16 +4,29 @@
 
 namespace gpt2 {
 
-std::size_t element_bytes(WeightType type) noexcept { return type == WeightType::f32 ? 4 : 2; }
+std::size_t element_bytes(FloatType type) noexcept { return type == FloatType::f32 ? 4 : 2; }
 
-decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept {
+decltype(Kernels::widen_f32) widen_kernel(FloatType type) noexcept {
   const Kernels& k = kernels();
   return by_type(type, k.widen_f32, k.widen_f16, k.widen_bf16);
 }
 
+std::optional<FloatType> float_type_of(WeightType type) noexcept {
+  switch (type) {
+    case WeightType::f32: return FloatType::f32;
+    case WeightType::f16: return FloatType::f16;
+    case WeightType::bf16: return FloatType::bf16;
+    case WeightType::stored:
+    case WeightType::int8:
+    case WeightType::int4: break;
+  }
+  return std::nullopt;
+}
+
 std::size_t Weight::bytes() const noexcept {
-  if (!is_packed()) return size() * element_bytes(type);
-  return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
+  if (is_packed()) return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
+  const auto floats = float_type();
+  return floats ? size() * element_bytes(*floats) : 0;
 }
 
 Shape Weight::shape() const {
@@ -22,11 +35,10 @@ Shape Weight::shape() const {
 }
 
 void Weight::read_row(float* y, std::size_t feature) const noexcept {
-  switch (type) {
-    case WeightType::int8: return unpack_int8(y, data, k, feature);
-    case WeightType::int4: return unpack_int4(y, data, k, feature);
-    default: return widen_kernel(type)(y, data + feature * k * element_bytes(type), k);
+  if (const auto floats = float_type()) {
+    return widen_kernel(*floats)(y, data + feature * k * element_bytes(*floats), k);
   }
+  (type == WeightType::int8 ? unpack_int8 : unpack_int4)(y, data, k, feature);
 }
 
 Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {

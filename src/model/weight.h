@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
@@ -9,15 +10,22 @@
 
 namespace gpt2 {
 
+/// The types that weights have in files. What reads elements one by one takes this type, so that
+/// quantized weights, whose bytes are not elements, cannot be given to it.
+enum class FloatType : std::uint8_t { f32, f16, bf16 };
+
 /// What belongs to a type of floats.
 template <class T>
-[[nodiscard]] T by_type(WeightType type, T f32, T f16, T bf16) noexcept {
-  return type == WeightType::f16 ? f16 : type == WeightType::bf16 ? bf16 : f32;
+[[nodiscard]] T by_type(FloatType type, T f32, T f16, T bf16) noexcept {
+  return type == FloatType::f32 ? f32 : type == FloatType::f16 ? f16 : bf16;
 }
 
-/// Bytes of an element of f32, f16 or bf16, and the kernel that makes floats of such elements.
-[[nodiscard]] std::size_t element_bytes(WeightType type) noexcept;
-[[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(WeightType type) noexcept;
+/// Bytes of one element, and the kernel that widens such elements to f32.
+[[nodiscard]] std::size_t element_bytes(FloatType type) noexcept;
+[[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(FloatType type) noexcept;
+
+/// The type of floats that `type` is; none for int8, int4 and stored.
+[[nodiscard]] std::optional<FloatType> float_type_of(WeightType type) noexcept;
 
 /// A linear map's matrix, borrowed from the checkpoint or packed at load.
 struct Weight {
@@ -26,7 +34,8 @@ struct Weight {
   enum class Layout : std::uint8_t { kn, nk };
 
   const std::byte* data = nullptr;
-  WeightType type = WeightType::f32;  ///< what `stored` comes down to; see kernels.h for int8, int4
+  /// Never `stored` once there is data. kernels.h tells how int8 and int4 lie in memory.
+  WeightType type = WeightType::f32;
   Layout layout = Layout::kn;
   std::size_t k = 0;  ///< input features
   std::size_t n = 0;  ///< output features
@@ -35,6 +44,8 @@ struct Weight {
   [[nodiscard]] bool is_packed() const noexcept {
     return type == WeightType::int8 || type == WeightType::int4;
   }
+  [[nodiscard]] std::optional<FloatType> float_type() const noexcept { return float_type_of(type); }
+
   /// Consecutive k that share one scale, for packed formats.
   [[nodiscard]] std::size_t block() const noexcept {
     return type == WeightType::int8 ? kInt8Block : kInt4Block;
@@ -42,7 +53,7 @@ struct Weight {
   [[nodiscard]] std::size_t block_bytes() const noexcept {
     return type == WeightType::int8 ? kInt8BlockBytes : kInt4BlockBytes;
   }
-  [[nodiscard]] std::size_t bytes() const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept;  ///< 0 for `stored`
 
   /// As files have it: [k, n] or [n, k]; for packed formats [panels, blocks, bytes of a block].
   [[nodiscard]] Shape shape() const;

@@ -116,9 +116,10 @@ class TensorNames {
 
 // -- From a config to the parts of a transformer -------------------------------------------------
 
-WeightType type_of(DType dtype) {
-  if (dtype == DType::f16) return WeightType::f16;
-  return dtype == DType::bf16 ? WeightType::bf16 : WeightType::f32;
+// TensorNames::take lets no other type through.
+FloatType float_type_of(DType dtype) {
+  if (dtype == DType::f16) return FloatType::f16;
+  return dtype == DType::bf16 ? FloatType::bf16 : FloatType::f32;
 }
 
 bool is_packed(const Weight& weight) { return weight.is_packed(); }
@@ -127,12 +128,14 @@ bool is_packed(const Tensor&) { return false; }
 // As the file has it, in place.
 void fill(Weight& weight, const TensorView& view) {
   weight.data = view.data;
-  if (!weight.is_packed()) weight.type = type_of(view.dtype);
+  if (weight.is_packed()) return;
+  weight.type =
+      by_type(float_type_of(view.dtype), WeightType::f32, WeightType::f16, WeightType::bf16);
 }
 
 void fill(Tensor& tensor, const TensorView& view) {
   tensor = Tensor(view.shape);
-  widen_kernel(type_of(view.dtype))(tensor.data(), view.data, tensor.size());
+  widen_kernel(float_type_of(view.dtype))(tensor.data(), view.data, tensor.size());
 }
 
 const char* group_of(std::string_view name) {
@@ -146,7 +149,13 @@ const char* group_of(std::string_view name) {
 std::shared_ptr<Transformer> bind_weights(const Config& config,
                                           const std::shared_ptr<const Checkpoint>& checkpoint,
                                           const LoadOptions& options) {
-  // Of layers that the file cannot have, a hundred are hopeless enough.
+  if (config.packed != WeightType::stored && options.dtype != config.packed &&
+      options.dtype != WeightType::stored) {
+    fail(ErrorCode::invalid_argument, checkpoint->files.front().string(),
+         "its weights are packed already, which loses what another dtype would need: "
+         "load it as it is, or start from the model that it was made of");
+  }
+  // Stop after 100 missing layers: the error message lists only the first few anyway.
   const auto transformer = std::make_shared<Transformer>(Transformer::without_weights(
       config, checkpoint->model_args ? Weight::Layout::nk : Weight::Layout::kn,
       checkpoint->tensors.size() + 100));
