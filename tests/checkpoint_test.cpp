@@ -11,6 +11,7 @@
 #include "support/temporary_directory.h"
 
 using gpt2::Checkpoint;
+using gpt2::find_model_files;
 using gpt2::Shape;
 using gpt2::test::little_endian;
 using gpt2::test::refusal_of;
@@ -34,7 +35,7 @@ const gpt2::TensorView* find(const Checkpoint& checkpoint, std::string_view name
 }
 
 std::string refusal(const fs::path& path) {
-  return refusal_of([&] { (void)Checkpoint::open(path); });
+  return refusal_of([&] { (void)Checkpoint::open(find_model_files(path)); });
 }
 
 char only_byte(const gpt2::TensorView* view) {
@@ -46,7 +47,8 @@ char only_byte(const gpt2::TensorView* view) {
 }  // namespace
 
 TEST_CASE("a checkpoint finds tensors by name and lists them in name order") {
-  const Checkpoint checkpoint = Checkpoint::open(kCases / "tiny_default" / "model.safetensors");
+  const Checkpoint checkpoint =
+      Checkpoint::open(find_model_files(kCases / "tiny_default" / "model.safetensors"));
   REQUIRE(find(checkpoint, "transformer.wte.weight") != nullptr);
   CHECK(find(checkpoint, "transformer.wte.weight")->shape == Shape{211, 32});
   CHECK(find(checkpoint, "transformer.wte") == nullptr);
@@ -60,7 +62,8 @@ TEST_CASE("a checkpoint finds tensors by name and lists them in name order") {
 
 TEST_CASE("a checkpoint that is moved keeps the files mapped where they were") {
   const TemporaryDirectory directory;
-  Checkpoint first = Checkpoint::open(directory.write("model.safetensors", file_with("a", '7')));
+  Checkpoint first =
+      Checkpoint::open(find_model_files(directory.write("model.safetensors", file_with("a", '7'))));
   const gpt2::TensorView* const view = find(first, "a");
   const Checkpoint second = std::move(first);
   CHECK(find(second, "a") == view);
@@ -68,7 +71,7 @@ TEST_CASE("a checkpoint that is moved keeps the files mapped where they were") {
 }
 
 TEST_CASE("the shards of an index are one checkpoint, with the tensors of the whole") {
-  const Checkpoint sharded = Checkpoint::open(kCases / "sharded_safetensors");
+  const Checkpoint sharded = Checkpoint::open(find_model_files(kCases / "sharded_safetensors"));
   CHECK(sharded.format == "safetensors, 3 shards");
   CHECK(sharded.files.size() == 4);
   CHECK(sharded.files.front().filename() == "model.safetensors.index.json");
@@ -79,7 +82,7 @@ TEST_CASE("the shards of an index are one checkpoint, with the tensors of the wh
 TEST_CASE("in a directory, files are preferred in HuggingFace's order") {
   const TemporaryDirectory directory;
   const auto has = [&](const char* name) {
-    return Checkpoint::open(directory.path()).tensors.contains(name);
+    return Checkpoint::open(find_model_files(directory.path())).tensors.contains(name);
   };
   directory.write("shard", file_with("b"));
   directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
@@ -96,8 +99,7 @@ TEST_CASE("refused: a path or a directory without weights") {
         path +
             ": no weights; expected model.safetensors, pytorch_model.bin, an index of either's "
             "shards (... .index.json) or ckpt.pt");
-  CHECK(refusal(directory.path() / "none") ==
-        "cannot open " + path + "/none: No such file or directory");
+  CHECK(refusal(directory.path() / "none") == path + "/none: no such file or directory");
 }
 
 TEST_CASE("refused: an index that is not one") {
@@ -148,7 +150,7 @@ TEST_CASE("refused: shards and an index that contradict each other") {
   const std::string endless(5000, 'x');
   directory.write("model.safetensors.index.json", R"({"weight_map":{"a":")" + endless + "\"}}");
   CHECK(refusal(index).find("is missing; download it") != std::string::npos);
-  CHECK(refusal(directory.path() / endless).find("cannot open ") == 0);
+  CHECK(refusal(directory.path() / endless).ends_with("x: no such file or directory"));
   directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","b":"shard2"}})");
   directory.write("shard2", file_with("c"));
   CHECK(refusal(index) == path + "/shard2: no tensor 'b', which the index says is here");

@@ -8,6 +8,7 @@
 
 #include "formats/checkpoint.h"
 #include "gpt2/session.h"
+#include "model/save_packed.h"
 #include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -135,6 +136,34 @@ TEST_CASE("nanoGPT's ckpt.pt tells its numbers, and what was passed over") {
             {"tied: wte.weight is used in its place", {"lm_head.weight"}}});
 }
 
+TEST_CASE("packed weights are never converted, whatever lies beside them") {
+  for (const WeightType packed : {WeightType::int8, WeightType::int4}) {
+    const test::TemporaryDirectory place;
+    const fs::path out = place.path() / "packed";
+    const Model model = Model::load(kCases / "tiny_default", {.dtype = packed});
+    save_packed(model, kCases / "tiny_default", out, [] {});
+    for (const bool has_nanogpt_file : {false, true}) {
+      if (has_nanogpt_file) place.write("packed/ckpt.pt", "");
+      CHECK(logits_of(Model::load(out), kIds) == logits_of(model, kIds));
+      CHECK(logits_of(Model::load(out, {.dtype = packed}), kIds) == logits_of(model, kIds));
+      for (const WeightType other : {WeightType::f32, WeightType::f16, WeightType::bf16,
+                                     WeightType::int8, WeightType::int4}) {
+        if (other == packed) continue;
+        CHECK(test::refusal_of([&] { (void)Model::load(out, {.dtype = other}); }) ==
+              (out / "model.safetensors").string() +
+                  ": its weights are packed already, which loses what another dtype would need: "
+                  "load it as it is, or start from the model that it was made of");
+      }
+    }
+  }
+}
+
+TEST_CASE("a file that holds no weights stands for its directory") {
+  for (const char* name : {"", "model.safetensors", "config.json", "golden.json"}) {
+    CHECK(Model::load(kCases / "tiny_default" / name).config().vocab_size == 211);
+  }
+}
+
 TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
   const auto refusal = [](const test::NanoGpt& nano) {
     const std::string message = test::refusal_of([&] { (void)load(nano); });
@@ -149,7 +178,7 @@ TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
 
 TEST_CASE(
     "refused: tensors that are missing, left over, twice there, or of another shape or type") {
-  const Checkpoint checkpoint = Checkpoint::open(kCases / "act_gelu");
+  const Checkpoint checkpoint = Checkpoint::open(find_model_files(kCases / "act_gelu"));
   const Config config = Config::load(kCases / "act_gelu" / "config.json");
   const auto refusal = [&](const auto& change) {
     const auto changed = std::make_shared<Checkpoint>();

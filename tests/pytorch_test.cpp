@@ -14,6 +14,7 @@
 #include "support/zip_writer.h"
 
 using gpt2::Checkpoint;
+using gpt2::find_model_files;
 using gpt2::DType;
 using gpt2::parse_pytorch;
 using gpt2::Shape;
@@ -154,7 +155,7 @@ TEST_CASE("nanoGPT's checkpoint gives its model_args and says how its matrices l
       {{"0", "xy"}});
   const TemporaryDirectory directory;
   directory.write("ckpt.pt", file);
-  const Checkpoint checkpoint = Checkpoint::open(directory.path());
+  const Checkpoint checkpoint = Checkpoint::open(find_model_files(directory.path()));
   CHECK(checkpoint.format == "nanoGPT, PyTorch zip");
   CHECK(checkpoint.model_args ==
         gpt2::ModelArgs{{"n_layer", 2}, {"bias", 0}, {"vocab_size", 50304}});
@@ -165,8 +166,8 @@ TEST_CASE("nanoGPT's checkpoint gives its model_args and says how its matrices l
 
 TEST_CASE("a copy that a checkpoint made lives as long as the checkpoint") {
   const TemporaryDirectory directory;
-  const Checkpoint checkpoint =
-      Checkpoint::open(directory.write("x.bin", one_tensor("abcd", 0, {2, 2}, {1, 2})));
+  const Checkpoint checkpoint = Checkpoint::open(
+      find_model_files(directory.write("x.bin", one_tensor("abcd", 0, {2, 2}, {1, 2}))));
   CHECK(bytes_of(*find(checkpoint, "a")) == "acbd");
 }
 
@@ -400,8 +401,8 @@ TEST_CASE("a pytorch_model.bin holds, bit for bit, the tensors of its model.safe
       continue;
     }
     CAPTURE(folder);
-    const Checkpoint bin = Checkpoint::open(folder / "pytorch_model.bin");
-    const Checkpoint safetensors = Checkpoint::open(folder / "model.safetensors");
+    const Checkpoint bin = Checkpoint::open(find_model_files(folder / "pytorch_model.bin"));
+    const Checkpoint safetensors = Checkpoint::open(find_model_files(folder / "model.safetensors"));
     CHECK_FALSE(bin.model_args);
     for (const auto& [name, expected] : safetensors.tensors) {
       CAPTURE(name);
@@ -428,7 +429,7 @@ TEST_CASE("the .bin files without a twin hold a GPT-2's tensors") {
                                               {"sharded_bin", DType::f32}};
   for (const auto& [name, dtype] : cases) {
     CAPTURE(name);
-    const Checkpoint bin = Checkpoint::open(kCases / name);
+    const Checkpoint bin = Checkpoint::open(find_model_files(kCases / name));
     const std::size_t layers = name == "sharded_bin" ? 3 : 2;
     CHECK(bin.tensors.size() == 5 + 14 * layers);
     const std::map<std::string, Shape> shapes = {
@@ -456,7 +457,7 @@ TEST_CASE("models that others trained open, and a truncated one is refused with 
     WARN("skipped: no " << models);
     return;
   }
-  const Checkpoint tarot = Checkpoint::open(models / "aitextgen-tarotble");
+  const Checkpoint tarot = Checkpoint::open(find_model_files(models / "aitextgen-tarotble"));
   REQUIRE(find(tarot, "transformer.wte.weight") != nullptr);
   CHECK(find(tarot, "transformer.wte.weight")->shape == Shape{1000, 128});
   CHECK(find(tarot, "transformer.h.0.attn.bias")->dtype == DType::u8);
@@ -464,7 +465,7 @@ TEST_CASE("models that others trained open, and a truncated one is refused with 
         bytes_of(*find(tarot, "lm_head.weight")));
 
   const fs::path truncated = models / "distilgpt2-legacy-TRUNCATED/pytorch_model.bin";
-  CHECK(refusal_of([&] { (void)Checkpoint::open(truncated); }) ==
+  CHECK(refusal_of([&] { (void)Checkpoint::open(find_model_files(truncated)); }) ==
         truncated.string() +
             ": the file ends inside tensor 'transformer.h.2.attn.c_attn.weight', at byte 1740371; "
             "5357537 more bytes of it were expected: download it again");

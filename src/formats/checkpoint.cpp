@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/paths.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
 
@@ -19,12 +19,6 @@ namespace {
 
 constexpr std::size_t kMaxIndexBytes = 64 << 20;
 constexpr std::size_t kMaxShards = 1'000;
-
-// A path that cannot even be looked at does not exist either.
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 bool is_plain_file_name(const std::string& name) {
   const bool is_clean = std::none_of(name.begin(), name.end(), [](char c) {
@@ -70,27 +64,19 @@ void add_shards(Checkpoint& checkpoint, const fs::path& index_file) {
   checkpoint.format += ", " + std::to_string(index.size()) + " shards";
 }
 
-fs::path weights_in(const fs::path& directory) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                           "pytorch_model.bin.index.json", "ckpt.pt"}) {
-    if (is_there(directory / name)) return directory / name;
-  }
-  fail(ErrorCode::not_found, directory.string(),
-       "no weights; expected model.safetensors, pytorch_model.bin, an index of either's shards "
-       "(... .index.json) or ckpt.pt");
-}
-
 }  // namespace
 
-Checkpoint Checkpoint::open(const fs::path& directory_or_file) {
-  std::error_code none;
-  const fs::path path =
-      fs::is_directory(directory_or_file, none) ? weights_in(directory_or_file) : directory_or_file;
+Checkpoint Checkpoint::open(const ModelFiles& files) {
+  if (files.weights.empty()) {
+    fail(ErrorCode::not_found, files.path.string(),
+         "no weights; expected model.safetensors, pytorch_model.bin, an index of either's shards "
+         "(... .index.json) or ckpt.pt");
+  }
   Checkpoint checkpoint;
-  if (path.extension() == ".json") {
-    add_shards(checkpoint, path);
+  if (files.weights.extension() == ".json") {
+    add_shards(checkpoint, files.weights);
   } else {
-    add_file(checkpoint, path);
+    add_file(checkpoint, files.weights);
   }
   return checkpoint;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "formats/model_files.h"
 #include "formats/tensor_table.h"
 
 namespace gpt2 {
@@ -17,10 +18,8 @@ namespace gpt2 {
 /// nanoGPT's model_args take the place of a config.json. There, matrices lie as torch.nn.Linear has
 /// them, [out, in], instead of as HuggingFace's Conv1D has them, [in, out].
 struct Checkpoint : TensorFile {
-  /// Opens a file of weights or an index of shards by its content; or, in a directory, the first of
-  /// model.safetensors, model.safetensors.index.json, pytorch_model.bin,
-  /// pytorch_model.bin.index.json (HuggingFace's order) and ckpt.pt (nanoGPT's name). Throws Error.
-  [[nodiscard]] static Checkpoint open(const std::filesystem::path& directory_or_file);
+  /// Opens the files of weights, each by its content. Throws Error.
+  [[nodiscard]] static Checkpoint open(const ModelFiles& files);
 
   std::vector<std::filesystem::path> files;  ///< read, an index before its shards; at least one
   std::vector<MappedFile> mappings;          ///< what the tensors point into

@@ -4,13 +4,13 @@
 #include <array>
 #include <limits>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/paths.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -137,7 +137,7 @@ void read_packed(const JsonFields& fields, WeightType& packed) {
 Config Config::load(const std::filesystem::path& file) {
   Config config = parse(read_file(file, kMaxConfigBytes), file.string());
   const std::filesystem::path beside = file.parent_path() / "generation_config.json";
-  if (std::error_code none; std::filesystem::exists(beside, none)) {
+  if (is_there(beside)) {
     const json object = parse_json(read_file(beside, kMaxConfigBytes), beside.string());
     read_special_tokens(JsonFields(object, beside.string()), config);
   }

@@ -26,7 +26,8 @@ void narrow(std::byte* y, const float* x, std::size_t n, FloatType type) {
   }
 }
 
-void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from, FloatType from_type) {
+void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from,
+                    FloatType from_type) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
   const auto widen = widen_kernel(from_type);
   team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end, int) {

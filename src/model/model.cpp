@@ -2,11 +2,12 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "base/paths.h"
 #include "formats/checkpoint.h"
+#include "formats/model_files.h"
 #include "kernels/kernels.h"
 #include "model/transformer.h"
 #include "model/weights.h"
@@ -29,40 +30,32 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
   return Config::parse(config.dump(), where);
 }
 
+Config load_config(const ModelFiles& files) {
+  if (files.has_config) return Config::load(files.config());
+  fail(ErrorCode::not_found, files.path.string(),
+       files.is_nanogpt()
+           ? "no model_args of nanoGPT in it, and no config.json beside it; expected either"
+           : "no config.json; expected it beside model.safetensors or pytorch_model.bin");
+}
+
 }  // namespace
 
 Model Model::load(const fs::path& path, const LoadOptions& options) {
   require_isa();
   const DefaultFloatState state;
-  std::error_code none;
-  if (!fs::exists(path, none)) {
-    fail(ErrorCode::not_found, path.string(), "no such file or directory");
-  }
-  const fs::path directory = fs::is_directory(path, none) ? path : path.parent_path();
+  const ModelFiles files = find_model_files(path);
+  // Of a directory that is no GPT-2's, config.json says best what it is instead: it comes first.
   std::optional<Config> config;
-  // Only nanoGPT's checkpoints do without.
-  if (path.extension() != ".pt" && !fs::exists(directory / "ckpt.pt", none)) {
-    if (!fs::exists(directory / "config.json", none)) {
-      fail(ErrorCode::not_found, path.string(),
-           "no config.json; expected it beside model.safetensors or pytorch_model.bin");
-    }
-    config = Config::load(directory / "config.json");
-  }
-  if (config && config->packed != WeightType::stored && options.dtype != config->packed &&
-      options.dtype != WeightType::stored) {
-    fail(ErrorCode::invalid_argument, path.string(),
-         "its weights are packed already, which loses what another dtype would need: "
-         "load it as it is, or start from the model that it was made of");
-  }
-  const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(path));
-  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, checkpoint->files[0]);
-  if (!config) config = Config::load(directory / "config.json");
+  if (!files.is_nanogpt()) config = load_config(files);
+  const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(files));
+  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, files.weights);
+  if (!config) config = load_config(files);
 
   const auto transformer = bind_weights(*config, checkpoint, options);
-  std::vector<fs::path>& files = transformer->description.files;
+  std::vector<fs::path>& read = transformer->description.files;
   for (const char* name : {"generation_config.json", "config.json"}) {
-    if (checkpoint->model_args || !fs::exists(directory / name, none)) continue;
-    files.insert(files.begin(), directory / name);
+    if (checkpoint->model_args || !is_there(files.directory / name)) continue;
+    read.insert(read.begin(), files.directory / name);
   }
   return Model(transformer);
 }

@@ -42,7 +42,7 @@ std::string model_args(const Config& config, const NanoGpt& nano) {
 
 std::string nanogpt_file(const std::filesystem::path& huggingface, const NanoGpt& nano) {
   const Config config = Config::load(huggingface / "config.json");
-  const Checkpoint hf = Checkpoint::open(huggingface);
+  const Checkpoint hf = Checkpoint::open(find_model_files(huggingface));
   std::vector<Item> state;
   std::vector<StoredBytes> storages;
   std::string wte;

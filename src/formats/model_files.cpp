@@ -1,0 +1,62 @@
+#include "formats/model_files.h"
+
+#include <system_error>
+
+#include "base/fail.h"
+#include "base/paths.h"
+
+namespace gpt2 {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_gguf(const fs::path& file) { return file.extension() == ".gguf"; }
+
+[[noreturn]] void refuse_gguf(const fs::path& file) {
+  fail(ErrorCode::unsupported, file.string(),
+       "a GGUF file of llama.cpp: gpt2.cpp reads HuggingFace's safetensors and PyTorch files; "
+       "download the model that it was made from");
+}
+
+// The other files of a model, which stand for their directory.
+bool is_beside_weights(const fs::path& file) {
+  const bool is_index = file.stem().extension() == ".index";
+  return (file.extension() == ".json" && !is_index) || file.extension() == ".txt";
+}
+
+// Empty where there is none.
+fs::path weights_in(const fs::path& directory) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json", "ckpt.pt"}) {
+    if (is_there(directory / name)) return directory / name;
+  }
+  std::error_code ignored;  // a directory that cannot be listed may still be read
+  for (fs::directory_iterator file(directory, ignored), end; file != end; file.increment(ignored)) {
+    if (is_gguf(*file)) refuse_gguf(*file);
+  }
+  return {};
+}
+
+}  // namespace
+
+ModelFiles find_model_files(const fs::path& path) {
+  if (!is_there(path)) fail(ErrorCode::not_found, path.string(), "no such file or directory");
+  ModelFiles files{.path = path, .directory = path};
+  std::error_code ignored;
+  const fs::file_type type = fs::status(path, ignored).type();
+  if (type != fs::file_type::directory) {
+    if (type != fs::file_type::regular) {
+      fail(path.string(),
+           "neither a file nor a directory; expected a model's directory or a file "
+           "of weights");
+    }
+    if (is_gguf(path)) refuse_gguf(path);
+    files.directory = path.parent_path();
+    if (!is_beside_weights(path)) files.weights = path;
+  }
+  if (files.weights.empty()) files.weights = weights_in(files.directory);
+  files.has_config = is_there(files.config());
+  return files;
+}
+
+}  // namespace gpt2

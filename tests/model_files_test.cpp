@@ -1,0 +1,137 @@
+// What a path given as a model stands for, and the true cause where it stands for none.
+#include "formats/model_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "gpt2/model.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using test::refusal_of;
+using test::TemporaryDirectory;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string refusal(const fs::path& path) {
+  return refusal_of([&] { (void)Model::load(path); });
+}
+
+// The user without rights, where the tests run as root, whom no permission stops.
+class WithoutRights {
+ public:
+  WithoutRights() : user_(geteuid()) {
+    if (user_ == 0) REQUIRE(seteuid(65534) == 0);
+  }
+  ~WithoutRights() {
+    if (user_ == 0) REQUIRE(seteuid(user_) == 0);
+  }
+
+ private:
+  uid_t user_;
+};
+
+}  // namespace
+
+TEST_CASE("files are found by their names, HuggingFace's first") {
+  const TemporaryDirectory place;
+  CHECK(find_model_files(place.path()).weights.empty());
+  CHECK_FALSE(find_model_files(place.path()).has_config);
+  for (const char* name : {"ckpt.pt", "pytorch_model.bin.index.json", "pytorch_model.bin",
+                           "model.safetensors.index.json", "model.safetensors"}) {
+    place.write(name, "");
+    CHECK(find_model_files(place.path()).weights == place.path() / name);
+    CHECK(find_model_files(place.path()).is_nanogpt() == (name == std::string("ckpt.pt")));
+  }
+  place.write("config.json", "{}");
+  CHECK(find_model_files(place.path()).has_config);
+}
+
+TEST_CASE("a file of weights is taken itself, another file stands for its directory") {
+  const TemporaryDirectory place;
+  for (const char* name : {"model.safetensors", "other.bin", "x.index.json", "my.pt"}) {
+    const fs::path file = place.write(name, "");
+    CHECK(find_model_files(file).weights == file);
+    CHECK(find_model_files(file).directory == place.path());
+  }
+  for (const char* name : {"config.json", "tokenizer.json", "merges.txt"}) {
+    CHECK(find_model_files(place.write(name, "")).weights == place.path() / "model.safetensors");
+  }
+}
+
+TEST_CASE("refused: a path that leads nowhere, or to no file") {
+  const TemporaryDirectory place;
+  const std::string path = place.path().string();
+  CHECK(refusal(path + "/none") == path + "/none: no such file or directory");
+  fs::create_symlink("gone", place.path() / "link");
+  CHECK(refusal(path + "/link") == path + "/link: a symbolic link that leads nowhere, to 'gone'");
+  fs::create_symlink("loop", place.path() / "loop");
+  CHECK(refusal(path + "/loop").starts_with(path + "/loop: cannot be examined: "));
+  const std::string expected =
+      ": neither a file nor a directory; expected a model's directory or a file of weights";
+  REQUIRE(mkfifo((path + "/pipe").c_str(), 0600) == 0);
+  CHECK(refusal(path + "/pipe") == path + "/pipe" + expected);
+  CHECK(refusal("/dev/null") == "/dev/null" + expected);
+}
+
+TEST_CASE("refused: files that are links to nowhere are not passed over as missing") {
+  const TemporaryDirectory place;
+  const auto link = [&](const char* name) {
+    fs::create_symlink("../blobs/1", place.path() / name);
+    const std::string expected =
+        (place.path() / name).string() + ": a symbolic link that leads nowhere, to '../blobs/1'";
+    CHECK(refusal(place.path()) == expected);
+    fs::remove(place.path() / name);
+  };
+  link("model.safetensors");
+  link("config.json");
+  place.write("model.safetensors", "");
+  place.write("config.json", "{}");
+  link("generation_config.json");
+}
+
+TEST_CASE("refused: a directory that may not be entered") {
+  const TemporaryDirectory place;
+  const fs::path closed = place.path() / "closed";
+  fs::create_directory(closed);
+  fs::permissions(place.path(), fs::perms::all);
+  fs::permissions(closed, fs::perms::none);
+  const WithoutRights without_rights;
+  CHECK(refusal(closed) ==
+        (closed / "model.safetensors").string() + ": cannot be examined: Permission denied");
+  CHECK(refusal(closed / "x") ==
+        (closed / "x").string() + ": cannot be examined: Permission denied");
+}
+
+TEST_CASE("refused: GGUF files, by their name") {
+  const TemporaryDirectory place;
+  const std::string file = place.write("gpt2.Q4_K.gguf", "GGUF").string();
+  const std::string expected =
+      file +
+      ": a GGUF file of llama.cpp: gpt2.cpp reads HuggingFace's safetensors and PyTorch files; "
+      "download the model that it was made from";
+  CHECK(refusal(file) == expected);
+  CHECK(refusal(place.path()) == expected);
+  place.write("config.json", "{}");
+  CHECK(refusal(place.path()) == expected);
+  place.write("model.safetensors", "");  // the one that was asked for
+  CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
+}
+
+TEST_CASE("refused: PyTorch files that neither tell their config nor have one beside them") {
+  const TemporaryDirectory place;
+  fs::copy(fs::path(GPT2_TEST_DATA) / "oracle/cases/bin_only/pytorch_model.bin",
+           place.path() / "ckpt.pt");
+  CHECK(refusal(place.path()) ==
+        place.path().string() +
+            ": no model_args of nanoGPT in it, and no config.json beside it; expected either");
+  fs::copy(fs::path(GPT2_TEST_DATA) / "oracle/cases/bin_only/config.json",
+           place.path() / "config.json");
+  CHECK(refusal(place.path()) == "(accepted)");
+}
