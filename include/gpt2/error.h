@@ -13,13 +13,16 @@ enum class ErrorCode {
   invalid_argument,  ///< the caller's value is out of range
 };
 
-/// The only exception the library throws of its own accord.
+/// The only exception that the library throws of its own accord. Loading throws it for files that
+/// cannot be used; every function throws it for arguments that break its contract. (Where memory
+/// runs out, the standard library throws std::bad_alloc.)
 ///
-/// The message is one line without a trailing period or newline: what, where, what was expected,
-/// what was found, what to do. Loading throws; running a loaded model does not.
+/// The message says what is wrong, where, what was expected, what was found and what to do. It is
+/// one line of printable text without a trailing period: the constructor replaces control
+/// characters, line breaks and bytes that are not UTF-8 by spaces.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, const std::string& message);
 
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
 

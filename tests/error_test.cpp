@@ -1,0 +1,33 @@
+#include "gpt2/error.h"
+
+#include <string>
+
+#include "gpt2/model.h"
+#include "gpt2/tokenizer.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+
+using gpt2::Error;
+using gpt2::ErrorCode;
+using gpt2::test::refusal_of;
+
+TEST_CASE("an error has its code and its message") {
+  const Error error(ErrorCode::unsupported, "f: version 7; expected 1, \u00e9");
+  CHECK(error.code() == ErrorCode::unsupported);
+  CHECK(error.what() == std::string("f: version 7; expected 1, \u00e9"));
+}
+
+TEST_CASE("a message is one printable line, whatever it was made of") {
+  const auto message = [](const char* text) {
+    return std::string(Error(ErrorCode::invalid_file, text).what());
+  };
+  CHECK(message("a\nb\r\tc") == "a b  c");
+  CHECK(message("\x1b[31mred\x7f") == " [31mred ");
+  CHECK(message("\xff\xe4\xb8|\u202e") == "  | ");
+}
+
+TEST_CASE("a path with control characters in it does not reach a terminal as it is") {
+  CHECK(refusal_of([] { (void)gpt2::Model::load("/no/a\nb\x1b"); }) ==
+        "/no/a b : no such file or directory");
+  CHECK(refusal_of([] { (void)gpt2::Tokenizer::load("/no/a\nb\x1b"); }).starts_with("/no/a b : "));
+}
