@@ -237,10 +237,20 @@ const Pickle::Value* Pickle::Value::find(std::string_view key) const {
 }
 
 std::string_view name_of(Pickle::Kind kind) noexcept {
-  constexpr std::string_view kNames[] = {"None",     "a bool",    "an int", "a float",
-                                         "a string", "a tuple",   "a list", "a dict",
-                                         "a tensor", "a storage", "a name"};
-  return kNames[static_cast<std::size_t>(kind)];
+  switch (kind) {
+    case Pickle::Kind::none: return "None";
+    case Pickle::Kind::boolean: return "a bool";
+    case Pickle::Kind::integer: return "an int";
+    case Pickle::Kind::real: return "a float";
+    case Pickle::Kind::text: return "a string";
+    case Pickle::Kind::tuple: return "a tuple";
+    case Pickle::Kind::list: return "a list";
+    case Pickle::Kind::dict: return "a dict";
+    case Pickle::Kind::tensor: return "a tensor";
+    case Pickle::Kind::storage: return "a storage";
+    case Pickle::Kind::name: return "a name";
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace gpt2

@@ -1,26 +1,41 @@
 #include "gpt2/dtype.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace gpt2 {
 namespace {
 
 struct Info {
-  std::string_view name;
-  std::size_t bits;
+  std::string_view name = {};
+  std::size_t bits = 0;
 };
 
-// In the order of the enumeration.
-constexpr Info kInfos[] = {
-    {"F32", 32},    {"F16", 16},        {"BF16", 16},       {"F64", 64},    {"BOOL", 8},
-    {"U8", 8},      {"I8", 8},          {"U16", 16},        {"I16", 16},    {"U32", 32},
-    {"I32", 32},    {"U64", 64},        {"I64", 64},        {"F8_E5M2", 8}, {"F8_E4M3", 8},
-    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6},
-    {"F4", 4},      {"C64", 64},
-};
-
-const Info& info_of(DType dtype) { return kInfos[static_cast<std::size_t>(dtype)]; }
+// A switch, so that the compiler finds a type that is missing. Without a name: not a type.
+constexpr Info info_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return {"F32", 32};
+    case DType::f16: return {"F16", 16};
+    case DType::bf16: return {"BF16", 16};
+    case DType::f64: return {"F64", 64};
+    case DType::boolean: return {"BOOL", 8};
+    case DType::u8: return {"U8", 8};
+    case DType::i8: return {"I8", 8};
+    case DType::u16: return {"U16", 16};
+    case DType::i16: return {"I16", 16};
+    case DType::u32: return {"U32", 32};
+    case DType::i32: return {"I32", 32};
+    case DType::u64: return {"U64", 64};
+    case DType::i64: return {"I64", 64};
+    case DType::f8_e5m2: return {"F8_E5M2", 8};
+    case DType::f8_e4m3: return {"F8_E4M3", 8};
+    case DType::f8_e8m0: return {"F8_E8M0", 8};
+    case DType::f8_e4m3fnuz: return {"F8_E4M3FNUZ", 8};
+    case DType::f8_e5m2fnuz: return {"F8_E5M2FNUZ", 8};
+    case DType::f6_e2m3: return {"F6_E2M3", 6};
+    case DType::f6_e3m2: return {"F6_E3M2", 6};
+    case DType::f4: return {"F4", 4};
+    case DType::c64: return {"C64", 64};
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -29,9 +44,12 @@ std::size_t bits_of(DType dtype) noexcept { return info_of(dtype).bits; }
 std::string_view name_of(DType dtype) noexcept { return info_of(dtype).name; }
 
 std::optional<DType> dtype_named(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kInfos, name, &Info::name);
-  if (found == std::end(kInfos)) return std::nullopt;
-  return static_cast<DType>(found - kInfos);
+  for (std::uint8_t i = 0;; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const Info info = info_of(dtype);
+    if (info.name.empty()) return std::nullopt;
+    if (info.name == name) return dtype;
+  }
 }
 
 }  // namespace gpt2
