@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/platform.h"  // before the headers that other systems lack
+
 #include <sys/mman.h>
 
 #include <cstddef>

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/platform.h"
+
 namespace gpt2 {
 
 using Bytes = std::span<const std::byte>;

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <bit>
+
+// What the library runs on. Included by the headers that depend on it, so that a build for another
+// machine says this first.
+
+#ifndef __linux__
+#error \
+    "gpt2.cpp supports Linux only: it maps files, counts CPU cores and binds threads by its calls"
+#endif
+
+// Tensors are used where they lie in a file, and all file formats here are little-endian.
+static_assert(
+    std::endian::native == std::endian::little,
+    "gpt2.cpp supports little-endian machines only: it uses weights as they lie in files");
