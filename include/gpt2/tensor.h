@@ -36,7 +36,8 @@ class Tensor {
  public:
   Tensor() = default;
 
-  /// Filled with `value`.
+  /// Filled with `value`. Throws Error(invalid_argument) where no memory could hold the elements,
+  /// std::bad_alloc where this one does not.
   explicit Tensor(Shape shape, float value = 0.0f);
 
   /// Throws Error(invalid_argument) unless there are exactly shape.element_count() values.

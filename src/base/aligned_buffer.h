@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 namespace gpt2 {
 
@@ -32,6 +33,15 @@ class AlignedBuffer {
     if (!storage_) throw std::bad_alloc();
     void* aligned = storage_.get();
     data_ = static_cast<T*>(std::align(kAlignment, count * sizeof(T), aligned, space));
+  }
+
+  /// Leaves `other` empty.
+  AlignedBuffer(AlignedBuffer&& other) noexcept { *this = std::move(other); }
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    storage_ = std::move(other.storage_);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
 
   /// Pages that are touched for the first time from now on may be large ones: fewer translations,

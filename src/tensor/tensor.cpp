@@ -5,10 +5,18 @@
 
 namespace gpt2 {
 
+namespace {
+
+[[noreturn]] void reject_size(const Shape& shape) {
+  reject("shape ", shape.to_string(), " has too many elements");
+}
+
+}  // namespace
+
 std::size_t Shape::element_count() const {
   const auto count = checked_product(sizes());
-  if (count) return *count;
-  reject("shape ", to_string(), " has too many elements");
+  if (!count) reject_size(*this);
+  return *count;
 }
 
 std::string Shape::to_string() const {
@@ -17,8 +25,11 @@ std::string Shape::to_string() const {
   return text + "]";
 }
 
-Tensor::Tensor(Shape shape, float value)
-    : shape_(std::move(shape)), values_(shape_.element_count(), value) {}
+Tensor::Tensor(Shape shape, float value) : shape_(std::move(shape)) {
+  const std::size_t count = shape_.element_count();
+  if (count > values_.max_size()) reject_size(shape_);
+  values_.assign(count, value);
+}
 
 Tensor::Tensor(Shape shape, std::vector<float> values)
     : shape_(std::move(shape)), values_(std::move(values)) {
