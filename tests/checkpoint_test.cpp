@@ -176,6 +176,27 @@ TEST_CASE("refused: a tensor that two shards hold") {
         directory.path().string() + "/shard2: tensor 'a' is in another shard too");
 }
 
+TEST_CASE("refused: shards of more than 100000 tensors together") {
+  const TemporaryDirectory directory;
+  const auto write_empty_tensors = [&](const char* shard, const std::string& prefix, int count) {
+    std::string header;
+    for (int i = 0; i < count; ++i) {
+      header += (i ? ",\"" : "{\"") + prefix + std::to_string(i) +
+                R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+    }
+    header += "}";
+    directory.write(shard, little_endian<std::uint64_t>(header.size()) + header);
+  };
+  const fs::path index = directory.write("model.safetensors.index.json",
+                                         R"({"weight_map":{"a0":"shard1","b0":"shard2"}})");
+  write_empty_tensors("shard1", "a", 60'000);
+  write_empty_tensors("shard2", "b", 40'000);
+  CHECK(refusal(index) == "(accepted)");
+  write_empty_tensors("shard2", "b", 40'001);
+  CHECK(refusal(index) ==
+        directory.path().string() + "/shard2: more than 100000 tensors in all shards");
+}
+
 TEST_CASE("a message of a shard names the shard") {
   const TemporaryDirectory directory;
   directory.write("shard", "short");

@@ -142,6 +142,19 @@ TEST_CASE("a state_dict may be wrapped, and hold more than tensors") {
   }
 }
 
+TEST_CASE("refused: more than 100000 tensors") {
+  const auto counted = [](std::size_t count) {
+    // One tensor under many names: "q" remembers it as 0, "h" takes it up again, "s" adds a member.
+    std::string state = "}" + py_text("0") + byte_pair("0") + std::string("q\0s", 3);
+    for (std::size_t i = 1; i < count; ++i) {
+      state += py_text(std::to_string(i)) + std::string("h\0s", 3);
+    }
+    return refusal(torch_zip(state, {{"0", "xy"}}));
+  };
+  CHECK(counted(100'000) == "(accepted)");
+  CHECK(counted(100'001) == "f: more than 100000 tensors");
+}
+
 TEST_CASE("nanoGPT's checkpoint gives its model_args and says how its matrices lie") {
   const std::string file = torch_zip(
       py_dict({{"model", py_dict({{"_orig_mod.transformer.wte.weight", byte_pair("0")}})},

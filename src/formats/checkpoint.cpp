@@ -39,6 +39,9 @@ void add_file(Checkpoint& checkpoint, const fs::path& path,
     if (file.tensors.contains(name)) continue;
     fail(path.string(), "no tensor ", quote(name), ", which the index says is here");
   }
+  if (file.tensors.size() > kMaxTensors - checkpoint.tensors.size()) {
+    fail(path.string(), "more than ", kMaxTensors, " tensors in all shards");
+  }
   checkpoint.tensors.merge(file.tensors);
   if (!file.tensors.empty()) {
     fail(path.string(), "tensor ", quote(file.tensors.begin()->first), " is in another shard too");

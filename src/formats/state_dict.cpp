@@ -155,6 +155,7 @@ StateDict read_state_dict(const Value& root, std::string_view where) {
       state.ignored.emplace_back(name);
       continue;
     }
+    if (state.tensors.size() == kMaxTensors) fail(where, "more than ", kMaxTensors, " tensors");
     if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
     state.tensors.push_back(read_tensor(name, *value, where));
   }

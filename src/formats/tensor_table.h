@@ -40,7 +40,7 @@ struct TensorFile {
 };
 
 // What no checkpoint of a GPT-2 comes near, and no hostile file gets past.
-inline constexpr std::size_t kMaxTensors = 100'000;   ///< in one file
+inline constexpr std::size_t kMaxTensors = 100'000;   ///< in a file, and in all shards together
 inline constexpr std::size_t kMaxTensorName = 1'024;  ///< bytes
 inline constexpr std::size_t kMaxRank = 8;            ///< dimensions of one tensor
 
