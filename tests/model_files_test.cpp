@@ -74,7 +74,7 @@ TEST_CASE("refused: a path that leads nowhere, or to no file") {
   fs::create_symlink("loop", place.path() / "loop");
   CHECK(refusal(path + "/loop").starts_with(path + "/loop: cannot be examined: "));
   const std::string expected =
-      ": neither a file nor a directory; expected a model's directory or a file of weights";
+      ": neither a file nor a directory; expected a model's directory or a file in it";
   REQUIRE(mkfifo((path + "/pipe").c_str(), 0600) == 0);
   CHECK(refusal(path + "/pipe") == path + "/pipe" + expected);
   CHECK(refusal("/dev/null") == "/dev/null" + expected);

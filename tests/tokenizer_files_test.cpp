@@ -118,9 +118,32 @@ TEST_CASE("a folder without a tokenizer, and one with another kind's, are told a
   CHECK(side_refusal("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})",
                      ErrorCode::unsupported) ==
         "tokenizer_config.json: tokenizer_class is 'CLIPTokenizer'; expected 'GPT2Tokenizer'");
-  CHECK(refusal_of([] {
-          (void)Tokenizer::load("/no/such/folder");
-        }).starts_with("/no/such/folder: no tokenizer; "));
+}
+
+TEST_CASE("a file stands for its folder, as it does for a model") {
+  for (const char* name : {"", "vocab.json", "merges.txt"}) {
+    CHECK(Tokenizer::load(tokenizer_data("small") / name).size() ==
+          Tokenizer::load(tokenizer_data("small")).size());
+  }
+}
+
+TEST_CASE("refused: what leads to no folder, with the true cause") {
+  const auto load = [](const fs::path& path) {
+    return refusal_of([&] { (void)Tokenizer::load(path); });
+  };
+  CHECK(load("/no/such/folder") == "/no/such/folder: no such file or directory");
+  CHECK(load("/dev/null") ==
+        "/dev/null: neither a file nor a directory; expected a model's directory or a file in it");
+  const TemporaryDirectory folder;
+  folder.write("vocab.json", kVocab);
+  folder.write("merges.txt", kMerges);
+  CHECK(load(folder.path()) == "(accepted)");
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "added_tokens.json"}) {
+    fs::create_symlink("gone", folder.path() / name);  // its tokens would be missed in silence
+    CHECK(load(folder.path()) == (folder.path() / name).string() +
+                                     ": a symbolic link that leads nowhere, to 'gone'");
+    fs::remove(folder.path() / name);
+  }
 }
 
 TEST_CASE("a vocabulary is an object of different tokens with different ids") {

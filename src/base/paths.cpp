@@ -21,4 +21,14 @@ bool is_there(const fs::path& path) {
   return true;
 }
 
+fs::path directory_of(const fs::path& path) {
+  if (!is_there(path)) fail(ErrorCode::not_found, path.string(), "no such file or directory");
+  std::error_code ignored;
+  const fs::file_type type = fs::status(path, ignored).type();
+  if (type == fs::file_type::directory) return path;
+  if (type == fs::file_type::regular) return path.has_parent_path() ? path.parent_path() : ".";
+  fail(path.string(),
+       "neither a file nor a directory; expected a model's directory or a file in it");
+}
+
 }  // namespace gpt2

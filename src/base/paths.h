@@ -12,4 +12,9 @@ namespace gpt2 {
 /// links).
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
+/// The directory that `path` is, or that has the file `path`: any file of a model stands for its
+/// directory. Throws Error: as is_there, not_found where there is neither, invalid_file for what is
+/// no file either (a pipe, a device).
+[[nodiscard]] std::filesystem::path directory_of(const std::filesystem::path& path);
+
 }  // namespace gpt2

@@ -40,18 +40,9 @@ fs::path weights_in(const fs::path& directory) {
 }  // namespace
 
 ModelFiles find_model_files(const fs::path& path) {
-  if (!is_there(path)) fail(ErrorCode::not_found, path.string(), "no such file or directory");
-  ModelFiles files{.path = path, .directory = path};
-  std::error_code ignored;
-  const fs::file_type type = fs::status(path, ignored).type();
-  if (type != fs::file_type::directory) {
-    if (type != fs::file_type::regular) {
-      fail(path.string(),
-           "neither a file nor a directory; expected a model's directory or a file "
-           "of weights");
-    }
+  ModelFiles files{.path = path, .directory = directory_of(path)};
+  if (files.directory != path) {
     if (is_gguf(path)) refuse_gguf(path);
-    files.directory = path.parent_path();
     if (!is_beside_weights(path)) files.weights = path;
   }
   if (files.weights.empty()) files.weights = weights_in(files.directory);

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -37,10 +38,7 @@ class Folder {
  public:
   explicit Folder(fs::path path) : path_(std::move(path)) {}
 
-  [[nodiscard]] bool has(const char* name) const {
-    std::error_code ignored;
-    return fs::exists(path_ / name, ignored);
-  }
+  [[nodiscard]] bool has(const char* name) const { return is_there(path_ / name); }
 
   TextFile read(const char* name) {
     names += concat(names.empty() ? "" : ", ", name);
@@ -102,9 +100,9 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
 
 }  // namespace
 
-Tokenizer Tokenizer::load(const fs::path& directory) {
+Tokenizer Tokenizer::load(const fs::path& path) {
   const auto tokenizer = std::make_shared<Impl>();
-  Folder folder(directory);
+  Folder folder(directory_of(path));
   const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
   const JsonFields config = folder.read_object("tokenizer_config.json");
