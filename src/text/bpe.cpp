@@ -22,31 +22,34 @@ Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options
   }
 }
 
-void Bpe::encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
-                 std::vector<TokenId>& ids) const {
+std::size_t Bpe::encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
+                        std::vector<TokenId>& ids) const {
   if (options_.ignore_merges) {
     if (const auto id = vocabulary.find_bytes(word)) {
       ids.push_back(*id);
-      return;
+      return 0;
     }
   }
-  split_into_symbols(word, scratch);
-  if (scratch.symbols.empty()) return;
+  const std::size_t unknown_bytes = split_into_symbols(word, scratch);
+  if (scratch.symbols.empty()) return unknown_bytes;
   merge_symbols(scratch);
   // The first symbol is never the right one of a pair, so it is still there.
   for (std::uint32_t i = 0; i != kNone; i = scratch.symbols[i].next) {
     ids.push_back(scratch.symbols[i].id);
   }
+  return unknown_bytes;
 }
 
-void Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
+std::size_t Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   symbols.clear();
+  std::size_t unknown_bytes = 0;
   bool after_unknown = false;
   for (const char c : word) {
     TokenId id = byte_ids_[static_cast<unsigned char>(c)];
     const bool is_unknown = id < 0;
     if (is_unknown) {
+      ++unknown_bytes;
       if (!options_.unknown || (after_unknown && options_.fuse_unknown)) continue;
       id = *options_.unknown;
     }
@@ -55,6 +58,7 @@ void Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
     symbols.push_back({id, index - 1, index + 1, MergeTable::kNever});  // 0 - 1 is kNone
   }
   if (!symbols.empty()) symbols.back().next = kNone;
+  return unknown_bytes;
 }
 
 // An entry of the queue is out of date when its symbol's pair has another rank by now. Each merge

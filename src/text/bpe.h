@@ -40,9 +40,10 @@ class Bpe {
   Bpe() = default;
   Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options);
 
-  /// Appends the tokens of `word`, which is shorter than 2^32 - 1 bytes. O(n log n).
-  void encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
-              std::vector<TokenId>& ids) const;
+  /// Appends the tokens of `word`, which is shorter than 2^32 - 1 bytes. Returns how many of its
+  /// bytes have no token. O(n log n).
+  std::size_t encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
+                     std::vector<TokenId>& ids) const;
 
   /// How many of the 256 bytes have no token.
   [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
@@ -50,7 +51,7 @@ class Bpe {
   }
 
  private:
-  void split_into_symbols(std::string_view word, Scratch& scratch) const;
+  std::size_t split_into_symbols(std::string_view word, Scratch& scratch) const;
   void merge_symbols(Scratch& scratch) const;
   void look_up(Scratch& scratch, std::uint32_t left) const;
 

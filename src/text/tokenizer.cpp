@@ -12,41 +12,57 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
+struct Encoding {
+  std::vector<TokenId> ids = {};
+  std::size_t unencodable_bytes = 0;
+};
+
 void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratch& scratch,
-                 std::vector<TokenId>& ids) {
+                 Encoding& encoding) {
   while (!text.empty()) {
     const std::size_t length = impl.split_words ? first_word_length(text) : text.size();
-    impl.bpe.encode(text.substr(0, length), impl.vocabulary, scratch, ids);
+    encoding.unencodable_bytes +=
+        impl.bpe.encode(text.substr(0, length), impl.vocabulary, scratch, encoding.ids);
     text.remove_prefix(length);
   }
 }
 
-}  // namespace
-
-std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+Encoding encode_all(const Tokenizer::Impl& impl, std::string_view text,
+                    const EncodeOptions& options) {
   constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
   if (text.size() >= kMaxBytes) {
     reject("a text of ", text.size(),
            " bytes is too long to encode at once; expected less than 2 GiB");
   }
-  const Impl& impl = *impl_;
   std::string spaced;
   if (impl.prefix_space == PrefixSpace::before_text) text = spaced = concat(" ", text);
 
-  std::vector<TokenId> ids;
+  Encoding encoding;
+  std::vector<TokenId>& ids = encoding.ids;
   if (options.add_special_tokens) ids = impl.before;
   Bpe::Scratch scratch;
   for (const AddedTokens::Piece& piece : impl.added.split(text, options.parse_special)) {
     if (piece.token) {
       ids.push_back(piece.token->id);
     } else if (impl.prefix_space == PrefixSpace::before_pieces && !piece.text.starts_with(' ')) {
-      encode_text(impl, concat(" ", piece.text), scratch, ids);
+      encode_text(impl, concat(" ", piece.text), scratch, encoding);
     } else {
-      encode_text(impl, piece.text, scratch, ids);
+      encode_text(impl, piece.text, scratch, encoding);
     }
   }
   if (options.add_special_tokens) ids.insert(ids.end(), impl.after.begin(), impl.after.end());
-  return ids;
+  return encoding;
+}
+
+}  // namespace
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  return encode_all(*impl_, text, options).ids;
+}
+
+std::size_t Tokenizer::unencodable_bytes(std::string_view text,
+                                         const EncodeOptions& options) const {
+  return encode_all(*impl_, text, options).unencodable_bytes;
 }
 
 std::string_view Tokenizer::bytes(TokenId id) const noexcept { return impl_->vocabulary.bytes(id); }
