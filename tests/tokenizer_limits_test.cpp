@@ -25,6 +25,21 @@ Tokenizer load(const Files& files, const std::string& merges = "a b\n") {
   return Tokenizer::load(folder.path());
 }
 
+// A vocabulary of ordinary tokens, "A0" "A1" ..., that none of the merges makes.
+json vocabulary_of(std::size_t count) {
+  json vocabulary = {{"a", 0}, {"b", 1}, {"ab", 2}};
+  for (std::size_t id = vocabulary.size(); id < count; ++id) {
+    vocabulary["A" + std::to_string(id)] = id;
+  }
+  return vocabulary;
+}
+
+std::string mismatch(const Tokenizer& tokenizer, std::size_t vocab_size) {
+  Config config;
+  config.vocab_size = vocab_size;
+  return test::refusal_of([&] { tokenizer.require_match(config); });
+}
+
 }  // namespace
 
 TEST_CASE("bytes that no token stands for are counted") {
@@ -56,4 +71,35 @@ TEST_CASE("bytes that become the unknown token are not spelled either") {
   CHECK(load({{"tokenizer.json", root}}).unencodable_bytes("acd") == 2);
   root["model"]["ignore_merges"] = true;  // then a word that is a token is that token
   CHECK(load({{"tokenizer.json", root}}).unencodable_bytes("cd") == 0);
+}
+
+TEST_CASE("a tokenizer goes with a model that has an embedding for each of its tokens") {
+  const Tokenizer tokenizer = load({{"vocab.json", vocabulary_of(3000)}});
+  CHECK(mismatch(tokenizer, 3000) == "(accepted)");
+  CHECK(mismatch(tokenizer, 3008) == "(accepted)");  // padded to a multiple of 64
+  CHECK(mismatch(tokenizer, 2999) ==
+        "the tokenizer does not belong to the model: its token 'A2999' has the id 2999, the model "
+        "has embeddings for ids below 2999; load the tokenizer that the model was trained with");
+}
+
+TEST_CASE("added tokens need no embedding, for models are often not resized for them") {
+  const Tokenizer tokenizer = load({{"vocab.json", vocabulary_of(100)},
+                                    {"added_tokens.json", {{"[PAD]", 100}, {"<sep>", 101}}}});
+  CHECK(tokenizer.size() == 102);
+  CHECK(mismatch(tokenizer, 100) == "(accepted)");
+  CHECK(mismatch(tokenizer, 99) != "(accepted)");
+}
+
+TEST_CASE("embeddings may be padded, but not by more than the tokens are") {
+  const auto mismatch_of = [](std::size_t tokens, std::size_t embeddings) {
+    return mismatch(load({{"vocab.json", vocabulary_of(tokens)}}), embeddings);
+  };
+  CHECK(mismatch_of(21, 64) == "(accepted)");
+  CHECK(mismatch_of(21, 1024) == "(accepted)");  // the next multiple of what Megatron may pad to
+  CHECK(mismatch_of(2100, 4096) == "(accepted)");
+  CHECK(mismatch_of(50257, 51200) == "(accepted)");
+  CHECK(mismatch_of(300, 4096) ==
+        "the tokenizer does not belong to the model: it has 300 ids, the model has embeddings for "
+        "4096; load the tokenizer that the model was trained with");
+  CHECK(mismatch_of(4096, 50257) != "(accepted)");
 }

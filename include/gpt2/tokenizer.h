@@ -50,6 +50,15 @@ class Tokenizer {
   [[nodiscard]] std::size_t unencodable_bytes(std::string_view text,
                                               const EncodeOptions& options = {}) const;
 
+  /// Throws Error(invalid_argument) where a model of this config cannot have been trained with this
+  /// tokenizer: where a token other than an added one has no embedding, or where embeddings without
+  /// a token are more than padding explains (more than the tokens, and more than 1024).
+  ///
+  /// Passes tokenizers with added tokens ("[PAD]") that the model was never resized for, and models
+  /// whose embedding is padded (50304 rows for 50257 tokens). An id without an embedding is still
+  /// an error where it is given to a session.
+  void require_match(const Config& config) const;
+
   /// The bytes of one token; not necessarily whole characters. Empty for an id without a token (a
   /// model may have more embeddings than its tokenizer has tokens). The view lives as long as the
   /// tokenizer.

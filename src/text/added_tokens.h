@@ -56,6 +56,7 @@ class AddedTokens {
   /// Without `parse_special`, a special token that is found is text like any other. Linear.
   [[nodiscard]] std::vector<Piece> split(std::string_view text, bool parse_special) const;
 
+  [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }
   [[nodiscard]] bool is_special(TokenId id) const noexcept;
 
  private:

@@ -1,5 +1,6 @@
 #include "gpt2/tokenizer.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/fail.h"
@@ -63,6 +64,29 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
 std::size_t Tokenizer::unencodable_bytes(std::string_view text,
                                          const EncodeOptions& options) const {
   return encode_all(*impl_, text, options).unencodable_bytes;
+}
+
+void Tokenizer::require_match(const Config& config) const {
+  const auto refuse = [](const auto&... parts) {
+    reject("the tokenizer does not belong to the model: ", parts...,
+           "; load the tokenizer that the model was trained with");
+  };
+  // BPE may produce any token that is not an added one, so each needs an embedding. Added tokens
+  // need not have one: pad_token is often added after training, for batches, and never embedded.
+  for (std::size_t i = config.vocab_size; i < size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    const std::string_view name = impl_->vocabulary.name(id);
+    if (name.empty() || impl_->added.contains(id)) continue;
+    refuse("its token ", quote(name), " has the id ", i,
+           ", the model has embeddings for ids below ", config.vocab_size);
+  }
+  // Training code rounds the embedding up to a multiple, of 64 (nanoGPT) to 128 times the number of
+  // GPUs that share it (Megatron: 51200 for 50257). That is at most a doubling, or small.
+  constexpr std::size_t kMaxPadding = 1024;
+  const std::size_t padding = config.vocab_size - std::min(config.vocab_size, size());
+  if (padding > std::max(size(), kMaxPadding)) {
+    refuse("it has ", size(), " ids, the model has embeddings for ", config.vocab_size);
+  }
 }
 
 std::string_view Tokenizer::bytes(TokenId id) const noexcept { return impl_->vocabulary.bytes(id); }
