@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "formats/checkpoint.h"
@@ -156,6 +157,17 @@ TEST_CASE("packed weights are never converted, whatever lies beside them") {
       }
     }
   }
+}
+
+TEST_CASE("a packed copy is not written without a file that its source should have") {
+  const test::TemporaryDirectory place;
+  const Model model = Model::load(kCases / "tiny_default", {.dtype = WeightType::int8});
+  fs::create_symlink("gone", place.path() / "tokenizer.json");
+  const fs::path out = place.path() / "packed";
+  CHECK(test::refusal_of([&] { save_packed(model, place.path(), out, [] {}); }) ==
+        (place.path() / "tokenizer.json").string() +
+            ": a symbolic link that leads nowhere, to 'gone'");
+  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
 TEST_CASE("a file that holds no weights stands for its directory") {

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/paths.h"
 #include "formats/tensor_table.h"
 #include "model/config_json.h"
 #include "model/transformer.h"
@@ -125,9 +126,9 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
          {"tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json",
           "tokenizer_config.json", "special_tokens_map.json", "aitextgen-vocab.json",
           "aitextgen-merges.txt", "aitextgen.tokenizer.json", "generation_config.json"}) {
-      if (fs::is_regular_file(source / name)) fs::copy_file(source / name, partial / name);
+      if (is_there(source / name)) fs::copy_file(source / name, partial / name);
     }
-    if (fs::is_regular_file(source / "config.json")) {
+    if (is_there(source / "config.json")) {
       fs::copy_file(source / "config.json", partial / "generation_config.json",
                     fs::copy_options::skip_existing);
     }
