@@ -18,7 +18,8 @@ namespace gpt2 {
 /// the direction of writing becomes a space.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The parts in a row: text as it is, numbers in decimal, as short as says which they are.
+/// The parts in a row: text as it is, numbers in the shortest decimal form that reads back as the
+/// same value.
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
   std::string text;

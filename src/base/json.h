@@ -43,7 +43,7 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
   virtual void scalar(nlohmann::json&& value) { add(std::move(value)); }
   virtual void end() { open_.pop_back(); }
 
-  // What the library's parser, which keeps no call stack, has to say otherwise.
+  // The callbacks of the library's parser, which does not recurse.
   bool null() final { return count_scalar(nullptr); }
   bool boolean(bool value) final { return count_scalar(value); }
   bool number_integer(number_integer_t value) final { return count_scalar(value); }

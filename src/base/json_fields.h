@@ -33,7 +33,7 @@ class JsonFields {
             float most = std::numeric_limits<float>::max()) const;
   [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
 
-  /// So is none.
+  /// These refuse an absent member too.
   [[nodiscard]] std::string required_string(std::string_view key) const;
   [[nodiscard]] const nlohmann::json& required_list(std::string_view key) const;
   [[nodiscard]] JsonFields required_object(std::string_view key) const;

@@ -23,7 +23,7 @@ struct TensorView {
   std::size_t bytes = 0;  ///< element count * bits_of(dtype) / 8
 };
 
-/// What a file of weights comes down to: tensors by name, in name order.
+/// The tensors of a file of weights, in the order of their names.
 using TensorTable = std::map<std::string, TensorView, std::less<>>;
 
 /// nanoGPT's "model_args": n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1), as
@@ -36,10 +36,10 @@ struct TensorFile {
   std::string format = "safetensors";                 ///< for people: "PyTorch zip" ...
   std::vector<std::string> ignored = {};              ///< keys of what is no tensor of the model
   std::optional<ModelArgs> model_args = {};           ///< of nanoGPT
-  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of what does not lie there, in order
+  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of tensors that are not row-major
 };
 
-// What no checkpoint of a GPT-2 comes near, and no hostile file gets past.
+// Limits far above any GPT-2 checkpoint. Files that exceed one are refused.
 inline constexpr std::size_t kMaxTensors = 100'000;   ///< in a file, and in all shards together
 inline constexpr std::size_t kMaxTensorName = 1'024;  ///< bytes
 inline constexpr std::size_t kMaxRank = 8;            ///< dimensions of one tensor

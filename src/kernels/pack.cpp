@@ -146,7 +146,7 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t panel, std::size
     std::memset(at, 0, block_bytes);
     for (std::size_t column = 0; column < kPanel; ++column) {
       encode(at, weight[column], column);
-      // Damage stays visible: a weight that is no number makes every product with its block none.
+      // Keep damage visible: a NaN or infinite weight turns every product with its block into NaN.
       if (!std::ranges::all_of(weight[column], [](float x) { return std::isfinite(x); })) {
         store_scale(at, column, std::numeric_limits<float>::quiet_NaN());
       }

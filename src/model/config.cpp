@@ -146,7 +146,7 @@ Config Config::load(const std::filesystem::path& file) {
 
 Config Config::parse(std::string_view text, std::string_view where) {
   const json object = parse_json(text, where);
-  // In Python a null is false, or no number: never the default.
+  // A null is not read as the default: Python would take it for false, or fail to compute with it.
   const JsonFields fields(object, std::string(where), JsonFields::Null::refused);
   refuse_other_models(fields);
 

@@ -98,7 +98,8 @@ void save_packed(const Model& model, const fs::path& source, const fs::path& out
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());
   std::vector<fs::path> made;  // of its parents, the last one first
-  // What is still there when the work ends, well or not; parents only where nothing is in them.
+  // Runs at the end in any case: removes the partial directory if it was not renamed, and the new
+  // parents if they are empty.
   const auto remove = [&](const fs::path* path) {
     fs::remove_all(*path, ignored);
     for (const fs::path& parent : made) fs::remove(parent, ignored);

@@ -28,7 +28,7 @@ std::string present_name(std::string name) {
   return name;
 }
 
-// Why a tensor is passed over; nullptr where it is not.
+// Why a tensor is ignored; nullptr if it is not.
 const char* reason_to_ignore(std::string_view name) {
   if (name.starts_with("score.") || name.starts_with("classifier.") ||
       name.starts_with("multiple_choice_head.")) {
@@ -42,8 +42,7 @@ const char* reason_to_ignore(std::string_view name) {
 // so that one message can list all of it.
 class TensorNames {
  public:
-  // Throws where two tensors have the same present name. What is passed over goes into the
-  // description.
+  // Throws if two tensors have the same present name. Lists ignored tensors in the description.
   TensorNames(const Checkpoint& checkpoint, ModelDescription& description)
       : where_(checkpoint.files.front().string()), ignored_(description.ignored) {
     for (const auto& tensor : checkpoint.tensors) {
@@ -167,7 +166,7 @@ std::shared_ptr<Transformer> bind_weights(const Config& config,
     description.ignored["no tensor of the model"] = checkpoint->ignored;
   }
   TensorNames names(*checkpoint, description);
-  // nanoGPT's models may do without, also once they are packed: then in every layer.
+  // A nanoGPT model may have no biases in any layer, and neither has its packed copy then.
   const bool has_biases = (!checkpoint->model_args && config.packed == WeightType::stored) ||
                           names.contains("ln_f.bias");
   // A tensor with a problem stays empty, and finish() reports all of them.

@@ -45,7 +45,7 @@ std::string_view without_space_at_end(std::string_view text) {
   return text;
 }
 
-// Of what is no character the code point is 0, which is part of no word.
+// An invalid byte decodes to code point 0, which is not a word character.
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   return (begin == 0 || !is_word_char(last_utf8(text.substr(0, begin)).code_point)) &&
          (end == text.size() || !is_word_char(decode_utf8(text.substr(end)).code_point));
