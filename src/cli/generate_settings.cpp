@@ -1,0 +1,91 @@
+#include "cli/generate_settings.h"
+
+#include <cstdint>
+
+#include "generate/generation_config.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kExamples =
+    R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
+one asks for a text from nothing. A terminal is not read without the -: gpt2 alone writes a text from
+nothing. A prompt that begins with a dash comes last, after --. The prompt and what continues it go
+to standard output; a token without a text is left out, as HuggingFace leaves it out.
+
+The same arguments write the same text, on every machine: another --seed writes another one.
+
+Examples:
+  gpt2 "Once upon a time"
+  gpt2 --seed 2 --temperature 1 --max-new-tokens 50 "The cat"
+  gpt2 --stop . --stop $'\n' --no-echo "The moon is"
+  gpt2 --greedy -- "- milk"
+  gpt2 -m gpt2-medium --greedy --stats < question.txt
+  gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
+
+// What the command line leaves open, as HuggingFace's generate() would have it for the model.
+void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
+  const auto config = GenerationConfig::load(settings.model.directory);
+  SamplingOptions& sampling = settings.generation.sampling;
+  if (app.count("--temperature") + app.count("--greedy") == 0) {
+    sampling.temperature = config.do_sample ? config.temperature : 0.0f;
+  }
+  if (app.count("--top-k") == 0) sampling.top_k = config.top_k;
+  if (app.count("--top-p") == 0) sampling.top_p = config.top_p;
+  if (app.count("--max-new-tokens") != 0) return;
+  if (!config.max_new_tokens) settings.max_length = config.max_length;
+  settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
+}
+
+}  // namespace
+
+GenerateSettings read_generate_settings(Arguments arguments,
+                                        void (*check)(const std::string& prompt)) {
+  constexpr std::size_t kMaxSize = 1'000'000'000;
+  GenerateSettings settings;
+  std::string model = GPT2_BUNDLED_MODEL;
+  SamplingOptions& sampling = settings.generation.sampling;
+  CLI::App app("Continues a text\n", "gpt2 generate");
+  app.footer(kExamples);
+  app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
+  add_model_option(app, model);
+  add_dtype_option(app, settings.dtype);
+  add_number(app, "--temperature", sampling.temperature, SamplingOptions::kLeastTemperature, 100,
+             "Lower is safer, higher is wilder, 0 is --greedy", true);
+  add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
+             "Draw from the N likeliest tokens, 0: from all");
+  add_number(app, "--top-p", sampling.top_p, 0, 1,
+             "Draw from the likeliest tokens that together have\nthis probability");
+  add_number(app, "--seed", sampling.seed, 0, UINT64_MAX, "Another number, another text");
+  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
+             "The longest continuation");
+  add_number(app, "--threads", settings.threads, 0, 1024,
+             "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
+  bool greedy = false;
+  bool hf_defaults = false;
+  add_switch(app, "--greedy", greedy, "Always the likeliest token")->excludes("--temperature");
+  add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
+  app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
+      ->option_text("TEXT")
+      ->allow_extra_args(false)
+      ->excludes("--tokens")
+      ->check([](const auto& text) { return text.empty() ? "expected a text, found ''" : ""; });
+  add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
+  add_switch(app, "--stats", settings.stats,
+             "Tell speed and a hash of all logits, on standard error");
+  add_switch(app, "--hf-defaults", hf_defaults,
+             "Where an option is not given, take what HuggingFace's\ngenerate() would: from "
+             "generation_config.json");
+  parse(app, arguments);
+  if (check != nullptr && settings.prompt) {
+    // A -- before the prompt says that it is one; at the end it says nothing.
+    const std::size_t at_end = arguments.back() == "--" ? 1 : 0;
+    if (app.remaining().size() <= at_end) check(*settings.prompt);
+  }
+  settings.model = find_model(model);
+  if (hf_defaults) take_hf_defaults(settings, app);
+  if (greedy) sampling.temperature = 0.0f;
+  return settings;
+}
+
+}  // namespace gpt2::cli

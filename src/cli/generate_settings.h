@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "cli/args.h"
+#include "cli/find_model.h"
+#include "gpt2/generate.h"
+
+namespace gpt2::cli {
+
+/// What the arguments of `gpt2 generate` ask for.
+struct GenerateSettings {
+  ModelPath model;
+  WeightType dtype = WeightType::stored;
+  std::optional<std::string> prompt;
+  int threads = 0;
+  bool tokens = false;
+  bool no_echo = false;
+  bool stats = false;
+  std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; counts the prompt too
+  GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
+};
+
+/// Reads the arguments of `gpt2 generate`. Throws as parse() and find_model() do. `check` is given
+/// PROMPT, unless a -- stands before it.
+[[nodiscard]] GenerateSettings read_generate_settings(Arguments arguments,
+                                                      void (*check)(const std::string& prompt));
+
+}  // namespace gpt2::cli
