@@ -53,7 +53,7 @@ int quantize(Arguments arguments) {
   Progress writing("writing " + out);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {
-    if (interrupt_status() != 0) reject("interrupted; ", out, " is not written");
+    if (interrupted()) reject("interrupted; ", out, " is not written");
   });
   writing.done();
   write_stdout(out + "\n" + cost_in_words(cost));

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/fail.h"
@@ -16,12 +17,25 @@ namespace {
 std::atomic<int> noted = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it");
 
+// Ends the process as `signal` does where it is not handled.
+[[noreturn]] void end_by(int signal) {
+  ::signal(signal, SIG_DFL);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, signal);
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(signal);
+  std::_Exit(128 + signal);  // process 1 of a container survives its own signals
+}
+
 }  // namespace
 
 void write_stdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    reject("cannot write to standard output: ", std::strerror(errno));
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return;
   }
+  if (errno == EPIPE) end_by(SIGPIPE);
+  reject("cannot write to standard output: ", std::strerror(errno));
 }
 
 std::string read_stdin() {
@@ -54,10 +68,18 @@ void note_interrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) { noted = signal; };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
 }
 
-int interrupt_status() { return noted == 0 ? 0 : 128 + noted; }
+bool interrupted() { return noted != 0; }
+
+void end_if_interrupted() {
+  if (interrupted()) end_by(noted);
+}
 
 Progress::Progress(const std::string& what)
     : shown_(is_terminal(stderr) ? printable(what) + " ..." : "") {

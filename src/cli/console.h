@@ -6,8 +6,9 @@
 
 namespace gpt2::cli {
 
-/// Writes all of it to standard output, now. Throws Error where nobody can read it any more
-/// (SIGPIPE must be ignored) or the disk is full.
+/// Writes all of `text` to standard output, unbuffered. Throws Error where that fails, for example
+/// because the disk is full. If nobody reads the pipe any more, ends the process by SIGPIPE, as a
+/// program does that does not ignore this signal.
 void write_stdout(std::string_view text);
 
 /// The longest text that is read at once.
@@ -25,12 +26,17 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 /// may quote a file.
 void print_error(std::string_view message);
 
-/// From now on the first Ctrl-C, SIGTERM or SIGHUP is only noted, for whoever is at work to come to
-/// an end; the second one ends the program.
+/// From now on, the first Ctrl-C (SIGINT), SIGTERM or SIGHUP is only noted, so that the work in
+/// progress can come to a clean end; the second one ends the process. A signal that the process
+/// ignores, as nohup makes it ignore SIGHUP, stays ignored.
 void note_interrupts();
 
-/// 0, or what shells expect as the exit status after the signal that was noted: 130 for Ctrl-C.
-[[nodiscard]] int interrupt_status();
+/// Whether a signal was noted.
+[[nodiscard]] bool interrupted();
+
+/// If a signal was noted, ends the process by it. A shell leaves its loop where a command of it was
+/// ended by Ctrl-C; it would go on to the next command after an ordinary exit, whatever the status.
+void end_if_interrupted();
 
 /// Says on a terminal what is being done, and what share of it is, from 0 to 1, if that is known
 /// (`what` must be short then); wipes it away once all is.

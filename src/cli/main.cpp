@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <map>
@@ -34,7 +33,8 @@ Examples:
   gpt2 tokenize "Hello world"
   gpt2 info -m openai-community/gpt2
 
-Exit status: 0; 1 for an error; 2 where the arguments make no sense; 130 after Ctrl-C.
+Exit status: 0, 1 for an error, 2 for arguments that make no sense. Ctrl-C ends a text with what is
+written so far, and then gpt2 itself, by that signal; shells report 130.
 )";
 
 const std::map<std::string, int (*)(Arguments)> kCommands = {
@@ -87,10 +87,12 @@ int run(Arguments arguments) {
 
 int main(int argc, char* argv[]) {
   using namespace gpt2::cli;
-  // A closed pipe and a file that may grow no further are then errors of the write.
+  // Ignored, these signals let a write fail with an error that says which file it was.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   try {
-    return run(Arguments(argv + (argc > 0), argv + argc));
+    const int status = run(Arguments(argv + (argc > 0), argv + argc));
+    end_if_interrupted();
+    return status;
   } catch (const CLI::ParseError& error) {
     print_error(error.what());
     return 2;
@@ -99,5 +101,6 @@ int main(int argc, char* argv[]) {
   } catch (const std::exception& error) {
     print_error(error.what());
   }
-  return std::max(1, interrupt_status());
+  end_if_interrupted();
+  return 1;
 }
