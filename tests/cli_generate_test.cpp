@@ -25,8 +25,9 @@ std::string model() {
   return written ? directory.path().string() : "";
 }
 
+// Of the exact text: without the newline that a text ends in otherwise.
 Outcome generate(Words arguments, const Surroundings& surroundings = {}) {
-  arguments.insert(arguments.begin(), {"-m", model()});
+  arguments.insert(arguments.begin(), {"-m", model(), "--no-newline"});
   return run(arguments, surroundings);
 }
 
@@ -42,9 +43,24 @@ std::string text(const Words& arguments, const Surroundings& surroundings = {}) 
 
 TEST_CASE("the prompt and its continuation go to standard output, with nothing around them") {
   CHECK(text({"x", "--max-new-tokens", "5"}) == "xyz \u00e9");
-  CHECK(run({"generate", "-m", model(), "x", "--max-new-tokens", "2"}).out == "xyz");
+  CHECK(run({"generate", "-m", model(), "x", "--max-new-tokens", "2"}).out == "xyz\n");
   CHECK(text({"--no-echo", "--max-new-tokens", "2", "a"}) == "bc");
   CHECK(text({"--max-new-tokens", "0", "abc"}) == "abc");
+}
+
+TEST_CASE("a text ends in a newline, unless --no-newline asks for the exact text") {
+  const auto ended = [](Words arguments, const Surroundings& surroundings = {}) {
+    arguments.insert(arguments.end(), {"-m", model(), "--greedy"});
+    return run(arguments, surroundings).out;
+  };
+  CHECK(ended({"a", "--max-new-tokens", "2"}) == "abc\n");
+  CHECK(ended({"a", "--max-new-tokens", "2", "--no-newline"}) == "abc");
+  CHECK(ended({"a\n", "--max-new-tokens", "0"}) == "a\n");
+  CHECK(ended({"--max-new-tokens", "1"}, {.input = "\n\n"}) == "\na\n");
+  CHECK(ended({"a", "--max-new-tokens", "0", "--no-echo"}) == "\n");  // an empty line
+  CHECK(ended({"a", "--max-new-tokens", "0", "--no-echo", "--no-newline"}) == "");
+  CHECK(ended({"97", "--tokens", "--max-new-tokens", "1"}) == "97 98\n");
+  CHECK(ended({"97", "--tokens", "--max-new-tokens", "1", "--no-newline"}) == "97 98");
 }
 
 TEST_CASE("a text is 256 tokens long unless asked otherwise") {
@@ -70,7 +86,7 @@ TEST_CASE("a terminal is not waited for: without a prompt the text begins at onc
 
 TEST_CASE("the name of a command is a prompt where it is not the first argument") {
   CHECK(generate({"info", "--max-new-tokens", "1"}).out == "infop");
-  CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef");
+  CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef\n");
   CHECK(text({"--max-new-tokens", "1", "--", "--help"}) == "--helpq");
   CHECK(text({"--max-new-tokens", "1", "++"}) == "++a");
 }
@@ -97,12 +113,12 @@ TEST_CASE("the text ends where the context does") {
 }
 
 TEST_CASE("--tokens reads and writes token ids") {
-  CHECK(text({"--tokens", "97 98", "--max-new-tokens", "3"}) == "97 98 99 100 101\n");
-  CHECK(text({"--tokens", "--max-new-tokens", "2"}, {.input = "97,98\n"}) == "97 98 99 100\n");
-  CHECK(text({"--tokens", "--no-echo", "97", "--max-new-tokens", "3"}) == "98 99 100\n");
-  CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98\n");
-  CHECK(text({"--tokens", "97", "--max-new-tokens", "0"}) == "97\n");
-  CHECK(text({"--tokens", "57 48"}) == "57 48\n");  // where the model ends it
+  CHECK(text({"--tokens", "97 98", "--max-new-tokens", "3"}) == "97 98 99 100 101");
+  CHECK(text({"--tokens", "--max-new-tokens", "2"}, {.input = "97,98\n"}) == "97 98 99 100");
+  CHECK(text({"--tokens", "--no-echo", "97", "--max-new-tokens", "3"}) == "98 99 100");
+  CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98");
+  CHECK(text({"--tokens", "97", "--max-new-tokens", "0"}) == "97");
+  CHECK(text({"--tokens", "57 48"}) == "57 48");  // where the model ends it
 }
 
 TEST_CASE("a token without a text is left out, as HuggingFace leaves it out") {
@@ -112,7 +128,7 @@ TEST_CASE("a token without a text is left out, as HuggingFace leaves it out") {
   auto vocabulary = nlohmann::json::parse(in);
   vocabulary.erase("c");
   directory.write("vocab.json", vocabulary.dump());
-  CHECK(run({"-m", directory.path().string(), "a", "--max-new-tokens", "4"}).out == "abde");
+  CHECK(run({"-m", directory.path().string(), "a", "--max-new-tokens", "4"}).out == "abde\n");
 }
 
 TEST_CASE("a model without a tokenizer runs with --tokens, and says so without") {
@@ -137,7 +153,8 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
   write_alphabet_model(directory.path(), 64);
   const auto with = [&](const char* json, Words arguments) {
     directory.write("generation_config.json", json);
-    arguments.insert(arguments.end(), {"-m", directory.path().string(), "--hf-defaults"});
+    arguments.insert(arguments.end(),
+                     {"-m", directory.path().string(), "--hf-defaults", "--no-newline"});
     const Outcome outcome = run(arguments);
     return outcome.status == 0 ? outcome.out : outcome.err;
   };
@@ -221,7 +238,7 @@ TEST_CASE("where not all threads can start, those that can write the same text")
       "4",  "--threads", "64",         "abc"};
   const Outcome outcome = run(arguments, {.program = "/bin/sh"});
   CHECK(outcome.status == 0);
-  CHECK(outcome.out == "abcdefg");
+  CHECK(outcome.out == "abcdefg\n");
   CHECK(outcome.err == "");
 }
 

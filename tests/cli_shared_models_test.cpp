@@ -38,7 +38,7 @@ TEST_CASE("aitextgen-tarotble writes English") {
   CHECK(outcome.out ==
         "The card means paying the price of some of the people you most want to see.\n"
         "The planets warn that a family matter that does not concern you will come up for air "
-        "today,");
+        "today,\n");
   const auto json =
       nlohmann::json::parse(run({"info", "-m", model("aitextgen-tarotble"), "--json"}).out);
   CHECK(json["parameters"] == 929536);  // as its PROVENANCE.md says

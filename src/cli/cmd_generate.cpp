@@ -98,14 +98,14 @@ GenerationOptions make_options(const GenerateSettings& settings,
   return options;
 }
 
-// Generates and writes the text, which begins with `text`.
+// Generates and writes the text, which begins with `text` and, if `end_line`, ends in a newline.
 GenerationResult write_text(Session& session, const std::optional<Tokenizer>& tokenizer,
                             std::string text, std::span<const TokenId> prompt,
-                            const GenerationOptions& options) {
+                            const GenerationOptions& options, bool end_line) {
   Progress reading("reading the prompt");
   note_interrupts();
   const char* separator = text.empty() ? "" : " ";  // between ids
-  char last = '\n';
+  char last = '\0';
   // The prompt is written with the first of the text, so that nothing is written where the model
   // refuses the prompt.
   const auto write = [&](std::string_view continuation) {
@@ -121,8 +121,8 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
   const GenerationResult result = tokenizer
                                       ? gpt2::generate(session, *tokenizer, prompt, options, write)
                                       : gpt2::generate(session, prompt, options, write_id);
-  write(tokenizer ? "" : "\n");
-  if (is_terminal(stdout) && last != '\n') write_stdout("\n");
+  write("");
+  if (end_line && last != '\n') write_stdout("\n");
   return result;
 }
 
@@ -139,7 +139,8 @@ int run(const GenerateSettings& settings) {
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});
-  const auto result = write_text(session, tokenizer, std::move(text), prompt, options);
+  const auto result =
+      write_text(session, tokenizer, std::move(text), prompt, options, !settings.no_newline);
   if (result.finish_reason == FinishReason::length) {
     print_error(
         concat("the text ends here: the context of ", config.n_positions, " tokens is full"));

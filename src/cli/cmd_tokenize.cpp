@@ -9,7 +9,7 @@ namespace gpt2::cli {
 
 constexpr const char* kExamples =
     R"(Without TEXT, or with -, it is read from standard input. Decoding gives back the very bytes that were
-encoded.
+encoded; only on a terminal, a newline follows where the text lacks one.
 
 Examples:
   gpt2 tokenize "Hello world"
@@ -30,9 +30,11 @@ int tokenize(Arguments arguments) {
 
   const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
-  write_stdout(decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
-                      : join(tokenizer.encode(text)) + '\n');
-  if (decode && is_terminal(stdout)) write_stdout("\n");
+  std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
+                              : join(tokenizer.encode(text));
+  // Decoded text keeps its exact bytes, except on a terminal.
+  if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';
+  write_stdout(answer);
   return 0;
 }
 

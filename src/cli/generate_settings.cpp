@@ -11,7 +11,8 @@ constexpr const char* kExamples =
     R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
 one asks for a text from nothing. A terminal is not read without the -: gpt2 alone writes a text from
 nothing. A prompt that begins with a dash comes last, after --. The prompt and what continues it go
-to standard output; a token without a text is left out, as HuggingFace leaves it out.
+to standard output, and a newline if the text does not end in one, so that several texts stay apart;
+--no-newline leaves it out. A token without a text is left out, as HuggingFace leaves it out.
 
 The same arguments write the same text, on every machine: another --seed writes another one.
 
@@ -89,3 +90,5 @@ GenerateSettings read_generate_settings(Arguments arguments,
 }
 
 }  // namespace gpt2::cli
+  add_switch(app, "--no-newline", settings.no_newline,
+             "Write no newline after a text that ends without one");

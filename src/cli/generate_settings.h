@@ -18,6 +18,7 @@ struct GenerateSettings {
   int threads = 0;
   bool tokens = false;
   bool no_echo = false;
+  bool no_newline = false;
   bool stats = false;
   std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; counts the prompt too
   GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
