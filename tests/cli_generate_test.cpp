@@ -84,6 +84,13 @@ TEST_CASE("a terminal is not waited for: without a prompt the text begins at onc
   CHECK(text({"--max-new-tokens", "3"}, {.terminal = true}) == "abc");
 }
 
+TEST_CASE("a terminal that is read says so, and how to end the text") {
+  const Surroundings typed = {.input = "hello f\n\x04", .terminal = true};  // Ctrl-D
+  const Outcome outcome = generate({"--max-new-tokens", "1", "-"}, typed);
+  CHECK(outcome.out == "hello fg");
+  CHECK(outcome.err == "gpt2: waiting for a text on standard input; Ctrl-D ends it\n");
+}
+
 TEST_CASE("the name of a command is a prompt where it is not the first argument") {
   CHECK(generate({"info", "--max-new-tokens", "1"}).out == "infop");
   CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef\n");

@@ -22,6 +22,13 @@ TEST_CASE("tokenize turns a text into ids and back") {
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
 }
 
+TEST_CASE("tokenize says that it waits for a terminal") {
+  const Outcome outcome =
+      run({"tokenize", "-m", alphabet_model()}, {.input = "ab\n\x04", .terminal = true});
+  CHECK(outcome.out == "97 98 10\n");
+  CHECK(outcome.err == "gpt2: waiting for a text on standard input; Ctrl-D ends it\n");
+}
+
 TEST_CASE("tokenize is lossless on every byte") {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);

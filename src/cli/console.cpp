@@ -39,6 +39,7 @@ void write_stdout(std::string_view text) {
 }
 
 std::string read_stdin() {
+  if (is_terminal(stdin)) print_error("waiting for a text on standard input; Ctrl-D ends it");
   std::string text;
   char buffer[1 << 16];
   while (!std::feof(stdin) && !std::ferror(stdin)) {

@@ -14,7 +14,8 @@ void write_stdout(std::string_view text);
 /// The longest text that is read at once.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
-/// Standard input to its end. Throws Error where it cannot be read or is larger than that.
+/// Reads standard input to its end; if it is a terminal, first says on standard error that it waits.
+/// Throws Error if it cannot be read or is longer than kMaxTextBytes.
 [[nodiscard]] std::string read_stdin();
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
@@ -22,8 +23,8 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 /// What printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
-/// "gpt2: message" as one line on standard error; control characters become spaces, for a message
-/// may quote a file.
+/// Writes "gpt2: message" as one line to standard error, for an error or a note. Control
+/// characters become spaces, because a message may quote a file.
 void print_error(std::string_view message);
 
 /// From now on, the first Ctrl-C (SIGINT), SIGTERM or SIGHUP is only noted, so that the work in

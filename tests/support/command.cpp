@@ -25,6 +25,19 @@ std::FILE* temporary_file(const std::string& content) {
   return file;
 }
 
+// Opens a terminal for the command. `keyboard` is our end of it, on which `input` is typed.
+std::FILE* new_terminal(int& keyboard, const std::string& input) {
+  keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (keyboard < 0 || grantpt(keyboard) != 0 || unlockpt(keyboard) != 0) {
+    throw std::runtime_error("no terminal");
+  }
+  std::FILE* const terminal = fdopen(open(ptsname(keyboard), O_RDWR | O_NOCTTY), "r+");
+  if (terminal == nullptr || write(keyboard, input.data(), input.size()) < 0) {
+    throw std::runtime_error("no terminal");
+  }
+  return terminal;
+}
+
 std::vector<char*> pointers(Words& words) {
   std::vector<char*> result;
   for (std::string& word : words) result.push_back(word.data());
@@ -58,7 +71,7 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
   Words variables = environment(surroundings.environment);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
-  std::FILE* const input = surroundings.terminal ? fdopen(posix_openpt(O_RDWR | O_NOCTTY), "r+")
+  std::FILE* const input = surroundings.terminal ? new_terminal(terminal_, surroundings.input)
                                                  : temporary_file(surroundings.input);
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
@@ -85,6 +98,7 @@ Command::~Command() {
     wait();
   }
   close_output();
+  if (terminal_ >= 0) close(terminal_);
   std::fclose(errors_);
 }
 

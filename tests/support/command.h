@@ -13,10 +13,10 @@ using Words = std::vector<std::string>;
 /// What surrounds a run of the gpt2 command. Of the environment only PATH, HOME (an empty
 /// directory) and the sanitizers' options are handed on.
 struct Surroundings {
-  std::string input = {};                     ///< standard input
+  std::string input = {};                     ///< standard input, or what is typed
   std::filesystem::path directory = ".";      ///< the current directory
   std::vector<std::string> environment = {};  ///< more "NAME=value"
-  bool terminal = false;    ///< standard input is a terminal, on which nobody types
+  bool terminal = false;                      ///< standard input is a terminal
   std::string output = {};  ///< a file for standard output; "": a pipe; "-": closed
   std::filesystem::path program = GPT2_COMMAND;
 };
@@ -47,6 +47,7 @@ class Command {
  private:
   pid_t process_ = -1;
   int output_ = -1;
+  int terminal_ = -1;  // our end of the command's terminal
   std::FILE* errors_;
 };
 
