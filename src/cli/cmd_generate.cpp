@@ -41,23 +41,29 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   reject("the prompt is empty, and the model has no end-of-text token to begin with");
 }
 
+// "3 tokens", and how fast they were if that was measured.
+std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
+  const std::string count = concat(tokens, tokens == 1 ? " token" : " tokens");
+  if (passes == 0 || seconds <= 0.0) return count;
+  return count + format(", %.3f s, %.1f tokens/s", seconds, static_cast<double>(passes) / seconds);
+}
+
+// The first token costs no pass: its logits come with the prompt's.
 void print_stats(const GenerationResult& result, const Session& session) {
-  const auto rate = [](std::size_t amount, double seconds) {
-    return seconds > 0.0 ? static_cast<double>(amount) / seconds : 0.0;
-  };
-  const std::size_t decoded = session.position() - result.prompt_tokens;
-  const std::size_t bytes = decoded * session.model().bytes_per_token();
-  std::fprintf(stderr,
-               "prompt      %zu tokens, %.3f s, %.1f tokens/s\n"
-               "generation  %zu tokens, %.3f s, %.1f tokens/s, %.2f GB/s\n"
-               "finish      %s\n"
-               "logits      %016llx\n",
-               result.prompt_tokens, result.prompt_seconds,
-               rate(result.prompt_tokens, result.prompt_seconds), result.tokens.size(),
-               result.generation_seconds, rate(decoded, result.generation_seconds),
-               rate(bytes, result.generation_seconds) * 1e-9,
-               std::string(name_of(result.finish_reason)).c_str(),
-               static_cast<unsigned long long>(result.logits_hash));
+  const std::size_t computed = session.position() - session.waiting();
+  const std::size_t read = std::min(computed, result.prompt_tokens);
+  const std::size_t decoded = computed - read;
+  std::string text = "prompt      " + speed(read, read, result.prompt_seconds) + "\ngeneration  " +
+                     speed(result.tokens.size(), decoded, result.generation_seconds);
+  if (decoded != 0) {
+    const std::size_t bytes = decoded * session.model().bytes_per_token();
+    text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
+  }
+  text += concat("\nfinish      ", name_of(result.finish_reason), "\n");
+  if (result.logits_hash != 0) {  // some were hashed
+    text += format("logits      %016llx\n", static_cast<unsigned long long>(result.logits_hash));
+  }
+  std::fputs(text.c_str(), stderr);
 }
 
 struct Prompt {
