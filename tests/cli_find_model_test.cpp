@@ -62,6 +62,17 @@ TEST_CASE("a model is a directory, or a file in it") {
   CHECK(inside.status == 0);
 }
 
+TEST_CASE("a value may follow -m after a blank, at once or after =") {
+  const Places places;
+  for (const Words& how : {Words{"-m", "the_model"}, {"-mthe_model"}, {"-m=the_model"}}) {
+    Words arguments = {"info"};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    const Outcome outcome = run(arguments, {.directory = places.root()});
+    CHECK(outcome.err == "");
+    CHECK(outcome.out.starts_with("model        the_model\n"));
+  }
+}
+
 TEST_CASE("a name is looked for in models and in GPT2_MODELS") {
   const Places places;
   places.link("models/story");

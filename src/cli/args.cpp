@@ -76,8 +76,14 @@ void parse(CLI::App& app, Arguments arguments) {
     takes_text = !option->get_required();
     instead = takes_text ? ": what has several words must be in quotes" : "";
   }
+  bool options_ended = false;
   for (const std::string& extra : app.remaining()) {
-    if (extra == "--") continue;  // what follows it is text
+    if (extra == "--") {
+      if (std::exchange(options_ended, true)) {
+        throw UsageError("unexpected argument '--': only the first -- ends the options");
+      }
+      continue;
+    }
     if (!extra.starts_with('-')) throw UsageError("unexpected argument '" + extra + "'" + instead);
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";
@@ -96,6 +102,9 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
   return app
       .add_option("-m,--model", model,
                   "A directory, a file in it, or a name (default: the\nbundled model)")
+      ->transform([](const std::string& name) {  // CLI11 keeps the '=' of -m=NAME
+        return name.starts_with('=') ? name.substr(1) : name;
+      })
       ->option_text("MODEL");
 }
 
