@@ -204,6 +204,23 @@ TEST_CASE("a seed decides the text") {
   CHECK(drawn("18446744073709551615", "1") != drawn("0", "1"));
 }
 
+TEST_CASE("--seed random draws a seed and tells it, so that the text can be repeated") {
+  Words arguments = {"--temperature", "100",   "--top-k", "0", "--max-new-tokens", "40", "a",
+                     "--seed",        "random"};
+  const Outcome first = generate(arguments);
+  const Outcome second = generate(arguments);
+  CHECK(first.status == 0);
+  CHECK(first.out != second.out);
+  const std::string before = "gpt2: drew --seed ";
+  const std::string after = ", which writes this text again\n";
+  REQUIRE(first.err.starts_with(before));
+  REQUIRE(first.err.ends_with(after));
+  arguments.back() =
+      first.err.substr(before.size(), first.err.size() - before.size() - after.size());
+  CHECK(arguments.back().find_first_not_of("0123456789") == std::string::npos);
+  CHECK(text(arguments) == first.out);
+}
+
 TEST_CASE("--greedy, --temperature 0 and --top-k 1 write the most probable text") {
   const std::string expected = "a" + kRound.substr(1) + "a";
   for (const Words& how : {Words{"--greedy"}, Words{"--temperature", "0"},

@@ -69,7 +69,7 @@ TEST_CASE("numbers that are none, or out of range, are refused by name") {
   for (const std::string option : {"--seed", "--top-k", "--max-new-tokens", "--threads"}) {
     for (const std::string& value : whole) {
       check_refused({option, value, "x"}, 2,
-                    {option + ": expected a whole number from ", "found '" + value + "'",
+                    {option + ": expected ", "a whole number from ", "found '" + value + "'",
                      "gpt2 generate --help"});
     }
   }
@@ -100,8 +100,17 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"--", "-x", "--greedy"}, 2,
                 {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
-  check_refused({"--greedy", "--temperature", "1", "x"}, 2,
-                {"--temperature excludes --greedy: give one of them"});
+  for (const std::string option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
+    check_refused({"--greedy", option, "1", "x"}, 2,
+                  {option + " excludes --greedy: give one of them"});
+  }
+  check_refused({"--greedy", "--seed", "random", "x"}, 2, {"--seed excludes --greedy"});
+  check_refused({"--seed", "Random", "x"}, 2,
+                {"--seed: expected random or a whole number from 0 to 18446744073709551615, found "
+                 "'Random'"});
+  for (const Words& words : {Words{"--", "x", "--"}, {"x", "--", "--"}, {"--", "--", "--"}}) {
+    check_refused(words, 2, {"unexpected argument '--': only the first -- ends the options"});
+  }
   check_refused({"--greedy=no", "x"}, 2, {"gpt2: --greedy takes no value;"});
   check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed may be given only once"});
   check_refused({"x", "--seed"}, 2, {"--seed expects a value: --seed N;"});

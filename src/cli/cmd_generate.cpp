@@ -145,6 +145,9 @@ int run(const GenerateSettings& settings) {
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});
+  if (settings.draws_seed) {
+    print_error(concat("drew --seed ", options.sampling.seed, ", which writes this text again"));
+  }
   const auto result =
       write_text(session, tokenizer, std::move(text), prompt, options, !settings.no_newline);
   if (result.finish_reason == FinishReason::length) {

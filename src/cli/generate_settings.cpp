@@ -1,11 +1,14 @@
 #include "cli/generate_settings.h"
 
 #include <cstdint>
+#include <random>
 
 #include "generate/generation_config.h"
 
 namespace gpt2::cli {
 namespace {
+
+constexpr std::size_t kMaxSize = 1'000'000'000;
 
 constexpr const char* kExamples =
     R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
@@ -38,33 +41,58 @@ void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-}  // namespace
+// --seed
+void add_seed(CLI::App& app, GenerateSettings& settings) {
+  const auto assign = [&settings](const std::string& text) {
+    std::uint64_t& seed = settings.generation.sampling.seed;
+    settings.draws_seed = text == "random";
+    if (settings.draws_seed) {
+      seed = std::random_device{}();
+    } else if (!read_number(text, seed)) {
+      throw UsageError("--seed", concat("expected random or a whole number from 0 to ", UINT64_MAX,
+                                        ", found '", text, "'"));
+    }
+  };
+  app.add_option_function<std::string>("--seed", assign,
+                                       "Another number, another text; random draws one and\n"
+                                       "tells it (default 0)")
+      ->option_text("N");
+}
 
-GenerateSettings read_generate_settings(Arguments arguments,
-                                        void (*check)(const std::string& prompt)) {
-  constexpr std::size_t kMaxSize = 1'000'000'000;
-  GenerateSettings settings;
-  std::string model = GPT2_BUNDLED_MODEL;
+// How the next token is chosen.
+void add_sampling_options(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   SamplingOptions& sampling = settings.generation.sampling;
-  CLI::App app("Continues a text\n", "gpt2 generate");
-  app.footer(kExamples);
-  app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
-  add_model_option(app, model);
-  add_dtype_option(app, settings.dtype);
   add_number(app, "--temperature", sampling.temperature, SamplingOptions::kLeastTemperature, 100,
              "Lower is safer, higher is wilder, 0 is --greedy", true);
   add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
              "Draw from the N likeliest tokens, 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0, 1,
              "Draw from the likeliest tokens that together have\nthis probability");
-  add_number(app, "--seed", sampling.seed, 0, UINT64_MAX, "Another number, another text");
+  add_seed(app, settings);
+  CLI::Option* const likeliest = add_switch(app, "--greedy", greedy, "Always the likeliest token");
+  for (const char* const option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
+    likeliest->excludes(option);
+  }
+}
+
+}  // namespace
+
+GenerateSettings read_generate_settings(Arguments arguments,
+                                        void (*check)(const std::string& prompt)) {
+  GenerateSettings settings;
+  std::string model = GPT2_BUNDLED_MODEL;
+  CLI::App app("Continues a text\n", "gpt2 generate");
+  app.footer(kExamples);
+  app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
+  add_model_option(app, model);
+  add_dtype_option(app, settings.dtype);
+  bool greedy = false;
+  add_sampling_options(app, settings, greedy);
   add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
              "The longest continuation");
   add_number(app, "--threads", settings.threads, 0, 1024,
              "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
-  bool greedy = false;
   bool hf_defaults = false;
-  add_switch(app, "--greedy", greedy, "Always the likeliest token")->excludes("--temperature");
   add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
   app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
       ->option_text("TEXT")
@@ -72,6 +100,8 @@ GenerateSettings read_generate_settings(Arguments arguments,
       ->excludes("--tokens")
       ->check([](const auto& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
+  add_switch(app, "--no-newline", settings.no_newline,
+             "Write no newline after a text that ends without one");
   add_switch(app, "--stats", settings.stats,
              "Tell speed and a hash of all logits, on standard error");
   add_switch(app, "--hf-defaults", hf_defaults,
@@ -85,10 +115,8 @@ GenerateSettings read_generate_settings(Arguments arguments,
   }
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
-  if (greedy) sampling.temperature = 0.0f;
+  if (greedy) settings.generation.sampling.temperature = 0.0f;
   return settings;
 }
 
 }  // namespace gpt2::cli
-  add_switch(app, "--no-newline", settings.no_newline,
-             "Write no newline after a text that ends without one");
