@@ -288,6 +288,18 @@ TEST_CASE("the text appears as it is written; Ctrl-C ends it, and the command by
   CHECK(command.err.find("finish      cancelled\n") != std::string::npos);
 }
 
+TEST_CASE("while a long prompt is read, a terminal shows how far, and Ctrl-C ends it") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  Command command({"-m", directory.path().string(), "--stats", std::string(19'000, 'a')},
+                  {.terminal = true, .terminal_errors = true});
+  command.await_error("\rreading the prompt ... 3 %");
+  command.send(SIGINT);
+  command.await_error("finish      cancelled\r\n");
+  CHECK(command.wait() == -SIGINT);
+  CHECK(command.out == "");  // not the prompt alone, as if it were a text
+}
+
 TEST_CASE("a second Ctrl-C ends a command that hangs") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 20'000);

@@ -107,9 +107,13 @@ GenerationOptions make_options(const GenerateSettings& settings,
 // Generates and writes the text, which begins with `text` and, if `end_line`, ends in a newline.
 GenerationResult write_text(Session& session, const std::optional<Tokenizer>& tokenizer,
                             std::string text, std::span<const TokenId> prompt,
-                            const GenerationOptions& options, bool end_line) {
+                            GenerationOptions options, bool end_line) {
   Progress reading("reading the prompt");
   note_interrupts();
+  options.on_prompt = [&](std::size_t read, std::size_t total) {
+    reading.part(static_cast<double>(read) / static_cast<double>(total));
+    return !interrupted();
+  };
   const char* separator = text.empty() ? "" : " ";  // between ids
   char last = '\0';
   // The prompt is written with the first of the text, so that nothing is written where the model
@@ -127,6 +131,7 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
   const GenerationResult result = tokenizer
                                       ? gpt2::generate(session, *tokenizer, prompt, options, write)
                                       : gpt2::generate(session, prompt, options, write_id);
+  if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return result;
   write("");
   if (end_line && last != '\n') write_stdout("\n");
   return result;

@@ -79,7 +79,7 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
   process_ = fork();
   if (process_ == 0) {
     dup2(fileno(input), STDIN_FILENO);
-    dup2(fileno(errors_), STDERR_FILENO);
+    dup2(fileno(surroundings.terminal_errors ? input : errors_), STDERR_FILENO);
     dup2(surroundings.output.empty() ? pipe_ends[1] : open(surroundings.output.c_str(), O_WRONLY),
          STDOUT_FILENO);
     if (surroundings.output == "-") close(STDOUT_FILENO);
@@ -123,6 +123,15 @@ void Command::fill_output() {
 void Command::close_output() {
   if (output_ >= 0) close(output_);
   output_ = -1;
+}
+
+void Command::await_error(const std::string& text) {
+  char buffer[4096];
+  while (err.find(text) == std::string::npos) {
+    const ssize_t count = ::read(terminal_, buffer, sizeof buffer);
+    if (count <= 0) throw std::runtime_error("standard error has no '" + text + "': " + err);
+    err.append(buffer, static_cast<std::size_t>(count));
+  }
 }
 
 void Command::send(int signal) const { kill(process_, signal); }

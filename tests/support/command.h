@@ -17,6 +17,7 @@ struct Surroundings {
   std::filesystem::path directory = ".";      ///< the current directory
   std::vector<std::string> environment = {};  ///< more "NAME=value"
   bool terminal = false;                      ///< standard input is a terminal
+  bool terminal_errors = false;               ///< with `terminal`: so is standard error
   std::string output = {};  ///< a file for standard output; "": a pipe; "-": closed
   std::filesystem::path program = GPT2_COMMAND;
 };
@@ -35,6 +36,9 @@ class Command {
   /// Reads nothing until standard output is full and the command, of one thread, waits in a write.
   void fill_output();
   void close_output();
+
+  /// Reads standard error, a terminal, until it has this text.
+  void await_error(const std::string& text);
   void send(int signal) const;
   [[nodiscard]] bool running() const;
 
@@ -42,7 +46,7 @@ class Command {
   int wait();
 
   std::string out;  ///< standard output as far as it was read
-  std::string err;  ///< standard error, after wait()
+  std::string err;  ///< standard error, after wait(); of a terminal as far as it was read
 
  private:
   pid_t process_ = -1;
