@@ -1,5 +1,6 @@
 // Where -m finds a model: as a directory, a file or a name.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -96,8 +97,8 @@ TEST_CASE("a command that was copied alone tells where it looked for its model, 
       {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
   CHECK(outcome.status == 1);
   CHECK(outcome.err.starts_with(
-      "gpt2: no model 'gpt2-stories', the bundled one: no such directory, nor such a name in "
-      "models, " +
+      "gpt2: no model 'gpt2-stories', the bundled one: no such directory, nor is there such a name "
+      "in models, " +
       root + "/share/gpt2/models, "));
   CHECK(outcome.err.ends_with(", or the HuggingFace cache " + root +
                               "/.cache/huggingface/hub; $GPT2_MODELS can add a place; it "
@@ -109,6 +110,66 @@ TEST_CASE("a file without an extension does not hide the model of that name") {
   places.link("models/gpt2");
   places.write("gpt2", "the command, for example");
   CHECK(places.found("gpt2") == "models/gpt2");
+}
+
+TEST_CASE("a directory without a model does not hide the model of that name") {
+  const Places places;
+  places.link("models/gpt2");
+  places.write("gpt2/main.c", "");
+  CHECK(places.found("gpt2") == "models/gpt2");
+  // nanoGPT's checkpoints need no config.json.
+  places.write("models/nano/ckpt.pt", "");
+  places.write("nano/main.c", "");
+  CHECK(places.found("nano").starts_with("gpt2: models/nano/ckpt.pt: "));
+  // Alone, it is named, but not taken for what was meant.
+  places.write("mine/main.c", "");
+  CHECK(places.found("mine").starts_with(
+      "gpt2: no model 'mine': the directory of that name holds none, nor is there such a name in "
+      "models, "));
+  CHECK(places.found("./mine").starts_with("gpt2: ./mine: no config.json; expected it beside "));
+}
+
+TEST_CASE("a GGUF file, alone or in a directory, is left to the loader to name") {
+  const Places places;
+  places.write("llama/model.gguf", "GGUF");
+  for (const std::string name : {"llama", "llama/model.gguf"}) {
+    CHECK(places.found(name).starts_with("gpt2: llama"));
+  }
+}
+
+TEST_CASE("a file that could be meant is named where there is no model") {
+  const Places places;
+  places.write("weights", "");
+  CHECK(places.found("weights").starts_with(
+      "gpt2: no model 'weights': no such directory (the file is ./weights), nor is there such a "
+      "name in models, "));
+}
+
+TEST_CASE("what is there but cannot be read is refused with the cause") {
+  const Places places;
+  const auto refused = [&](const std::string& name, const std::string& cause) {
+    CHECK(places.found(name) == "gpt2: " + name + ": " + cause + "\n");
+    CHECK(run({"tokenize", "-m", name, "x"}, {.directory = places.root()}).err ==
+          "gpt2: " + name + ": " + cause + "\n");
+  };
+  const std::string nothing = "expected a model's directory or a file of weights";
+  for (const std::string name : {"lost", "lost.safetensors", "models/lost"}) {
+    fs::create_directories((places.root() / name).parent_path());
+    fs::create_symlink("gone", places.root() / name);
+    refused(name, "a link to 'gone', which does not exist; " + nothing);
+  }
+  REQUIRE(mkfifo((places.root() / "pipe").c_str(), 0600) == 0);
+  for (const std::string name : {"pipe", "./pipe", "/dev/null"}) {
+    refused(name, "neither a file nor a directory; " + nothing);
+  }
+  fs::create_symlink("loop", places.root() / "loop");
+  refused("loop", "cannot be read: Too many levels of symbolic links; " + nothing);
+  if (geteuid() != 0) {  // root may read all
+    places.write("closed/config.json", "{}");
+    fs::permissions(places.root() / "closed", fs::perms::none);
+    refused("closed", "cannot be read: Permission denied; " + nothing);
+    fs::permissions(places.root() / "closed", fs::perms::owner_all);
+  }
 }
 
 TEST_CASE("a name is looked for in the HuggingFace cache") {

@@ -26,7 +26,38 @@ bool file_exists(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-bool is_model_directory(const fs::path& path) { return file_exists(path / "config.json"); }
+// nanoGPT's checkpoints need no config.json.
+bool is_model_directory(const fs::path& path) {
+  return file_exists(path / "config.json") || file_exists(path / "ckpt.pt");
+}
+
+// Whether a directory has any file that could be part of a model.
+bool has_model_files(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator file(directory, error), end; file != end; file.increment(error)) {
+    for (const char* const extension : {".json", ".safetensors", ".bin", ".pt", ".gguf"}) {
+      if (file->path().extension() == extension) return true;
+    }
+  }
+  return false;
+}
+
+// Why neither a directory nor a file at `path` can be read; "" if one can, or nothing is there.
+std::string obstacle(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::none) return "cannot be read: " + error.message();
+  if (type == fs::file_type::not_found) {
+    if (!fs::is_symlink(fs::symlink_status(path, error))) return "";
+    return "a link to " + quote(fs::read_symlink(path, error).string()) + ", which does not exist";
+  }
+  // Searching a directory needs a permission of its own.
+  if (type == fs::file_type::directory) {
+    const bool is_closed = fs::status(path / "config.json", error).type() == fs::file_type::none;
+    return is_closed ? "cannot be read: " + error.message() : "";
+  }
+  return type == fs::file_type::regular ? "" : "neither a file nor a directory";
+}
 
 // The value of an environment variable; empty where it is not set.
 fs::path environment(const char* name) {
@@ -111,6 +142,32 @@ ModelPath at_file(const fs::path& file) {
   return {directory, is_other ? directory : file};
 }
 
+// Says where a model was looked for and not found.
+[[noreturn]] void refuse(const fs::path& model, const std::vector<fs::path>& places,
+                         const fs::path& cache) {
+  std::string looked = "no such directory";
+  if (directory_exists(model)) looked = "the directory of that name holds none";
+  if (file_exists(model)) looked += " (the file is ./" + model.string() + ")";
+  looked += ", nor is there such a name in ";
+  const auto add = [&looked](const fs::path& place) {
+    const std::string why = obstacle(place);
+    looked += place.string() + (why.empty() ? "" : " (" + why + ")");
+  };
+  for (const fs::path& place : places) {
+    add(place);
+    looked += ", ";
+  }
+  looked += "or the HuggingFace cache ";
+  add(cache);
+  const bool is_bundled = model == GPT2_BUNDLED_MODEL;
+  fail(ErrorCode::not_found,
+       "no model '" + model.string() + (is_bundled ? "', the bundled one" : "'"), looked,
+       "; $GPT2_MODELS can add a place; ",
+       is_bundled ? "it lies in models of gpt2's sources; -m names another one"
+                  : "'hf download NAME' fetches a model, and so does tools/download_model.sh of "
+                    "the sources");
+}
+
 }  // namespace
 
 ModelPath find_model(const std::string& model) {
@@ -124,20 +181,24 @@ ModelPath find_model(const std::string& model) {
   std::vector<fs::path> directories = {path};
   for (const fs::path& place : places) directories.push_back(place / path);
   for (const fs::path& snapshot : snapshots(cache, model)) directories.push_back(snapshot);
-  // Where none has a config.json, whoever loads the first one says what is missing.
-  for (const auto is_found : {is_model_directory, directory_exists}) {
-    const auto found = std::find_if(directories.begin(), directories.end(), is_found);
-    if (found != directories.end()) return {*found, *found};
+  for (const fs::path& directory : directories) {
+    if (is_model_directory(directory)) return {directory, directory};
   }
-  std::string looked;
-  for (const fs::path& place : places) looked += place.string() + ", ";
-  const bool is_bundled = model == GPT2_BUNDLED_MODEL;
-  fail(ErrorCode::not_found, "no model '" + model + (is_bundled ? "', the bundled one" : "'"),
-       "no such directory, nor such a name in ", looked, "or the HuggingFace cache ",
-       cache.string(), "; $GPT2_MODELS can add a place; ",
-       is_bundled ? "it lies in models of gpt2's sources; -m names another one"
-                  : "'hf download NAME' fetches a model, and so does tools/download_model.sh of "
-                    "the sources");
+  // None is a model. The loader says best what the first of them lacks; but a directory without any
+  // file of a model has its name by chance, if it was not asked for by a path.
+  for (const fs::path& directory : directories) {
+    const bool is_given = directory == path;
+    std::error_code error;
+    if (is_given || fs::exists(fs::symlink_status(directory, error))) {
+      const std::string why = obstacle(directory);
+      if (!why.empty()) {
+        fail(directory.string(), why, "; expected a model's directory or a file of weights");
+      }
+    }
+    const bool by_chance = is_given && !path.has_parent_path() && !has_model_files(directory);
+    if (directory_exists(directory) && !by_chance) return {directory, directory};
+  }
+  refuse(path, places, cache);
 }
 
 }  // namespace gpt2::cli

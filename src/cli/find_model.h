@@ -21,7 +21,11 @@ struct ModelPath {
 ///     The cache is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
 ///     $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub: the first that is set.
 ///
-/// Throws Error(not_found), which says where it looked.
+/// The first of these that has a config.json or nanoGPT's ckpt.pt wins, so a directory of the same
+/// name without a model does not hide it.
+///
+/// Throws Error(not_found), which says where it looked, or Error(invalid_file) for something of
+/// that name that cannot be read: no permission, a link to nothing, a device.
 [[nodiscard]] ModelPath find_model(const std::string& model);
 
 }  // namespace gpt2::cli
