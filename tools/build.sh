@@ -19,6 +19,13 @@ quietly() {
   exit 1
 }
 
+# A copied or moved checkout comes with a build of the original's sources: that starts anew.
+cache="build/$preset/CMakeCache.txt"
+if [[ -f "$cache" ]]; then
+  sources="$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")"
+  [[ "$sources" -ef . ]] || rm -rf "build/$preset"
+fi
+
 options=()
 command -v ccache >/dev/null 2>&1 && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 if [[ ! -f "build/$preset/build.ninja" ]]; then

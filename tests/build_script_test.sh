@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# tools/build.sh builds the checkout that it lies in: build_script_test.sh SOURCE_DIR
+#
+# A small project stands for the checkout. Its build copies a file of the sources.
+set -euo pipefail
+
+source="$1"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+mkdir -p first/tools
+cp "$source/tools/build.sh" first/tools
+cat >first/CMakePresets.json <<'END'
+{ "version": 2,
+  "configurePresets": [ { "name": "small", "generator": "Ninja",
+                          "binaryDir": "${sourceDir}/build/${presetName}" } ],
+  "buildPresets": [ { "name": "small", "configurePreset": "small" } ] }
+END
+cat >first/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(small LANGUAGES NONE)
+add_custom_target(copy ALL COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_SOURCE_DIR}/text built)
+END
+
+# builds CHECKOUT EXPECTED: the text that the build of a checkout copies.
+builds() {
+  "$1/tools/build.sh" small 2>log || { cat log >&2; exit 1; }
+  [[ "$(<"$1/build/small/built")" == "$2" ]] && return
+  printf 'the build of %s copied "%s", expected "%s"\n' "$1" "$(<"$1/build/small/built")" "$2" >&2
+  exit 1
+}
+
+echo one >first/text
+builds first one
+
+# A copy, with the build of the original in it, builds its own sources.
+cp -R first second
+echo two >second/text
+builds second two
+echo changed >first/text
+builds first changed
+[[ "$(<second/build/small/built)" == two ]]
+
+# So does a checkout that was moved.
+mv first third
+builds third changed
+
+# A build that is in its place is kept, also where a symbolic link leads to it.
+touch third/build/small/kept
+ln -s third fourth
+builds third changed
+builds fourth changed
+[[ -e third/build/small/kept ]]
