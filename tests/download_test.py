@@ -310,11 +310,32 @@ class DownloadTest(unittest.TestCase):
         self.hub.models["owner/tiny"] = model(**{"config.json": None})
         self.refused("has no config.json", "owner/tiny")
         self.hub.models["owner/tiny"] = model(**{"model.safetensors": None})
-        self.refused("has no weights", "owner/tiny")
+        done = self.refused("has no weights", "owner/tiny")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.hub.models["owner/tiny"] = model(**{"tokenizer.json": None, "vocab.json": b"{}"})
-        self.refused("no merges.txt", "owner/tiny")
+        done = self.refused("no merges.txt", "owner/tiny")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.refused("cannot reach http://127.0.0.1:1: ", "owner/tiny",
                      HF_ENDPOINT="http://127.0.0.1:1")
+        self.assertEqual(os.listdir(self.home), [])  # nothing is left of any
+
+    def test_a_directory_that_cannot_be_written(self):
+        with open(self.path("file"), "w"):
+            pass
+        done = self.refused("cannot make the directory %s: Not a directory" %
+                            self.path("file", "x"), "owner/tiny", self.path("file", "x"))
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        done = self.refused("cannot write to /proc/self", "owner/tiny", "/proc/self")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_sizes_are_told_in_units_that_fit(self):
+        self.hub.models["owner/tiny"] = model(merges__txt=None)
+        self.hub.models["owner/tiny"]["tokenizer.json"] = b" " * 1536
+        self.hub.models["owner/tiny"]["model.safetensors"] = b" " * (3 << 19)
+        told = self.succeed("owner/tiny").stderr
+        for line in ("config.json (22 bytes)", "tokenizer.json (1.5 KiB)",
+                     "model.safetensors (1.5 MiB)"):
+            self.assertIn(line + "\n", told)
 
     def test_a_gated_model_needs_the_token_which_stays_between_us_and_the_hub(self):
         self.hub.gated = {"owner/tiny"}

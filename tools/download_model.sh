@@ -152,13 +152,20 @@ is_right() {
     [[ -n "$size$hash" ]] && [[ -z "$hash" || "$(hash_of "$1")" == "$hash" ]]
 }
 
-mebibytes() { awk -v bytes="$1" 'BEGIN { printf "%.1f MiB", bytes / 1048576 }'; }
+# "665 bytes", "1.5 KiB", "522.7 MiB"
+in_words() {
+  awk -v bytes="$1" 'BEGIN {
+    if (bytes < 1024) printf "%d %s", bytes, bytes == 1 ? "byte" : "bytes"
+    else if (bytes < 1048576) printf "%.1f KiB", bytes / 1024
+    else printf "%.1f MiB", bytes / 1048576
+  }'
+}
 
 check_space() {
   local free
   free="$(df -Pk "$directory" | awk 'END { print $4 }')"
   if [[ -n "$size" && "$free" =~ ^[0-9]+$ ]] && ((size - $1 > free * 1024)); then
-    fail "$2: needs $(mebibytes $((size - $1))), but $directory has $(mebibytes $((free * 1024)))" \
+    fail "$2: needs $(in_words $((size - $1))), but $directory has $(in_words $((free * 1024)))" \
       "free; make room and run this again"
   fi
 }
@@ -170,7 +177,7 @@ transfer() {
   [[ "$(origin_of "$url")" == "$origin" ]] || follow=(--location --max-redirs 5)
   if [[ -t 2 ]]; then
     while sleep 0.5 && kill -0 $$ 2>/dev/null; do
-      printf '\r%s%s ' "$(mebibytes "$(size_of "$part")")" "${size:+ of $(mebibytes "$size")}" >&2
+      printf '\r%s%s ' "$(in_words "$(size_of "$part")")" "${size:+ of $(in_words "$size")}" >&2
     done &
     watcher=$!
   fi
@@ -200,7 +207,7 @@ fill() {
     if ((have > before)); then
       tries=0
     elif ((++tries == 3)); then
-      fail "$file: cut off at $(mebibytes "$have"): $error; run this again to go on from there"
+      fail "$file: cut off at $(in_words "$have"): $error; run this again to go on from there"
     fi
     sleep $((tries + 1))
   done
@@ -217,9 +224,9 @@ fetch() {
   part="$directory/.$file.${hash:0:16}.part"
   if [[ -z "$hash" || (-n "$size" && "$(size_of "$part")" -gt "$size") ]]; then rm -f "$part"; fi
 
-  say "$file${size:+ ($(mebibytes "$size"))}"
+  error="$({ : >>"$part"; } 2>&1)" || fail "$file: cannot write to $directory: ${error##*: }"
+  say "$file${size:+ ($(in_words "$size"))}"
   fill "$file"
-  [[ -f "$part" ]] || : >"$part"  # nothing is written for an empty file
   have="$(size_of "$part")"
   if [[ -n "$size" && "$have" != "$size" ]]; then
     rm -f "$part"
@@ -250,39 +257,46 @@ shards_in() {
   printf '%s\n' "$shards"
 }
 
-fetch_weights() {
-  local stem suffix shards shard
-  for stem in model.safetensors pytorch_model.bin; do
-    suffix=".${stem##*.}"
-    if has "$stem"; then
-      fetch "$stem"
-      return
-    fi
-    if has "$stem.index.json"; then
-      fetch "$stem.index.json"
-      shards="$(shards_in "$stem.index.json" "$suffix")"
-      while IFS= read -r shard; do
-        has "$shard" || fail "$name has no file $shard, which $stem.index.json names"
-        fetch "$shard"
-      done <<<"$shards"
-      return
-    fi
+# Sets $weights and $tokenizer to the files that the hub has. Nothing is fetched before it is known
+# that they make a model.
+find_files() {
+  has config.json || fail "$name has no config.json at $endpoint: no model for gpt2"
+  for weights in {model.safetensors,pytorch_model.bin}{,.index.json} ''; do
+    if [[ -z "$weights" ]] || has "$weights"; then break; fi
   done
-  fail "$name has no weights that gpt2 reads: neither model.safetensors nor pytorch_model.bin, nor" \
-    "an index of shards of one"
+  [[ -n "$weights" ]] ||
+    fail "$name has no weights that gpt2 reads: neither model.safetensors nor pytorch_model.bin," \
+      "nor an index of shards of one"
+  tokenizer=()
+  if has tokenizer.json; then
+    tokenizer=(tokenizer.json)
+  elif has vocab.json; then
+    has merges.txt || fail "$name has a vocab.json, but no merges.txt"
+    tokenizer=(vocab.json merges.txt)
+  else
+    say "note: $name has no tokenizer that gpt2 reads; it runs on token ids (gpt2 --tokens)"
+  fi
+}
+
+# get FILE [WHY]: fetches a file that the hub must have.
+get() {
+  has "$1" || fail "$name has no file $1${2:-}"
+  fetch "$1"
+}
+
+fetch_weights() {
+  local stem="${weights%.index.json}" shards shard
+  get "$weights"
+  [[ "$weights" != "$stem" ]] || return 0
+  shards="$(shards_in "$weights" ".${stem##*.}")"
+  while IFS= read -r shard; do
+    get "$shard" ", which $weights names"
+  done <<<"$shards"
 }
 
 fetch_tokenizer() {
   local file
-  if has tokenizer.json; then
-    fetch tokenizer.json
-  elif has vocab.json; then
-    fetch vocab.json
-    has merges.txt || fail "$name has a vocab.json, but no merges.txt"
-    fetch merges.txt
-  else
-    say "note: $name has no tokenizer that gpt2 reads; it runs on token ids (gpt2 --tokens)"
-  fi
+  for file in "${tokenizer[@]}"; do get "$file"; done
   for file in {tokenizer_config,special_tokens_map,added_tokens,generation_config}.json; do
     if has "$file"; then fetch "$file"; fi
   done
@@ -314,13 +328,15 @@ main() {
   [[ "${HF_TOKEN:-}" =~ ^[A-Za-z0-9_.~+/=-]*$ ]] || fail "HF_TOKEN is no token"
   command -v curl >/dev/null || fail "curl is missing; install it (apt-get install curl)"
 
-  has config.json || fail "$name has no config.json at $endpoint: no model for gpt2"
-  mkdir -p -- "$directory" || fail "cannot make the directory $directory"
+  find_files
+  error="$(mkdir -p -- "$directory" 2>&1)" ||
+    fail "cannot make the directory $directory: ${error##*: }"
+  [[ -r "$directory" && -x "$directory" ]] || fail "no permission to read the directory $directory"
   directory="$(cd -- "$directory" && pwd)"
   exec {lock}<"$directory"
   ! command -v flock >/dev/null || flock --nonblock "$lock" ||
     fail "another download into $directory is running"
-  fetch config.json
+  get config.json
   fetch_tokenizer
   fetch_weights
   printf '%s\n' "$directory"
