@@ -127,6 +127,8 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
       "gpt2: no model 'mine': the directory of that name holds none, nor is there such a name in "
       "models, "));
   CHECK(places.found("./mine").starts_with("gpt2: ./mine: no config.json; expected it beside "));
+  CHECK(places.found(".").starts_with("gpt2: .: no config.json; expected it beside "));
+  CHECK(places.found("..").starts_with("gpt2: ..: no config.json; expected it beside "));
 }
 
 TEST_CASE("a GGUF file, alone or in a directory, is left to the loader to name") {

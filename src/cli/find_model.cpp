@@ -186,6 +186,7 @@ ModelPath find_model(const std::string& model) {
   }
   // None is a model. The loader says best what the first of them lacks; but a directory without any
   // file of a model has its name by chance, if it was not asked for by a path.
+  const bool is_name = !path.has_parent_path() && path != "." && path != "..";
   for (const fs::path& directory : directories) {
     const bool is_given = directory == path;
     std::error_code error;
@@ -195,7 +196,7 @@ ModelPath find_model(const std::string& model) {
         fail(directory.string(), why, "; expected a model's directory or a file of weights");
       }
     }
-    const bool by_chance = is_given && !path.has_parent_path() && !has_model_files(directory);
+    const bool by_chance = is_given && is_name && !has_model_files(directory);
     if (directory_exists(directory) && !by_chance) return {directory, directory};
   }
   refuse(path, places, cache);
