@@ -96,10 +96,11 @@ TEST_CASE("a command that was copied alone tells where it looked for its model, 
   const Outcome outcome = run(
       {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.starts_with(
-      "gpt2: no model 'gpt2-stories', the bundled one: no such directory, nor is there such a name "
-      "in models, " +
-      root + "/share/gpt2/models, "));
+  CHECK(
+      outcome.err.starts_with("gpt2: no model 'gpt2-stories', the bundled one: no such file or "
+                              "directory, nor is there such a name "
+                              "in models, " +
+                              root + "/share/gpt2/models, "));
   CHECK(outcome.err.ends_with(", or the HuggingFace cache " + root +
                               "/.cache/huggingface/hub; $GPT2_MODELS can add a place; it "
                               "lies in models of gpt2's sources; -m names another one\n"));

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -286,6 +287,21 @@ TEST_CASE("the text appears as it is written; Ctrl-C ends it, and the command by
   CHECK(command.out.size() < 20'000);
   CHECK(command.out.substr(0, 3) == "abc");
   CHECK(command.err.find("finish      cancelled\n") != std::string::npos);
+}
+
+TEST_CASE("what a terminal is told for a while is cut to one line, which is wiped away") {
+  const TemporaryDirectory directory;
+  std::string shown = "loading " + directory.path().string() + "/";
+  const std::string name(59 - std::min<std::size_t>(shown.size(), 58), 'x');
+  shown += name;
+  const auto path = directory.path() / (name + "\u00e9" + std::string(60, 'y'));
+  std::filesystem::create_directory(path);
+  write_alphabet_model(path);
+  Command command({"-m", path, "--max-new-tokens", "0", "a"},
+                  {.terminal = true, .terminal_errors = true});
+  command.await_error("\r\x1b[K");
+  // Byte 60 is inside the accented letter, which is left out as a whole.
+  CHECK(command.err.starts_with(shown + " ...\r\x1b[K"));
 }
 
 TEST_CASE("while a long prompt is read, a terminal shows how far, and Ctrl-C ends it") {

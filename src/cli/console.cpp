@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -82,8 +83,14 @@ void end_if_interrupted() {
   if (interrupted()) end_by(noted);
 }
 
-Progress::Progress(const std::string& what)
-    : shown_(is_terminal(stderr) ? printable(what) + " ..." : "") {
+Progress::Progress(const std::string& what) {
+  if (!is_terminal(stderr)) return;
+  shown_ = printable(what);
+  // Only one line can be wiped away again. A cut must not fall inside a character.
+  std::size_t end = std::min<std::size_t>(shown_.size(), 60);
+  while (end < shown_.size() && (shown_[end] & 0xc0) == 0x80) --end;
+  shown_.resize(end);
+  shown_ += " ...";
   std::fputs(shown_.c_str(), stderr);
 }
 

@@ -39,8 +39,8 @@ void note_interrupts();
 /// ended by Ctrl-C; it would go on to the next command after an ordinary exit, whatever the status.
 void end_if_interrupted();
 
-/// Says on a terminal what is being done, and what share of it is, from 0 to 1, if that is known
-/// (`what` must be short then); wipes it away once all is.
+/// Says on a terminal, in one line, what is being done and, if part() is called, which share of it,
+/// from 0 to 1, is done already. The destructor or done() wipes the line away. A long `what` is cut.
 class Progress {
  public:
   explicit Progress(const std::string& what);

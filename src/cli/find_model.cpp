@@ -145,9 +145,9 @@ ModelPath at_file(const fs::path& file) {
 // Says where a model was looked for and not found.
 [[noreturn]] void refuse(const fs::path& model, const std::vector<fs::path>& places,
                          const fs::path& cache) {
-  std::string looked = "no such directory";
+  std::string looked = "no such file or directory";
   if (directory_exists(model)) looked = "the directory of that name holds none";
-  if (file_exists(model)) looked += " (the file is ./" + model.string() + ")";
+  if (file_exists(model)) looked = "no such directory (the file is ./" + model.string() + ")";
   looked += ", nor is there such a name in ";
   const auto add = [&looked](const fs::path& place) {
     const std::string why = obstacle(place);
