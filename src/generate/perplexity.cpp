@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "base/fail.h"
 #include "gpt2/session.h"
@@ -10,11 +12,11 @@
 namespace gpt2 {
 namespace {
 
-// Rows of logits held at a time.
+// Rows of logits held at a time: all rows of a window would be a hundred megabytes and more.
 constexpr std::size_t kRows = 32;
 
-// -log of the probability that softmax(logits) gives the token. Spoils the logits.
-double surprise(std::span<float> logits, TokenId token) {
+// -log of the probability that softmax(logits) gives the token. Overwrites the logits.
+double negative_log_likelihood(std::span<float> logits, TokenId token) {
   const Kernels& k = kernels();
   const float max = logits[k.argmax(logits.data(), logits.size())];
   const float logit = logits[static_cast<std::size_t>(token)];
@@ -22,51 +24,113 @@ double surprise(std::span<float> logits, TokenId token) {
   return std::log(static_cast<double>(sum)) - static_cast<double>(logit - max);
 }
 
+void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
+  const std::size_t vocab_size = a.config().vocab_size;
+  const std::size_t n_positions = std::min(a.config().n_positions, b.config().n_positions);
+  if (b.config().vocab_size != vocab_size || n_positions < 2 || tokens.size() < 2) {
+    reject("comparing takes one vocabulary, and a text and contexts of two tokens or more");
+  }
+  for (const TokenId token : tokens) {
+    if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
+      reject("token id ", token, " is outside the models' vocabulary of ", vocab_size);
+    }
+  }
+}
+
+// The two models at work on the same text.
+class Pair {
+ public:
+  Pair(const Model& a, const Model& b)
+      : vocab_size_(a.config().vocab_size), sessions_{Session(a), Session(b)} {
+    for (auto& logits : logits_) logits.resize(kRows * vocab_size_);
+  }
+
+  // Scores window[first ... ] given all of the window before each token. REQUIRES: first >= 1.
+  WindowScore score(std::span<const TokenId> window, std::size_t first) {
+    for (Session& session : sessions_) session.rewind(0);
+    if (first > 1) forward_both(window.first(first - 1), 0);
+    WindowScore score;
+    for (std::size_t i = first; i < window.size(); i += kRows) {
+      const std::size_t rows = std::min(kRows, window.size() - i);
+      forward_both(window.subspan(i - 1, rows), rows);
+      note_changes(rows);
+      for (std::size_t m = 0; m < 2; ++m) {
+        for (std::size_t row = 0; row < rows; ++row) {
+          const std::span logits = std::span(logits_[m]).subspan(row * vocab_size_, vocab_size_);
+          score.nll[m] += negative_log_likelihood(logits, window[i + row]);
+        }
+      }
+      score.tokens += rows;
+    }
+    return score;
+  }
+
+  [[nodiscard]] double largest_logit_change() const { return largest_logit_change_; }
+
+ private:
+  // Appends the tokens to both sequences; the logits of the last `rows` come into logits_.
+  void forward_both(std::span<const TokenId> tokens, std::size_t rows) {
+    for (std::size_t m = 0; m < 2; ++m) {
+      const Slice slice{&sessions_[m], tokens, std::span(logits_[m]).first(rows * vocab_size_)};
+      forward(std::span(&slice, 1));
+    }
+  }
+
+  void note_changes(std::size_t rows) {
+    for (std::size_t i = 0; i < rows * vocab_size_; ++i) {
+      const double change = std::abs(static_cast<double>(logits_[0][i]) - logits_[1][i]);
+      largest_logit_change_ = std::max(largest_logit_change_, change);
+    }
+  }
+
+  std::size_t vocab_size_;
+  Session sessions_[2];
+  std::vector<float> logits_[2];  // (kRows, vocab_size)
+  double largest_logit_change_ = 0.0;
+};
+
 }  // namespace
+
+Comparison summarize(std::span<const WindowScore> windows) {
+  Comparison result{.windows = windows.size()};
+  double total[2] = {};
+  for (const WindowScore& window : windows) {
+    result.tokens += window.tokens;
+    for (std::size_t m = 0; m < 2; ++m) total[m] += window.nll[m];
+  }
+  const auto tokens = static_cast<double>(result.tokens);
+  for (std::size_t m = 0; m < 2; ++m) result.perplexity[m] = std::exp(total[m] / tokens);
+  const double mean = (total[1] - total[0]) / tokens;  // D
+  result.change = std::expm1(mean);
+  double squares = 0.0;
+  for (const WindowScore& window : windows) {
+    const double difference = window.nll[1] - window.nll[0];
+    const double deviation = difference - mean * static_cast<double>(window.tokens);
+    squares += deviation * deviation;
+  }
+  const auto count = static_cast<double>(windows.size());
+  result.standard_error = windows.size() < 2
+                              ? std::numeric_limits<double>::quiet_NaN()
+                              : std::exp(mean) * std::sqrt(count / (count - 1) * squares) / tokens;
+  return result;
+}
 
 Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
                    const std::function<void(double share)>& progress) {
-  const std::size_t vocab_size = a.config().vocab_size;
-  const std::size_t window =
+  check(a, b, tokens);
+  const std::size_t length =
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
-  if (b.config().vocab_size != vocab_size || window < 2) {
-    reject("comparing takes one vocabulary, and a text and contexts of two tokens or more");
-  }
-  const std::size_t stride = window / 2;
-  Session sessions[2] = {Session(a), Session(b)};
-  std::vector<std::vector<float>> logits(2, std::vector<float>(kRows * vocab_size));
-  double total[2] = {};
-  Comparison result;
-  std::size_t scored = 1;  // tokens that have had their score
-  for (std::size_t begin = 0; scored < tokens.size(); begin += stride) {
-    const std::size_t end = std::min(begin + window, tokens.size());
-    for (Session& session : sessions) session.rewind(0);
-    for (std::size_t i = begin; i + 1 < end; i += kRows) {
-      const std::size_t rows = std::min(kRows, end - 1 - i);
-      for (int m = 0; m < 2; ++m) {
-        const Slice slice{&sessions[m], tokens.subspan(i, rows),
-                          std::span(logits[m]).first(rows * vocab_size)};
-        forward(std::span(&slice, 1));
-      }
-      for (std::size_t j = 0; j < rows * vocab_size; ++j) {
-        const double change = std::abs(static_cast<double>(logits[0][j]) - logits[1][j]);
-        result.largest_logit_change = std::max(result.largest_logit_change, change);
-      }
-      for (std::size_t row = 0; row < rows; ++row) {
-        if (i + row + 1 < scored) continue;
-        for (int m = 0; m < 2; ++m) {
-          total[m] += surprise(std::span(logits[m]).subspan(row * vocab_size, vocab_size),
-                               tokens[i + row + 1]);
-        }
-      }
-    }
-    scored = end;
+  Pair pair(a, b);
+  std::vector<WindowScore> windows;
+  std::size_t scored = 1;  // tokens that have had their score, the first one without
+  for (std::size_t begin = 0; scored < tokens.size(); begin += length / 2) {
+    const std::span window = tokens.subspan(begin, std::min(length, tokens.size() - begin));
+    windows.push_back(pair.score(window, scored - begin));
+    scored = begin + window.size();
     progress(static_cast<double>(scored) / static_cast<double>(tokens.size()));
   }
-  result.tokens = tokens.size() - 1;
-  for (int m = 0; m < 2; ++m) {
-    result.perplexity[m] = std::exp(total[m] / static_cast<double>(result.tokens));
-  }
+  Comparison result = summarize(windows);
+  result.largest_logit_change = pair.largest_logit_change();
   return result;
 }
 

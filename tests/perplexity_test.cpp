@@ -1,0 +1,145 @@
+// The cost of quantizing: perplexities, their change, and its standard error.
+#include "generate/perplexity.h"
+
+#include <cmath>
+#include <filesystem>
+#include <vector>
+
+#include "gpt2/session.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+
+namespace {
+
+// n_positions 64, vocab_size 211.
+Model tiny_model(WeightType dtype = WeightType::stored) {
+  return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default",
+                     {.dtype = dtype});
+}
+
+// 172 random ids. What HuggingFace's GPT2LMHeadModel says of them in float64 is below, by the
+// recipe of its documentation on perplexity: windows of 64 tokens, 32 apart.
+const std::vector<TokenId> kText = {
+    51,  41,  109, 199, 29,  35,  3,   40,  22,  145, 65,  139, 132, 91,  198, 114, 95,  17,
+    12,  59,  97,  62,  40,  43,  55,  192, 68,  166, 165, 98,  41,  47,  113, 175, 174, 183,
+    72,  28,  139, 209, 37,  96,  176, 159, 12,  78,  188, 208, 38,  19,  6,   135, 25,  59,
+    184, 36,  25,  72,  142, 55,  95,  145, 156, 123, 62,  108, 197, 58,  5,   70,  134, 159,
+    68,  159, 196, 114, 143, 59,  185, 102, 83,  65,  126, 51,  161, 48,  50,  77,  202, 13,
+    48,  23,  189, 145, 132, 118, 126, 136, 171, 15,  187, 25,  3,   200, 203, 174, 95,  114,
+    121, 56,  1,   184, 149, 171, 38,  71,  5,   49,  147, 110, 147, 57,  72,  100, 155, 20,
+    200, 104, 10,  35,  93,  56,  110, 129, 104, 13,  18,  15,  85,  50,  72,  154, 71,  28,
+    37,  39,  185, 104, 180, 136, 85,  47,  179, 55,  74,  198, 41,  152, 121, 146, 137, 51,
+    194, 72,  132, 195, 99,  155, 77,  63,  25,  206};
+
+const auto kNoProgress = [](double) {};
+
+// -log p of window[first ...], one token at a time and in double.
+double naive_nll(const Model& model, std::span<const TokenId> window, std::size_t first) {
+  Session session(model);
+  double nll = 0.0;
+  for (std::size_t i = 0; i + 1 < window.size(); ++i) {
+    const std::span<const float> logits = session.forward(window.subspan(i, 1));
+    if (i + 1 < first) continue;
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    nll += std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(window[i + 1])]);
+  }
+  return nll;
+}
+
+}  // namespace
+
+TEST_CASE("the change of perplexity and its standard error are those computed by hand") {
+  SECTION("windows of one length") {
+    // d = 0.2 and 0, D = 0.2 / 4 = 0.05; per-window means 0.1 and 0: variance 0.005, halved.
+    const WindowScore windows[] = {{2, {2.0, 2.2}}, {2, {4.0, 4.0}}};
+    const Comparison result = summarize(windows);
+    CHECK(result.tokens == 4);
+    CHECK(result.windows == 2);
+    CHECK(result.perplexity[0] == Approx(4.481689070338065).epsilon(1e-12));     // exp(6 / 4)
+    CHECK(result.perplexity[1] == Approx(4.71147018259074).epsilon(1e-12));      // exp(6.2 / 4)
+    CHECK(result.change == Approx(0.05127109637602412).epsilon(1e-12));          // exp(0.05) - 1
+    CHECK(result.standard_error == Approx(0.05256355481880121).epsilon(1e-12));  // 0.05 exp(0.05)
+  }
+  SECTION("windows of several lengths") {
+    // D = 0.6 / 6 = 0.1; d - D n = 0.3, -0.1, -0.2; sqrt(3 / 2 * 0.14) / 6 = 0.0763762616
+    const WindowScore windows[] = {{3, {3.0, 3.6}}, {1, {1.0, 1.0}}, {2, {2.0, 2.0}}};
+    const Comparison result = summarize(windows);
+    CHECK(result.change == Approx(0.10517091807564771).epsilon(1e-12));  // exp(0.1) - 1
+    CHECK(result.standard_error == Approx(0.08440882313242491).epsilon(1e-12));
+  }
+  SECTION("the same change everywhere is known exactly") {
+    const WindowScore windows[] = {{3, {6.0, 6.75}}, {1, {1.0, 1.25}}, {4, {20.0, 21.0}}};
+    const Comparison result = summarize(windows);
+    CHECK(result.change == Approx(std::expm1(0.25)).epsilon(1e-12));
+    CHECK(result.standard_error < 1e-12);
+  }
+  SECTION("a single window has no standard error") {
+    const WindowScore window = {3, {6.0, 6.75}};
+    CHECK(std::isnan(summarize(std::span(&window, 1)).standard_error));
+  }
+}
+
+TEST_CASE("perplexity by windows is HuggingFace's") {
+  const Model model = tiny_model();
+  const auto check = [&](std::size_t count, std::size_t windows, double perplexity) {
+    const Comparison result = compare(model, model, std::span(kText).first(count), kNoProgress);
+    CHECK(result.tokens == count - 1);
+    CHECK(result.windows == windows);
+    // A mean negative log-likelihood has the error of a logit: 5e-6 in HuggingFace's own float32.
+    CHECK(result.perplexity[0] == Approx(perplexity).epsilon(2e-5));
+    CHECK(result.perplexity[1] == result.perplexity[0]);
+    CHECK(result.change == 0.0);
+    CHECK(result.largest_logit_change == 0.0);
+  };
+  check(61, 1, 11357.340689216051);  // shorter than a window
+  check(96, 2, 8767.130640028034);   // ends with a window
+  check(172, 5, 9580.904632343118);  // ends within one
+}
+
+TEST_CASE("two models are compared window by window as the naive computation does") {
+  const Model a = tiny_model();
+  const Model b = tiny_model(WeightType::int4);
+  const std::span<const TokenId> text = kText;
+  std::vector<double> shares;
+  const Comparison result = compare(a, b, text, [&](double share) { shares.push_back(share); });
+  CHECK(shares == std::vector<double>{64.0 / 172, 96.0 / 172, 128.0 / 172, 160.0 / 172, 1.0});
+
+  const double tokens[] = {63, 32, 32, 32, 12};
+  double difference[5];
+  double total = 0.0;
+  for (std::size_t w = 0; w < 5; ++w) {
+    const auto window = text.subspan(32 * w, std::min<std::size_t>(64, 172 - 32 * w));
+    const std::size_t first = w == 0 ? 1 : 32;
+    difference[w] = naive_nll(b, window, first) - naive_nll(a, window, first);
+    total += difference[w];
+  }
+  const double mean = total / 171;
+  double variance = 0.0;
+  for (std::size_t w = 0; w < 5; ++w) {
+    variance += 5.0 / 4.0 * std::pow((difference[w] - mean * tokens[w]) / 171, 2);
+  }
+  CHECK(std::abs(mean) > 1e-3);  // so that a change is seen
+  // The logits are the same bits; a float sum of 211 exponentials errs by 16 units of 2^-24.
+  CHECK(result.change == Approx(std::exp(mean) - 1).margin(2e-6));
+  CHECK(result.standard_error == Approx(std::exp(mean) * std::sqrt(variance)).margin(2e-6));
+  CHECK(result.largest_logit_change > 0.0);
+}
+
+TEST_CASE("a token outside the vocabulary is refused, though it is the last") {
+  const Model model = tiny_model();
+  for (const TokenId bad : {-1, 211, 2'000'000'000}) {
+    for (const std::size_t at : {std::size_t{0}, std::size_t{7}}) {
+      std::vector<TokenId> text(8, 1);
+      text[at] = bad;
+      CHECK(test::refusal_of([&] {
+              static_cast<void>(compare(model, model, text, kNoProgress));
+            }) == "token id " + std::to_string(bad) + " is outside the models' vocabulary of 211");
+    }
+  }
+  const std::vector<TokenId> one = {1};
+  CHECK(test::refusal_of([&] { static_cast<void>(compare(model, model, one, kNoProgress)); }) ==
+        "comparing takes one vocabulary, and a text and contexts of two tokens or more");
+}
