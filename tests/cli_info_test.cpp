@@ -1,6 +1,7 @@
 // gpt2 info, as a process.
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <tuple>
 #include <vector>
 
@@ -160,7 +161,7 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
   // bytes each, or 66: int8 has one f16 scale for 64 weights.
   CHECK(contains(outcome.out, "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
-  CHECK(contains(outcome.out, " tokens\nlogits       change by at most "));
+  CHECK(contains(outcome.out, " windows\nlogits       change by at most "));
 
   // A text of alphabets: the model's own, so that both are sure of every letter but the first ones.
   const TemporaryDirectory directory;
@@ -169,16 +170,34 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   const nlohmann::json cost =
       json_of({"-m", alphabet_model(), "--dtype", "int8", "--text", file})["cost"];
   CHECK(cost["tokens"] == text.size() - 1);
+  CHECK(cost["windows"] == 1);
+  CHECK(cost["standard_error_percent"].is_null());
   CHECK(cost["bytes"][0] == 4 * 64 * (257 + 6 * 64));
   CHECK(cost["bytes"][1] == 66 * (288 + 6 * 64));
   CHECK(cost["perplexity"][0] >= 1.0);
   CHECK(cost["perplexity"][0] < 1.1);
   CHECK(cost["perplexity"][1] < 1.1);
+  CHECK(cost["perplexity_change_percent"].get<double>() ==
+        Approx(100.0 * (cost["perplexity"][1].get<double>() / cost["perplexity"][0].get<double>() -
+                        1.0))
+            .margin(1e-9));
   CHECK(cost["largest_logit_change"] > 0.0);
 
   const Outcome alone = run({"info", "-m", alphabet_model(), "--text", file});
   CHECK(alone.status == 2);
   CHECK(contains(alone.err, "--dtype"));
+}
+
+TEST_CASE("the bundled model can read the text that the cost of quantizing is measured on") {
+  const std::string model = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
+  const nlohmann::json cost = json_of({"-m", model, "--dtype", "int8"})["cost"];
+  CHECK(cost["tokens"] > 3000);
+  CHECK(cost["windows"] > 10);
+  CHECK(cost["perplexity"][0] < 15.0);  // 7.9 on stories from its training data's source
+  CHECK(cost["standard_error_percent"] > 0.0);
+  const std::string text = run({"info", "-m", model, "--dtype", "int8"}).out;
+  CHECK(std::regex_search(text, std::regex(R"( \([+-]\d+\.\d\d % \+- \d+\.\d\d %\) on \d+ tokens in \d+ )"
+                                           R"(windows\n)")));
 }
 
 TEST_CASE("info refuses a text to measure on before it loads the model") {

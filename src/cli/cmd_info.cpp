@@ -15,10 +15,12 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples =
-    R"(With --dtype it also tells what holding the weights so costs, measured on --text.
+constexpr const char* kSummary =
+    R"(With --dtype it also prints what it costs to hold the weights in that type, measured on --text.
 
-Examples:
+)";
+
+constexpr const char* kExamples = R"(Examples:
   gpt2 info
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
@@ -117,7 +119,7 @@ int info(Arguments arguments) {
   WeightType dtype = WeightType::stored;
   bool as_json = false;
   CLI::App app("Tells what a model is made of\n", "gpt2 info");
-  app.footer(kExamples);
+  app.footer(concat(kSummary, kCostHelp, kExamples));
   add_model_option(app, name);
   add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
   add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");

@@ -9,11 +9,14 @@
 
 namespace gpt2::cli {
 
-constexpr const char* kExamples =
-    R"(Writes OUT, a directory that loads without work, and prints what the step costs. Interrupted, it
-leaves no OUT behind; killed, a directory OUT.partial-ID, which can be deleted.
+constexpr const char* kSummary =
+    R"(Writes OUT, a directory that loads without further work, and prints what quantizing costs: the bytes
+read for each token, the perplexity and the logits, before and after. If the command is interrupted, it
+leaves no OUT behind; if it is killed, it leaves a directory OUT.partial-ID, which can be deleted.
 
-Examples:
+)";
+
+constexpr const char* kExamples = R"(Examples:
   gpt2 quantize openai-community/gpt2 models/gpt2-int8
   gpt2 quantize models/gpt2 models/gpt2-int4 --dtype int4 --text novel.txt)";
 
@@ -23,7 +26,7 @@ int quantize(Arguments arguments) {
   std::string text_file;
   std::string type = "int8";
   CLI::App app("Packs a model's weights into 8 or 4 bits\n", "gpt2 quantize");
-  app.footer(kExamples);
+  app.footer(concat(kSummary, kCostHelp, kExamples));
   app.add_option("MODEL", name, "A directory, file in it, or name")->required()->option_text(" ");
   app.add_option("OUT", out, "The directory to write; must not exist")
       ->required()
@@ -38,7 +41,7 @@ int quantize(Arguments arguments) {
   static_cast<void>(new_directory(out));  // refused before the work
 
   const ModelPath path = find_model(name);
-  Progress progress("quantising " + path.directory.string());
+  Progress progress("quantizing " + path.directory.string());
   std::optional<Tokenizer> tokenizer;
   try {
     tokenizer = Tokenizer::load(path.directory);
