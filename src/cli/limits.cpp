@@ -42,11 +42,13 @@ LimitMeter::LimitMeter(int threads, std::size_t bytes)
 
 Work LimitMeter::measure() {
   const Kernels& k = kernels();
-  const auto read = [&] {
-    return k.read_limit(memory_.data() + next_++ * kPiece % memory_.size(), kPiece);
-  };
-  static_cast<void>(rate_of(team_, read));  // what a cache can hold of it, it holds now
-  return {.bytes = kPiece * sizeof(float) * rate_of(team_, read),
+  double pieces = 0.0;
+  for (const auto read : k.read_limit) {
+    pieces = std::max(pieces, rate_of(team_, [&] {
+                        return read(memory_.data() + next_++ * kPiece % memory_.size(), kPiece);
+                      }));
+  }
+  return {.bytes = kPiece * sizeof(float) * pieces,
           .multiply_adds = kSteps * kLanes * rate_of(team_, [&] { return k.fma_limit(kSteps); }),
           .byte_products =
               kSteps * 4 * kLanes * rate_of(team_, [&] { return k.dot_limit(kSteps); })};

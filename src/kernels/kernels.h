@@ -107,6 +107,8 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
   return kMaxQueries * sizeof(float) * round_up(keys, kPanel);
 }
 
+inline constexpr std::size_t kReadWays = 4;  ///< of reading memory: as 1, 2, 4 and 8 streams
+
 struct Kernels {
   const char* name;  ///< "scalar", "avx2", "avx512", "avx512_amx", "neon", "neon_dotprod"
 
@@ -173,10 +175,11 @@ struct Kernels {
   /// Gumbel noise: y[i] = -log(-log(u[i])), u[i] = (bits[i] / 2^9 + 0.5) * 2^-23, in (0, 1).
   void (*gumbel)(float* y, const std::uint32_t* bits, std::size_t n) noexcept;
 
-  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it (n a
-  /// multiple of 32 * kLanes); `count` times kLanes fused multiply-adds; as many 4-byte dot
-  /// products. count: a multiple of kLimitStep. The values returned mean nothing.
-  float (*read_limit)(const float* x, std::size_t n) noexcept;
+  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it, in several
+  /// ways, of which the fastest is the limit (n a multiple of 32 * kLanes); `count` times kLanes
+  /// fused multiply-adds; as many 4-byte dot products. count: a multiple of kLimitStep. What the
+  /// last two return means nothing.
+  float (*read_limit[kReadWays])(const float* x, std::size_t n) noexcept;
   float (*fma_limit)(std::size_t count) noexcept;
   float (*dot_limit)(std::size_t count) noexcept;
 };

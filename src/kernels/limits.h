@@ -3,18 +3,20 @@
 #include "kernels/lanes.h"
 
 // What the machine can do at most: loops that do one thing only, in more independent chains than
-// latency times throughput. The chains differ, lest the compiler make them one.
+// latency times throughput. The chains start from different values, so that the compiler cannot
+// merge them.
 
 namespace gpt2 {
 
-// Eight streams, a few lines of each at a time, keep more of a memory's channels busy than one: a
-// quarter faster where they were tried, and no slower in a cache.
-template <class Vec>
+// Reads x as kStreams streams, a few cache lines of each at a time. How many streams are fastest
+// depends on the machine, on how many threads read and on whether x lies in a cache: several keep
+// more channels of the memory busy, one or few suit the prefetchers of a single core.
+template <class Vec, std::size_t kStreams>
 float read_limit(const float* x, std::size_t n) noexcept {
-  constexpr std::size_t kStreams = 8;
   constexpr std::size_t kVecs = 4;
   Vec sum[kVecs] = {};
   for (std::size_t i = 0; i < n / kStreams; i += kVecs * kLanes) {
+#pragma GCC unroll 8
     for (std::size_t stream = 0; stream < kStreams; ++stream) {
       const float* const at = x + stream * (n / kStreams) + i;
 #pragma GCC unroll 4

@@ -51,7 +51,7 @@ inline constexpr Kernels kTable = {
     .argmax = argmax<Vec>,
     .exp_sum = exp_sum<Vec>,
     .gumbel = gumbel<Vec>,
-    .read_limit = read_limit<Vec>,
+    .read_limit = {read_limit<Vec, 1>, read_limit<Vec, 2>, read_limit<Vec, 4>, read_limit<Vec, 8>},
     .fma_limit = fma_limit<Vec>,
     .dot_limit = dot_limit<Vec>,
 };
