@@ -1,6 +1,7 @@
 // gpt2 bench, as a process, on a model so small that it takes no time.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "support/alphabet_model.h"
 #include "support/catch.h"
@@ -19,16 +20,17 @@ Words bench(const Words& more) {
 
 }  // namespace
 
-TEST_CASE("bench says of what its numbers are") {
+TEST_CASE("bench says of what its numbers are, and beforehand how long it takes") {
   const Outcome outcome = run(bench({"--dtype", "f32"}));
   CAPTURE(outcome.out);
-  CHECK(outcome.err == "");
+  CHECK(std::regex_match(outcome.err, std::regex("gpt2: this takes about \\d+ (seconds|minutes), .*\n")));
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.starts_with(alphabet_model() + ", 1 threads, "));
+  CHECK(outcome.out.starts_with(alphabet_model() + ", 1 thread, "));
   for (const std::string part :
-       {"\nf32 weights; the machine reads ", "\n  reading 16 tokens ", "\n  reading 512 tokens ",
-        "\n  writing after 16 tokens ", "\n  writing after 512 tokens ", "\n  writing 8 texts ",
-        "\n  writing 32 texts ", " tokens/s (", " GFLOP/s, ", "'s limit\n"}) {
+       {"\nf32 weights; the machine reads ", "\n  reading a prompt of 16 tokens ",
+        "\n  reading a prompt of 512 tokens ", "\n  writing after 16 tokens ",
+        "\n  writing after 512 tokens ", "\n  writing 8 texts at once ",
+        "\n  writing 32 texts at once ", " tokens/s (", " GFLOP/s, ", " limit"}) {
     CAPTURE(part);
     CHECK(outcome.out.find(part) != std::string::npos);
   }
@@ -41,15 +43,20 @@ TEST_CASE("bench says what is too long for the model") {
                  "--dtype", "f32"};
   const Outcome outcome = run(words);
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.find(
-            "\n  reading 512 tokens       skipped: needs 512 positions, the model has 64\n") !=
-        std::string::npos);
+  CHECK(
+      outcome.out.find(
+          "\n  reading a prompt of 512 tokens skipped: needs 512 positions, the model has 64\n") !=
+      std::string::npos);
   words.push_back("--json");
   const auto rows = nlohmann::json::parse(run(words).out)["measurements"];
   REQUIRE(rows.size() == 6);
   CHECK(rows[0]["tokens_per_s"] > 0.0);
   CHECK_FALSE(rows[0].contains("skipped"));
   CHECK(rows[3] == nlohmann::json{{"workload", "writing after 512 tokens"},
+                                  {"phase", "decode"},
+                                  {"sequences", 1},
+                                  {"tokens", 16},
+                                  {"context", 512},
                                   {"dtype", "f32"},
                                   {"skipped", "needs 528 positions, the model has 64"}});
 }
@@ -69,18 +76,33 @@ TEST_CASE("bench --json tells the same to programs") {
       nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int8"})).out);
   CHECK(json["model"] == alphabet_model());
   CHECK(json["threads"] == 1);
+  CHECK("gpt2 " + json["version"].get<std::string>() + "\n" == run({"--version"}).out);
+  CHECK(std::regex_match(json["date"].get<std::string>(),
+                         std::regex("20\\d\\d-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ")));
+  CHECK(json["cpu"].get<std::string>() != "");
+  CHECK(json["busy"] >= 0.0);
+  CHECK(json["busy"] <= 1.0);
   REQUIRE(json["measurements"].size() == 12);
   REQUIRE(json["limits"].size() == 2);
   CHECK(json["limits"][1]["dtype"] == "int8");
   CHECK(json["limits"][1]["bytes_per_s"] > 0.0);
+  const auto& last = json["measurements"][5];
+  CHECK(last["phase"] == "decode");
+  CHECK(last["sequences"] == 32);
+  CHECK(last["tokens"] == 8);
+  CHECK(last["context"] == 16);
+  CHECK(json["measurements"][1]["phase"] == "prompt");
   CHECK(json["measurements"][6]["dtype"] == "int8");
   for (const auto& row : json["measurements"]) {
     CHECK(row["tokens_per_s"] > 0.0);
     CHECK(row["bytes_per_s"] > 0.0);
-    CHECK(row["multiply_adds_per_s"] > 0.0);
-    CHECK((row["byte_products_per_s"] > 0.0) == (row["dtype"] == "int8"));
-    CHECK(row["of_limit"] > 0.0);
+    CHECK(row["flop_per_s"] > 0.0);
+    CHECK((row["int8_op_per_s"] > 0.0) == (row["dtype"] == "int8"));
+    CHECK((row["of_limit"].is_null() || (row["of_limit"] > 0.0 && row["of_limit"] <= 1.0)));
     CHECK(row["min"] <= row["max"]);
+    CHECK(row["attempts"] >= 1);
+    CHECK(row["attempts"] <= 2);
+    CHECK(row["disturbed"] <= 1);
   }
 }
 
@@ -89,7 +111,6 @@ TEST_CASE("bench --json is JSON whatever a model's directory is called") {
   std::filesystem::create_directory_symlink(alphabet_model(), place.path() / "\xff");
   const Outcome outcome = run({"bench", "-m", (place.path() / "\xff").string(), "--dtype", "f32",
                                "--repetitions", "1", "--threads", "1", "--json"});
-  CHECK(outcome.err == "");
   CHECK(nlohmann::json::accept(outcome.out));
 }
 

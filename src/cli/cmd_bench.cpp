@@ -1,31 +1,41 @@
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
+#include "cli/bench_report.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_model.h"
 #include "cli/limits.h"
+#include "cli/machine.h"
+#include "cli/repetition.h"
+#include "cli/workload.h"
 #include "gpt2/runtime.h"
-#include "gpt2/session.h"
 #include "model/random_model.h"
-#include "model/transformer.h"
 
 namespace gpt2::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
 
 constexpr const char* kExamples =
-    R"(Each row is the median of the repetitions, with the slowest and the fastest: reading a prompt, all of its
-tokens at once; writing a text, token by token, after a prompt of that length; writing several texts in
-step. The limit is what the machine itself could do, measured beside each repetition: read the bytes
-that must be read, from memory or a cache that holds them, or do the multiply-adds that must be done,
-whichever takes longer.
+    R"(Each row is the median of the repetitions, with the slowest and the fastest: of reading a prompt, all
+of its tokens at once; of writing a text, token by token, after a prompt of that length; of writing
+several texts in step. A row that is too long for the model is skipped.
+
+The limit is what the machine itself can do, measured right before and after each repetition: read the
+bytes that must be read, from memory or from a cache that holds them, or do the arithmetic that must be
+done, whichever takes longer. A multiply-add counts as two operations.
+
+Other programs make these numbers wrong. A repetition during which they took the CPUs away, or the limits
+changed, is made again, up to twice as many in all; a row for which that was not enough says so at its
+end. In the JSON, "busy" is the share of the CPU time that others took, "attempts" counts the repetitions
+and "disturbed" those in the row that were disturbed; "tokens" is how many each of "sequences" texts gets
+after "context" tokens.
 
 Examples:
   gpt2 bench
@@ -40,188 +50,207 @@ Config published_config(const std::string& size) {
   throw UsageError("--size", "expected 124M, 355M, 774M or 1558M, found '" + size + "'");
 }
 
-// Forward passes of `sequences` at once, each of which holds `context` tokens beforehand and gets
-// `tokens` more in every pass.
-struct Workload {
-  const char* name;
-  std::size_t sequences, context, tokens, passes;
-
-  [[nodiscard]] std::size_t length() const { return context + tokens * passes; }
-};
-
-constexpr Workload kWorkloads[] = {
-    {"reading 16 tokens", 1, 0, 16, 1},        {"reading 512 tokens", 1, 0, 512, 1},
-    {"writing after 16 tokens", 1, 16, 1, 16}, {"writing after 512 tokens", 1, 512, 1, 16},
-    {"writing 8 texts", 8, 16, 1, 8},          {"writing 32 texts", 32, 16, 1, 8},
-};
-
-// What a workload takes at least.
-Work cost_of(const Workload& work, const Model& model) {
-  const Config& config = model.config();
-  const std::size_t stored = 2 * config.n_embd * config.n_embd;  // keys and values
-  const std::size_t block = 2 * stored + 2 * config.n_embd * config.inner_dim();
-  const std::size_t head = config.n_embd * config.vocab_size;
-  // The last block makes keys and values of all tokens, the rest of a pass's last one.
-  const std::size_t blocks =
-      (config.n_layer - 1) * work.tokens * block + (work.tokens - 1) * stored + block;
-  const std::size_t products = work.passes * work.sequences * (blocks + head);
-  // Every token sees those before it and itself.
-  const std::size_t added = work.tokens * work.passes;
-  const std::size_t keys = added * (2 * work.context + added + 1) / 2;
-  const std::size_t last_keys = work.passes * (2 * work.context + added + work.tokens) / 2;
-  const std::size_t attention =
-      2 * work.sequences * ((config.n_layer - 1) * keys + last_keys) * config.n_embd;
-  // A sequence's keys and values are read once a pass, however many of its tokens look at them.
-  const std::size_t cache = work.tokens == 1 ? attention * sizeof(float) : 0;
-  const bool packed = model.transformer()->lm_head.is_packed();
-  return {static_cast<double>(work.passes * model.bytes_per_token() + cache),
-          static_cast<double>(attention + (packed ? 0 : products)),
-          static_cast<double>(packed ? products : 0)};
-}
-
-Json measure(const Workload& work, const Model& model, LimitMeter& meter, int threads,
-             std::size_t repetitions) {
-  const std::size_t most = model.config().n_positions;
-  if (work.length() > most) {
-    return {{"workload", work.name},
-            {"skipped", concat("needs ", work.length(), " positions, the model has ", most)}};
-  }
-  const Work cost = cost_of(work, model);
-  const std::vector<TokenId> ids(work.length());  // the time does not depend on which
-  const std::size_t vocab_size = model.config().vocab_size;
-  std::vector<float> logits(work.sequences * vocab_size);
-  const Engine engine(model, {.threads = threads});
-  std::vector<Session> sessions;
-  sessions.reserve(work.sequences);
-  std::vector<Slice> slices;
-  for (std::size_t i = 0; i < work.sequences; ++i) {
-    Session& session = sessions.emplace_back(engine, SessionOptions{.max_tokens = work.length()});
-    if (work.context != 0) session.forward(std::span(ids).first(work.context));
-    slices.push_back({&session, {}, std::span(logits).subspan(i * vocab_size, vocab_size)});
-  }
-  const auto run = [&] {
-    for (Session& session : sessions) session.rewind(work.context);
-    for (std::size_t at = work.context; at < work.length(); at += work.tokens) {
-      for (Slice& slice : slices) slice.tokens = std::span(ids).subspan(at, work.tokens);
-      forward(slices);
-    }
-  };
-  std::vector<double> rates;
-  std::vector<double> shares;
-  std::size_t by_memory = 0;
-  const auto tokens = static_cast<double>(work.sequences * work.tokens * work.passes);
-  for (std::size_t i = 0; i < repetitions; ++i) {
-    const Work before = meter.measure();
-    run();  // a cache that can hold what is read, holds it now
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    const Work after = meter.measure();
-    const double reading = 2.0 * cost.bytes / (before.bytes + after.bytes);
-    const double computing =
-        2.0 * cost.multiply_adds / (before.multiply_adds + after.multiply_adds) +
-        2.0 * cost.byte_products / (before.byte_products + after.byte_products);
-    by_memory += reading > computing;
-    shares.push_back(std::max(reading, computing) / time.count());
-    rates.push_back(tokens / time.count());
-  }
-  std::sort(rates.begin(), rates.end());
-  std::sort(shares.begin(), shares.end());
-  const std::size_t middle = (repetitions - 1) / 2;
-  const double rate = rates[middle];
-  return {{"workload", work.name},
-          {"tokens_per_s", rate},
-          {"min", rates.front()},
-          {"max", rates.back()},
-          {"bytes_per_s", cost.bytes * rate / tokens},
-          {"multiply_adds_per_s", cost.multiply_adds * rate / tokens},
-          {"byte_products_per_s", cost.byte_products * rate / tokens},
-          {"of_limit", shares[middle]},
-          {"limit", 2 * by_memory > repetitions ? "memory" : "arithmetic"}};
-}
-
-std::string to_string(const Json& row) {
-  const auto text = [&](const char* name) { return row[name].get<std::string>(); };
-  const std::string begin = format("  %-24s ", text("workload").c_str());
-  if (row.contains("skipped")) return begin + "skipped: " + text("skipped") + '\n';
-  const auto number = [&](const char* name) { return row[name].get<double>(); };
-  const std::string limit = text("limit");
-  std::string done = format("%.1f GB/s", 1e-9 * number("bytes_per_s"));
-  if (limit == "arithmetic") {
-    done = format("%.0f GFLOP/s", 2e-9 * number("multiply_adds_per_s"));
-    const double bytes = number("byte_products_per_s");
-    if (bytes > 0.0) done += format(" and %.0f GOP/s in int8", 2e-9 * bytes);
-  }
-  return begin + format("%8.1f tokens/s (%.1f .. %.1f), %s, %.1f %% of the %s's limit\n",
-                        number("tokens_per_s"), number("min"), number("max"), done.c_str(),
-                        100.0 * number("of_limit"), limit.c_str());
-}
-
-}  // namespace
-
-int bench(Arguments arguments) {
+struct Options {
   std::string size = "124M";
-  std::string model_name;
-  std::vector<std::string> dtypes = {"f32", "bf16", "int8", "int4"};
+  std::string model;
+  bool is_random = true;  // a model of that size, rather than that model
+  std::vector<std::string> dtypes;
   int threads = 0;
   std::size_t repetitions = 5;
   bool as_json = false;
+
+  [[nodiscard]] int all_threads() const { return threads > 0 ? threads : thread_count(); }
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Says how long all of it will take, from how long it took to load the first model. The engine is
+// assumed to reach most of the limits, and the other types of weights to be no slower.
+void announce(const Options& options, const Model& model, const Work& limits, double loading) {
+  double total = loading;
+  for (const Workload& workload : workloads()) {
+    if (workload.length() > model.config().n_positions) continue;
+    const Work work = work_of(workload, model);
+    const double pass = std::max(work.bytes / limits.bytes,
+                                 work.flop / limits.flop + work.int8_ops / limits.int8_ops);
+    const auto repetitions = static_cast<double>(options.repetitions);
+    total += (repetitions + 1.0) * LimitMeter::kSeconds + 2.5 * repetitions * pass;
+  }
+  total *= static_cast<double>(options.dtypes.size());
+  print_error("this takes about " +
+              (total < 100.0 ? format("%.0f seconds", 5.0 * std::ceil(total / 5.0))
+                             : format("%.0f minutes", std::ceil(total / 60.0))) +
+              ", and up to twice as long while other programs are busy");
+}
+
+// Times one run after the other, with the limits between them.
+class Timer {
+ public:
+  Timer(WorkloadTexts& texts, LimitMeter& meter, const Load& load)
+      : texts_(texts), meter_(meter), load_(load), use_(cpu_use()), limit_(meter.measure()) {}
+
+  Attempt attempt() {
+    Run run{.limit_before = limit_, .limit_after = {}, .before = use_, .after = {}};
+    texts_.run();  // a cache that can hold what is read, holds it now
+    const double switches = forced_switches();
+    const auto start = Clock::now();
+    texts_.run();
+    run.seconds = seconds_since(start);
+    run.switches = forced_switches() - switches;
+    use_ = cpu_use();
+    run.limit_after = limit_ = meter_.measure();
+    run.after = cpu_use();
+    return judge(load_, run);
+  }
+
+ private:
+  WorkloadTexts& texts_;
+  LimitMeter& meter_;
+  Load load_;
+  CpuUse use_;  // before the latest measurement of the limits
+  Work limit_;
+};
+
+Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
+             const Options& options) {
+  const std::size_t tokens = workload.tokens * workload.passes;  // of each text
+  Json row = {{"workload", workload.name},
+              {"phase", workload.phase},
+              {"sequences", workload.sequences},
+              {"tokens", tokens},
+              {"context", workload.context}};
+  const std::size_t n_positions = model.config().n_positions;
+  if (workload.length() > n_positions) {
+    row["skipped"] = concat("needs ", workload.length(), " positions, the model has ", n_positions);
+    return row;
+  }
+  const Load load{.work = work_of(workload, model),
+                  .tokens = static_cast<double>(workload.sequences * tokens),
+                  .threads = options.all_threads(),
+                  .available = usable_cpus()};
+  WorkloadTexts texts(workload, model, options.threads);
+  Timer timer(texts, meter, load);
+  std::size_t attempts = 0;
+  const Summary found =
+      summarize(repeat(options.repetitions, attempts, [&] { return timer.attempt(); }));
+  const double runs_per_s = found.tokens_per_s / load.tokens;
+  row.update({{"tokens_per_s", found.tokens_per_s},
+              {"min", found.min},
+              {"max", found.max},
+              {"bytes_per_s", load.work.bytes * runs_per_s},
+              {"flop_per_s", load.work.flop * runs_per_s},
+              {"int8_op_per_s", load.work.int8_ops * runs_per_s},
+              {"of_limit", found.of_limit},
+              {"limit", found.by_memory ? "memory" : "arithmetic"},
+              {"busy", found.busy},
+              {"attempts", attempts},
+              {"disturbed", found.disturbed}});
+  if (found.of_limit > 1.0) row["of_limit"] = nullptr;  // the limit was not found
+  return row;
+}
+
+Options parse_options(Arguments arguments) {
+  Options options;
   CLI::App app("Measures this machine's limits, and how much of them the engine reaches\n",
                "gpt2 bench");
   app.footer(kExamples);
-  app.add_option("--size", size,
+  app.add_option("--size", options.size,
                  "Of a model of random weights, which are as fast: 124M\n(default), 355M, 774M or "
                  "1558M parameters")
       ->option_text("SIZE");
-  add_model_option(app, model_name)
+  add_model_option(app, options.model)
       ->description("A model instead, by directory, file or name")
       ->excludes("--size");
-  app.add_option("--dtype", dtypes,
+  app.add_option("--dtype", options.dtypes,
                  "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in "
                  "turn, or as quantized)")
       ->option_text("TYPE")
       ->allow_extra_args(false);
-  add_number(app, "--threads", threads, 0, 1024,
+  add_number(app, "--threads", options.threads, 0, 1024,
              "How many to use; 0: one a core, fewer for small models");
-  add_number(app, "--repetitions", repetitions, 1, 1000, "How often to measure");
-  add_switch(app, "--json", as_json, "As one JSON object");
+  add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure");
+  add_switch(app, "--json", options.as_json, "As one JSON object");
   parse(app, std::move(arguments));
-  for (const std::string& dtype : dtypes) static_cast<void>(parse_dtype(dtype));
+  for (const std::string& dtype : options.dtypes) static_cast<void>(parse_dtype(dtype));
+  options.is_random = app.count("--model") == 0;
+  return options;
+}
 
-  const bool is_random = app.count("--model") == 0;
-  const std::filesystem::path weights = is_random ? "" : find_model(model_name).weights;
-  const Config config = is_random ? published_config(size) : Model::load(weights).config();
-  const std::string name = is_random ? size + " parameters of random weights" : weights.string();
-  if (config.packed != WeightType::stored && app.count("--dtype") == 0) {
-    dtypes = {config.packed == WeightType::int8 ? "int8" : "int4"};
+// What is measured: a model, loaded for each type of weights anew.
+class Subject {
+ public:
+  explicit Subject(const Options& options)
+      : weights_(options.is_random ? "" : find_model(options.model).weights),
+        config_(options.is_random ? published_config(options.size)
+                                  : Model::load(weights_).config()),
+        name_(options.is_random ? options.size + " parameters of random weights"
+                                : weights_.string()) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::vector<std::string> default_dtypes() const {
+    if (config_.packed == WeightType::stored) return {"f32", "bf16", "int8", "int4"};
+    return {config_.packed == WeightType::int8 ? "int8" : "int4"};
   }
+  [[nodiscard]] Model load(const std::string& dtype) const {
+    const LoadOptions options{.dtype = parse_dtype(dtype)};
+    return weights_.empty() ? random_model(config_, options) : Model::load(weights_, options);
+  }
+
+ private:
+  std::filesystem::path weights_;
+  Config config_;
+  std::string name_;
+};
+
+}  // namespace
+
+int bench(Arguments arguments) {
+  Options options = parse_options(std::move(arguments));
+  const Subject subject(options);
+  if (options.dtypes.empty()) options.dtypes = subject.default_dtypes();
   const auto print = [&](const std::string& line) {
-    if (!as_json) write_stdout(line);
+    if (!options.as_json) write_stdout(line);
   };
-  const int all_threads = threads > 0 ? threads : thread_count();
-  print(concat(name, ", ", all_threads, " threads, ", isa_name(), "\n"));
-  Json all = {{"model", name}, {"threads", all_threads}, {"isa", isa_name()}};
-  for (const std::string& dtype : dtypes) {
-    const LoadOptions load{.dtype = parse_dtype(dtype)};
-    const Model model = is_random ? random_model(config, load) : Model::load(weights, load);
-    LimitMeter meter(all_threads, model.bytes_per_token());
+  const int threads = options.all_threads();
+  print(concat(subject.name(), ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
+               ", ", cpu_name(), "\n"));
+  Json all = {{"version", GPT2_VERSION},
+              {"date", utc_now()},
+              {"cpu", cpu_name()},
+              {"model", subject.name()},
+              {"threads", threads},
+              {"isa", isa_name()},
+              {"busy", 0.0},
+              {"limits", Json::array()},
+              {"measurements", Json::array()}};
+  const CpuUse begin = cpu_use();
+  for (const std::string& dtype : options.dtypes) {
+    const auto start = Clock::now();
+    const Model model = subject.load(dtype);
+    LimitMeter meter(threads, model.bytes_per_token());
     const Work limits = meter.measure();
+    if (all["limits"].empty()) announce(options, model, limits, seconds_since(start));
     print(format(
         "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
-        dtype.c_str(), limits.bytes * 1e-9, limits.multiply_adds * 2e-9,
-        limits.byte_products * 2e-9));
+        dtype.c_str(), limits.bytes * 1e-9, limits.flop * 1e-9, limits.int8_ops * 1e-9));
     all["limits"].push_back({{"dtype", dtype},
                              {"bytes_per_s", limits.bytes},
-                             {"multiply_adds_per_s", limits.multiply_adds},
-                             {"byte_products_per_s", limits.byte_products}});
-    for (const Workload& work : kWorkloads) {
-      Json row = measure(work, model, meter, threads, repetitions);
-      print(to_string(row));
+                             {"flop_per_s", limits.flop},
+                             {"int8_op_per_s", limits.int8_ops}});
+    for (const Workload& workload : workloads()) {
+      Json row = measure(workload, model, meter, options);
+      print(bench_row(row));
       row["dtype"] = dtype;
       all["measurements"].push_back(std::move(row));
     }
   }
-  if (as_json) write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
+  all["busy"] = share_of_others(begin, cpu_use(), usable_cpus().cpus);
+  print(bench_conclusion(all));
+  if (options.as_json) {
+    write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
+  }
   return 0;
 }
 

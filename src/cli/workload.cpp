@@ -1,0 +1,67 @@
+#include "cli/workload.h"
+
+#include "model/transformer.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr Workload kWorkloads[] = {
+    {"reading a prompt of 16 tokens", "prompt", 1, 0, 16, 1},
+    {"reading a prompt of 512 tokens", "prompt", 1, 0, 512, 1},
+    {"writing after 16 tokens", "decode", 1, 16, 1, 16},
+    {"writing after 512 tokens", "decode", 1, 512, 1, 16},
+    {"writing 8 texts at once", "decode", 8, 16, 1, 8},
+    {"writing 32 texts at once", "decode", 32, 16, 1, 8},
+};
+
+}  // namespace
+
+std::span<const Workload> workloads() { return kWorkloads; }
+
+Work work_of(const Workload& w, const Model& model) {
+  const Config& config = model.config();
+  const std::size_t stored = 2 * config.n_embd * config.n_embd;  // keys and values
+  const std::size_t block = 2 * stored + 2 * config.n_embd * config.inner_dim();
+  const std::size_t head = config.n_embd * config.vocab_size;
+  // In the last block all tokens of a pass need keys and values, but only the last token the rest.
+  const std::size_t blocks =
+      (config.n_layer - 1) * w.tokens * block + (w.tokens - 1) * stored + block;
+  const std::size_t products = w.passes * w.sequences * (blocks + head);
+  // Every token sees those before it and itself.
+  const std::size_t added = w.tokens * w.passes;
+  const std::size_t keys = added * (2 * w.context + added + 1) / 2;
+  const std::size_t last_keys = w.passes * (2 * w.context + added + w.tokens) / 2;
+  const std::size_t attention =
+      2 * w.sequences * ((config.n_layer - 1) * keys + last_keys) * config.n_embd;
+  // A sequence's keys and values are read once a pass, however many of its tokens look at them.
+  const std::size_t cache = w.tokens == 1 ? attention * sizeof(float) : 0;
+  const bool packed = model.transformer()->lm_head.is_packed();
+  return {.bytes = static_cast<double>(w.passes * model.bytes_per_token() + cache),
+          .flop = 2.0 * static_cast<double>(attention + (packed ? 0 : products)),
+          .int8_ops = 2.0 * static_cast<double>(packed ? products : 0)};
+}
+
+WorkloadTexts::WorkloadTexts(const Workload& workload, const Model& model, int threads)
+    : workload_(workload),
+      ids_(workload.length()),
+      logits_(workload.sequences * model.config().vocab_size) {
+  const std::size_t vocab_size = model.config().vocab_size;
+  sessions_.reserve(workload.sequences);  // slices point at them
+  const Engine engine(model, {.threads = threads});
+  for (std::size_t i = 0; i < workload.sequences; ++i) {
+    const SessionOptions options{.max_tokens = workload.length()};
+    Session& session = sessions_.emplace_back(engine, options);
+    if (workload.context != 0) session.forward(std::span(ids_).first(workload.context));
+    slices_.push_back({&session, {}, std::span(logits_).subspan(i * vocab_size, vocab_size)});
+  }
+}
+
+void WorkloadTexts::run() {
+  for (Session& session : sessions_) session.rewind(workload_.context);
+  for (std::size_t at = workload_.context; at < ids_.size(); at += workload_.tokens) {
+    for (Slice& slice : slices_) slice.tokens = std::span(ids_).subspan(at, workload_.tokens);
+    forward(slices_);
+  }
+}
+
+}  // namespace gpt2::cli

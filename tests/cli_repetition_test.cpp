@@ -1,0 +1,245 @@
+// What gpt2 bench makes of timed runs. All times are made up: no clock is read.
+#include "cli/repetition.h"
+
+#include <string>
+#include <vector>
+
+#include "cli/bench_report.h"
+#include "cli/machine.h"
+#include "support/catch.h"
+
+using namespace gpt2::cli;
+
+namespace {
+
+// 10 tokens that read 100 bytes, on two threads of two cores.
+const Load kLoad = {
+    .work = {100.0, 10.0, 0.0}, .tokens = 10.0, .threads = 2, .available = {.cpus = 2, .cores = 2}};
+
+// Two seconds at 40 % of the limit, of the whole machine, on which nobody else works.
+Run quiet_run() {
+  return {.seconds = 2.0,
+          .switches = 10.0,
+          .limit_before = {120.0, 1000.0, 1000.0},
+          .limit_after = {125.0, 1000.0, 1000.0},
+          .before = {.seconds = 50.0, .all_seconds = 900.0, .own_seconds = 7.0},
+          .after = {.seconds = 54.0, .all_seconds = 908.0, .own_seconds = 15.0}};
+}
+
+Attempt attempt(double rate, bool is_disturbed = false, double busy = 0.0) {
+  return {
+      .tokens_per_s = rate, .of_limit = rate / 100.0, .busy = busy, .is_disturbed = is_disturbed};
+}
+
+std::vector<double> rates(const std::vector<Attempt>& attempts) {
+  std::vector<double> rates;
+  for (const Attempt& one : attempts) rates.push_back(one.tokens_per_s);
+  return rates;
+}
+
+// repeat() on these, in this order.
+std::vector<double> repeated(std::size_t repetitions, const std::vector<Attempt>& attempts,
+                             std::size_t expected_attempts) {
+  std::size_t next = 0;
+  std::size_t count = 100;
+  const auto result = repeat(repetitions, count, [&] { return attempts.at(next++); });
+  CHECK(count == 100 + expected_attempts);
+  CHECK(next == expected_attempts);
+  return rates(result);
+}
+
+}  // namespace
+
+TEST_CASE("a run on a quiet machine is taken as it is, beside the larger limit") {
+  const Attempt quiet = judge(kLoad, quiet_run());
+  CHECK(quiet.tokens_per_s == 5.0);
+  CHECK(quiet.of_limit == Approx(100.0 / 125.0 / 2.0));
+  CHECK(quiet.by_memory);
+  CHECK(quiet.busy == 0.0);
+  CHECK_FALSE(quiet.is_disturbed);
+}
+
+TEST_CASE("a run that computes for longer than it reads is limited by arithmetic") {
+  Load load = kLoad;
+  load.work = {100.0, 900.0, 500.0};
+  const Attempt computing = judge(load, quiet_run());
+  CHECK_FALSE(computing.by_memory);
+  CHECK(computing.of_limit == Approx((900.0 / 1000.0 + 500.0 / 1000.0) / 2.0));
+  CHECK_FALSE(computing.is_disturbed);
+}
+
+TEST_CASE("a run is disturbed where others take the CPUs that it needs") {
+  Run run = quiet_run();
+  run.after.all_seconds += 2.0;  // of the 8 that two CPUs have in 4 seconds
+  CHECK(judge(kLoad, run).busy == Approx(0.25));
+  CHECK(judge(kLoad, run).is_disturbed);
+
+  run.after.all_seconds = 908.3;  // less than a tenth of a core
+  CHECK_FALSE(judge(kLoad, run).is_disturbed);
+
+  // The others have CPUs of their own: one thread on two, both on eight.
+  run.after.all_seconds = 910.0;
+  Load roomy = kLoad;
+  roomy.threads = 1;
+  CHECK_FALSE(judge(roomy, run).is_disturbed);
+  roomy = kLoad;
+  roomy.available = {.cpus = 8, .cores = 8};
+  CHECK(judge(roomy, run).busy == Approx(2.0 / 32.0));
+  CHECK_FALSE(judge(roomy, run).is_disturbed);
+  // Of the two cores that four CPUs share, none is free.
+  roomy.available = {.cpus = 4, .cores = 2};
+  CHECK(judge(roomy, run).is_disturbed);
+  // On many cores one other program takes little of the time, but all threads wait for one.
+  Load large = kLoad;
+  large.threads = 32;
+  large.available = {.cpus = 32, .cores = 32};
+  run.after.all_seconds = 900.0 + 8.0 + 2.0;  // half a core for 4 seconds
+  CHECK(judge(large, run).busy == Approx(1.0 / 64.0));
+  CHECK(judge(large, run).is_disturbed);
+}
+
+TEST_CASE("a run is disturbed where its threads had to leave their CPUs") {
+  Run run = quiet_run();
+  run.switches = 49.0;
+  CHECK_FALSE(judge(kLoad, run).is_disturbed);
+  run.switches = 50.0;
+  CHECK(judge(kLoad, run).is_disturbed);
+}
+
+TEST_CASE("a run is disturbed where the limit that counts changes, or is exceeded") {
+  Run run = quiet_run();
+  run.limit_after.flop = 10.0;  // does not count: reading takes longer
+  CHECK_FALSE(judge(kLoad, run).is_disturbed);
+  run.limit_before.bytes = 95.0;
+  CHECK(judge(kLoad, run).is_disturbed);
+
+  Run fast = quiet_run();
+  fast.seconds = 0.7;  // 100 bytes at 125 a second take 0.8
+  CHECK(judge(kLoad, fast).of_limit > 1.0);
+  CHECK(judge(kLoad, fast).is_disturbed);
+
+  Load quantized = kLoad;
+  quantized.work = {1.0, 10.0, 500.0};
+  Run slower = quiet_run();
+  slower.limit_after.int8_ops = 700.0;
+  CHECK(judge(quantized, slower).is_disturbed);
+}
+
+TEST_CASE("four threads on two cores, which take turns, do not disturb one another") {
+  Load crowd = kLoad;
+  crowd.threads = 4;
+  Run run = quiet_run();
+  run.switches = 500.0;
+  CHECK_FALSE(judge(crowd, run).is_disturbed);
+  run.after.all_seconds += 2.0;
+  CHECK(judge(crowd, run).is_disturbed);
+}
+
+TEST_CASE("disturbed runs are repeated, but not for ever") {
+  const Attempt bad = attempt(1.0, true, 0.5);
+  CHECK(repeated(3, {attempt(5), attempt(4), attempt(6), bad}, 3) == std::vector{5.0, 4.0, 6.0});
+  CHECK(repeated(3, {attempt(5), bad, attempt(4), bad, attempt(6)}, 5) ==
+        std::vector{5.0, 4.0, 6.0});
+  // Too few: those of the others that were least disturbed make up the number.
+  const Attempt better = attempt(2.0, true, 0.3);
+  CHECK(repeated(3, {bad, attempt(5), bad, better, bad, attempt(6)}, 6) ==
+        std::vector{5.0, 6.0, 2.0});
+  CHECK(repeated(2, {bad, bad, better, bad}, 4) == std::vector{2.0, 1.0});
+  CHECK(repeated(1, {bad, attempt(5)}, 2) == std::vector{5.0});
+}
+
+TEST_CASE("a row is the median of its runs, with the extremes") {
+  const std::vector<Attempt> odd = {attempt(5), attempt(9, true, 0.3), attempt(4)};
+  const Summary row = summarize(odd);
+  CHECK(row.tokens_per_s == 5.0);
+  CHECK(row.min == 4.0);
+  CHECK(row.max == 9.0);
+  CHECK(row.of_limit == 0.05);
+  CHECK(row.busy == Approx(0.1));
+  CHECK(row.disturbed == 1);
+  CHECK(row.by_memory);
+
+  std::vector<Attempt> even = {attempt(7), attempt(5), attempt(9), attempt(4)};
+  even[0].by_memory = even[1].by_memory = even[2].by_memory = false;
+  CHECK(summarize(even).tokens_per_s == 5.0);
+  CHECK_FALSE(summarize(even).by_memory);
+}
+
+TEST_CASE("a row says in text what it says in JSON") {
+  Json row = {{"workload", "writing"}, {"tokens_per_s", 444.35}, {"min", 440.0},
+              {"max", 446.0},          {"bytes_per_s", 27.3e9},  {"flop_per_s", 150.4e9},
+              {"int8_op_per_s", 0.0},  {"of_limit", 0.9514},     {"limit", "memory"},
+              {"busy", 0.312},         {"disturbed", 0}};
+  const std::string begin = "  writing                           444.4 tokens/s (440.0 .. 446.0), ";
+  CHECK(bench_row(row) == begin + "27.3 GB/s, 95.1 % of the memory limit\n");
+  row["disturbed"] = 1;
+  CHECK(bench_row(row) == begin +
+                              "27.3 GB/s, 95.1 % of the memory limit; disturbed: others took "
+                              "31 % of the CPU time\n");
+  row["busy"] = 0.004;
+  row["of_limit"] = nullptr;
+  CHECK(bench_row(row) == begin +
+                              "27.3 GB/s, above the memory limit that was measured; disturbed: "
+                              "the machine's speed changed\n");
+  row["limit"] = "arithmetic";
+  row["of_limit"] = 0.5;
+  row["disturbed"] = 0;
+  CHECK(bench_row(row) == begin + "150 GFLOP/s, 50.0 % of the arithmetic limit\n");
+  row["int8_op_per_s"] = 1.25e12;
+  CHECK(bench_row(row) ==
+        begin + "150 GFLOP/s and 1250 GOP/s in int8, 50.0 % of the arithmetic limit\n");
+  CHECK(bench_row({{"workload", "reading"}, {"skipped", "too long"}}) ==
+        "  reading                        skipped: too long\n");
+}
+
+TEST_CASE("the last line counts the rows that were disturbed") {
+  Json all = {
+      {"busy", 0.25},
+      {"measurements", {{{"disturbed", 0}}, {{"skipped", "too long"}}, {{"disturbed", 0}}}}};
+  CHECK(bench_conclusion(all) == "");
+  all["measurements"][0]["disturbed"] = 2;
+  CHECK(bench_conclusion(all) ==
+        "Others took 25 % of the CPU time meanwhile. 1 of 2 rows are disturbed and likely too low: "
+        "measure again when nothing else runs\n");
+}
+
+TEST_CASE("the CPUs' time at work is read from /proc/stat") {
+  // user nice system idle iowait irq softirq steal guest guest_nice
+  const std::string text =
+      "cpu  1111 222 333 99999 444 55 66 77 0 0\n"
+      "cpu0 100 20 30 9000 7 1 2 3 50 0\n"
+      "cpu1 200 0 0 9000 0 0 0 44 0 0\n"
+      "cpu12 1000 0 0 9000\n"
+      "cpu13 1000 0 0 9000 5\n"
+      "intr 12 0\n"
+      "cpus 5 5 5 5 5 5 5 5\n";
+  const auto busy = [&](auto is_usable) { return busy_seconds(text, 100.0, is_usable); };
+  CHECK(busy([](int cpu) { return cpu == 0; }) == 1.56);
+  CHECK(busy([](int cpu) { return cpu <= 1; }) == 1.56 + 2.44);
+  CHECK(busy([](int cpu) { return cpu == 13; }) == 10.0);  // an old kernel
+  CHECK_FALSE(busy([](int) { return false; }).has_value());
+  CHECK_FALSE(busy_seconds("", 100.0, [](int) { return true; }).has_value());
+}
+
+TEST_CASE("the share of others is between 0 and 1, whatever was read") {
+  const CpuUse before = {.seconds = 1.0, .all_seconds = 10.0, .own_seconds = 5.0};
+  CpuUse after = {.seconds = 2.0, .all_seconds = 12.0, .own_seconds = 6.0};
+  CHECK(share_of_others(before, after, 2) == 0.5);
+  after.own_seconds = 8.0;  // a tick late
+  CHECK(share_of_others(before, after, 2) == 0.0);
+  after.all_seconds = 100.0;
+  CHECK(share_of_others(before, after, 2) == 1.0);
+  CHECK(share_of_others(before, before, 2) == 0.0);
+}
+
+TEST_CASE("this machine says what it is") {
+  CHECK(cpu_name() != "");
+  CHECK(utc_now().size() == std::string("2024-05-06T07:08:09Z").size());
+  const Cpus cpus = usable_cpus();
+  CHECK(cpus.cores >= 1);
+  CHECK(cpus.cores <= cpus.cpus);
+  const CpuUse before = cpu_use();
+  CHECK(before.own_seconds > 0.0);
+  CHECK(cpu_use().seconds >= before.seconds);
+  CHECK(forced_switches() >= 0.0);
+}
