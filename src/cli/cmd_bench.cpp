@@ -82,7 +82,7 @@ void announce(const Options& options, const Model& model, const Work& limits, do
   print_error("this takes about " +
               (total < 100.0 ? format("%.0f seconds", 5.0 * std::ceil(total / 5.0))
                              : format("%.0f minutes", std::ceil(total / 60.0))) +
-              ", and up to twice as long while other programs are busy");
+              ", and longer if other programs keep the machine busy");
 }
 
 // Times one run after the other, with the limits between them.
