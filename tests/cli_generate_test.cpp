@@ -139,6 +139,26 @@ TEST_CASE("a token without a text is left out, as HuggingFace leaves it out") {
   CHECK(run({"-m", directory.path().string(), "a", "--max-new-tokens", "4"}).out == "abde\n");
 }
 
+TEST_CASE("what the vocabulary cannot spell is told") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  std::ifstream in(directory.path() / "vocab.json");
+  auto vocabulary = nlohmann::json::parse(in);
+  vocabulary.erase("c");
+  directory.write("vocab.json", vocabulary.dump());
+  const std::string path = directory.path().string();
+  const std::string told =
+      "gpt2: the model's vocabulary cannot spell 2 of the text's 4 bytes: the model does not see "
+      "them\n";
+  const Outcome written = run({"-m", path, "cacb", "--max-new-tokens", "1", "--greedy"});
+  CHECK(written.status == 0);
+  CHECK(written.err == told);
+  const Outcome ids = run({"tokenize", "-m", path, "cacb"});
+  CHECK(ids.out == "97 98\n");
+  CHECK(ids.err == told);
+  CHECK(run({"tokenize", "-m", path, "abd"}).err == "");
+}
+
 TEST_CASE("a model without a tokenizer runs with --tokens, and says so without") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);

@@ -108,6 +108,15 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
       ->option_text("MODEL");
 }
 
+std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text) {
+  const std::size_t lost = tokenizer.unencodable_bytes(text);
+  if (lost != 0) {
+    print_error(concat("the model's vocabulary cannot spell ", lost, " of the text's ", text.size(),
+                       " bytes: the model does not see them"));
+  }
+  return tokenizer.encode(text);
+}
+
 std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(std::move(text));

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "gpt2/config.h"
 #include "gpt2/dtype.h"
+#include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
 
@@ -50,6 +51,9 @@ CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
 
 /// -m, --model
 CLI::Option* add_model_option(CLI::App& app, std::string& model);
+
+/// The token ids of a text. Says on standard error how much of it the vocabulary cannot spell.
+[[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text);
 
 /// The token ids in a text, separated by white space or commas. Throws Error for what is none, or
 /// for an id of `count` or more.

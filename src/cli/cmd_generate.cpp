@@ -74,7 +74,7 @@ struct Prompt {
 Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
                    const Config& config) {
   std::string text = read_prompt(settings.prompt);
-  auto tokens = tokenizer ? tokenizer->encode(text) : parse_tokens(text, config.vocab_size);
+  auto tokens = tokenizer ? encode(*tokenizer, text) : parse_tokens(text, config.vocab_size);
   if (!tokenizer) text = join(tokens);
   if (settings.no_echo) text.clear();
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};

@@ -31,7 +31,7 @@ int tokenize(Arguments arguments) {
   const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
-                              : join(tokenizer.encode(text));
+                              : join(encode(tokenizer, text));
   // Decoded text keeps its exact bytes, except on a terminal.
   if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';
   write_stdout(answer);
