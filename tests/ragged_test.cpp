@@ -1,0 +1,197 @@
+// Ragged passes, drawn at random: sequences of any capacity, position, order and number of tokens
+// share a pass, and each gets the logits, bit for bit, that it gets alone. Under ASan and TSan this
+// also shows a pass that writes past the end of a buffer, or where it must not yet.
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpt2/session.h"
+#include "model/random_model.h"
+#include "support/catch.h"
+#include "support/passes.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+// Sequences of this many tokens span several of the chunks of keys that threads share out.
+constexpr std::size_t kPositions = 1400;
+constexpr std::size_t kMostSequences = 6;
+
+Model model_of(std::size_t n_head, WeightType dtype) {
+  Config config;
+  config.vocab_size = 61;
+  config.n_positions = kPositions;
+  config.n_embd = 12 * n_head;
+  config.n_head = n_head;
+  config.n_layer = 2;
+  return random_model(config, {.dtype = dtype});
+}
+
+// A model, and for each of some texts the logits after every token, computed alone on one thread.
+struct Subject {
+  explicit Subject(const Model& m) : model(m) {
+    for (unsigned i = 0; i < kMostSequences; ++i) {
+      texts.push_back(random_tokens(model, kPositions, i));
+      Session alone = session_of(model, 1);
+      expected.push_back(all_logits(alone, texts.back()));
+    }
+  }
+
+  Model model;
+  std::vector<std::vector<TokenId>> texts;
+  std::vector<std::vector<float>> expected;
+};
+
+// The draws of one trial. (std::uniform_int_distribution differs between standard libraries.)
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : random_(seed) {}
+
+  std::size_t up_to(std::size_t most) { return random_() % (most + 1); }
+  bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
+
+  // From 1 to `most`; small numbers are as likely as large ones.
+  std::size_t of_any_size(std::size_t most) {
+    std::size_t limit = 1;
+    while (limit < most && !one_in(6)) limit *= 2;
+    return 1 + up_to(std::min(limit, most) - 1);
+  }
+
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[up_to(i - 1)]);
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+// Some sequences in the state that the passes so far have brought them to.
+class Trial {
+ public:
+  Trial(const Subject& subject, unsigned seed) : subject_(subject), dice_(seed) {
+    constexpr int kThreads[] = {1, 2, 3, 5, 8};
+    threads_ = kThreads[dice_.up_to(std::size(kThreads) - 1)];
+    std::vector<std::size_t> capacities(1 + dice_.up_to(kMostSequences - 1));
+    for (std::size_t& capacity : capacities) {
+      capacity = dice_.one_in(3) ? 1 + dice_.up_to(16) : 1024 + dice_.up_to(kPositions - 1024);
+    }
+    sessions_ = sessions_of(subject.model, threads_, capacities);
+    for (std::size_t i = 0; i < sessions_.size(); ++i) begin(i);
+  }
+
+  // Makes a pass of some of the sequences, in any order. Returns how many logits were compared.
+  std::size_t pass() {
+    std::vector<std::size_t> members;
+    const bool one_token_each = dice_.one_in(2);
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      Session& session = sessions_[i];
+      if (dice_.one_in(8)) session = session.fork();
+      const std::size_t position = session.position();
+      const bool rewinds = position == session.capacity() || dice_.one_in(8);
+      if (rewinds && position > 0) session.rewind(dice_.up_to(position - 1));
+      if (!dice_.one_in(4)) members.push_back(i);
+    }
+    dice_.shuffle(members);
+    std::vector<Piece> pieces;
+    for (const std::size_t i : members) pieces.push_back(draw_piece(i, one_token_each));
+    return compare(pieces);
+  }
+
+ private:
+  // Tokens [begin, end) of text `sequence`, whose last logits are wanted.
+  struct Piece {
+    std::size_t sequence, begin, end;
+    std::vector<float> logits;
+  };
+
+  // Brings a sequence to a position of its own; alone, so that the first mix has varied positions.
+  void begin(std::size_t i) {
+    const std::size_t room = sessions_[i].capacity();
+    const std::size_t most = room - dice_.up_to(room / 8);
+    const std::size_t tokens = dice_.one_in(4) ? dice_.of_any_size(room) : most;
+    sessions_[i].forward(std::span(subject_.texts[i]).first(tokens));
+  }
+
+  Piece draw_piece(std::size_t i, bool one_token) {
+    const std::size_t begin = sessions_[i].position();
+    const std::size_t room = sessions_[i].capacity() - begin;
+    const std::size_t tokens = one_token ? 1 : dice_.of_any_size(room);
+    const std::size_t wanted = dice_.one_in(3) ? dice_.up_to(tokens) : 1;
+    const std::size_t vocab_size = subject_.model.config().vocab_size;
+    return {i, begin, begin + tokens, std::vector<float>(wanted * vocab_size)};
+  }
+
+  std::size_t compare(std::vector<Piece>& pieces) {
+    std::vector<Slice> slices;
+    std::string description = std::to_string(threads_) + " threads:";
+    for (Piece& piece : pieces) {
+      const std::span<const TokenId> text(subject_.texts[piece.sequence]);
+      slices.push_back({&sessions_[piece.sequence],
+                        text.subspan(piece.begin, piece.end - piece.begin), piece.logits});
+      description += " [" + std::to_string(piece.begin) + ", " + std::to_string(piece.end) +
+                     ") of " + std::to_string(sessions_[piece.sequence].capacity());
+    }
+    INFO(description);
+    forward(slices);
+    std::size_t compared = 0;
+    for (const Piece& piece : pieces) {
+      const std::size_t end = piece.end * subject_.model.config().vocab_size;
+      const std::span<const float> expected(subject_.expected[piece.sequence]);
+      INFO("sequence " << piece.sequence << " from " << piece.begin << " to " << piece.end);
+      REQUIRE(same_bits(piece.logits,
+                        expected.subspan(end - piece.logits.size(), piece.logits.size())));
+      compared += piece.logits.size();
+    }
+    return compared;
+  }
+
+  const Subject& subject_;
+  Dice dice_;
+  int threads_;
+  std::vector<Session> sessions_;
+};
+
+void check_trials(std::size_t n_head, WeightType dtype) {
+  const Subject subject(model_of(n_head, dtype));
+  // Sanitizers and emulators make do with a part.
+  const unsigned trials = std::getenv("GPT2_TEST_SLOW") != nullptr ? 6 : 30;
+  std::size_t compared = 0;
+  for (unsigned seed = 0; seed < trials; ++seed) {
+    INFO(n_head << " heads, seed " << seed);
+    Trial trial(subject, seed);
+    for (int pass = 0; pass < 12; ++pass) compared += trial.pass();
+  }
+  CHECK(compared > trials * subject.model.config().vocab_size);
+}
+
+}  // namespace
+
+TEST_CASE("each sequence of a ragged pass gets the logits that it gets alone") {
+  SECTION("one head, fewer than threads") { check_trials(1, WeightType::f32); }
+  SECTION("three heads") { check_trials(3, WeightType::f32); }
+  SECTION("int8 weights") { check_trials(2, WeightType::int8); }
+}
+
+TEST_CASE("a short sequence may come first in a pass of a long one") {
+  const Model model = model_of(1, WeightType::f32);
+  const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
+  Session alone = session_of(model, 1);
+  const std::vector<float> expected = all_logits(alone, text);
+  const std::size_t vocab_size = model.config().vocab_size;
+
+  std::vector<Session> sessions = sessions_of(model, 3, {8, kPositions});
+  sessions[1].forward(std::span(text).first(kPositions - 1));
+  std::vector<float> logits(2 * vocab_size);
+  const Slice slices[] = {
+      {&sessions[0], std::span(text).first(1), std::span(logits).first(vocab_size)},
+      {&sessions[1], std::span(text).last(1), std::span(logits).last(vocab_size)}};
+  forward(slices);
+  CHECK(same_bits(std::span(logits).first(vocab_size), std::span(expected).first(vocab_size)));
+  CHECK(same_bits(std::span(logits).last(vocab_size), std::span(expected).last(vocab_size)));
+}

@@ -1,0 +1,42 @@
+#include "support/passes.h"
+
+#include <cstring>
+#include <utility>
+
+namespace gpt2::test {
+
+std::vector<Session> sessions_of(const Model& model, int threads,
+                                 const std::vector<std::size_t>& capacities) {
+  std::vector<Session> sessions;
+  for (const std::size_t capacity : capacities) {
+    sessions.emplace_back(model, SessionOptions{.max_tokens = capacity, .threads = threads});
+  }
+  return sessions;
+}
+
+Session session_of(const Model& model, int threads, std::size_t capacity) {
+  return std::move(sessions_of(model, threads, {capacity}).front());
+}
+
+std::vector<TokenId> random_tokens(const Model& model, std::size_t count, unsigned seed) {
+  std::vector<TokenId> ids(count);
+  for (TokenId& id : ids) {
+    seed = seed * 1664525 + 1013904223;
+    id = static_cast<TokenId>(seed / 65536 % model.config().vocab_size);
+  }
+  return ids;
+}
+
+std::vector<float> all_logits(Session& session, std::span<const TokenId> tokens) {
+  std::vector<float> logits(tokens.size() * session.model().config().vocab_size);
+  const Slice slice{&session, tokens, logits};
+  forward(std::span(&slice, 1));
+  return logits;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  if (a.empty()) return b.empty();  // memcmp must not get a null pointer
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace gpt2::test
