@@ -1,12 +1,9 @@
 // One answer: a token's logits depend on the tokens up to it and on nothing else, bit for bit.
 #include "gpt2/session.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -17,27 +14,6 @@
 #include "support/catch.h"
 
 using namespace gpt2;
-
-namespace {
-
-std::atomic<bool> counting{false};
-std::atomic<std::size_t> allocations{0};
-
-void* counted_allocation(std::size_t size) {
-  if (counting) ++allocations;
-  if (void* memory = std::malloc(size ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted_allocation(size); }
-void* operator new[](std::size_t size) { return counted_allocation(size); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("the memory of a workspace that fits in none is told") {
   constexpr std::size_t kWidest = std::size_t{1} << 24;
@@ -181,18 +157,6 @@ TEST_CASE("the same bits after a rewind and in a fork") {
   CHECK(
       same_bits(session.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
   CHECK_THROWS_AS(session.rewind(41), Error);
-}
-
-TEST_CASE("a forward pass allocates nothing") {
-  const Model model = load("tiny_default");
-  const std::vector<TokenId> ids = tokens(model, 64);
-  Session session(Engine(model, {.threads = 2}));
-  session.forward(std::span(ids).first(20));
-  counting = true;
-  session.forward(std::span(ids).subspan(20, 10));
-  for (std::size_t i = 30; i < 64; ++i) session.forward(std::span(ids).subspan(i, 1));
-  counting = false;
-  CHECK(allocations == 0);
 }
 
 TEST_CASE("what cannot be run is refused and changes nothing") {

@@ -1,0 +1,229 @@
+// A forward pass and a draw allocate nothing, however one can: this program puts itself in front of
+// the C library's allocation functions and counts their calls, by any thread. What it cannot see is
+// memory that the C library maps for itself, such as the stack of a new thread. Not built with
+// sanitizers, which put themselves in the same place.
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "gpt2/sampler.h"
+#include "gpt2/session.h"
+#include "model/random_model.h"
+#include "support/catch.h"
+#include "support/passes.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<std::size_t> calls{0};
+
+// dlsym may call calloc before it has found calloc: that is served from here and never freed.
+alignas(64) std::byte early_memory[4096];
+std::size_t early_size = 0;
+
+void* early_calloc(std::size_t size) {
+  const std::size_t begin = early_size;
+  early_size += (size + 63) / 64 * 64;
+  return early_size <= sizeof early_memory ? early_memory + begin : nullptr;
+}
+
+bool is_early(const void* memory) {
+  return memory >= early_memory && memory < early_memory + sizeof early_memory;
+}
+
+// The C library's own function of that name. F is a function type.
+template <class F>
+F* look_up(std::atomic<F*>& cached, const char* name) {
+  F* function = cached.load();
+  if (function == nullptr) {
+    function = reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+    cached.store(function);
+  }
+  return function;
+}
+
+template <class F>
+F* next(std::atomic<F*>& cached, const char* name) {
+  if (counting) ++calls;
+  return look_up(cached, name);
+}
+
+std::atomic<void* (*)(std::size_t)> next_malloc;
+std::atomic<void*(*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc, next_memalign;
+std::atomic<void* (*)(void*, std::size_t)> next_realloc;
+std::atomic<int (*)(void**, std::size_t, std::size_t)> next_posix_memalign;
+std::atomic<void* (*)(void*, std::size_t, int, int, int, off_t)> next_mmap;
+std::atomic<void (*)(void*)> next_free;
+
+}  // namespace
+
+extern "C" {
+
+void* malloc(std::size_t size) noexcept { return next(next_malloc, "malloc")(size); }
+
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  static std::atomic<bool> is_looking{false};
+  if (next_calloc.load() == nullptr && is_looking.exchange(true)) return early_calloc(count * size);
+  return next(next_calloc, "calloc")(count, size);
+}
+
+void* realloc(void* memory, std::size_t size) noexcept {
+  return next(next_realloc, "realloc")(memory, size);
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return next(next_aligned_alloc, "aligned_alloc")(alignment, size);
+}
+
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  return next(next_memalign, "memalign")(alignment, size);
+}
+
+int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexcept {
+  return next(next_posix_memalign, "posix_memalign")(memory, alignment, size);
+}
+
+void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
+  return next(next_mmap, "mmap")(at, size, protection, flags, file, offset);
+}
+
+void free(void* memory) noexcept {
+  if (is_early(memory)) return;
+  look_up(next_free, "free")(memory);
+}
+
+}  // extern "C"
+
+namespace {
+
+// How often `work` allocates. It must not contain Catch's macros, which do.
+template <class Work>
+std::size_t allocations_of(const Work& work) {
+  calls = 0;
+  counting = true;
+  work();
+  counting = false;
+  return calls;
+}
+
+constexpr std::size_t kPositions = 700;
+
+Model model_of(WeightType dtype) {
+  Config config;
+  config.vocab_size = 301;
+  config.n_positions = kPositions;
+  config.n_embd = 66;
+  config.n_head = 2;
+  config.n_layer = 2;
+  return random_model(config, {.dtype = dtype});
+}
+
+}  // namespace
+
+TEST_CASE("every way to allocate is counted") {
+  void* volatile memory = nullptr;  // so that the compiler does not leave out the call
+  const auto count = [&memory](const auto& allocate) {
+    const std::size_t counted = allocations_of([&] { memory = allocate(); });
+    REQUIRE(memory != nullptr);
+    return counted;
+  };
+  const auto heap = [&](const auto& allocate) {
+    const std::size_t counted = count(allocate);
+    std::free(memory);
+    return counted;
+  };
+  CHECK(heap([] { return std::malloc(10); }) == 1);
+  CHECK(heap([] { return std::calloc(10, 10); }) == 1);
+  CHECK(heap([] { return std::realloc(nullptr, 10); }) == 1);
+  CHECK(heap([] { return std::aligned_alloc(64, 64); }) == 1);
+  CHECK(heap([] {
+          void* aligned = nullptr;
+          return posix_memalign(&aligned, 64, 64) == 0 ? aligned : nullptr;
+        }) == 1);
+  CHECK(count([] { return ::operator new(10); }) == 1);
+  ::operator delete(memory);
+  CHECK(count([] { return ::operator new (64, std::align_val_t{64}); }) == 1);
+  ::operator delete (memory, std::align_val_t{64});
+  CHECK(count([] { return new std::vector<int>(1000); }) == 2);
+  delete static_cast<std::vector<int>*>(memory);
+  CHECK(count([] { return mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }) ==
+        1);
+  munmap(memory, 4096);
+  CHECK(allocations_of([] {}) == 0);
+}
+
+TEST_CASE("the allocation of another thread is counted") {
+  std::atomic<int> step{0};
+  void* volatile memory = nullptr;
+  std::thread other([&] {
+    while (step != 1) std::this_thread::yield();
+    memory = std::malloc(10);
+    step = 2;
+  });
+  CHECK(allocations_of([&] {
+          step = 1;
+          while (step != 2) std::this_thread::yield();
+        }) == 1);
+  other.join();
+  std::free(memory);
+}
+
+TEST_CASE("a forward pass allocates nothing") {
+  for (const WeightType dtype : {WeightType::f32, WeightType::f16, WeightType::int8}) {
+    const Model model = model_of(dtype);
+    const std::size_t vocab_size = model.config().vocab_size;
+    const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
+    const std::span<const TokenId> tokens(text);
+    for (const int threads : {1, 2, 3}) {
+      INFO("weight type " << static_cast<int>(dtype) << ", " << threads << " threads");
+      std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0});
+      std::vector<float> logits(3 * 40 * vocab_size);
+      const auto part = [&](std::size_t i, std::size_t count) {
+        return std::span(logits).subspan(i * 40 * vocab_size, count * vocab_size);
+      };
+      sessions[0].forward(tokens.first(1));  // starts the threads
+      CHECK(allocations_of([&] { sessions[0].forward(tokens.first(600)); }) == 0);
+      CHECK(allocations_of([&] {
+              for (int i = 0; i < 20; ++i) sessions[0].forward(tokens.first(1));
+            }) == 0);
+      const Slice mixed[] = {{&sessions[0], tokens.first(1), part(0, 1)},
+                             {&sessions[1], tokens.first(600), part(1, 40)},
+                             {&sessions[2], tokens.first(77), {}}};
+      CHECK(allocations_of([&] { forward(mixed); }) == 0);
+      const Slice steps[] = {{&sessions[2], tokens.first(1), part(0, 1)},
+                             {&sessions[0], tokens.first(1), part(1, 1)},
+                             {&sessions[1], tokens.first(1), part(2, 1)}};
+      CHECK(allocations_of([&] {
+              for (int i = 0; i < 20; ++i) forward(steps);
+            }) == 0);
+      CHECK(allocations_of([&] { sessions[0].rewind(5); }) == 0);
+    }
+  }
+}
+
+TEST_CASE("a draw allocates nothing") {
+  const Model model = model_of(WeightType::f32);
+  Session session(model);
+  std::vector<float> logits;
+  for (const float logit : session.forward(random_tokens(model, 9, 1))) logits.push_back(logit);
+  for (const SamplingOptions& options :
+       {SamplingOptions{.temperature = 0.0f}, SamplingOptions{.temperature = 0.8f},
+        SamplingOptions{.top_k = 40}, SamplingOptions{.top_p = 0.9f},
+        SamplingOptions{.temperature = 1.5f, .top_k = 200, .top_p = 0.95f}}) {
+    INFO("top_k " << options.top_k << ", top_p " << options.top_p);
+    Sampler sampler(options, logits.size());
+    CHECK(allocations_of([&] {
+            for (std::size_t i = 0; i < 10; ++i) static_cast<void>(sampler.sample(logits, i));
+          }) == 0);
+  }
+}
