@@ -1,12 +1,11 @@
 #include "support/alphabet_model.h"
 
-#include <bit>
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "support/bytes.h"
+#include "support/safetensors_writer.h"
 #include "support/temporary_directory.h"
 
 namespace gpt2::test {
@@ -50,33 +49,6 @@ std::vector<float> successors(const std::vector<float>& direction) {
   return values;
 }
 
-// A safetensors file, tensor by tensor.
-class Writer {
- public:
-  void add(const std::string& name, const std::vector<std::size_t>& shape,
-           const std::vector<float>& values) {
-    const std::size_t begin = data_.size();
-    for (const float value : values) data_ += little_endian(std::bit_cast<std::uint32_t>(value));
-    header_[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, data_.size()}}};
-  }
-
-  void constant(const std::string& name, const std::vector<std::size_t>& shape, float value) {
-    std::size_t count = 1;
-    for (const std::size_t size : shape) count *= size;
-    add(name, shape, std::vector<float>(count, value));
-  }
-
-  void write(const std::filesystem::path& file) const {
-    const std::string header = header_.dump();
-    std::ofstream(file, std::ios::binary)
-        << little_endian(std::uint64_t{header.size()}) << header << data_;
-  }
-
- private:
-  nlohmann::json header_;
-  std::string data_;
-};
-
 // GPT-2's printable character for a byte: the 68 that have none are counted up from U+0100.
 std::string printable(unsigned byte) {
   const auto has_none = [](unsigned b) { return b < 33 || (b > 126 && b < 161) || b == 173; };
@@ -110,7 +82,7 @@ void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_
   std::ofstream(directory / "merges.txt") << "#version: 0.2\n";
 
   const std::vector<float> direction = directions();
-  Writer weights;
+  SafetensorsWriter weights;
   weights.add("wte.weight", {kVocab, kEmbd}, successors(direction));
   weights.add("lm_head.weight", {kVocab, kEmbd}, direction);
   weights.constant("wpe.weight", {n_positions, kEmbd}, 0.0f);

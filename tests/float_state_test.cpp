@@ -1,0 +1,283 @@
+// The caller's floating-point state (rounding mode, flush-to-zero, denormals-are-zero) changes no
+// bit of a result, in no thread, and is the caller's own again afterwards. Programs set it for
+// audio, for interval arithmetic, or because a library that was linked with -ffast-math does.
+#include <cfenv>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "generate/perplexity.h"
+#include "gpt2/layer_norm.h"
+#include "gpt2/sampler.h"
+#include "gpt2/session.h"
+#include "support/catch.h"
+#include "support/passes.h"
+#include "support/safetensors_writer.h"
+#include "support/temporary_directory.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+// -- The state of the calling thread
+// ---------------------------------------------------------------
+
+#if defined(__x86_64__)
+constexpr std::uint64_t kFlush = 0x8040;         // flush-to-zero, denormals-are-zero
+constexpr std::uint64_t kExceptionFlags = 0x3f;  // what happened so far: no state of the caller's
+std::uint64_t control() { return _mm_getcsr() & ~kExceptionFlags; }
+void set_control(std::uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }
+#elif defined(__aarch64__)
+constexpr std::uint64_t kFlush = std::uint64_t{1} << 24;
+std::uint64_t control() {
+  std::uint64_t value;
+  asm volatile("mrs %0, fpcr" : "=r"(value));
+  return value;
+}
+void set_control(std::uint64_t value) { asm volatile("msr fpcr, %0" : : "r"(value)); }
+#else
+constexpr std::uint64_t kFlush = 0;
+std::uint64_t control() { return 0; }
+void set_control(std::uint64_t) {}
+#endif
+
+struct State {
+  const char* name;
+  int rounding;
+  std::uint64_t flush;
+};
+
+constexpr State kStates[] = {{"denormals are flushed", FE_TONEAREST, kFlush},
+                             {"rounding down", FE_DOWNWARD, 0},
+                             {"rounding up", FE_UPWARD, 0},
+                             {"rounding toward zero", FE_TOWARDZERO, 0},
+                             {"rounding up, denormals are flushed", FE_UPWARD, kFlush}};
+
+// Sets a state for the scope. Catch's macros, which may compute, stay outside.
+class InState {
+ public:
+  explicit InState(const State& state) : rounding_(std::fegetround()), control_(control()) {
+    std::fesetround(state.rounding);
+    set_control(control() | state.flush);
+    set_ = control();
+  }
+  ~InState() {
+    std::fesetround(rounding_);
+    set_control(control_);
+  }
+  InState(const InState&) = delete;
+  InState& operator=(const InState&) = delete;
+
+  // Whether the thread still has the state.
+  [[nodiscard]] bool is_untouched(const State& state) const {
+    return std::fegetround() == state.rounding && control() == set_;
+  }
+
+ private:
+  int rounding_;
+  std::uint64_t control_, set_;
+};
+
+// -- A model in which denormals matter
+// -------------------------------------------------------------
+
+constexpr std::size_t kVocab = 53;
+constexpr std::size_t kPositions = 40;
+constexpr std::size_t kEmbd = 36;
+
+// Embeddings near the smallest normal float, 1.2e-38, which LayerNorm multiplies by about 300 (its
+// epsilon is far larger than their variance), and small matrices: denormal activations on the way,
+// and denormal logits.
+class DenormalModel {
+ public:
+  DenormalModel() {
+    directory_.write("config.json", R"({"model_type": "gpt2", "vocab_size": 53, "n_positions": 40,
+        "n_embd": 36, "n_layer": 2, "n_head": 3, "layer_norm_epsilon": 1.1e-5,
+        "tie_word_embeddings": false})");
+    matrix("wte.weight", kVocab, kEmbd, 1e-37f);
+    matrix("wpe.weight", kPositions, kEmbd, 1e-38f);
+    matrix("lm_head.weight", kVocab, kEmbd, 1e-3f);
+    for (const std::string h : {"h.0.", "h.1."}) {
+      norm(h + "ln_1");
+      norm(h + "ln_2");
+      linear(h + "attn.c_attn", kEmbd, 3 * kEmbd);
+      linear(h + "attn.c_proj", kEmbd, kEmbd);
+      linear(h + "mlp.c_fc", kEmbd, 4 * kEmbd);
+      linear(h + "mlp.c_proj", 4 * kEmbd, kEmbd);
+    }
+    norm("ln_f");
+    weights_.write(directory_.path() / "model.safetensors");
+  }
+
+  [[nodiscard]] Model load(WeightType dtype) const {
+    return Model::load(directory_.path(), {.dtype = dtype});
+  }
+
+ private:
+  void values(const std::string& name, const std::vector<std::size_t>& shape, std::size_t count,
+              float scale) {
+    std::vector<float> drawn(count);
+    for (float& value : drawn) {
+      value = scale * (static_cast<float>(random_() >> 8) * 0x1p-23f - 1.0f);
+    }
+    weights_.add(name, shape, drawn);
+  }
+
+  void matrix(const std::string& name, std::size_t rows, std::size_t cols, float scale) {
+    values(name, {rows, cols}, rows * cols, scale);
+  }
+
+  void linear(const std::string& name, std::size_t rows, std::size_t cols) {
+    matrix(name + ".weight", rows, cols, 3e-3f);
+    values(name + ".bias", {cols}, cols, 1e-38f);
+  }
+
+  void norm(const std::string& name) {
+    weights_.constant(name + ".weight", {kEmbd}, 1.0f);
+    values(name + ".bias", {kEmbd}, kEmbd, 1e-38f);
+  }
+
+  TemporaryDirectory directory_;
+  SafetensorsWriter weights_;
+  std::mt19937 random_{7};
+};
+
+// -- Results
+// ---------------------------------------------------------------------------------------
+
+// What was computed -> a hash of its bits.
+using Results = std::map<std::string, std::uint64_t>;
+
+std::uint64_t hash_of(std::span<const float> values) { return hash_floats(values, 0); }
+
+void add_passes(Results& results, const std::string& name, Session& session,
+                std::span<const TokenId> text) {
+  session.rewind(0);
+  results[name + ", prompt"] = hash_of(all_logits(session, text.first(30)));
+  results[name + ", step"] = hash_of(session.forward(text.subspan(30, 1)));
+}
+
+void add_draws(Results& results, std::span<const float> logits) {
+  Sampler sampler({.temperature = 0.7f, .top_k = 40, .top_p = 0.93f, .seed = 3}, logits.size());
+  results["processed logits"] = hash_of(sampler.process(logits));
+  std::vector<float> drawn;
+  for (std::size_t i = 0; i < 200; ++i) {
+    drawn.push_back(static_cast<float>(sampler.sample(logits, i)));
+  }
+  results["draws"] = hash_of(drawn);
+}
+
+// Some of everything that the library computes. `sessions` were made, and have run, before.
+Results compute(const DenormalModel& files, std::vector<Session>& sessions,
+                std::span<const TokenId> text, std::span<const float> logits) {
+  Results results;
+  for (const auto& [dtype, name] :
+       {std::pair{WeightType::stored, "f32"}, std::pair{WeightType::f16, "f16"},
+        std::pair{WeightType::int8, "int8"}, std::pair{WeightType::int4, "int4"}}) {
+    const Model model = files.load(dtype);
+    for (const int threads : {1, 2, 3}) {
+      Session session = session_of(model, threads);
+      add_passes(results, name + std::string(" of ") + std::to_string(threads) + " new threads",
+                 session, text);
+    }
+  }
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    add_passes(results, "session " + std::to_string(i) + ", made before", sessions[i], text);
+  }
+  add_draws(results, logits);
+  const LayerNorm norm({kEmbd}, 1e-12f);
+  const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
+  results["LayerNorm"] = hash_of(norm(x).values());
+  const Model model = sessions.front().model();
+  const Comparison comparison = compare(model, files.load(WeightType::int8), text, [](double) {});
+  for (const double perplexity : comparison.perplexity) {
+    results["perplexity"] = results["perplexity"] * 31 + std::bit_cast<std::uint64_t>(perplexity);
+  }
+  return results;
+}
+
+// Spread over what logits are, with some denormals among them.
+std::vector<float> some_logits() {
+  std::mt19937 random(5);
+  std::vector<float> logits(300);
+  for (float& logit : logits) logit = static_cast<float>(random() % 20000) * 1e-3f - 10.0f;
+  for (std::size_t i = 0; i < logits.size(); i += 10) logits[i] *= 1e-38f;
+  return logits;
+}
+
+std::size_t denormals_in(std::span<const float> values) {
+  std::size_t count = 0;
+  for (const float value : values) count += std::fpclassify(value) == FP_SUBNORMAL ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("each state changes what a plain program computes") {
+  // volatile: computed here and now, not by the compiler
+  volatile float one = 1.0f, three = -3.0f, five = 5.0f, tiny = 1e-38f;
+  const auto sum = [&] { return std::pair{one / three + one / five, tiny / three}; };
+  const auto expected = sum();
+  for (const State& state : kStates) {
+    if (state.rounding == FE_TONEAREST && state.flush == 0) continue;  // no such bit here
+    std::pair<float, float> actual;
+    {
+      const InState in(state);
+      actual = sum();
+    }
+    INFO(state.name);
+    CHECK(actual != expected);
+  }
+  CHECK(sum() == expected);
+}
+
+TEST_CASE("the model of this test computes with denormals") {
+  const DenormalModel files;
+  const Model model = files.load(WeightType::stored);
+  Session session(model);
+  const std::vector<float> logits = all_logits(session, random_tokens(model, 30, 1));
+  CHECK(denormals_in(logits) > logits.size() / 100);
+  CHECK(denormals_in(logits) < logits.size());
+}
+
+TEST_CASE("the caller's floating-point state changes no bit") {
+  const DenormalModel files;
+  const Model model = files.load(WeightType::stored);
+  const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
+  const std::vector<float> logits = some_logits();
+  std::vector<Session> sessions;
+  for (const int threads : {1, 2, 3}) sessions.push_back(session_of(model, threads));
+  const Results expected = compute(files, sessions, text, logits);
+
+  for (const State& state : kStates) {
+    std::vector<Session> started_within;
+    Results actual;
+    bool untouched = false;
+    {
+      const InState in(state);
+      actual = compute(files, sessions, text, logits);
+      for (const int threads : {1, 2, 3}) {
+        started_within.push_back(session_of(model, threads));
+        started_within.back().forward(std::span(text).first(1));
+      }
+      untouched = in.is_untouched(state);
+    }
+    INFO(state.name);
+    CHECK(untouched);
+    for (const auto& [name, hash] : expected) {
+      INFO(name);
+      CHECK(actual.at(name) == hash);
+    }
+    // And threads that were started in that state do as well as any in the default one.
+    CHECK(compute(files, started_within, text, logits) == expected);
+  }
+}
