@@ -1,0 +1,150 @@
+// fork(): a child has only the thread that called it. It can go on with the sessions of its parent
+// all the same, with as many threads, and gets the same bits; and so does the parent.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpt2/session.h"
+#include "model/random_model.h"
+#include "support/catch.h"
+#include "support/passes.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+Model some_model() {
+  Config config;
+  config.vocab_size = 211;
+  config.n_positions = 128;
+  config.n_embd = 96;
+  config.n_head = 3;
+  config.n_layer = 2;
+  return random_model(config, {.dtype = WeightType::f32});
+}
+
+// How a child process that runs `work` ends: "well" if work returns true. A child that hangs is
+// killed after 20 seconds, where it should take a fraction of one.
+template <class Work>
+std::string child_ends(const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(20);
+    bool is_right = false;
+    try {
+      is_right = work();
+    } catch (...) {
+      _exit(2);
+    }
+    _exit(is_right ? 0 : 1);
+  }
+  if (child < 0) return "fork() failed";
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return "waitpid() failed";
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return "after 20 seconds: it hung";
+  if (WIFSIGNALED(status)) return "by signal " + std::to_string(WTERMSIG(status));
+  const char* const ends[] = {"well", "with other logits", "with an exception"};
+  return WEXITSTATUS(status) < 3 ? ends[WEXITSTATUS(status)] : "with another status";
+}
+
+// A text of which a session has read the first half, and the logits after every token.
+struct Story {
+  explicit Story(const Model& m)
+      : model(m), text(random_tokens(m, m.config().n_positions, 1)), half(text.size() / 2) {
+    Session alone = session_of(model, 1);
+    expected = all_logits(alone, text);
+  }
+
+  // Reads on in the session, by a prompt and by single tokens, and says whether the logits are
+  // right. The session is then where it was.
+  [[nodiscard]] bool reads_on(Session& session) const {
+    const std::size_t vocab_size = model.config().vocab_size;
+    const std::span<const float> all(expected);
+    const std::span<const TokenId> rest = std::span(text).subspan(half);
+    bool is_right = same_bits(all_logits(session, rest), all.subspan(half * vocab_size));
+    session.rewind(half);
+    for (std::size_t i = 0; i < 3; ++i) {
+      is_right &= same_bits(session.forward(rest.subspan(i, 1)),
+                            all.subspan((half + i) * vocab_size, vocab_size));
+    }
+    session.rewind(half);
+    return is_right;
+  }
+
+  // The same with every session that a child can have.
+  [[nodiscard]] bool child_reads_on(Session& session, int threads) const {
+    if (!reads_on(session)) return false;
+    Session copy = session.fork();
+    if (!reads_on(copy)) return false;
+    Session other = session_of(model, threads);
+    other.forward(std::span(text).first(half));
+    return reads_on(other);
+  }
+
+  Model model;
+  std::vector<TokenId> text;
+  std::size_t half;
+  std::vector<float> expected;
+};
+
+}  // namespace
+
+TEST_CASE("a child goes on with the sessions of its parent") {
+  const Story story(some_model());
+  for (const int threads : {2, 3}) {
+    INFO(threads << " threads");
+    Session session = session_of(story.model, threads);
+    session.forward(std::span(story.text).first(story.half));
+    REQUIRE(story.reads_on(session));
+    REQUIRE(child_ends([&] { return story.child_reads_on(session, threads); }) == "well");
+    REQUIRE(story.reads_on(session));
+    // A child's child, too.
+    REQUIRE(child_ends([&] {
+              return story.reads_on(session) &&
+                     child_ends([&] { return story.reads_on(session); }) == "well" &&
+                     story.reads_on(session);
+            }) == "well");
+    REQUIRE(story.reads_on(session));
+  }
+}
+
+TEST_CASE("a child goes on where another thread of its parent was in a forward pass") {
+  const Story story(some_model());
+  for (const int threads : {2, 3}) {
+    Session session = session_of(story.model, threads);
+    session.forward(std::span(story.text).first(story.half));
+    REQUIRE(story.reads_on(session));
+
+    std::atomic<bool> stop{false};
+    std::atomic<bool> is_right{true};
+    std::atomic<int> passes{0};
+    std::thread busy([&] {
+      Session own = session_of(story.model, threads);
+      own.forward(std::span(story.text).first(story.half));
+      for (; !stop; ++passes) {
+        if (!story.reads_on(own)) is_right = false;
+      }
+    });
+    std::string ends = "well";
+    for (int i = 0; i < 30 && ends == "well"; ++i) {
+      // Not always at the same point of the other thread's passes.
+      for (const int seen = passes; passes == seen && i % 3 == 0;) std::this_thread::yield();
+      ends = child_ends([&] { return story.child_reads_on(session, threads); });
+      if (!story.reads_on(session)) is_right = false;
+    }
+    stop = true;
+    busy.join();
+    INFO(threads << " threads");
+    REQUIRE(ends == "well");
+    CHECK(is_right);
+    CHECK(passes > 0);
+  }
+}
