@@ -49,19 +49,18 @@ std::vector<float> successors(const std::vector<float>& direction) {
   return values;
 }
 
-// GPT-2's printable character for a byte: the 68 that have none are counted up from U+0100.
-std::string printable(unsigned byte) {
-  const auto has_none = [](unsigned b) { return b < 33 || (b > 126 && b < 161) || b == 173; };
+}  // namespace
+
+std::string printable_byte(unsigned byte) {
+  const auto is_stand_in = [](unsigned b) { return b < 33 || (b > 126 && b < 161) || b == 173; };
   unsigned code_point = byte;
-  if (has_none(byte)) {
+  if (is_stand_in(byte)) {
     code_point = 256;
-    for (unsigned b = 0; b < byte; ++b) code_point += has_none(b) ? 1 : 0;
+    for (unsigned b = 0; b < byte; ++b) code_point += is_stand_in(b) ? 1 : 0;
   }
   if (code_point < 0x80) return {static_cast<char>(code_point)};
   return {static_cast<char>(0xc0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3f))};
 }
-
-}  // namespace
 
 void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_positions) {
   std::filesystem::create_directories(directory);
@@ -77,7 +76,7 @@ void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_
                                                              {"eos_token_id", kEndOfText}};
 
   nlohmann::json vocabulary = {{"<|endoftext|>", kEndOfText}};
-  for (unsigned byte = 0; byte < 256; ++byte) vocabulary[printable(byte)] = byte;
+  for (unsigned byte = 0; byte < 256; ++byte) vocabulary[printable_byte(byte)] = byte;
   std::ofstream(directory / "vocab.json") << vocabulary;
   std::ofstream(directory / "merges.txt") << "#version: 0.2\n";
 

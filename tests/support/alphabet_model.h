@@ -15,6 +15,10 @@ namespace gpt2::test {
 /// After 0 it ends the text; after any other byte, and after <|endoftext|>, it begins with a.
 void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_positions = 1024);
 
+/// The printable character that stands for a byte in GPT-2's vocabulary: itself, or for each of the
+/// 68 bytes that do not print, in order, one from U+0100 on.
+std::string printable_byte(unsigned byte);
+
 /// The directory of one, for all tests of a program.
 std::string alphabet_model();
 
