@@ -4,7 +4,7 @@
 #   tools/test.sh [--asan | --tsan | --aarch64] [ctest's options, such as -R tokenizer]
 #
 #   --asan   under AddressSanitizer and UndefinedBehaviorSanitizer
-#   --tsan   under ThreadSanitizer
+#   --tsan   under ThreadSanitizer, those tests that start threads
 #   --aarch64  compiled for 64-bit Arm and run by qemu, on a Debian machine
 set -euo pipefail
 
