@@ -43,10 +43,10 @@ class Tokenizer {
                                             const EncodeOptions& options = {}) const;
 
   /// How many bytes of `text` the tokens of encode(text, options) do not spell. Where the
-  /// vocabulary has no token for a byte, encode leaves it out, or puts the tokenizer's unknown token
-  /// in its place. 0 for every text where the vocabulary has all 256 bytes, as GPT-2's does. A space
-  /// that add_prefix_space puts before text counts as part of it. Costs as much as encode; throws
-  /// as encode does.
+  /// vocabulary has no token for a byte, encode leaves it out, or puts the tokenizer's unknown
+  /// token in its place. 0 for every text where the vocabulary has all 256 bytes, as GPT-2's does.
+  /// A space that add_prefix_space puts before text counts as part of it. Costs as much as encode;
+  /// throws as encode does.
   [[nodiscard]] std::size_t unencodable_bytes(std::string_view text,
                                               const EncodeOptions& options = {}) const;
 
