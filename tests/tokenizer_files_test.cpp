@@ -120,6 +120,17 @@ TEST_CASE("a folder without a tokenizer, and one with another kind's, are told a
         "tokenizer_config.json: tokenizer_class is 'CLIPTokenizer'; expected 'GPT2Tokenizer'");
 }
 
+TEST_CASE("refused: a git-lfs pointer in place of a tokenizer's file") {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
+  for (const char* name : {"tokenizer.json", "vocab.json"}) {
+    CHECK(refusal({{name, pointer}, {"merges.txt", kMerges}}) ==
+          name + std::string(
+                     ": a git-lfs pointer in place of the file; fetch it with 'git lfs pull'"));
+  }
+  CHECK(merges_refusal(pointer) ==
+        "merges.txt: a git-lfs pointer in place of the file; fetch it with 'git lfs pull'");
+}
+
 TEST_CASE("a file stands for its folder, as it does for a model") {
   for (const char* name : {"", "vocab.json", "merges.txt"}) {
     CHECK(Tokenizer::load(tokenizer_data("small") / name).size() ==
@@ -140,8 +151,8 @@ TEST_CASE("refused: what leads to no folder, with the true cause") {
   CHECK(load(folder.path()) == "(accepted)");
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "added_tokens.json"}) {
     fs::create_symlink("gone", folder.path() / name);  // its tokens would be missed in silence
-    CHECK(load(folder.path()) == (folder.path() / name).string() +
-                                     ": a symbolic link that leads nowhere, to 'gone'");
+    CHECK(load(folder.path()) ==
+          (folder.path() / name).string() + ": a symbolic link that leads nowhere, to 'gone'");
     fs::remove(folder.path() / name);
   }
 }
