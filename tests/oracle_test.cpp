@@ -8,7 +8,7 @@
 
 #include "gpt2/error.h"
 #include "gpt2/session.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/golden.h"
 

@@ -59,7 +59,8 @@ struct GenerationResult {
 ///
 /// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
 /// (Session::append), as it has after a text that ended for another reason than a stop token: begin
-/// a new text with the end-of-text token. The same for a prompt that does not fit the session.
+/// a new text with the end-of-text token. The same for a prompt that does not fit the session, and
+/// for a tokenizer that does not belong to the model (Tokenizer::require_match).
 /// Throws what the sink throws; the session then holds what was written so far.
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "base/mapped_file.h"
 
 namespace gpt2 {
@@ -50,6 +51,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
 }
 
 void JsonTree::read(std::string_view text, JsonLimits limits) {
+  const DefaultFloatState state;  // numbers are rounded by the mode of the thread
   // The library would skip the mark, and take a NUL for the end.
   if (text.starts_with("\xef\xbb\xbf")) fail(where_, "begins with a byte order mark; remove it");
   if (text.find('\0') != text.npos) fail(where_, "holds a NUL byte, which no JSON does");

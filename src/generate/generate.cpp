@@ -99,6 +99,7 @@ std::string_view name_of(FinishReason reason) noexcept {
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink) {
+  tokenizer.require_match(session.model().config());
   StopFilter filter(options.stop);
   Utf8Stream characters;
   bool cancelled = false;

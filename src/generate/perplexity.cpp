@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "gpt2/session.h"
 #include "kernels/kernels.h"
 
@@ -117,6 +118,7 @@ Comparison summarize(std::span<const WindowScore> windows) {
 
 Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
                    const std::function<void(double share)>& progress) {
+  const DefaultFloatState state;
   check(a, b, tokens);
   const std::size_t length =
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});

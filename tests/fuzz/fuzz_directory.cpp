@@ -52,7 +52,7 @@ std::vector<float> logits_of(const Model& model) {
   const Config& config = model.config();
   std::vector<TokenId> tokens = {0, static_cast<TokenId>(config.vocab_size - 1), 0};
   tokens.resize(std::min(tokens.size(), config.n_positions));
-  Session session(model, {.threads = 1});
+  Session session(Engine(model, {.threads = 1}));
   const std::span<const float> logits = session.forward(tokens);
   if (logits.size() != config.vocab_size) __builtin_trap();
   return {logits.begin(), logits.end()};

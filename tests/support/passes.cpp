@@ -7,9 +7,10 @@ namespace gpt2::test {
 
 std::vector<Session> sessions_of(const Model& model, int threads,
                                  const std::vector<std::size_t>& capacities) {
+  const Engine engine(model, {.threads = threads});
   std::vector<Session> sessions;
   for (const std::size_t capacity : capacities) {
-    sessions.emplace_back(model, SessionOptions{.max_tokens = capacity, .threads = threads});
+    sessions.emplace_back(engine, SessionOptions{.max_tokens = capacity});
   }
   return sessions;
 }
