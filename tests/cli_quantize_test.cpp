@@ -108,8 +108,8 @@ TEST_CASE("what an older model's config says of generation holds after quantize"
   config["max_length"] = 5;
   std::ofstream(source + "/config.json") << config;
   REQUIRE(run({"quantize", source, source + "8"}).status == 0);
-  CHECK(run({"-m", source, "--hf-defaults", "abc"}).out == "abcde");
-  CHECK(run({"-m", source + "8", "--hf-defaults", "abc"}).out == "abcde");
+  CHECK(run({"-m", source, "--hf-defaults", "abc"}).out == "abcde\n");
+  CHECK(run({"-m", source + "8", "--hf-defaults", "abc"}).out == "abcde\n");
 }
 
 TEST_CASE("weights that are packed already are not packed otherwise") {

@@ -9,11 +9,13 @@
 
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
-#include "model/random_model.h"
 #include "model/engine_impl.h"
+#include "model/random_model.h"
 #include "support/catch.h"
+#include "support/passes.h"
 
 using namespace gpt2;
+using test::same_bits;
 
 TEST_CASE("the memory of a workspace that fits in none is told") {
   constexpr std::size_t kWidest = std::size_t{1} << 24;
@@ -31,15 +33,6 @@ Model load(const char* name) {
   return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases" / name);
 }
 
-std::vector<TokenId> tokens(const Model& model, std::size_t count, unsigned seed = 1) {
-  std::vector<TokenId> ids(count);
-  for (TokenId& id : ids) {
-    seed = seed * 1664525 + 1013904223;
-    id = static_cast<TokenId>(seed / 65536 % model.config().vocab_size);
-  }
-  return ids;
-}
-
 // The logits of all positions, the prompt given in pieces.
 std::vector<float> run(const Model& model, const std::vector<TokenId>& ids, int threads,
                        std::size_t piece) {
@@ -55,11 +48,6 @@ std::vector<float> run(const Model& model, const std::vector<TokenId>& ids, int 
   return logits;
 }
 
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  if (a.empty()) return b.empty();  // memcmp takes no null
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
 const char* const kModels[] = {"tiny_default", "odd_sizes",    "head_dim_7",
                                "one_head_80",  "layers5",      "weights_f16",
                                "weights_bf16", "mixed_dtypes", "untied"};
@@ -69,7 +57,7 @@ const char* const kModels[] = {"tiny_default", "odd_sizes",    "head_dim_7",
 TEST_CASE("the same bits for any number of threads and any division of the prompt") {
   for (const char* name : kModels) {
     const Model model = load(name);
-    const std::vector<TokenId> ids = tokens(model, model.config().n_positions);
+    const std::vector<TokenId> ids = test::random_tokens(model, model.config().n_positions, 1);
     const std::vector<float> expected = run(model, ids, 1, ids.size());
     for (const int threads : {1, 2, 3, 8}) {
       for (const std::size_t piece :
@@ -90,7 +78,7 @@ TEST_CASE("the same bits alone and in a ragged batch of nine") {
     const Engine engine(model, {.threads = 2});
     std::vector<Session> sessions;
     for (unsigned i = 0; i < 9; ++i) {
-      prompts.push_back(tokens(model, 1 + 2 * i % 13, i));
+      prompts.push_back(test::random_tokens(model, 1 + 2 * i % 13, i));
       sessions.emplace_back(engine);
       logits.emplace_back(prompts.back().size() * vocab_size);
     }
@@ -122,7 +110,7 @@ TEST_CASE("the same bits alone and in a ragged batch of nine") {
 TEST_CASE("the same bits whichever logits are wanted, of one layer and in several passes") {
   const Model model = random_model(
       {.vocab_size = 40, .n_positions = 1100, .n_embd = 34, .n_layer = 1, .n_head = 2}, {});
-  const std::vector<TokenId> ids = tokens(model, 1100);
+  const std::vector<TokenId> ids = test::random_tokens(model, 1100, 1);
   const std::vector<float> all = run(model, ids, 1, 1100);
   const std::span<const float> expected(all);
   for (const std::size_t wanted : {0, 1, 77, 600}) {
@@ -138,8 +126,8 @@ TEST_CASE("the same bits whichever logits are wanted, of one layer and in severa
 
 TEST_CASE("the same bits after a rewind and in a fork") {
   const Model model = load("layers5");
-  const std::vector<TokenId> ids = tokens(model, 40);
-  const std::vector<TokenId> detour = tokens(model, 15, 99);
+  const std::vector<TokenId> ids = test::random_tokens(model, 40, 1);
+  const std::vector<TokenId> detour = test::random_tokens(model, 15, 99);
   const std::vector<float> expected = run(model, ids, 1, 100);
   const std::size_t vocab_size = model.config().vocab_size;
 
@@ -248,7 +236,7 @@ TEST_CASE("a slice without a session, or with one moved from, is refused") {
 
 TEST_CASE("tokens that wait are read by the next pass, with the same bits") {
   const Model model = load("layers5");
-  const std::vector<TokenId> ids = tokens(model, 30);
+  const std::vector<TokenId> ids = test::random_tokens(model, 30, 1);
   const std::span<const TokenId> all(ids);
   const std::vector<float> expected = run(model, ids, 1, 100);
   const std::size_t vocab_size = model.config().vocab_size;

@@ -89,7 +89,7 @@ class Team::Board {
 
   // What a helper does all its life.
   void help(int rank, bool has_core) noexcept {
-    while (!ended_.load(std::memory_order_acquire)) {
+    while (rank < employed_.load(std::memory_order_acquire)) {
       if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
         size_.wait(size, std::memory_order_acquire);
         continue;
@@ -107,8 +107,9 @@ class Team::Board {
     if (size_.exchange(size, std::memory_order_release) != size) size_.notify_all();
   }
 
-  void end() noexcept {
-    ended_.store(true, std::memory_order_release);
+  // Ends the helpers of this rank and above. Wakes all of them.
+  void dismiss(int rank) noexcept {
+    employed_.store(rank, std::memory_order_release);
     resize(std::numeric_limits<int>::max());
     opened_.fetch_add(1, std::memory_order_release);
     opened_.notify_all();
@@ -126,7 +127,7 @@ class Team::Board {
   std::atomic<std::uint32_t> opened_{0};  // steps, which helpers sleep for
   alignas(64) std::atomic<std::uint32_t> done_{0};
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
-  std::atomic<bool> ended_{false};
+  std::atomic<int> employed_{std::numeric_limits<int>::max()};
 };
 
 Team::Team(int threads) : wanted_(threads) { start(threads); }
@@ -136,8 +137,7 @@ Team::~Team() {
     forget_helpers();
     return;
   }
-  board_->end();
-  for (std::thread& helper : helpers_) helper.join();
+  keep_helpers(0);
 }
 
 void Team::start(int threads) {
@@ -152,9 +152,17 @@ void Team::start(int threads) {
         board->help(rank, has_core);
       });
     }
-  } catch (const std::system_error&) {  // no more threads are to be had: the others do the work
+  } catch (const std::system_error&) {
+    // Memory or the number of processes is short. Fewer threads do the work, and of what they took
+    // half is given back, because the program around them needs some as well.
+    keep_helpers(helpers_.size() / 2);
   }
   resize(threads);
+}
+
+void Team::keep_helpers(std::size_t count) noexcept {
+  board_->dismiss(static_cast<int>(count) + 1);
+  for (; helpers_.size() > count; helpers_.pop_back()) helpers_.back().join();
 }
 
 void Team::forget_helpers() noexcept {

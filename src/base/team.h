@@ -25,7 +25,8 @@ namespace gpt2 {
 ///   team.for_each(rows, [&](std::size_t row, int rank) { normalize(row, scratch[rank]); });
 class Team {
  public:
-  /// Starts `threads` - 1 helpers, or as many of them as the system lets it start. threads >= 1.
+  /// Starts `threads` - 1 helpers, or half of what the system lets it start, if those are fewer.
+  /// threads >= 1.
   explicit Team(int threads);
 
   /// Ends the helpers. In a child process of fork(), where they do not exist, forgets them.
@@ -79,6 +80,7 @@ class Team {
   class Board;
 
   void start(int threads);
+  void keep_helpers(std::size_t count) noexcept;
   void forget_helpers() noexcept;
   void run(const Step& step, std::size_t count) noexcept;
 
