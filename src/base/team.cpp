@@ -38,11 +38,42 @@ bool spin_until(std::chrono::microseconds patience, bool has_core, const Conditi
   return is_over();
 }
 
-// How long to poll. Helpers wait for the next step, and between two passes for the next pass; the
-// caller waits for tasks that helpers have claimed. Nearly every wait on a quiet machine is shorter.
-// Who sleeps leaves its core to a thread that has lost its own. Measured from 50 to 200 us: less is
-// 3 % faster beside one busy core, more is 4 % faster beside two, and all are equal without.
-constexpr std::chrono::microseconds kPatience(100);
+// How long to poll before sleeping, decided by the caller of a team and followed by all its threads.
+//
+// Nearly every wait on a quiet machine is shorter than kCalm, and to be woken takes longer than most
+// waits: polling for 50 us only makes a prompt of 16 tokens a third slower. A longer wait means that
+// another program has taken a core. Then a thread that polls keeps its core from threads that have
+// work, so that for some steps all poll for kHurried only: for 64 after the first such wait, and for
+// four times as many after each further one, until nothing has happened for as many as that.
+class Patience {
+ public:
+  [[nodiscard]] std::chrono::microseconds now() const noexcept {
+    return is_hurried_.load(std::memory_order_relaxed) ? kHurried : kCalm;
+  }
+
+  void begin_step() noexcept {
+    if (left_ > 0 && --left_ == 0) {
+      if (!is_hurried_.load(std::memory_order_relaxed)) penalty_ = kFirst;
+      left_ = is_hurried_.exchange(false, std::memory_order_relaxed) ? penalty_ : 0;
+    }
+  }
+
+  void note_long_wait() noexcept {
+    if (is_hurried_.exchange(true, std::memory_order_relaxed)) return;
+    left_ = penalty_;
+    penalty_ = std::min(4 * penalty_, kMost);
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kCalm{500};
+  static constexpr std::chrono::microseconds kHurried{20};
+  static constexpr int kFirst = 64;
+  static constexpr int kMost = 16384;
+
+  std::atomic<bool> is_hurried_{false};
+  int left_ = 0;          // steps until the state changes
+  int penalty_ = kFirst;  // steps of hurry after the next long wait
+};
 
 }  // namespace
 
@@ -56,6 +87,7 @@ class Team::Board {
     claims_.store(std::uint64_t{count} << 32, std::memory_order_release);
     opened_.fetch_add(1, std::memory_order_release);
     opened_.notify_all();
+    patience_.begin_step();
   }
 
   // Claims and runs tasks of the open step until none is left.
@@ -81,7 +113,8 @@ class Team::Board {
   // Returns when all tasks of the open step are done.
   void wait(std::size_t count, bool has_core) noexcept {
     const auto is_over = [&] { return done_.load(std::memory_order_acquire) == count; };
-    if (is_over() || spin_until(kPatience, has_core, is_over)) return;
+    if (is_over() || spin_until(patience_.now(), has_core, is_over)) return;
+    patience_.note_long_wait();
     for (std::uint32_t done; (done = done_.load(std::memory_order_acquire)) != count;) {
       done_.wait(done, std::memory_order_acquire);
     }
@@ -97,7 +130,7 @@ class Team::Board {
       const std::uint32_t opened = opened_.load(std::memory_order_acquire);
       work(rank);
       const auto is_over = [&] { return opened_.load(std::memory_order_relaxed) != opened; };
-      if (!spin_until(kPatience, has_core, is_over)) {
+      if (!spin_until(patience_.now(), has_core, is_over)) {
         opened_.wait(opened, std::memory_order_acquire);
       }
     }
@@ -126,6 +159,7 @@ class Team::Board {
   Step step_;
   std::atomic<std::uint32_t> opened_{0};  // steps, which helpers sleep for
   alignas(64) std::atomic<std::uint32_t> done_{0};
+  Patience patience_;
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
   std::atomic<int> employed_{std::numeric_limits<int>::max()};
 };
