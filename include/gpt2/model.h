@@ -39,8 +39,12 @@ struct ModelDescription {
 /// threads may use one.
 class Model {
  public:
-  /// Loads a HuggingFace directory (config.json and weights), or the directory of a file given.
-  /// The files stay mapped while the model lives and must not change in that time. Throws Error.
+  /// Loads a HuggingFace directory (config.json and weights). `path` may also be a file in it: a file
+  /// of weights is loaded itself, any other file of a model stands for its directory.
+  ///
+  /// The files stay mapped while the model lives and must not change in that time. (If one is cut
+  /// short, the process ends by SIGBUS.) Throws Error, which names the file, for files that cannot
+  /// be used, and for an unusable GPT2_ISA.
   [[nodiscard]] static Model load(const std::filesystem::path& path,
                                   const LoadOptions& options = {});
 
