@@ -197,7 +197,8 @@ TEST_CASE("after a stop token nothing waits, and a text without a prompt is refu
   Session session(model());
   GenerationOptions options = greedy(20);
   options.stop_tokens = {run("Once upon a time", greedy(4)).result.tokens[3]};
-  const GenerationResult result = generate(session, prompt, options, std::function<bool(TokenId)>());
+  const GenerationResult result =
+      generate(session, prompt, options, std::function<bool(TokenId)>());
   CHECK(result.finish_reason == FinishReason::end_of_text);
   CHECK(session.position() == prompt.size() + result.tokens.size());
   CHECK(session.waiting() == 0);

@@ -7,27 +7,34 @@
 
 namespace gpt2 {
 
-/// The element types a checkpoint file can hold (safetensors' list). The engine computes in f32 and
-/// reads weights of f32, f16 and bf16; the others are known so that a tensor of them can be
-/// measured, named and skipped.
+/// The element types that a checkpoint file can hold: those of the safetensors format.
+///
+/// The engine computes in f32 and reads weights of f32, f16 and bf16. It knows the others only to
+/// measure, name and skip tensors of them.
 enum class DType : std::uint8_t {
   f32, f16, bf16, f64,
   boolean, u8, i8, u16, i16, u32, i32, u64, i64,
   f8_e5m2, f8_e4m3, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz, f6_e2m3, f6_e3m2, f4, c64,
 };
 
-/// Bits of one element.
+/// Bits of one element: 32 for f32, 4 for f4, and so on.
+///
+/// Example:
+///   const std::size_t bytes = 1000 * bits_of(DType::bf16) / 8;  // 2000
 [[nodiscard]] std::size_t bits_of(DType dtype) noexcept;
 
-/// The name safetensors gives it: "F32", "BF16", "BOOL" ...
+/// The name that safetensors gives the type, such as "F32", "BF16" or "BOOL".
 [[nodiscard]] std::string_view name_of(DType dtype) noexcept;
 
-/// The dtype of such a name, if there is one.
+/// The type that safetensors gives this name, or nothing. Upper and lower case differ.
 [[nodiscard]] std::optional<DType> dtype_named(std::string_view name) noexcept;
 
-/// How a model's matrices are held in memory.
+/// How a model's matrices are held in memory. Fewer bits are faster where reading the weights limits
+/// the speed, as it does when a text is written; int8 and int4 change the results a little, and
+/// `gpt2 quantize` and `gpt2 info --dtype` measure by how much. Embeddings of positions and
+/// LayerNorm's parameters always stay as they are stored.
 enum class WeightType : std::uint8_t {
-  stored,  ///< as the file has them, in place
+  stored,  ///< as the file has them, used where they lie in the mapped file
   f32, f16, bf16,
   int8,  ///< blocks of 64 along the input dimension, one f16 scale each
   int4,  ///< blocks of 32, with a codebook of 16 values

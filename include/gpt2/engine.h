@@ -10,18 +10,22 @@ namespace gpt2 {
 
 class Session;
 
+/// How to make an engine.
 struct EngineOptions {
-  /// Threads that a forward pass uses, the caller's included; at most kMaxThreads. 0: thread_count()
-  /// of runtime.h at most, and fewer for small models, which are faster with fewer.
+  /// The number of threads that a forward pass uses, the caller's included, up to kMaxThreads. With
+  /// 0 it is thread_count() (runtime.h) at most, and less for small models, for which fewer threads
+  /// are faster.
   int threads = 0;
+
   static constexpr int kMaxThreads = 1024;
 };
 
-/// One sequence's part in a forward pass.
+/// One sequence's part in a forward pass. It refers to memory of the caller's, which must live
+/// until the pass is over.
 struct Slice {
-  Session* session;
-  std::span<const TokenId> tokens;  ///< appended to the session
-  std::span<float> logits;          ///< (k, vocab_size): receives the logits of the last k tokens
+  Session* session;                 ///< whose tokens these are
+  std::span<const TokenId> tokens;  ///< appended to the session; n of them
+  std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };
 
 /// What forward passes on a model need besides its weights: a team of threads and the memory for
@@ -35,9 +39,15 @@ struct Slice {
 /// Cost: threads - 1 sleeping threads, and about 512 rows of activations (20 MB for GPT-2 124M) of
 /// which only what passes use takes memory.
 ///
-///   gpt2::Engine engine(model, {.threads = 4});
-///   gpt2::Session a(engine), b(engine);
-///   engine.forward({{{&a, prompt_a, logits_a}, {&b, prompt_b, logits_b}}});
+/// Example:
+///   Engine engine(model, {.threads = 4});
+///   Session a(engine), b(engine);
+///   const std::vector<TokenId> prompt_a = {1, 2, 3}, prompt_b = {4};
+///   std::vector<float> logits(2 * model.config().vocab_size);  // of the last token of each
+///   const std::span<float> all(logits);
+///   const Slice slices[] = {{&a, prompt_a, all.first(all.size() / 2)},
+///                           {&b, prompt_b, all.last(all.size() / 2)}};
+///   engine.forward(slices);
 class Engine {
  public:
   /// Throws Error(invalid_argument) for a number of threads that is negative or above kMaxThreads,
@@ -52,11 +62,11 @@ class Engine {
   /// One forward pass over all slices: appends their tokens, which share every read of the weights,
   /// and writes the logits that are asked for. Allocates nothing.
   ///
-  /// REQUIRES: each session is of this engine's model, appears once, has room for its tokens, and is
-  /// used by no other thread meanwhile; the tokens are of the vocabulary; each slice has a token, or
-  /// its session has tokens that wait (Session::append); `logits` has a multiple of vocab_size
-  /// floats, at most one row for each token. Otherwise throws Error(invalid_argument) and changes
-  /// nothing.
+  /// REQUIRES: each session is of this engine's model, appears once, has room for its tokens, and
+  /// is used by no other thread meanwhile; the tokens are of the vocabulary; each slice has a
+  /// token, or its session has tokens that wait (Session::append); `logits` has a multiple of
+  /// vocab_size floats, at most one row for each token. Otherwise throws Error(invalid_argument)
+  /// and changes nothing.
   void forward(std::span<const Slice> slices);
 
   [[nodiscard]] const Model& model() const noexcept;

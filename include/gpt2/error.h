@@ -5,21 +5,29 @@
 
 namespace gpt2 {
 
-/// What kind of thing went wrong; the message says the rest.
+/// What kind of thing went wrong. The message says the rest.
 enum class ErrorCode {
   not_found,         ///< no such file, directory, model or token
-  invalid_file,      ///< a file breaks its own format, or contradicts another one
+  invalid_file,      ///< a file breaks its own format, or contradicts another file
   unsupported,       ///< a valid file or value that this engine does not implement
   invalid_argument,  ///< the caller's value is out of range
 };
 
 /// The only exception that the library throws of its own accord. Loading throws it for files that
-/// cannot be used; every function throws it for arguments that break its contract. (Where memory
-/// runs out, the standard library throws std::bad_alloc.)
+/// cannot be used; every function throws it for arguments that break its contract, and then has
+/// changed nothing. (Where memory runs out, the standard library throws std::bad_alloc.)
 ///
 /// The message says what is wrong, where, what was expected, what was found and what to do. It is
 /// one line of printable text without a trailing period: the constructor replaces control
 /// characters, line breaks and bytes that are not UTF-8 by spaces.
+///
+/// Example:
+///   try {
+///     const Model model = Model::load("models/no-such-model");
+///   } catch (const Error& error) {
+///     const bool is_missing = error.code() == ErrorCode::not_found;
+///     std::fprintf(stderr, "%s%s\n", is_missing ? "not there: " : "", error.what());
+///   }
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message);

@@ -23,11 +23,13 @@ enum class FinishReason {
   cancelled,       ///< the sink or GenerationOptions::on_prompt returned false
 };
 
+/// The reason's name as above, such as "end_of_text".
 [[nodiscard]] std::string_view name_of(FinishReason reason) noexcept;
 
+/// What to write, and when to stop.
 struct GenerationOptions {
-  std::size_t max_new_tokens = 256;
-  SamplingOptions sampling = {};
+  std::size_t max_new_tokens = 256;       ///< at most so many; 0: only read the prompt
+  SamplingOptions sampling = {};          ///< how tokens are drawn
   std::vector<TokenId> stop_tokens = {};  ///< each ends the text and is not part of it
   std::vector<std::string> stop = {};     ///< each ends the text before its first character
   bool hash_logits = false;               ///< fill GenerationResult::logits_hash
@@ -38,13 +40,14 @@ struct GenerationOptions {
   std::function<bool(std::size_t read, std::size_t total)> on_prompt = {};
 };
 
+/// What was written, and what it took.
 struct GenerationResult {
-  FinishReason finish_reason;
-  std::vector<TokenId> tokens;  ///< the new ones, without a stop token
-  std::size_t prompt_tokens = 0;
-  std::uint64_t logits_hash = 0;  ///< of the bits of all logits a token was drawn from
-  double prompt_seconds = 0.0;
-  double generation_seconds = 0.0;
+  FinishReason finish_reason;       ///< why it ended
+  std::vector<TokenId> tokens;      ///< the new ones, without a stop token
+  std::size_t prompt_tokens = 0;    ///< of the prompt given to this call
+  std::uint64_t logits_hash = 0;    ///< of the bits of all logits a token was drawn from
+  double prompt_seconds = 0.0;      ///< for reading the prompt
+  double generation_seconds = 0.0;  ///< for the rest: the first token comes with the prompt
 };
 
 /// Appends the prompt to the session, then token after token until something of FinishReason
@@ -53,15 +56,27 @@ struct GenerationResult {
 /// false to end the generation. An empty function is not called.
 ///
 /// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
-/// call goes on from there, with a new prompt or with none, and gives bit for bit what one long call
-/// would have given. (Two exceptions: a cancelled prompt is taken back; and if the session is full,
-/// which is FinishReason::length, the last token of the result has no room in it.)
+/// call goes on from there, with a new prompt or with none, and gives bit for bit what one long
+/// call would have given. (Two exceptions: a cancelled prompt is taken back; and if the session is
+/// full, which is FinishReason::length, the last token of the result has no room in it.)
 ///
 /// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
 /// (Session::append), as it has after a text that ended for another reason than a stop token: begin
 /// a new text with the end-of-text token. The same for a prompt that does not fit the session, and
 /// for a tokenizer that does not belong to the model (Tokenizer::require_match).
 /// Throws what the sink throws; the session then holds what was written so far.
+///
+/// REQUIRES: the sink and on_prompt do not use the session.
+///
+/// Example:
+///   Session session(model);
+///   const auto print = [](std::string_view text) { return static_cast<bool>(std::cout << text); };
+///   GenerationResult result =
+///       generate(session, tokenizer, tokenizer.encode("Once upon a time"),
+///                {.max_new_tokens = 50, .sampling = {.temperature = 0.8f}}, print);
+///   if (result.finish_reason == FinishReason::max_new_tokens) {
+///     result = generate(session, tokenizer, {}, {.max_new_tokens = 50}, print);  // write on
+///   }
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink);

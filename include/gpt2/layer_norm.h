@@ -6,40 +6,51 @@
 
 namespace gpt2 {
 
-/// Layer normalisation, with torch.nn.LayerNorm's words and meaning (Ba, Kiros, Hinton 2016,
-/// https://arxiv.org/abs/1607.06450):
+/// Layer normalisation, with the words and the meaning of torch.nn.LayerNorm (Ba, Kiros, Hinton
+/// 2016, https://arxiv.org/abs/1607.06450):
 ///
 ///   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias
 ///
-/// mean and var are taken over the trailing dimensions `normalized_shape`, separately for every
-/// index of the leading ones. var is biased (divided by the number of elements), and computed in a
-/// second pass over the deviations, so a large common offset does not cancel it away.
+/// mean and var are taken over the trailing dimensions, which are `normalized_shape`, separately
+/// for each index of the leading dimensions. var is biased: the mean squared deviation, divided by
+/// the number of elements. It is computed in a second pass over the deviations, because the
+/// shortcut E[x^2] - E[x]^2 cancels where the mean is large against the deviation.
 ///
-/// A row's result depends on that row alone, bit for bit. Immutable use is thread-safe.
+/// The result of a row depends on that row alone, and is the same bits on every machine, whatever
+/// floating-point mode the calling thread is in. Threads may use one object at the same time, as
+/// long as none changes weight or bias.
 ///
-///   gpt2::LayerNorm ln({768});
-///   gpt2::Tensor y = ln(x);   // x: [768], [tokens, 768], [batch, tokens, 768] ...
+/// Example:
+///   LayerNorm ln({768});                     // weight 1, bias 0
+///   const Tensor x(Shape{2, 10, 768}, 3.0f);  // [batch, tokens, channels]
+///   const Tensor y = ln(x);                  // of the same shape
 class LayerNorm {
  public:
-  /// weight is ones and bias zeros until assigned; without elementwise_affine both are Tensor().
-  /// Throws Error(invalid_argument) for an empty shape, a zero dimension or an eps that is negative
-  /// or not finite.
+  /// Sets weight to ones and bias to zeros; without elementwise_affine both are Tensor(), and the
+  /// result is not scaled or shifted. Throws Error(invalid_argument) for an empty shape, a
+  /// dimension of size zero, and an eps that is negative or not finite; Error(unsupported) for an
+  /// unusable GPT2_ISA.
   explicit LayerNorm(Shape normalized_shape, float eps = 1e-5f, bool elementwise_affine = true);
 
-  /// Throws Error(invalid_argument), naming both shapes, unless x's shape ends in normalized_shape,
-  /// or if weight or bias were given another shape.
+  /// Returns the normalised x, in a tensor of the same shape. Throws Error(invalid_argument), which
+  /// names both shapes, unless x's shape ends in normalized_shape and weight and bias have their
+  /// shape.
   [[nodiscard]] Tensor operator()(const Tensor& x) const;
 
-  /// The same over `rows` consecutive rows of normalized_shape's element count, without a check or
-  /// an allocation. y may be x. Rows of y on 64-byte boundaries are up to three times as fast.
+  /// The same for `rows` consecutive rows, each of as many floats as normalized_shape has elements,
+  /// without checks and without allocating. y may be x. Rows of y that begin on 64-byte boundaries
+  /// are up to three times as fast.
+  ///
+  /// REQUIRES: weight and bias have their shape; y and x have room for the rows, and are either the
+  /// same or do not overlap.
   void forward(float* y, const float* x, std::size_t rows) const noexcept;
 
   [[nodiscard]] const Shape& normalized_shape() const noexcept { return normalized_shape_; }
   [[nodiscard]] float eps() const noexcept { return eps_; }
   [[nodiscard]] bool elementwise_affine() const noexcept { return elementwise_affine_; }
 
-  Tensor weight;  ///< normalized_shape; or Tensor(): no scale
-  Tensor bias;    ///< normalized_shape; or Tensor(): no shift
+  Tensor weight;  ///< of normalized_shape; or Tensor(): no scale
+  Tensor bias;    ///< of normalized_shape; or Tensor(): no shift
 
  private:
   Shape normalized_shape_;

@@ -15,13 +15,15 @@ namespace gpt2 {
 
 struct Transformer;
 
+/// How to load a model.
 struct LoadOptions {
-  /// `stored` uses the matrices where they lie in the mapped file. Another type converts them once,
-  /// in parallel.
+  /// `stored` uses the matrices where they lie in the mapped file: loading takes milliseconds, and
+  /// processes share the memory. Another type converts them once, on all cores, into memory of the
+  /// model's own. A checkpoint that is quantized already can only be loaded as it is.
   WeightType dtype = WeightType::stored;
 };
 
-/// What a model was made of, for people.
+/// What a model was made of, to be shown to people. Texts and names may change between versions.
 struct ModelDescription {
   std::vector<std::filesystem::path> files = {};  ///< read, in this order
   std::string format = {};                        ///< of the weights: "PyTorch zip, 5 shards" ...
@@ -32,15 +34,19 @@ struct ModelDescription {
   std::map<std::string, std::map<std::string, std::size_t>> dtypes = {};
 
   std::size_t mapped_bytes = 0;     ///< of matrices that are used where they lie in the files
-  std::size_t converted_bytes = 0;  ///< of matrices that LoadOptions::dtype had made of them
+  std::size_t converted_bytes = 0;  ///< of matrices that were converted to LoadOptions::dtype
 };
 
-/// The weights of a GPT-2. Immutable and cheap to copy (copies share the weights); any number of
-/// threads may use one.
+/// The weights of a GPT-2. Immutable, so that any number of threads may use one, and cheap to copy,
+/// because copies share the weights. They live as long as a copy, an Engine or a Session uses them.
+///
+/// Example:
+///   const Model model = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});
+///   const std::size_t longest = model.config().n_positions;
 class Model {
  public:
-  /// Loads a HuggingFace directory (config.json and weights). `path` may also be a file in it: a file
-  /// of weights is loaded itself, any other file of a model stands for its directory.
+  /// Loads a HuggingFace directory (config.json and weights). `path` may also be a file in it: a
+  /// file of weights is loaded itself, any other file of a model stands for its directory.
   ///
   /// The files stay mapped while the model lives and must not change in that time. (If one is cut
   /// short, the process ends by SIGBUS.) Throws Error, which names the file, for files that cannot
@@ -50,15 +56,16 @@ class Model {
 
   [[nodiscard]] const Config& config() const noexcept;
 
-  /// Weights, counted once where they are shared.
+  /// The number of weights. Those of a tied lm_head, which is wte, count once.
   [[nodiscard]] std::size_t parameter_count() const noexcept;
 
-  /// The bytes of weights that one decoded token reads.
+  /// The bytes of weights that a forward pass of one token reads. The time of such a pass is at
+  /// least these bytes divided by the speed of memory.
   [[nodiscard]] std::size_t bytes_per_token() const noexcept;
 
   [[nodiscard]] const ModelDescription& description() const noexcept;
 
-  /// For the library's own use.
+  /// For the library's own use. REQUIRES: not a null pointer.
   explicit Model(std::shared_ptr<const Transformer> transformer)
       : transformer_(std::move(transformer)) {}
   [[nodiscard]] const std::shared_ptr<const Transformer>& transformer() const noexcept {

@@ -4,23 +4,39 @@
 #include <string_view>
 #include <vector>
 
+// What the library computes with: instruction sets and threads. Results are the same bits with any
+// of them, so that these functions change the speed only.
+//
+// Environment variable: GPT2_ISA names the instruction set to use, for example GPT2_ISA=avx2. It is
+// read when it is first needed.
+
 namespace gpt2 {
 
-/// The instruction sets this build has kernels for and this machine can run, best first; the last
-/// is always "scalar". Results are the same bits on every one. Asks Linux to let the process use
-/// AMX's tile registers where the CPU has them.
+/// The names of the instruction sets that this build has kernels for and this machine can run, the
+/// fastest first: "avx512_amx", "avx512", "avx2", "neon_dotprod", "neon". The last is always
+/// "scalar", which is plain C++. Asks Linux to let the process use AMX's tile registers if the CPU
+/// has them.
 [[nodiscard]] std::vector<std::string> available_isas();
 
-/// The one in use: the best available, or the environment variable GPT2_ISA's. Throws
-/// Error(unsupported) where GPT2_ISA names one that is not available.
+/// The name of the instruction set in use: the one that GPT2_ISA names, or else the fastest one.
+/// Throws Error(unsupported) if GPT2_ISA names one that is not available; Model::load, Engine,
+/// Sampler and LayerNorm throw the same.
 [[nodiscard]] std::string_view isa_name();
 
-/// Uses another one from now on, in the whole process. Not while a forward pass runs. Throws
-/// Error(unsupported), naming those available.
+/// Uses the named instruction set from now on, in the whole process, whatever GPT2_ISA says. Throws
+/// Error(unsupported), which names those that are available.
+///
+/// REQUIRES: no other thread is in a function of this library.
+///
+/// Example:
+///   for (const std::string& isa : available_isas()) {
+///     force_isa(isa);  // and measure something
+///   }
 void force_isa(std::string_view name);
 
-/// Threads a new Session uses unless told otherwise: the physical cores this process may use, by
-/// affinity (hyperthread siblings count once) and by cgroup quota. At least 1.
+/// The number of threads that a new Engine uses if it is not told otherwise: one for each physical
+/// core that the process may use, by its affinity and by the CPU quota of its control group. Two
+/// hyperthreads of a core count once. At least 1. Determined once, at the first call.
 [[nodiscard]] int thread_count();
 
 }  // namespace gpt2

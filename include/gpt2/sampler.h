@@ -9,23 +9,48 @@
 
 namespace gpt2 {
 
-/// HuggingFace's words and rules: logits / temperature, then top_k, then top_p.
+/// How tokens are drawn, with HuggingFace's words and rules: logits are divided by temperature,
+/// then top_k removes tokens, then top_p. The defaults draw from all tokens as the model predicts
+/// them.
 struct SamplingOptions {
   static constexpr float kLeastTemperature = 1e-6f;
-  float temperature = 1.0f;  ///< at least that; or 0: the most probable token (greedy)
-  std::size_t top_k = 0;     ///< keep the k largest logits, and what ties with the last; 0: all
-  float top_p = 1.0f;        ///< keep the smallest set of tokens whose probabilities reach p
-  std::uint64_t seed = 0;
-  std::uint64_t sequence = 0;  ///< tells apart the sequences that share a seed
+
+  /// Below 1, likely tokens become likelier; above 1, unlikely ones do. Finite and at least
+  /// kLeastTemperature; or 0: always the most probable token (greedy).
+  float temperature = 1.0f;
+
+  /// Keep the k largest logits, and those equal to the last of them. 0: keep all.
+  std::size_t top_k = 0;
+
+  /// Keep the smallest set of tokens, most probable first, whose probabilities add up to at least
+  /// p, from 0 to 1. At least one token is kept.
+  float top_p = 1.0f;
+
+  std::uint64_t seed = 0;      ///< the same seed draws the same tokens, on every machine
+  std::uint64_t sequence = 0;  ///< sequences that share a seed draw independently of one another
 };
 
-/// Draws tokens. The token drawn depends on the options, the position and the logits alone: noise
-/// comes from a counter-based generator (Philox 4x32-10, Salmon et al. 2011) keyed by (seed,
-/// sequence) with counter (position, token id), and the token is the argmax of logit + Gumbel noise
-/// over those kept, which has exactly the softmax distribution. Belongs to one thread.
+/// Draws tokens from logits. The token drawn depends on the options, the position and the logits
+/// alone, not on what was drawn before. Noise comes from a counter-based generator (Philox 4x32-10,
+/// Salmon et al. 2011, https://doi.org/10.1145/2063384.2063405) whose key is (seed, sequence) and
+/// whose counter is (position, token id). The token is the argmax of logit plus Gumbel noise over
+/// the tokens kept, which has exactly the softmax distribution.
+///
+/// Belongs to one thread at a time. Cost: about 20 bytes for each token of the vocabulary; drawing
+/// allocates nothing.
+///
+/// Example:
+///   Session session(model);
+///   Sampler sampler({.temperature = 0.8f, .top_k = 40}, model.config().vocab_size);
+///   std::span<const float> logits = session.forward(tokenizer.encode("Once upon"));
+///   for (int i = 0; i < 10; ++i) {
+///     const TokenId token = sampler.sample(logits, session.position());
+///     logits = session.forward(std::span(&token, 1));
+///   }
 class Sampler {
  public:
-  /// Throws Error(invalid_argument) for another temperature, or a top_p outside [0, 1].
+  /// For logits of vocab_size tokens. Throws Error(invalid_argument) for a temperature or a top_p
+  /// outside its range, and Error(unsupported) for an unusable GPT2_ISA.
   Sampler(const SamplingOptions& options, std::size_t vocab_size);
 
   /// The logits after temperature, top_k and top_p: -infinity where a token was removed. With
@@ -34,8 +59,8 @@ class Sampler {
   /// +infinity, or if all are -infinity.
   [[nodiscard]] std::span<const float> process(std::span<const float> logits);
 
-  /// The token for `position`, the number of tokens before it. Ties go to the lower id.
-  /// Throws as process does.
+  /// Draws the token for `position`, which is the number of tokens before it in the sequence. Of
+  /// equal values the lower id wins. Throws as process does.
   [[nodiscard]] TokenId sample(std::span<const float> logits, std::size_t position);
 
  private:

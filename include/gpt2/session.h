@@ -8,11 +8,15 @@
 
 namespace gpt2 {
 
+/// How to make a session.
 struct SessionOptions {
-  std::size_t max_tokens = 0;  ///< room in the KV cache; 0: the model's n_positions
+  /// The number of tokens that the session has room for; 0: the model's n_positions, which is also
+  /// the most.
+  std::size_t max_tokens = 0;
 };
 
-/// One sequence on a model: its tokens, with their keys and values. Belongs to one thread at a time.
+/// One sequence on a model: its tokens, with their keys and values. Belongs to one thread at a
+/// time.
 ///
 /// The logits after a token depend, bit for bit, on the tokens up to it and on nothing else: not on
 /// how calls divided them, on the engine's threads or on other sessions in the same pass.
@@ -20,8 +24,11 @@ struct SessionOptions {
 /// Cost: two floats for each token, layer and channel (37.7 MB for 1,024 tokens of GPT-2 124M), of
 /// which only what tokens have reached takes memory.
 ///
-///   gpt2::Session session(model);
+/// Example:
+///   Session session(model);
 ///   std::span<const float> logits = session.forward(tokenizer.encode("Once upon a time"));
+///   Session other = session.fork();  // the same prompt, computed once
+///   logits = other.forward(tokenizer.encode(" there was"));
 class Session {
  public:
   /// On Engine::shared(model). Throws Error(invalid_argument) if max_tokens is more than the model
@@ -35,8 +42,9 @@ class Session {
   Session(Session&&) noexcept;  ///< The session moved from can only be assigned to or destroyed.
   Session& operator=(Session&&) noexcept;
 
-  /// Appends the tokens and returns the logits (vocab_size) after the last one. The span lives until
-  /// the next call. Allocates nothing. Throws as Engine::forward does, and then changes nothing.
+  /// Appends the tokens and returns the logits (vocab_size) after the last one. The span lives
+  /// until the next call. Allocates nothing. Throws as Engine::forward does, and then changes
+  /// nothing.
   std::span<const float> forward(std::span<const TokenId> tokens);
 
   /// Appends tokens without computing anything yet: the next forward pass reads them together with

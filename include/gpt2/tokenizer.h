@@ -13,6 +13,7 @@
 
 namespace gpt2 {
 
+/// How a text becomes tokens.
 struct EncodeOptions {
   /// Whether text that reads like a special token ("<|endoftext|>") becomes that token. Off, it is
   /// encoded as the plain characters it is made of: right for text by strangers.
@@ -29,7 +30,12 @@ struct EncodeOptions {
 /// and add_prefix_space is set, to its GPT2Tokenizer (a space before any text, even one with a
 /// space). Every other byte is encoded as itself, so decode(encode(bytes)) == bytes for any input,
 /// where the vocabulary holds the 256 bytes and no added token takes white space with it (lstrip,
-/// rstrip). Immutable: any number of threads may share one.
+/// rstrip). Immutable, so that any number of threads may share one, and cheap to copy.
+///
+/// Example:
+///   const Tokenizer gpt2 = Tokenizer::load("models/gpt2-stories");
+///   const std::vector<TokenId> ids = gpt2.encode("Once upon a time");
+///   const std::string text = gpt2.decode(ids);  // "Once upon a time"
 class Tokenizer {
  public:
   /// Reads a directory's tokenizer.json, or vocab.json and merges.txt, and what added_tokens.json,
@@ -38,7 +44,8 @@ class Tokenizer {
   /// where there is none of them, unsupported for a tokenizer that is not GPT-2's kind.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
-  /// Time is O(n log n) in the worst case, for any input. Throws Error for a text of 2 GiB.
+  /// The text's token ids; none for an empty text. The text may be any bytes. Takes O(n log n) time
+  /// in the worst case, for any input. Throws Error(invalid_argument) for a text of 2 GiB or more.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const;
 
@@ -64,7 +71,7 @@ class Tokenizer {
   /// tokenizer.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
 
-  /// The bytes of all of them, one after another.
+  /// The bytes of all of them, one after another, without a check that they are whole characters.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
   /// Whether `id` is a token that marks structure and is no part of the text.
@@ -91,7 +98,15 @@ class Tokenizer {
 
 /// Lets through what decodes to whole characters: holds back an incomplete UTF-8 sequence (at most
 /// 3 bytes) until the bytes that complete it arrive. Bytes that can never become a character come
-/// out as U+FFFD, one per maximal invalid part, as Python's errors="replace" has it.
+/// out as U+FFFD, one per maximal invalid part, as Python's errors="replace" has it. Belongs to one
+/// thread at a time.
+///
+/// Example:
+///   Utf8Stream characters;
+///   for (const TokenId id : tokenizer.encode("caf\u00e9")) {
+///     std::cout << characters.write(tokenizer.bytes(id));
+///   }
+///   std::cout << characters.flush();
 class Utf8Stream {
  public:
   /// The text that became whole with these bytes. The view lives until the next call.
