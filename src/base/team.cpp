@@ -22,8 +22,8 @@ void pause_core() noexcept {
 }
 
 // Polls `is_over` for a while: waiting is usually shorter than going to sleep and being woken.
-// Returns whether it came true. Where there are more threads than cores, the awaited thread may need
-// this one's core, so that it is offered.
+// Returns whether it came true. Where there are more threads than cores, the awaited thread may
+// need this one's core, so that it is offered.
 template <class Condition>
 bool spin_until(std::chrono::microseconds patience, bool has_core, const Condition& is_over) {
   using Clock = std::chrono::steady_clock;
@@ -38,13 +38,15 @@ bool spin_until(std::chrono::microseconds patience, bool has_core, const Conditi
   return is_over();
 }
 
-// How long to poll before sleeping, decided by the caller of a team and followed by all its threads.
+// How long to poll before sleeping, decided by the caller of a team and followed by all its
+// threads.
 //
-// Nearly every wait on a quiet machine is shorter than kCalm, and to be woken takes longer than most
-// waits: polling for 50 us only makes a prompt of 16 tokens a third slower. A longer wait means that
-// another program has taken a core. Then a thread that polls keeps its core from threads that have
-// work, so that for some steps all poll for kHurried only: for 64 after the first such wait, and for
-// four times as many after each further one, until nothing has happened for as many as that.
+// Nearly every wait on a quiet machine is shorter than kCalm, and to be woken takes longer than
+// most waits: polling for 50 us only makes a prompt of 16 tokens a third slower. A longer wait
+// means that another program has taken a core. Then a thread that polls keeps its core from threads
+// that have work, so that for some steps all poll for kHurried only: for 64 after the first such
+// wait, and for four times as many after each further one, until nothing has happened for as many
+// as that.
 class Patience {
  public:
   [[nodiscard]] std::chrono::microseconds now() const noexcept {
@@ -96,8 +98,8 @@ class Team::Board {
     std::uint32_t count = 0;
     while (has_tasks(claims_.load(std::memory_order_relaxed))) {
       // The release sequence of open() makes step_ visible. A claim of an earlier step's last task
-      // may have come between the load and this: then the claim is void, or is one of the next step,
-      // which is just as good.
+      // may have come between the load and this: then the claim is void, or is one of the next
+      // step, which is just as good.
       const std::uint64_t claim = claims_.fetch_add(1, std::memory_order_acquire);
       if (!has_tasks(claim)) break;
       count = static_cast<std::uint32_t>(claim >> 32);

@@ -46,9 +46,9 @@ class Team {
   void restart_after_fork();
 
   /// Calls f(i, rank) for every i in [0, count), each on whichever thread is free, and returns when
-  /// all are done: what they wrote is visible to the caller, and to all tasks of later steps. `rank`,
-  /// from 0 (the caller) to size() - 1, numbers the thread: two tasks that run at the same time
-  /// never have the same. f must not throw, and must not use the team.
+  /// all are done: what they wrote is visible to the caller, and to all tasks of later steps.
+  /// `rank`, from 0 (the caller) to size() - 1, numbers the thread: two tasks that run at the same
+  /// time never have the same. f must not throw, and must not use the team.
   template <class F>
   void for_each(std::size_t count, const F& f) noexcept {
     if (size_ == 1 || count < 2 || count > kMaxTasks) {

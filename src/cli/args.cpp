@@ -158,7 +158,9 @@ CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
 }
 
 CLI::Option* add_text_option(CLI::App& app, std::string& file) {
-  return app.add_option("--text", file, "What to measure perplexity on (default: short\nstories of its own)")
+  return app
+      .add_option("--text", file,
+                  "What to measure perplexity on (default: short\nstories of its own)")
       ->option_text("FILE")
       ->check([](const auto& name) { return name.empty() ? "expected a file, found ''" : ""; });
 }

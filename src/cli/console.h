@@ -14,8 +14,8 @@ void write_stdout(std::string_view text);
 /// The longest text that is read at once.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
-/// Reads standard input to its end; if it is a terminal, first says on standard error that it waits.
-/// Throws Error if it cannot be read or is longer than kMaxTextBytes.
+/// Reads standard input to its end; if it is a terminal, first says on standard error that it
+/// waits. Throws Error if it cannot be read or is longer than kMaxTextBytes.
 [[nodiscard]] std::string read_stdin();
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
@@ -40,7 +40,8 @@ void note_interrupts();
 void end_if_interrupted();
 
 /// Says on a terminal, in one line, what is being done and, if part() is called, which share of it,
-/// from 0 to 1, is done already. The destructor or done() wipes the line away. A long `what` is cut.
+/// from 0 to 1, is done already. The destructor or done() wipes the line away. A long `what` is
+/// cut.
 class Progress {
  public:
   explicit Progress(const std::string& what);

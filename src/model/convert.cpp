@@ -45,8 +45,7 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
   const auto pack_panel = to_type == WeightType::int8 ? pack_int8 : pack_int4;
-  team.for_each(ceil_div(from.n, kPanel),
-                [&](std::size_t i, int) { pack_panel(to, matrix, i); });
+  team.for_each(ceil_div(from.n, kPanel), [&](std::size_t i, int) { pack_panel(to, matrix, i); });
 }
 
 }  // namespace

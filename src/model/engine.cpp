@@ -61,9 +61,9 @@ void add(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-// A step of a pass costs the threads a few microseconds to share out, about ten times in each layer:
-// a share of 320 KiB of weights to read, or of as much work on what the caches hold, takes several
-// times that.
+// A step of a pass costs the threads a few microseconds to share out, about ten times in each
+// layer: a share of 320 KiB of weights to read, or of as much work on what the caches hold, takes
+// several times that.
 int useful_threads(const Model& model, std::size_t rows, int most) noexcept {
   constexpr std::size_t kShare = std::size_t{320} << 10;
   constexpr std::size_t kRows = 8;  // take about as long as to read the weights

@@ -8,9 +8,7 @@
 namespace gpt2 {
 
 Session::Impl::Impl(const Engine& e, std::size_t capacity)
-    : engine(e),
-      cache(e.model().config(), capacity),
-      logits(e.model().config().vocab_size) {
+    : engine(e), cache(e.model().config(), capacity), logits(e.model().config().vocab_size) {
   waiting.reserve(16);  // so that writing token by token allocates nothing
 }
 
