@@ -4,6 +4,7 @@
 #   - an #include leads to the same layer or to one below it;
 #   - the files compiled for one instruction set include nothing but kernels;
 #   - threads are started in one file;
+#   - every folder of src has a README;
 #   - no file grows too long to be read in one go.
 #
 # It also plants each kind of violation in a copy and demands that it is found.
@@ -80,6 +81,10 @@ violations() (
     grep -v -E '^src/base/team\.(h|cpp):|hardware_concurrency' |
     sed 's/$/: threads belong in src\/base\/team.cpp/' || true
 
+  for folder in src/*/; do
+    [[ -f "$folder/README.md" ]] || printf '%s: no README.md\n' "${folder%/}"
+  done
+
   find include src -type f -exec awk -v max="$max_file_lines" '
     END { if (FNR > max) print FILENAME ": " FNR " lines, at most " max }' {} \;
 )
@@ -114,6 +119,9 @@ plant 'kernels include nothing but kernels' src/kernels/layer_norm.h '#include <
 plant 'threads belong in' src/model/attention.cpp 'std::thread helper;'
 mapfile -t many < <(seq "$max_file_lines")
 plant 'src/model/attention.cpp: ' src/model/attention.cpp "${many[@]}"
+
+rm "$scratch/copy/src/text/README.md"
+[[ "$(violations "$scratch/copy")" == *"src/text: no README.md"* ]] || fail "did not find a missing README"
 
 found="$(violations "$source")"
 [[ -z "$found" ]] || fail $'\n'"$found"
