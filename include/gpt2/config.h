@@ -59,10 +59,10 @@ struct Config {
   /// there is one, replace its own, as in HuggingFace. Ignores unknown keys and understands
   /// HuggingFace's aliases (hidden_size for n_embd, and so on).
   ///
-  /// Throws Error: not_found if there is no such file; unsupported for another model_type, and for a
-  /// key that changes the maths and has a value that is not implemented; invalid_file for a value of
-  /// the wrong type or out of range, an n_embd that n_head does not divide, and sizes whose product
-  /// exceeds any memory. The message names the file and the key.
+  /// Throws Error: not_found if there is no such file; unsupported for another model_type, and for
+  /// a key that changes the maths and has a value that is not implemented; invalid_file for a value
+  /// of the wrong type or out of range, an n_embd that n_head does not divide, and sizes whose
+  /// product exceeds any memory. The message names the file and the key.
   [[nodiscard]] static Config load(const std::filesystem::path& file);
 
   /// The same from the text of a config.json. `where` takes the place of the file's name in

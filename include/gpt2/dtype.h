@@ -29,9 +29,9 @@ enum class DType : std::uint8_t {
 /// The type that safetensors gives this name, or nothing. Upper and lower case differ.
 [[nodiscard]] std::optional<DType> dtype_named(std::string_view name) noexcept;
 
-/// How a model's matrices are held in memory. Fewer bits are faster where reading the weights limits
-/// the speed, as it does when a text is written; int8 and int4 change the results a little, and
-/// `gpt2 quantize` and `gpt2 info --dtype` measure by how much. Embeddings of positions and
+/// How a model's matrices are held in memory. Fewer bits are faster where reading the weights
+/// limits the speed, as it does when a text is written; int8 and int4 change the results a little,
+/// and `gpt2 quantize` and `gpt2 info --dtype` measure by how much. Embeddings of positions and
 /// LayerNorm's parameters always stay as they are stored.
 enum class WeightType : std::uint8_t {
   stored,  ///< as the file has them, used where they lie in the mapped file

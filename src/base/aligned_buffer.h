@@ -16,8 +16,8 @@ namespace gpt2 {
 
 /// `count` zeroed elements on a 64-byte boundary, owned; move-only.
 ///
-/// The zeros are the operating system's where the buffer is large: a page that is never touched
-/// takes no memory. Throws std::bad_alloc.
+/// A large buffer is zeroed by the operating system, page by page when a page is first touched: one
+/// that is never touched takes no memory. Throws std::bad_alloc.
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivial_v<T>);
@@ -44,8 +44,8 @@ class AlignedBuffer {
     return *this;
   }
 
-  /// Pages that are touched for the first time from now on may be large ones: fewer translations,
-  /// but each takes its memory as a whole.
+  /// Lets the system use large pages for memory that is touched for the first time from now on.
+  /// They need fewer address translations, but each is zeroed and takes memory as a whole.
   void use_large_pages() const noexcept {
     constexpr std::size_t kPage = std::size_t{1} << 16;  // or a power of two below
     void* begin = data_;

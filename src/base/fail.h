@@ -10,15 +10,16 @@
 
 namespace gpt2 {
 
-/// Text from a file as a message can show it: in single quotes, everything but printable ASCII as
-/// \xNN, cut after `max_bytes`. No terminal control sequence and no second line comes through.
+/// Text from a file, made safe for a message: in single quotes, with everything but printable ASCII
+/// as \xNN, and cut after `max_bytes`. So a file cannot send control sequences to a terminal or add
+/// a line to a message.
 [[nodiscard]] std::string quote(std::string_view text, std::size_t max_bytes = 80);
 
-/// Text for a terminal, in one line: a control character, an invalid byte or a mark that changes
-/// the direction of writing becomes a space.
+/// Text made safe for a terminal, as one line: control characters, invalid bytes and marks that
+/// change the direction of writing become spaces.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The parts in a row: text as it is, numbers in the shortest decimal form that reads back as the
+/// Joins the parts: text as it is, numbers in the shortest decimal form that reads back as the
 /// same value.
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
@@ -35,26 +36,27 @@ template <class... Parts>
   return text;
 }
 
-/// Whether all of `text` is a number in decimal, whatever the locale. `value` then has it.
+/// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
+/// of `text` is the number.
 template <class Number>
 [[nodiscard]] bool read_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Throws Error(code) with the message "where: " and the parts in a row; `where` is the file.
+/// Throws Error(code) with the message "where: " and the joined parts. `where` is usually a file.
 template <class... Parts>
 [[noreturn]] void fail(ErrorCode code, std::string_view where, const Parts&... parts) {
   throw Error(code, concat(where, ": ", parts...));
 }
 
-/// Throws Error(invalid_argument) with the parts in a row: it is the caller's value that is wrong.
+/// Throws Error(invalid_argument) with the joined parts, for a wrong value of the caller's.
 template <class... Parts>
 [[noreturn]] void reject(const Parts&... parts) {
   throw Error(ErrorCode::invalid_argument, concat(parts...));
 }
 
-/// fail() with the commonest code, invalid_file.
+/// fail() with the most common code, invalid_file.
 template <class... Parts>
 [[noreturn]] void fail(std::string_view where, const Parts&... parts) {
   fail(ErrorCode::invalid_file, where, parts...);

@@ -5,8 +5,8 @@
 
 namespace gpt2 {
 
-// Scalar conversions between f32 and the 16-bit formats. To 16 bits: to nearest, ties to even, NaN
-// stays NaN, what is too large becomes infinity.
+// Scalar conversions between f32 and the 16-bit formats. Conversions to 16 bits round to nearest,
+// ties to even; NaN stays NaN, and values that are too large become infinity.
 
 inline float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(bits * 0x10000u); }
 

@@ -24,8 +24,8 @@ inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t ha
   return hash;
 }
 
-/// 64 bits that nobody can foresee: the key of a hash table, so that no file can be made whose
-/// entries all fall into one place of it. Results must not depend on it.
+/// 64 random bits, as the key of a hash table: nobody can make a file whose entries all collide in
+/// the table. Results must not depend on it.
 [[nodiscard]] inline std::uint64_t new_secret() {
   std::random_device source;
   return std::uint64_t{source()} << 32 | source();

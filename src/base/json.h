@@ -10,26 +10,27 @@
 
 namespace gpt2 {
 
-/// The whole of a text file. Throws Error as MappedFile does, and Error(invalid_file) where it has
-/// more than `max_bytes`, before anything is allocated.
+/// Reads a whole text file. Throws Error as MappedFile does, and Error(invalid_file), before
+/// anything is allocated, if it has more than `max_bytes`.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
 
 struct JsonLimits {
-  std::size_t max_depth = 128;         ///< arrays and objects inside one another
+  std::size_t max_depth = 128;         ///< of nested arrays and objects
   std::size_t max_values = 4'000'000;  ///< of every kind together; one takes up to 100 bytes
 };
 
 /// Strict JSON (RFC 8259): valid UTF-8, no comments, nothing after the value, no name twice in one
 /// object. `where` (the file) begins every message. Throws Error(invalid_file) with the place, and
-/// no exception of the JSON library. Takes no recursion, and memory in proportion to the text.
+/// no exception of the JSON library. Does not recurse; uses memory in proportion to the text.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, std::string_view where,
                                         JsonLimits limits = {});
 
-/// How a message shows a value: short, on one line.
+/// A value as a message shows it: shortened, on one line.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
-/// Receives a JSON text piece by piece and builds its tree. A class that takes the bulk of a text
-/// itself overrides begin, key, scalar and end, which may throw, and leaves the rest to this one.
+/// Receives a JSON text event by event and builds its tree. A derived class that wants to store the
+/// bulk of a text in its own way overrides begin, key, scalar and end, which may throw, and calls
+/// these for the rest.
 class JsonTree : public nlohmann::json_sax<nlohmann::json> {
  public:
   /// `where` must outlive it.

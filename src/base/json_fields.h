@@ -12,20 +12,20 @@
 
 namespace gpt2 {
 
-/// The members of a JSON object, looked at with the words to complain about them. Refers to the
-/// object. Everything throws Error(invalid_file) unless it is told another code.
+/// Reads the members of a JSON object and throws Error(invalid_file), which names the member, for
+/// one that is not as expected. Refers to the object, which must outlive it.
 class JsonFields {
  public:
-  /// What read() makes of a member that is null.
+  /// How read() treats a member that is null.
   enum class Null : std::uint8_t { absent, refused };
 
-  /// `where` names the object ("file: key"); it must be one.
+  /// `where` names the object in messages ("file: key"). Throws unless it is an object.
   JsonFields(const nlohmann::json& object, std::string where, Null null = Null::absent);
 
-  /// nullptr where there is no such member, or null.
+  /// The member; nullptr if it is absent or null.
   [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
 
-  /// These change nothing where there is no such member, and refuse another type or range.
+  /// These leave `value` as it is if the member is absent, and throw for another type or range.
   void read(std::string_view key, bool& value) const;
   void read(std::string_view key, std::size_t& value, std::size_t least = 0,
             std::size_t most = std::numeric_limits<std::size_t>::max()) const;
@@ -33,7 +33,7 @@ class JsonFields {
             float most = std::numeric_limits<float>::max()) const;
   [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
 
-  /// These refuse an absent member too.
+  /// These throw for an absent member as well.
   [[nodiscard]] std::string required_string(std::string_view key) const;
   [[nodiscard]] const nlohmann::json& required_list(std::string_view key) const;
   [[nodiscard]] JsonFields required_object(std::string_view key) const;

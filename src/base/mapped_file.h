@@ -14,8 +14,8 @@ namespace gpt2 {
 /// reads a page whose file has gone (SIGBUS), and no library can prevent that.
 class MappedFile {
  public:
-  /// Throws Error: not_found where there is no such file, invalid_file where it cannot be read or
-  /// is no regular file (a directory, a pipe).
+  /// Throws Error: not_found if there is no such file, invalid_file if it cannot be read or is not
+  /// a regular file (a directory, a pipe).
   explicit MappedFile(const std::filesystem::path& path);
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }

@@ -6,28 +6,30 @@
 
 namespace gpt2 {
 
-/// What a text begins with, by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+/// What a text begins with. Valid is what RFC 3629 allows: no overlong forms, no surrogates,
+/// nothing above U+10FFFF.
 struct Utf8Char {
   enum class Kind : std::uint8_t {
     valid,
-    invalid,    ///< bytes that no further ones can make a character
-    truncated,  ///< the text ends within what could still become a character
+    invalid,    ///< bytes that cannot become a character, whatever follows
+    truncated,  ///< the text ends inside what may still become a character
   };
 
   Kind kind;
-  std::uint8_t length;  ///< bytes, 1 to 4; of no character: the maximal subpart that begins one,
-                        ///< for which Python's errors="replace" writes one U+FFFD
+  /// In bytes, 1 to 4. If there is no character: of the maximal subpart that begins one, for which
+  /// Python's errors="replace" writes one U+FFFD.
+  std::uint8_t length;
   char32_t code_point;  ///< 0 unless valid
 };
 
 /// `text` must not be empty.
 [[nodiscard]] Utf8Char decode_utf8(std::string_view text) noexcept;
 
-/// The character that `text` ends with; invalid, of one byte, where it ends in none. `text` must
-/// not be empty.
+/// The character that `text` ends with; invalid, of one byte, if it does not end with one.
+/// REQUIRES: `text` is not empty.
 [[nodiscard]] Utf8Char last_utf8(std::string_view text) noexcept;
 
-/// The length of the longest prefix that is valid UTF-8; text.size() where all of it is.
+/// The length in bytes of the longest prefix that is valid UTF-8.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
 
 }  // namespace gpt2

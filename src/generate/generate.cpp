@@ -71,7 +71,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
       const TokenId token = sampler.sample(logits, session.position());
       if (std::ranges::count(options.stop_tokens, token) != 0) return FinishReason::end_of_text;
       result.tokens.push_back(token);
-      // The token is computed with what follows it: after the last one that may be another call's.
+      // The token waits for the next pass. After the last token that is a later call's, if any.
       if (session.position() < session.capacity()) session.append(std::span(&token, 1));
       if (sink && !sink(token)) return FinishReason::cancelled;
     }
@@ -111,7 +111,7 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
   });
   if (cancelled) return result;
   if (filter.stopped()) result.finish_reason = FinishReason::stop_string;
-  // What was held back, of which nothing can follow any more.
+  // The text has ended, so that what was held back is certain.
   std::string rest(characters.write(filter.flush()));
   rest += characters.flush();
   if (sink && !rest.empty()) sink(rest);

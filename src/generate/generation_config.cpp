@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// Keys that change what is generated and are not implemented, each with the number that makes it do
-// nothing; null, false and what is empty do so for any of them.
+// Keys that would change the text and are not implemented, each with the number that makes it do
+// nothing. null, false and empty lists and objects do nothing for any of them.
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
     {"min_length", 0}, {"min_new_tokens", 0}, {"no_repeat_ngram_size", 0},

@@ -75,14 +75,15 @@ void Sampler::check(std::span<const float> logits) const {
 
 void Sampler::keep_top_k() {
   if (options_.top_k == 0 || options_.top_k >= scores_.size()) return;
-  const auto largest = std::span(noise_).first(options_.top_k);  // room that noise takes later
+  const auto largest = std::span(noise_).first(options_.top_k);  // noise is drawn only later
   std::ranges::partial_sort_copy(scores_, largest, std::greater<float>());
   const float least = largest.back();
   for (float& score : scores_) score = score < least ? kRemoved : score;
 }
 
-// A token stays while the probabilities of those before it (logit descending, then id ascending)
-// sum to less than top_p: HuggingFace's rule, seen from the other end. The first always stays.
+// Orders tokens by logit, descending, then id, ascending. A token stays if the probabilities of
+// those before it sum to less than top_p; the first always stays. HuggingFace has the same rule: it
+// removes tokens from the other end while what remains reaches top_p.
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1.0f) return;
   const float max = scores_[kernels().argmax(scores_.data(), scores_.size())];
@@ -93,7 +94,7 @@ void Sampler::keep_top_p() {
   for (std::size_t i = 0; i < scores_.size(); ++i) {
     if (probability[i] > 0.0f) order_.push_back(static_cast<std::uint32_t>(i));
   }
-  if (order_.empty()) return;  // every score is minus infinity: none is likelier than another
+  if (order_.empty()) return;  // every score is minus infinity
   const auto after = [this](std::size_t a, std::size_t b) {
     return scores_[a] != scores_[b] ? scores_[a] < scores_[b] : a > b;
   };
@@ -111,8 +112,8 @@ void Sampler::keep_top_p() {
   }
 }
 
-// Noise is a function of (seed, sequence, position, id): four neighbouring ids share one Philox
-// block.
+// Noise is a function of seed, sequence, position and id. A Philox block gives four words, for four
+// neighbouring ids; blocks whose tokens are all removed are skipped.
 void Sampler::add_noise(std::size_t position) {
   const auto word = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   const std::array key = {word(options_.seed), word(options_.seed >> 32)};

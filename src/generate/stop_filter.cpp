@@ -6,7 +6,7 @@
 namespace gpt2 {
 namespace {
 
-// The length of the longest proper beginning of `stop` that `text` ends in.
+// The length of the longest suffix of `text` that is a proper prefix of `stop`.
 std::size_t overlap(std::string_view text, std::string_view stop) {
   std::size_t length = std::min(text.size(), stop.size() - 1);
   while (!text.ends_with(stop.substr(0, length))) --length;

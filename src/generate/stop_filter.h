@@ -6,17 +6,17 @@
 
 namespace gpt2 {
 
-/// Lets text through up to the first stop string, wherever token borders fall: what may be the
-/// beginning of one is held back until it is known not to be.
+/// Lets text through up to the first stop string, however tokens divide it. Holds back text that
+/// may be the beginning of a stop string until it is clear that it is not.
 class StopFilter {
  public:
   /// Empty stop strings are ignored.
   explicit StopFilter(std::vector<std::string> stops);
 
-  /// The text that became certain with these bytes.
+  /// Adds bytes. Returns the text that is certain now.
   [[nodiscard]] std::string write(std::string_view bytes);
 
-  /// What was held back, at the end of a text in which no stop string came.
+  /// Returns what is held back, at the end of a text without a stop string.
   [[nodiscard]] std::string flush();
 
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }

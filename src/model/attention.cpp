@@ -8,23 +8,23 @@
 namespace gpt2 {
 namespace {
 
-// Queries per task. Later ones see more keys, so that the tasks of a long prompt differ in cost;
-// there are enough of them to even that out.
+// Queries per task. Later queries see more keys, so that the tasks of a long prompt differ in cost.
+// They are small enough that the threads finish at about the same time all the same.
 constexpr std::size_t kQueryRows = 48;
 
-// One query each of fewer heads than threads, which share out chunks of keys: what kernels.h says
-// of attention, as products of one row with panels of keys, and then with the values, chunk by
-// chunk.
+// Attention of one query for each head, where there are fewer heads than threads: the threads share
+// out chunks of keys. The arithmetic is that of the attention kernel (kernels.h): products of one
+// row with panels of keys, softmax, and products with the values, chunk by chunk.
 template <class HeadOf>
 void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, const HeadOf& head_of,
                       Workspace& ws) {
   const Kernels& k = kernels();
   struct Head : HeadAttention {
-    std::size_t seen;  // keys
-    float* scores;     // (seen), then their exponentials
-    float* total;      // of these
-    float* sums;       // of chunks of values
-    Matmul mix;        // y = exponentials values
+    std::size_t seen;  // the number of keys that the query sees
+    float* scores;     // (seen); later their exponentials
+    float* total;      // the sum of the exponentials
+    float* sums;       // chunk sums of the values
+    Matmul mix;        // y = exponentials times values
   };
   const auto head_at = [&](std::size_t i) {
     const HeadAttention a = head_of(i);
@@ -85,15 +85,15 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   const std::vector<Batch::Slice>& queries = leaves_rows ? batch.wanted : batch.slices;
   if (leaves_rows) x = x.top(batch.logits.size());
   const Matrix attended = ws.attended.top(x.rows);
-  std::size_t longest = 0;  // slice
-  std::size_t keys = 0;     // that a slice sees
+  std::size_t longest = 0;  // the most queries of a slice
+  std::size_t keys = 0;     // the most keys that a query sees
   for (const Batch::Slice& slice : queries) {
     longest = std::max(longest, slice.rows);
     keys = std::max(keys, slice.first + slice.rows);
   }
   const std::size_t parts = ceil_div(longest, kQueryRows);
   const std::size_t heads = queries.size() * n_head;
-  // Of a slice's rows, where those of its queries begin: they are its last ones.
+  // The row of a slice's first query: its queries are the last rows of the slice.
   const auto first_query = [&](std::size_t i) {
     return batch.slices[i].row + batch.slices[i].rows - queries[i].rows;
   };
@@ -119,7 +119,7 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
                        {row + 2 * n_embd, slice.rows, head_dim, qkv.stride});
   };
 
-  // Where several tasks read what one of them would have to store, it is stored before.
+  // If several tasks read the keys of one head, those are stored in a step before.
   const std::size_t threads = static_cast<std::size_t>(team.size());
   const bool by_chunks = longest == 1 && keys > kChunk && !leaves_rows && heads < threads;
   const bool store_first = parts > 1 || by_chunks || leaves_rows;

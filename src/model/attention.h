@@ -13,7 +13,7 @@ struct Attention {
   Linear c_proj;  ///< n_embd -> n_embd
   std::size_t n_head;
   std::size_t layer;
-  float scale;  ///< of the scores: 1 / sqrt(head_dim) and what the config adds
+  float scale;  ///< of the scores: 1 / sqrt(head_dim), and 1 / (layer + 1) if the config says so
 
   /// x += attn(normed), and appends the batch's keys and values to its caches. x, normed: (rows,
   /// n_embd). Returns x. If only_wanted, moves the rows whose logits were requested to the front of

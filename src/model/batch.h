@@ -14,19 +14,21 @@ struct Batch {
   /// Consecutive rows that are consecutive tokens of one sequence.
   struct Slice {
     KVCache* cache;
-    std::size_t row;    ///< the first
-    std::size_t rows;   ///< how many
-    std::size_t first;  ///< the first token's position
+    std::size_t row;    ///< the first of them
+    std::size_t rows;   ///< how many there are
+    std::size_t first;  ///< the position of the first one's token in its sequence
   };
 
-  std::vector<Slice> slices;  ///< of one row or more
-  /// The last rows of each, maybe none, whose logits are wanted: numbered as if alone.
+  std::vector<Slice> slices;  ///< each has a row or more
+
+  /// For each slice the rows, its last ones, whose logits were requested; there may be none. They
+  /// are numbered as if the batch had no other rows.
   std::vector<Slice> wanted;
   std::vector<TokenId> tokens;        ///< (rows)
   std::vector<std::size_t> position;  ///< (rows)
-  std::vector<float*> logits;         ///< where those of each wanted row go, (vocab_size) floats
+  std::vector<float*> logits;         ///< for each wanted row, where its (vocab_size) logits go
 
-  /// Room for `rows` rows, so that filling it never allocates.
+  /// Reserves room for `rows` rows, so that filling the batch never allocates.
   explicit Batch(std::size_t rows) {
     for_lists([rows](auto& list) { list.reserve(rows); });
   }

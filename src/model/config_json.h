@@ -7,10 +7,10 @@
 
 namespace gpt2 {
 
-/// The bytes of a config.json or generation_config.json at most.
+/// The most bytes that a config.json or generation_config.json may have.
 inline constexpr std::size_t kMaxConfigBytes = 16 << 20;
 
-/// What Config::parse reads, all of it.
+/// Writes everything that Config::parse reads.
 [[nodiscard]] nlohmann::ordered_json to_json(const Config& config);
 
 }  // namespace gpt2

@@ -6,8 +6,8 @@
 
 namespace gpt2 {
 
-/// Token and position embeddings. A table's rows are the output features of an nk Weight: the token
-/// embedding of a tied model and its lm_head are one and the same.
+/// Token and position embeddings. Their rows are the output features of an nk Weight, so that a
+/// tied model can use one Weight as wte and as lm_head.
 struct Embedding {
   Weight wte;  ///< (vocab_size, n_embd)
   Weight wpe;  ///< (n_positions, n_embd)

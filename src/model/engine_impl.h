@@ -9,22 +9,22 @@
 
 namespace gpt2 {
 
-/// How many threads, up to `most`, a pass of so many rows is fastest with.
+/// The number of threads, up to `most`, with which a pass of that many rows is fastest.
 [[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int most) noexcept;
 
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options);
 
-  /// One forward pass over the batch.
+  /// Runs one forward pass over the batch and then empties it.
   void run() noexcept;
 
   Model model;
-  int threads;         ///< at most
+  int threads;         ///< the most that a pass uses
   bool fewer_threads;  ///< whether a pass may use fewer, if they are faster
-  ProcessMutex mutex;  ///< held during a pass; guards all that follows
+  ProcessMutex mutex;  ///< held during a pass; guards the members below
   Team team;
   Workspace workspace;
-  Batch batch;  ///< Room for kMaxRows rows.
+  Batch batch;  ///< with room for kMaxRows rows
   ForwardObserver observer;
 };
 

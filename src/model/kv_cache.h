@@ -10,13 +10,14 @@ namespace gpt2 {
 
 /// The keys and values of one sequence's tokens, for every layer and head.
 ///
-/// Values lie as [capacity][head_dim] a head. Keys lie in panels [panel][head_dim][kPanel], so that
-/// the products of a query with kPanel keys are one row-wise product (see kernels.h, Attention).
+/// The values of a head lie as [capacity][head_dim]. Its keys lie in panels, as
+/// [panel][head_dim][kPanel], so that a query is multiplied with kPanel keys at a time (see
+/// HeadAttention in kernels.h).
 class KVCache {
  public:
   KVCache(const Config& config, std::size_t capacity);
 
-  /// What one takes.
+  /// The bytes that a cache takes once all of its capacity is used.
   [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t capacity) noexcept;
 
   /// Stores the keys and values of tokens first ... first + rows of one head.
@@ -32,7 +33,7 @@ class KVCache {
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
-  /// Takes over the first `tokens` tokens of a cache of the same model and capacity.
+  /// Copies the first `tokens` tokens of a cache of the same model and capacity.
   void copy_from(const KVCache& other, std::size_t tokens) noexcept;
 
  private:

@@ -12,7 +12,7 @@ Kernels::MatmulKernel float_kernel(FloatType type, Weight::Layout layout) {
              : by_type(type, k.matmul_nk_f32, k.matmul_nk_f16, k.matmul_nk_bf16);
 }
 
-// Quantised products read the rows of x in blocks of 8 bits; this makes them.
+// Quantizes the rows of x to blocks of 8-bit integers, which quantized products read.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
   if (!weight.is_packed()) return {};
   const std::size_t block = weight.block();
@@ -48,7 +48,7 @@ std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
   const std::size_t tasks = static_cast<std::size_t>(threads) * (rows <= kFewRows ? 1 : 4);
   const std::size_t share = ceil_div(n, tasks);
   if (rows <= kFewRows) return round_up(share, kPanel);
-  return std::min(round_up(share, 2 * kPanel), 4 * kPanel);  // whole tiles of any kernel
+  return std::min(round_up(share, 2 * kPanel), 4 * kPanel);  // a multiple of every kernel's tile
 }
 
 }  // namespace

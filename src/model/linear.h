@@ -10,7 +10,7 @@
 
 namespace gpt2 {
 
-/// y = x w + b.
+/// A linear layer: y = x w + b.
 struct Linear {
   Weight weight;
   Tensor bias;  ///< (n), or empty: none
@@ -22,7 +22,7 @@ struct Linear {
                ActivationKernel activation = nullptr) const noexcept;
 };
 
-/// rows[i] = x[i] w for every row of x; the rows lie anywhere. weight: nk or packed.
+/// rows[i] = x[i] w for every row of x. The results may lie anywhere. weight: nk or packed.
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept;
 

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// nanoGPT's model_args (https://github.com/karpathy/nanoGPT, model.py: GPTConfig): HuggingFace's
-// numbers under its own names, and the exact GELU.
+// The config of nanoGPT's model_args (https://github.com/karpathy/nanoGPT, model.py: GPTConfig),
+// which has HuggingFace's numbers under names of its own, and always the exact GELU.
 Config config_of(const ModelArgs& args, const fs::path& file) {
   const std::string where = file.string() + ": model_args";
   nlohmann::json config = {{"activation_function", "gelu"}};
@@ -44,7 +44,7 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   require_isa();
   const DefaultFloatState state;
   const ModelFiles files = find_model_files(path);
-  // Of a directory that is no GPT-2's, config.json says best what it is instead: it comes first.
+  // config.json is read first, because it tells best what a directory holds that is not a GPT-2.
   std::optional<Config> config;
   if (!files.is_nanogpt()) config = load_config(files);
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(files));

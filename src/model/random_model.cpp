@@ -10,13 +10,13 @@
 namespace gpt2 {
 namespace {
 
-// Integer arithmetic and one exact product: the same floats everywhere.
+// Integer arithmetic and one product without rounding give the same floats on every machine.
 float random_value(std::uint32_t tensor, std::uint32_t element) {
   std::uint32_t bits = element * 0x9E3779B1u + tensor * 0x85EBCA6Bu;
   bits = (bits ^ bits >> 16) * 0x7FEB352Du;
   bits = (bits ^ bits >> 15) * 0x846CA68Bu;
   bits ^= bits >> 16;
-  constexpr float kWidth = 0.0692820323f;  // of a uniform distribution of deviation 0.02
+  constexpr float kWidth = 0.0692820323f;  // sqrt(12) * 0.02: the width of that distribution
   return (static_cast<float>(bits >> 8) * 0x1p-24f - 0.5f) * kWidth;
 }
 

@@ -10,7 +10,7 @@
 
 namespace gpt2 {
 
-/// What a sequence is: nothing about threads or passes.
+/// The state of one sequence. Nothing here is about threads or passes.
 struct Session::Impl {
   Impl(const Engine& engine, std::size_t capacity);
 
@@ -18,13 +18,14 @@ struct Session::Impl {
     return cache.capacity() - computed - waiting.size();
   }
 
-  /// Throws Error(invalid_argument) unless there is room for the tokens and the model has them all.
+  /// Throws Error(invalid_argument) unless there is room for the tokens and all are of the
+  /// vocabulary.
   void require_fitting(std::span<const TokenId> tokens) const;
 
   Engine engine;
   KVCache cache;
   std::size_t computed = 0;      ///< tokens whose keys and values are in the cache
-  std::vector<TokenId> waiting;  ///< those that follow, for the next forward pass
+  std::vector<TokenId> waiting;  ///< the tokens after those, for the next forward pass
   AlignedBuffer<float> logits;   ///< (vocab_size): what Session::forward returns
 };
 

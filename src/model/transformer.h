@@ -32,14 +32,15 @@ struct Transformer {
   Embedding embedding;
   std::vector<Block> blocks = {};
   LayerNorm ln_f;
-  Weight lm_head;              ///< (n_embd, vocab_size); wte where they are tied
-  std::size_t parameters = 0;  ///< counted once where they are shared
+  Weight lm_head;              ///< (n_embd, vocab_size); wte if they are tied
+  std::size_t parameters = 0;  ///< shared ones count once
   ModelDescription description = {};
 
   /// Keeps what the weights point into: the mapped files, packed matrices.
   std::vector<std::shared_ptr<const void>> storage = {};
 
-  /// One of the config's sizes, of whose parts none has weights yet; with at most `most_layers`.
+  /// A transformer of the config's sizes whose parts have no weights yet, with `most_layers` blocks
+  /// at most.
   [[nodiscard]] static Transformer without_weights(const Config& config, Weight::Layout of_linears,
                                                    std::size_t most_layers = SIZE_MAX);
 

@@ -10,11 +10,11 @@
 
 namespace gpt2 {
 
-/// The types that weights have in files. What reads elements one by one takes this type, so that
-/// quantized weights, whose bytes are not elements, cannot be given to it.
+/// The element types of weights in files. Functions that read single elements take this type, so
+/// that they cannot be given quantized weights, whose bytes are not elements.
 enum class FloatType : std::uint8_t { f32, f16, bf16 };
 
-/// What belongs to a type of floats.
+/// Chooses among values by type.
 template <class T>
 [[nodiscard]] T by_type(FloatType type, T f32, T f16, T bf16) noexcept {
   return type == FloatType::f32 ? f32 : type == FloatType::f16 ? f16 : bf16;

@@ -18,8 +18,8 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
   }
 }
 
-// GPT2LMHeadModel prefixes all but its head; the LayerNorms of converted TensorFlow models say
-// gamma and beta.
+// The name of today. GPT2LMHeadModel prefixes all names but its head's, and converted TensorFlow
+// models call a LayerNorm's parameters gamma and beta.
 std::string present_name(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
@@ -38,8 +38,8 @@ const char* reason_to_ignore(std::string_view name) {
   return is_mask && name.starts_with("h.") ? "a causal mask, as old versions stored it" : nullptr;
 }
 
-// Tensors under HuggingFace's present names, to be taken one by one. What goes wrong is collected,
-// so that one message can list all of it.
+// Tensors under HuggingFace's present names, to be taken one by one. Collects what goes wrong, so
+// that one message can list everything.
 class TensorNames {
  public:
   // Throws if two tensors have the same present name. Lists ignored tensors in the description.
@@ -56,13 +56,14 @@ class TensorNames {
     }
   }
 
-  // Whether it is there and not taken yet.
+  // Whether there is such a tensor that has not been taken yet.
   bool contains(const std::string& name) const { return tensors_.contains(name); }
 
-  // Whether so much is wrong that there is no point in going on.
+  // Whether so much is wrong that going on would only make the list longer.
   bool hopeless() const { return problems_.size() > 1000; }
 
-  // The tensor, if it is there and has this shape and a type of this kind; else nullptr, noted.
+  // Returns the tensor of this name. If there is none, or one of another shape or kind of type,
+  // notes that and returns nullptr.
   const TensorView* take(const std::string& name, const Shape& shape, bool is_packed) {
     const auto found = tensors_.extract(name);
     if (found.empty()) return note(name, " ", shape.to_string(), " is missing");
@@ -78,19 +79,19 @@ class TensorNames {
                 is_packed ? ", packed weights must be U8" : ", weights must be F32, F16 or BF16");
   }
 
-  // Passes over a tensor that may be there and is not needed.
+  // Ignores a tensor that is not needed, if it is there.
   void ignore(const std::string& name, const char* reason) {
     const auto found = tensors_.extract(name);
     if (!found.empty()) ignored_[reason].push_back(found.mapped()->first);
   }
 
-  // Throws, naming what was missing or wrong, and what nobody took.
+  // Throws if something was noted or a tensor was never taken; the message names them.
   void finish() {
     for (const auto& [name, tensor] : tensors_) {
       note(quote(tensor->first), " is not part of a GPT-2 of this config");
     }
     if (problems_.empty()) return;
-    constexpr std::size_t kListed = 8;  // a wrong config makes all of a model's tensors wrong
+    constexpr std::size_t kListed = 8;  // with a wrong config, all tensors of a model are wrong
     std::string message;
     for (std::size_t i = 0; i < std::min(problems_.size(), kListed); ++i) {
       message += (i ? "; " : "") + problems_[i];
@@ -108,7 +109,7 @@ class TensorNames {
   }
 
   std::string where_;
-  std::map<std::string, const TensorTable::value_type*> tensors_;  // that nobody took yet
+  std::map<std::string, const TensorTable::value_type*> tensors_;  // not taken yet
   std::map<std::string, std::vector<std::string>>& ignored_;
   std::vector<std::string> problems_;
 };
@@ -124,7 +125,7 @@ FloatType float_type_of(DType dtype) {
 bool is_packed(const Weight& weight) { return weight.is_packed(); }
 bool is_packed(const Tensor&) { return false; }
 
-// As the file has it, in place.
+// Uses the weight where it lies in the file.
 void fill(Weight& weight, const TensorView& view) {
   weight.data = view.data;
   if (weight.is_packed()) return;

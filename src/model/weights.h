@@ -9,13 +9,14 @@
 
 namespace gpt2 {
 
-/// Binds tensors, by HuggingFace's names and shapes, to the parts of a transformer, which uses them
-/// where they lie, and keeps the checkpoint for that, or, with options.dtype, makes matrices of
-/// another type of them. Messages begin with the checkpoint's first file.
+/// Binds tensors, by HuggingFace's names and shapes, to the parts of a transformer. It uses them
+/// where they lie and keeps the checkpoint alive for that; with options.dtype it converts the
+/// matrices.
 ///
-/// Accepted: names with and without "transformer."; beta and gamma for bias and weight; buffers of
-/// old versions and heads of other model classes, which are passed over. Throws Error, listing
-/// them, for tensors that are missing, left over, or of another shape or an unusable type.
+/// Names may begin with "transformer." or not, and may say beta and gamma for bias and weight.
+/// Buffers of old versions and heads of other model classes are ignored. Throws Error, which lists
+/// them after the name of the checkpoint's first file, for tensors that are missing, left over, of
+/// another shape or of a type that cannot be used.
 [[nodiscard]] std::shared_ptr<Transformer> bind_weights(
     const Config& config, const std::shared_ptr<const Checkpoint>& checkpoint,
     const LoadOptions& options);

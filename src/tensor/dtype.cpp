@@ -8,7 +8,7 @@ struct Info {
   std::size_t bits = 0;
 };
 
-// A switch, so that the compiler finds a type that is missing. Without a name: not a type.
+// A switch, so that the compiler warns of a type without a case. Returns no name for other values.
 constexpr Info info_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return {"F32", 32};
