@@ -12,12 +12,88 @@ namespace {
 // They are small enough that the threads finish at about the same time all the same.
 constexpr std::size_t kQueryRows = 48;
 
+// The heads of one layer in one pass, numbered slice by slice: head i is head i % n_head of slice
+// i / n_head. If only the rows whose logits were requested go on, they are the only queries.
+class Heads {
+ public:
+  Heads(const Attention& attention, const Batch& batch, Matrix qkv, const Workspace& ws,
+        bool only_wanted)
+      : attention_(attention),
+        stored_(batch.slices),
+        leaves_rows_(only_wanted && batch.logits.size() < qkv.rows),
+        queries_(leaves_rows_ ? batch.wanted : batch.slices),
+        qkv_(qkv),
+        attended_(ws.attended.top(leaves_rows_ ? batch.logits.size() : qkv.rows)) {
+    for (const Batch::Slice& slice : queries_) {
+      most_queries_ = std::max(most_queries_, slice.rows);
+      most_keys_ = std::max(most_keys_, slice.first + slice.rows);
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return queries_.size() * attention_.n_head; }
+  [[nodiscard]] std::size_t most_queries() const { return most_queries_; }  // of a slice
+  [[nodiscard]] std::size_t most_keys() const { return most_keys_; }        // that a query sees
+  [[nodiscard]] bool leaves_rows() const { return leaves_rows_; }
+  [[nodiscard]] Matrix attended() const { return attended_; }  // (queries, n_embd)
+
+  // Stores the keys and values of all rows of head i's slice in its cache.
+  void store(std::size_t i) const {
+    const Batch::Slice& slice = stored_[i / attention_.n_head];
+    const std::size_t head = i % attention_.n_head;
+    const float* const keys = qkv_.row(slice.row) + attended_.cols + head * head_dim();
+    const float* const values = keys + attended_.cols;
+    slice.cache->store(attention_.layer, head, slice.first,
+                       {keys, slice.rows, head_dim(), qkv_.stride},
+                       {values, slice.rows, head_dim(), qkv_.stride});
+  }
+
+  // Attention of up to kQueryRows queries of head i, from query `begin` of its slice. There are no
+  // rows if the slice has fewer queries.
+  [[nodiscard]] HeadAttention queries(std::size_t i, std::size_t begin) const {
+    const Batch::Slice& slice = queries_[i / attention_.n_head];
+    const std::size_t head = i % attention_.n_head;
+    const std::size_t q = first_query(i / attention_.n_head) + begin;
+    return {.y = attended_.row(slice.row + begin) + head * head_dim(),
+            .y_stride = attended_.stride,
+            .q = qkv_.row(q) + head * head_dim(),
+            .q_stride = qkv_.stride,
+            .keys = slice.cache->keys(attention_.layer, head),
+            .values = slice.cache->values(attention_.layer, head),
+            .rows = std::min(kQueryRows, slice.rows - std::min(slice.rows, begin)),
+            .first = slice.first + begin,
+            .head_dim = head_dim(),
+            .scale = attention_.scale};
+  }
+
+  // Returns the rows of x that have queries, moved to the front of x if these are not all.
+  [[nodiscard]] Matrix rows_of_queries(Matrix x) const {
+    if (!leaves_rows_) return x;
+    for (std::size_t i = 0; i < queries_.size(); ++i) {
+      std::memmove(x.row(queries_[i].row), x.row(first_query(i)),
+                   queries_[i].rows * x.stride * sizeof(float));
+    }
+    return x.top(attended_.rows);
+  }
+
+ private:
+  // The row of a slice's first query: its queries are the last rows of the slice.
+  [[nodiscard]] std::size_t first_query(std::size_t slice) const {
+    return stored_[slice].row + stored_[slice].rows - queries_[slice].rows;
+  }
+  [[nodiscard]] std::size_t head_dim() const { return attended_.cols / attention_.n_head; }
+
+  const Attention& attention_;
+  const std::vector<Batch::Slice>& stored_;
+  const bool leaves_rows_;
+  const std::vector<Batch::Slice>& queries_;
+  const Matrix qkv_, attended_;
+  std::size_t most_queries_ = 0, most_keys_ = 0;
+};
+
 // Attention of one query for each head, where there are fewer heads than threads: the threads share
 // out chunks of keys. The arithmetic is that of the attention kernel (kernels.h): products of one
 // row with panels of keys, softmax, and products with the values, chunk by chunk.
-template <class HeadOf>
-void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, const HeadOf& head_of,
-                      Workspace& ws) {
+void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   const Kernels& k = kernels();
   struct Head : HeadAttention {
     std::size_t seen;  // the number of keys that the query sees
@@ -27,17 +103,18 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
     Matmul mix;        // y = exponentials times values
   };
   const auto head_at = [&](std::size_t i) {
-    const HeadAttention a = head_of(i);
+    const HeadAttention a = heads.queries(i, 0);
     float* const scores = ws.head_scores(i);
-    float* const total = scores + round_up(most_keys, kPanel);
+    float* const total = scores + round_up(heads.most_keys(), kPanel);
     const Matmul mix{
         .y = a.y, .x = scores, .w = a.values, .m = 1, .k = a.first + 1, .n = a.head_dim};
     return Head{a, a.first + 1, scores, total, total + kLanes, mix};
   };
   const auto for_chunks = [&](const auto& f) {
-    team.for_each(heads * ceil_div(most_keys, kChunk), [&](std::size_t task, int rank) {
-      const Head head = head_at(task % heads);
-      const std::size_t chunk = task / heads;
+    const std::size_t tasks = heads.count() * ceil_div(heads.most_keys(), kChunk);
+    team.for_each(tasks, [&](std::size_t task, int rank) {
+      const Head head = head_at(task % heads.count());
+      const std::size_t chunk = task / heads.count();
       if (chunk * kChunk < head.seen) f(head, chunk, rank);
     });
   };
@@ -54,7 +131,7 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
       k.matmul_kn_f32(scores, 0, kPanel, ws.scratch(rank));
     }
   });
-  team.for_each(heads, [&](std::size_t i, int) {
+  team.for_each(heads.count(), [&](std::size_t i, int) {
     const Head head = head_at(i);
     for (std::size_t key = 0; key < head.seen; ++key) head.scores[key] *= head.scale;
     const float largest = head.scores[k.argmax(head.scores, head.seen)];
@@ -64,10 +141,37 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
     const std::size_t sums = round_up(head.head_dim, kLanes);
     k.matmul_chunks_kn_f32(head.mix, chunk * sums, (chunk + 1) * sums, head.sums);
   });
-  team.for_each(heads, [&](std::size_t i, int) {
+  team.for_each(heads.count(), [&](std::size_t i, int) {
     const Head head = head_at(i);
     k.add_chunks(head.mix, 0, head.head_dim, head.sums);
     for (std::size_t d = 0; d < head.head_dim; ++d) head.y[d] /= *head.total;
+  });
+}
+
+// Stores the keys and values of all heads and attends to them.
+void attend(Team& team, const Heads& heads, Workspace& ws) {
+  const std::size_t threads = static_cast<std::size_t>(team.size());
+  const std::size_t parts = ceil_div(heads.most_queries(), kQueryRows);
+  const bool by_chunks = heads.most_queries() == 1 && heads.most_keys() > kChunk &&
+                         !heads.leaves_rows() && heads.count() < threads;
+  // If several tasks read the keys of one head, those are stored in a step before.
+  const bool store_first = parts > 1 || by_chunks || heads.leaves_rows();
+  if (store_first) team.for_each(heads.count(), [&](std::size_t i, int) { heads.store(i); });
+  if (by_chunks) {
+    attend_by_chunks(team, heads, ws);
+    return;
+  }
+  // A task is a run of short parts: to claim a task is an atomic operation, for which a thread
+  // waits until what it has stored, keys scattered over their panels, has reached the cache.
+  const std::size_t run = parts == 1 ? ceil_div(heads.count(), 4 * threads) : 1;
+  team.for_ranges(parts * heads.count(), run, [&](std::size_t begin, std::size_t end, int rank) {
+    for (std::size_t task = begin; task < end; ++task) {
+      const std::size_t i = task % heads.count();
+      const HeadAttention queries = heads.queries(i, task / heads.count() * kQueryRows);
+      if (queries.rows == 0) continue;
+      if (!store_first) heads.store(i);
+      kernels().attention(queries, ws.scratch(rank));
+    }
   });
 }
 
@@ -75,80 +179,14 @@ void attend_by_chunks(Team& team, std::size_t heads, std::size_t most_keys, cons
 
 Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch,
                           Workspace& ws, bool only_wanted) const noexcept {
-  const std::size_t n_embd = normed.cols;
-  const std::size_t head_dim = n_embd / n_head;
   const Matrix qkv = ws.qkv.top(normed.rows);
-
   c_attn.forward(team, qkv, normed, ws);
 
-  const bool leaves_rows = only_wanted && batch.logits.size() < normed.rows;
-  const std::vector<Batch::Slice>& queries = leaves_rows ? batch.wanted : batch.slices;
-  if (leaves_rows) x = x.top(batch.logits.size());
-  const Matrix attended = ws.attended.top(x.rows);
-  std::size_t longest = 0;  // the most queries of a slice
-  std::size_t keys = 0;     // the most keys that a query sees
-  for (const Batch::Slice& slice : queries) {
-    longest = std::max(longest, slice.rows);
-    keys = std::max(keys, slice.first + slice.rows);
-  }
-  const std::size_t parts = ceil_div(longest, kQueryRows);
-  const std::size_t heads = queries.size() * n_head;
-  // The row of a slice's first query: its queries are the last rows of the slice.
-  const auto first_query = [&](std::size_t i) {
-    return batch.slices[i].row + batch.slices[i].rows - queries[i].rows;
-  };
-  const auto part = [&](std::size_t i, std::size_t begin) {
-    const Batch::Slice& slice = queries[i / n_head];
-    const std::size_t head = i % n_head;
-    return HeadAttention{.y = attended.row(slice.row + begin) + head * head_dim,
-                         .y_stride = attended.stride,
-                         .q = qkv.row(first_query(i / n_head) + begin) + head * head_dim,
-                         .q_stride = qkv.stride,
-                         .keys = slice.cache->keys(layer, head),
-                         .values = slice.cache->values(layer, head),
-                         .rows = std::min(kQueryRows, slice.rows - begin),
-                         .first = slice.first + begin,
-                         .head_dim = head_dim,
-                         .scale = scale};
-  };
-  const auto store = [&](std::size_t i) {
-    const Batch::Slice& slice = batch.slices[i / n_head];
-    const std::size_t head = i % n_head;
-    const float* const row = qkv.row(slice.row) + head * head_dim;
-    slice.cache->store(layer, head, slice.first, {row + n_embd, slice.rows, head_dim, qkv.stride},
-                       {row + 2 * n_embd, slice.rows, head_dim, qkv.stride});
-  };
+  const Heads heads(*this, batch, qkv, ws, only_wanted);
+  attend(team, heads, ws);
 
-  // If several tasks read the keys of one head, those are stored in a step before.
-  const std::size_t threads = static_cast<std::size_t>(team.size());
-  const bool by_chunks = longest == 1 && keys > kChunk && !leaves_rows && heads < threads;
-  const bool store_first = parts > 1 || by_chunks || leaves_rows;
-  if (store_first) team.for_each(heads, [&](std::size_t i, int) { store(i); });
-  if (leaves_rows) {
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      std::memmove(x.row(queries[i].row), x.row(first_query(i)),
-                   queries[i].rows * x.stride * sizeof(float));
-    }
-  }
-  if (by_chunks) {
-    attend_by_chunks(
-        team, heads, keys, [&](std::size_t i) { return part(i, 0); }, ws);
-  } else {
-    // A task is a run of short parts: to claim a task is an atomic operation, for which a thread
-    // waits until what it has stored, keys scattered over their panels, has reached the cache.
-    const std::size_t run = parts == 1 ? ceil_div(heads, 4 * threads) : 1;
-    team.for_ranges(parts * heads, run, [&](std::size_t first, std::size_t end, int rank) {
-      for (std::size_t task = first; task < end; ++task) {
-        const std::size_t i = task % heads;
-        const std::size_t begin = task / heads * kQueryRows;
-        if (begin >= queries[i / n_head].rows) continue;
-        if (!store_first) store(i);
-        kernels().attention(part(i, begin), ws.scratch(rank));
-      }
-    });
-  }
-
-  c_proj.forward(team, x, attended, ws, Linear::Output::accumulate);
+  x = heads.rows_of_queries(x);
+  c_proj.forward(team, x, heads.attended(), ws, Linear::Output::accumulate);
   return x;
 }
 
