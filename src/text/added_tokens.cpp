@@ -15,8 +15,8 @@ template <class... Parts>
   fail(where, "the added token ", quote(token.content), " ", parts...);
 }
 
-// tokenizers numbers new tokens by itself and only warns where the file says another number; here
-// the file's number counts, for the model was trained with it.
+// tokenizers numbers new tokens itself, and only warns if the file has another number. Here the
+// file's number counts, because the model was trained with it.
 void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
@@ -87,16 +87,16 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
   return pieces;
 }
 
-// Step by step what AddedVocabulary::find_matches does, so that odd combinations (white space that
-// is a token itself beside one that strips) come out the same; in linear time, though.
+// Follows AddedVocabulary::find_matches step by step, so that odd combinations (a token of white
+// space beside one that strips white space) give the same result, but takes linear time.
 void AddedTokens::split(const Piece& piece, const TokenFinder& finder, bool parse_special,
                         std::vector<Piece>& pieces) const {
   if (piece.token) return pieces.push_back(piece);
   const std::string_view text = piece.text;
   const std::vector<TokenFinder::Match> matches = finder.find(text);
-  std::size_t done = 0;         // everything before is in `pieces`
-  std::size_t search_from = 0;  // matches do not overlap
-  std::size_t space_until = 0;  // the end of the white space that an rstrip last ran through
+  std::size_t done = 0;         // the text before this is in `pieces`
+  std::size_t search_from = 0;  // where the next match may begin: matches do not overlap
+  std::size_t space_until = 0;  // the end of the white space that the last rstrip took
   for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
     const AddedToken& token = tokens_.find(match->token)->second;
     std::size_t begin = match->begin;

@@ -13,47 +13,48 @@
 
 namespace gpt2 {
 
-/// A token that is looked for in the text itself, before BPE sees it. HuggingFace's words.
+/// A token that is matched in the text itself, before BPE. The members have HuggingFace's names.
 struct AddedToken {
   std::string content;
   TokenId id = -1;
   bool single_word = false;  ///< not next to a letter, number, mark or underscore
-  bool lstrip = false;       ///< takes the white space on its left with it
-  bool rstrip = false;       ///< and on its right
-  bool normalized = true;    ///< looked for in the second pass
-  bool special = false;      ///< marks structure: EncodeOptions::parse_special, is_special
+  bool lstrip = false;       ///< the match includes white space to its left
+  bool rstrip = false;       ///< the match includes white space to its right
+  bool normalized = true;    ///< matched in the second pass
+  bool special = false;      ///< marks structure, and is not part of the text
 };
 
-/// All added tokens of a tokenizer, found as tokenizers' AddedVocabulary does: first those that are
-/// not `normalized`, then, in what lies between them, the others; the leftmost first, of those that
-/// begin at one place the longest.
+/// All added tokens of a tokenizer, matched as tokenizers' AddedVocabulary does: first those that
+/// are not `normalized`, then the others, in the text between the first ones. In each pass the
+/// leftmost match wins, and of matches that begin at the same place the longest.
 class AddedTokens {
  public:
-  /// `vocabulary` gets the tokens that it lacks; it must outlive this.
+  /// Adds tokens that `vocabulary` lacks to it. It must outlive this object.
   explicit AddedTokens(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
-  /// A token, or else a stretch of text that is not empty.
+  /// Either a token or a stretch of text, which is then not empty.
   struct Piece {
     std::string_view text;
     const AddedToken* token;
   };
 
-  /// For a content declared before: whose flags count. Special, it stays.
+  /// Which flags count if a content is declared twice. A token that is special stays special.
   enum class IfKnown : std::uint8_t { keep, replace };
 
-  /// The largest sum of contents, which bounds the memory that finding them takes.
+  /// The most bytes that all contents may have together. This bounds the memory for matching.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
 
-  /// Declares `token` and returns its id: where it has none yet (-1), that of the same token in the
-  /// vocabulary, or else the next free one. An empty content is ignored, as tokenizers ignores it.
-  /// Throws Error(invalid_file), beginning with `where`, for an id that another token has and for
-  /// two ids of one token.
+  /// Declares `token` and returns its id. If it has none (-1), it gets that of the token with this
+  /// name in the vocabulary, or else the next free one. Ignores an empty content, as tokenizers
+  /// does. Throws Error(invalid_file), beginning with `where`, for an id that another token has and
+  /// for a second id of the same token.
   TokenId declare(AddedToken token, const std::string& where, IfKnown if_known = IfKnown::keep);
 
-  /// To be called after the last `declare`.
+  /// Must be called after the last `declare` and before `split`.
   void prepare();
 
-  /// Without `parse_special`, a special token that is found is text like any other. Linear.
+  /// Divides the text into added tokens and what lies between them, in linear time. Without
+  /// `parse_special`, special tokens are treated as text.
   [[nodiscard]] std::vector<Piece> split(std::string_view text, bool parse_special) const;
 
   [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// What the queue sorts by: the lowest rank first, of equal ranks the leftmost.
+// The order of the queue: by rank, then from left to right.
 constexpr std::uint64_t queued(MergeTable::Rank rank, std::uint32_t position) noexcept {
   return static_cast<std::uint64_t>(rank) << 32 | position;
 }
@@ -61,8 +61,9 @@ std::size_t Bpe::split_into_symbols(std::string_view word, Scratch& scratch) con
   return unknown_bytes;
 }
 
-// An entry of the queue is out of date when its symbol's pair has another rank by now. Each merge
-// removes a symbol and adds at most two entries, so n symbols make fewer than 3 n.
+// An entry of the queue is out of date if the rank of its symbol's pair has changed since. Each
+// merge removes a symbol and adds at most two entries, so that n symbols cause fewer than 3 n
+// entries.
 void Bpe::merge_symbols(Scratch& scratch) const {
   auto& [symbols, queue] = scratch;
   for (std::uint32_t i = 0; i < symbols.size(); ++i) look_up(scratch, i);

@@ -20,12 +20,13 @@ namespace gpt2 {
 class Bpe {
  public:
   struct Options {
-    std::optional<TokenId> unknown;  ///< for a byte without a token, which is left out otherwise
-    bool fuse_unknown = false;       ///< one for several such bytes in a row
-    bool ignore_merges = false;      ///< a word that is a token is that token, whatever the merges
+    std::optional<TokenId>
+        unknown;                 ///< stands for a byte without a token; if absent, it is left out
+    bool fuse_unknown = false;   ///< one `unknown` stands for several such bytes in a row
+    bool ignore_merges = false;  ///< a word that is itself a token becomes that token
   };
 
-  /// Working memory, to be used again from word to word.
+  /// Working memory, kept from word to word so that encoding seldom allocates.
   struct Scratch {
     struct Symbol {
       TokenId id;
@@ -40,12 +41,12 @@ class Bpe {
   Bpe() = default;
   Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options);
 
-  /// Appends the tokens of `word`, which is shorter than 2^32 - 1 bytes. Returns how many of its
-  /// bytes have no token. O(n log n).
+  /// Appends the tokens of `word` to the ids. Returns the number of its bytes that have no token.
+  /// Takes O(n log n) time. REQUIRES: the word is shorter than 2^32 - 1 bytes.
   std::size_t encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
                      std::vector<TokenId>& ids) const;
 
-  /// How many of the 256 bytes have no token.
+  /// The number of bytes, of the 256, that have no token.
   [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
     return std::count(byte_ids_.begin(), byte_ids_.end(), -1);
   }

@@ -20,8 +20,8 @@ constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "aitextgen.tokenize
 constexpr std::pair<const char*, const char*> kVocabularyFiles[] = {
     {"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}};
 
-// Classes whose vocab.json and merges.txt are read as GPT-2's. (A tokenizer.json says all of it
-// itself, whatever its class.)
+// The classes whose vocab.json and merges.txt are read as GPT-2's. (A tokenizer.json describes
+// itself completely, so that its class does not matter.)
 constexpr std::string_view kClasses[] = {"GPT2Tokenizer",           "GPT2TokenizerFast",
                                          "CodeGenTokenizer",        "CodeGenTokenizerFast",
                                          "PreTrainedTokenizerFast", "TokenizersBackend"};
@@ -33,7 +33,7 @@ constexpr std::pair<const char*, const char*> kOtherKinds[] = {
     {"sentencepiece.bpe.model", "SentencePiece"},
     {"vocab.txt", "WordPiece"}};
 
-/// One folder's files; remembers which were read.
+/// The files of one folder. Remembers which were read.
 class Folder {
  public:
   explicit Folder(fs::path path) : path_(std::move(path)) {}
@@ -46,7 +46,7 @@ class Folder {
     return {read_file(file, kMaxFileBytes), file.string()};
   }
 
-  // A side file's object, which lives as long as the folder; empty where there is no such file.
+  // The object in a side file, empty if there is no such file. It lives as long as the folder.
   JsonFields read_object(const char* name) {
     const TextFile file = has(name) ? read(name) : TextFile{"{}", (path_ / name).string()};
     return {objects_.emplace_back(parse_json(file.text, file.where)), file.where};
@@ -69,7 +69,7 @@ class Folder {
   std::deque<nlohmann::json> objects_;
 };
 
-// True where it was a tokenizer.json.
+// Returns whether that was a tokenizer.json.
 bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   for (const char* name : kTokenizerFiles) {
     if (!folder.has(name)) continue;
@@ -85,7 +85,7 @@ bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   folder.nothing_found();
 }
 
-// What tokenizer_config.json says of a tokenizer as a whole.
+// Applies what tokenizer_config.json says about the tokenizer as a whole.
 void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
   const bool is_known = !name || std::ranges::find(kClasses, *name) != std::end(kClasses);

@@ -13,8 +13,8 @@
 
 namespace gpt2 {
 
-/// Pairs of tokens that merge, by rank: of all merges that a word allows, the one of the lowest
-/// rank is done first. A hash table that is only ever added to.
+/// The pairs of tokens that merge, with their ranks: of all merges that a word allows, the one of
+/// the lowest rank is done first. A hash table without deletion.
 class MergeTable {
  public:
   using Rank = std::uint32_t;
@@ -25,17 +25,17 @@ class MergeTable {
   static constexpr std::size_t kMaxMerges = std::size_t{1} << kBits;
   static_assert(Vocabulary::kMaxTokens <= 1 << kBits);
 
-  /// Room for `capacity` pairs, which is at most kMaxMerges, and for no more.
+  /// A table for exactly `capacity` pairs. REQUIRES: capacity <= kMaxMerges.
   explicit MergeTable(std::size_t capacity = 0);
 
-  /// Adds the pair of the next rank, the first of which is 0. Of several calls with the same pair
-  /// the last one counts.
+  /// Adds the pair of the next rank; the first has rank 0. If a pair is added twice, the later rank
+  /// counts.
   void push_back(TokenId left, TokenId right, TokenId merged);
 
-  /// kNever where the two do not merge.
+  /// The rank of the pair; kNever if the two do not merge.
   [[nodiscard]] Rank rank_of(TokenId left, TokenId right) const noexcept;
 
-  /// What the pair of that rank becomes.
+  /// The token that the pair of this rank becomes.
   [[nodiscard]] TokenId merged(Rank rank) const noexcept { return merged_[rank]; }
 
  private:
@@ -50,13 +50,13 @@ class MergeTable {
 /// The merges of a file, in the order of their ranks.
 class MergeList {
  public:
-  /// `where` (the file) begins every message.
+  /// Messages begin with `where`, the file.
   explicit MergeList(std::string where) : where_(std::move(where)) {}
 
-  /// Adds one; false where a part is empty. Throws Error(invalid_file) past kMaxMerges.
+  /// Adds a merge. Returns false if a part is empty. Throws Error(invalid_file) beyond kMaxMerges.
   [[nodiscard]] bool add(std::string_view left, std::string_view right);
 
-  /// The same for "left right"; false also where that has no space, or more than one.
+  /// The same for a line "left right". Returns false, too, unless it has exactly one space.
   [[nodiscard]] bool add(std::string_view line);
 
   /// Adds the lines of a merges.txt. Skips empty ones and those that begin with "#version". Throws
@@ -65,7 +65,7 @@ class MergeList {
 
   [[nodiscard]] std::size_t size() const noexcept { return pairs_.size(); }
 
-  /// Throws Error(invalid_file) where the vocabulary lacks a token that is merged or results.
+  /// Throws Error(invalid_file) if the vocabulary lacks a token that is merged or that results.
   [[nodiscard]] MergeTable resolve(const Vocabulary& vocabulary) const;
 
  private:

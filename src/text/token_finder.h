@@ -18,24 +18,25 @@ class TokenFinder {
     TokenId token;
   };
 
-  /// `content` must be no empty string and not be there yet, `token` not negative.
+  /// Adds a string. REQUIRES: it is not empty and was not added before; token >= 0.
   void add(std::string_view content, TokenId token);
 
-  /// To be called after the last `add`.
+  /// Must be called after the last `add` and before searching.
   void prepare();
 
-  /// For every position where some of the strings begin, the longest of them; last position first.
+  /// For every position where strings begin, the longest of them, from the last position to the
+  /// first.
   [[nodiscard]] std::vector<Match> find(std::string_view text) const;
 
  private:
-  // The strings are kept back to front and the text is read from its end, so that what the
-  // automaton knows at a position is about the strings that begin there.
+  // The strings are stored reversed and the text is read from its end, so that the automaton's
+  // state at a position tells which strings begin there.
   struct Node {
     unsigned char byte = 0;
-    std::uint32_t child = 0;     // the first; 0, which is nobody's child: none
+    std::uint32_t child = 0;     // the first child; 0, the root, stands for none
     std::uint32_t sibling = 0;   // the next child of the same parent
     std::uint32_t fallback = 0;  // the node of the longest proper suffix
-    TokenId token = -1;          // of the longest string that is a suffix
+    TokenId token = -1;          // the token of the longest string that is a suffix
   };
 
   [[nodiscard]] std::uint32_t child_of(std::uint32_t node, unsigned char byte) const noexcept;

@@ -13,12 +13,12 @@
 
 namespace gpt2 {
 
-/// Where a space is put before text that has none (add_prefix_space).
+/// Where add_prefix_space puts a space.
 enum class PrefixSpace : std::uint8_t {
   nowhere,
-  before_text,    ///< before the whole text, always: GPT2Tokenizer
-  before_pieces,  ///< before each piece between added tokens that does not begin with one:
-                  ///< tokenizers
+  before_text,    ///< before the whole text, always, as GPT2Tokenizer does
+  before_pieces,  ///< before each piece between added tokens that does not begin with a space, as
+                  ///< tokenizers does
 };
 
 struct Tokenizer::Impl {
@@ -27,7 +27,7 @@ struct Tokenizer::Impl {
   AddedTokens added{vocabulary};
   PrefixSpace prefix_space = PrefixSpace::nowhere;
   bool split_words = true;
-  std::vector<TokenId> before;  // what every text begins and ends with
+  std::vector<TokenId> before;  // the tokens with which every text begins, and ends
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
   std::string description;
@@ -39,18 +39,19 @@ struct TextFile {
   std::string where;
 };
 
-/// Reads a tokenizer.json. Throws Error: invalid_file, or unsupported for what is not GPT-2's kind.
+/// Reads a tokenizer.json. Throws Error: invalid_file, or unsupported for another kind of
+/// tokenizer.
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
 
 /// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
 
-/// Adds what tokenizer_config.json, special_tokens_map.json and added_tokens.json say; of one that
-/// is not there, an empty object. Throws Error(invalid_file).
+/// Adds what tokenizer_config.json, special_tokens_map.json and added_tokens.json say; an absent
+/// file is given as an empty object. Throws Error(invalid_file).
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer);
 
-/// Declares the AddedToken of which these are the members. Throws Error(invalid_file).
+/// Declares the AddedToken that has these members. Throws Error(invalid_file).
 void declare_added_token(const JsonFields& fields, const nlohmann::json& id,
                          Tokenizer::Impl& tokenizer);
 

@@ -12,30 +12,32 @@
 
 namespace gpt2 {
 
-/// Tokens and their ids, both ways. A token has a name, which is what files call it, and bytes,
-/// which are what it means: of a token of the BPE, what the name spells in the byte alphabet; of a
-/// literal, which is an added token or one with a character outside of the alphabet, the name.
+/// Tokens and their ids, both ways. A token has a name, which files use, and bytes, which are the
+/// text that it stands for. The name of a token of the BPE spells its bytes in the byte alphabet. A
+/// literal, which is an added token or one with a character outside the alphabet, has its name as
+/// bytes.
 class Vocabulary {
  public:
-  /// Ids are below this, so that a small file cannot ask for a large table.
+  /// All ids are below this limit, so that a small file cannot ask for a large table.
   static constexpr TokenId kMaxTokens = 1 << 20;
 
   enum class Kind : std::uint8_t { none, spelled, literal };
 
-  /// False, and nothing changes, where the name or the id is taken. `id` is in [0, kMaxTokens), all
-  /// tokens together are shorter than 2 GiB. What cannot be spelled is literal.
+  /// Adds a token. Returns false, and changes nothing, if the name or the id is taken. A name that
+  /// does not spell bytes makes a literal. REQUIRES: 0 <= id < kMaxTokens, and all names together
+  /// are shorter than 2 GiB.
   [[nodiscard]] bool insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
 
   [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 
-  /// The token of the BPE that means `bytes`.
+  /// The token of the BPE that stands for `bytes`.
   [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const;
 
-  /// Empty for an id without a token. Valid until the next insertion.
+  /// Empty for an id without a token. The view is valid until the next insertion.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
   [[nodiscard]] std::string_view name(TokenId id) const noexcept;
 
-  /// How many tokens there are, and one more than the largest id.
+  /// The number of tokens, and the largest id plus one.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
 
