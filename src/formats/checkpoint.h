@@ -12,25 +12,25 @@
 
 namespace gpt2 {
 
-/// The weights of a model, from any format: names and where their bytes lie in the mapped files.
-/// Nothing is converted. Move-only; moving keeps the addresses.
+/// The weights of a model, from any format: their names, and where their bytes lie in the mapped
+/// files. Nothing is converted. Move-only; a move keeps the addresses.
 ///
-/// nanoGPT's model_args take the place of a config.json. There, matrices lie as torch.nn.Linear has
-/// them, [out, in], instead of as HuggingFace's Conv1D has them, [in, out].
+/// A checkpoint of nanoGPT has model_args instead of a config.json. Its matrices lie as [out, in],
+/// as torch.nn.Linear has them; HuggingFace's Conv1D has them as [in, out].
 struct Checkpoint : TensorFile {
-  /// Opens the files of weights, each by its content. Throws Error.
+  /// Opens the files of weights; recognises the format of each by its content. Throws Error.
   [[nodiscard]] static Checkpoint open(const ModelFiles& files);
 
-  std::vector<std::filesystem::path> files;  ///< read, an index before its shards; at least one
-  std::vector<MappedFile> mappings;          ///< what the tensors point into
+  std::vector<std::filesystem::path> files;  ///< what was read: an index comes before its shards
+  std::vector<MappedFile> mappings;          ///< the files that the tensors point into
 };
 
 /// The files of a sharded checkpoint, and the tensors that each is said to hold.
 using ShardIndex = std::map<std::string, std::vector<std::string>>;
 
-/// Reads the text of HuggingFace's ....index.json. Shards are plain names of files beside it: a
-/// name that could lead elsewhere is refused. Throws Error(invalid_file), beginning with `where`,
-/// for that, for another schema, and for an index without shards or with more than a thousand.
+/// Reads the text of HuggingFace's *.index.json. Throws Error(invalid_file), beginning with
+/// `where`, for another schema, for a shard that is not the plain name of a file beside the index,
+/// and for an index without shards or with more than a thousand.
 [[nodiscard]] ShardIndex parse_shard_index(std::string_view text, std::string_view where);
 
 }  // namespace gpt2

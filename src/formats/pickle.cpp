@@ -33,14 +33,14 @@ constexpr PickleName kAllowed[] = {
     {"torch.storage UntypedStorage", {}, DType::u8},
 };
 
-// The stack machine that a pickle is a program for. A step makes at most one value and copies,
-// beyond what it takes off the stack, no more than a few references: the limit on steps bounds time
-// and memory.
+// A pickle is a program for this stack machine. A step makes at most one value and, besides what it
+// takes off the stack, copies only a few references, so that the limit on steps bounds time and
+// memory.
 class Machine {
  public:
   Machine(PickleReader& reader, std::deque<Value>& values) : reader_(reader), values_(values) {}
 
-  // Runs to STOP and returns what it leaves on top.
+  // Runs up to STOP and returns the value on top of the stack.
   Value* run() {
     for (;;) {
       const std::uint8_t opcode = reader_.opcode();
@@ -106,7 +106,7 @@ class Machine {
     reader_.fail("found ", name_of(value->kind), "; expected ", name_of(kind));
   }
 
-  // Adds to the list or dict that is left on top.
+  // Appends to the list or dict on top of the stack.
   void extend(Kind kind, const Values& items) {
     require(1);
     Values& all = expect(stack_.back(), kind).items;
@@ -144,7 +144,7 @@ class Machine {
   // Python 2 wrote OrderedDict([[key, value], ...]).
   void extend_with_pairs(const Values& pairs) {
     for (Value* const pair : pairs) {
-      count_step();  // one list may be used again and again
+      count_step();  // a hostile pickle may use one list many times
       const Values& items = expect(pair, Kind::list).items;
       if (items.size() != 2) reader_.fail("a pair of ", items.size(), " values");
       extend(Kind::dict, items);

@@ -12,19 +12,19 @@
 
 namespace gpt2 {
 
-/// The functions that may stand in a pickle of torch.save.
+/// The functions that a pickle of torch.save may name.
 enum class PickleFunction : std::uint8_t { ordered_dict, size, rebuild_tensor, rebuild_parameter };
 
-/// What a pickle may refer to: a function, or the type of a storage.
+/// A name that a pickle may refer to: a function, or the type of a storage.
 struct PickleName {
   std::string_view name;  ///< "module name", as the opcode GLOBAL has it
   std::optional<PickleFunction> function;
   std::optional<DType> storage;
 };
 
-/// What a pickle of torch.save describes, as data: a graph of values that names constructors and
-/// never calls one. Only what a state_dict is made of is known (the opcodes and names that
-/// torch.load accepts under weights_only=True); anything else is refused by name.
+/// A pickle of torch.save, read as data: a graph of values that names constructors and never calls
+/// one. Knows only what a state_dict is made of, which are the opcodes and names that torch.load
+/// accepts with weights_only=True, and refuses anything else by name.
 struct Pickle {
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
@@ -39,18 +39,18 @@ struct Pickle {
     /// storage: ('storage', type, key, location, element count, ...).
     std::vector<Value*> items = {};
 
-    /// The value under a key of a dict, or nullptr.
+    /// The value of a dict's key, or nullptr.
     [[nodiscard]] const Value* find(std::string_view key) const;
   };
 
-  static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes; bounds the number of values too
+  static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes, and so values as well
   static constexpr std::size_t kMaxStack = 100'000;
   static constexpr std::size_t kMaxMemo = 1'000'000;
   static constexpr std::size_t kMaxText = 1 << 20;  ///< bytes of one string
 
-  /// Reads the pickle that begins at byte `begin` of `bytes`. `where` begins every message, which
-  /// also gives the position in `bytes`. Throws Error: unsupported for what is refused by name,
-  /// invalid_file for what is no pickle.
+  /// Reads the pickle that begins at byte `begin` of `bytes`. Messages begin with `where` and give
+  /// the position in `bytes`. Throws Error: unsupported for an opcode or name that is not known,
+  /// invalid_file for bytes that are not a pickle.
   Pickle(Bytes bytes, std::size_t begin, std::string_view where);
   Pickle(const Pickle&) = delete;
 
@@ -59,7 +59,7 @@ struct Pickle {
   std::size_t end;  ///< the position after the pickle
 };
 
-/// "a dict", for messages.
+/// The kind with its article, such as "a dict", for messages.
 [[nodiscard]] std::string_view name_of(Pickle::Kind kind) noexcept;
 
 }  // namespace gpt2

@@ -22,7 +22,7 @@ enum PickleOpcode : unsigned char {
   kBinGet = 'h', kLongBinGet = 'j', kBinPut = 'q', kLongBinPut = 'r',
 };
 
-/// Takes a pickle's bytes one opcode and one argument after another, within bounds.
+/// Reads a pickle's opcodes and their arguments one after another, and checks bounds.
 class PickleReader {
  public:
   /// Begins at byte `begin` of `bytes`; REQUIRES begin <= bytes.size().
@@ -31,7 +31,7 @@ class PickleReader {
 
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
 
-  /// The next opcode; messages give its position until the one after it is taken.
+  /// The next opcode. Messages give its position until the one after it is read.
   std::uint8_t opcode() {
     opcode_at_ = position_;
     return number<std::uint8_t>();
@@ -42,7 +42,7 @@ class PickleReader {
     return load_little_endian<T>(take(sizeof(T)));
   }
 
-  /// A length in one byte, then two's complement.
+  /// An integer in two's complement, after its length in one byte.
   std::int64_t long1() {
     const Bytes bytes = take(number<std::uint8_t>());
     if (bytes.size() > 8) refuse("an integer of ", bytes.size(), " bytes");
@@ -53,7 +53,7 @@ class PickleReader {
     return value;
   }
 
-  /// Checked UTF-8, at most Pickle::kMaxText bytes.
+  /// Valid UTF-8 of at most Pickle::kMaxText bytes.
   std::string_view text(std::size_t size) {
     if (size > Pickle::kMaxText) {
       fail("a string of ", size, " bytes; expected at most ", Pickle::kMaxText);
@@ -63,7 +63,7 @@ class PickleReader {
     return text;
   }
 
-  /// Up to and without '\n', at most 256 bytes.
+  /// The text before the next '\n', at most 256 bytes.
   std::string line() {
     std::string line;
     for (;;) {
@@ -74,13 +74,13 @@ class PickleReader {
     }
   }
 
-  /// Throws Error(invalid_file) with the parts in a row.
+  /// Throws Error(invalid_file) with the joined parts.
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
     gpt2::fail(where_, "pickle, byte ", opcode_at_, ": ", parts...);
   }
 
-  /// Throws Error(unsupported), with what to do about it.
+  /// Throws Error(unsupported), which also says what to do about it.
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     gpt2::fail(ErrorCode::unsupported, where_, "pickle, byte ", opcode_at_, ": ", parts...,

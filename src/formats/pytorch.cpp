@@ -14,7 +14,7 @@ namespace gpt2 {
 namespace {
 
 constexpr std::string_view kZipMagic = "PK\x03\x04";
-// The pickle of 0x1950a86a20f9469cfc6c.
+// The first pickle of the old form: the magic number 0x1950a86a20f9469cfc6c.
 constexpr std::string_view kLegacyMagic =
     "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e";
 constexpr std::int64_t kLegacyProtocol = 1001;
@@ -31,7 +31,7 @@ bool is_contiguous(const StoredTensor& tensor) {
   return true;
 }
 
-// The elements in the order of their indices, the last index fastest.
+// Copies the elements into row-major order.
 AlignedBuffer<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
   const std::size_t element = bits_of(tensor.storage.dtype) / 8;
   AlignedBuffer<std::byte> copy(bytes);
@@ -49,7 +49,7 @@ AlignedBuffer<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
   return copy;
 }
 
-// Makes views of the tensors, and copies of those that do not lie in order.
+// Makes views of the tensors, after copying those that are not in row-major order.
 void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
                  std::size_t room_for_copies, std::string_view where) {
   for (const StoredTensor& tensor : tensors) {
@@ -77,7 +77,7 @@ void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
 
 // -- The zip form
 
-// The directory that torch.save put everything in, with its slash.
+// The directory in which torch.save put everything, with its slash.
 std::string top_of(const ZipReader& zip, std::string_view where) {
   for (const auto& [name, entry] : zip.files()) {
     const std::string top(name.substr(0, name.find('/') + 1));
@@ -116,7 +116,7 @@ StateDict read_zip(Bytes file, std::string_view where) {
 
 using Storages = std::map<std::string_view, Storage>;
 
-// All storages that the pickle refers to; the tensors of the state_dict need not use each.
+// All storages that the pickle refers to. The tensors of the state_dict may not use all of them.
 Storages storages_of(const Pickle& object, std::string_view where) {
   Storages storages;
   for (const Pickle::Value& value : object.values) {
@@ -138,7 +138,7 @@ Storages storages_of(const Pickle& object, std::string_view where) {
        " more bytes of it were expected: download it again");
 }
 
-// After the list of keys, for each of them: how many elements, and the elements.
+// The list of keys is followed by each storage's number of elements and the elements.
 void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle& keys,
                    std::string_view where) {
   if (keys.root->kind != Pickle::Kind::list) fail(where, "no list of storages after the pickles");

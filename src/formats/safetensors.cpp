@@ -44,7 +44,7 @@ std::string_view header_of(Bytes file, std::string_view where) {
   return header;
 }
 
-// A tensor as the header describes it, whether or not that makes sense.
+// A tensor as the header describes it, before any check.
 struct Entry {
   std::string name;
   DType dtype;
@@ -101,7 +101,7 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
   return entries;
 }
 
-// That the tensor's offsets enclose the bytes that its shape and dtype take.
+// Checks that the tensor's offsets span the bytes that its shape and dtype take.
 void check_size(const Entry& entry, std::string_view where) {
   const std::string what = concat("tensor ", quote(entry.name), ": ", name_of(entry.dtype),
                                   " of shape ", entry.shape.to_string());
@@ -114,7 +114,7 @@ void check_size(const Entry& entry, std::string_view where) {
   }
 }
 
-// That the entries, in the order of their offsets, cover `data_size` bytes exactly.
+// Checks that the entries, in the order of their offsets, cover `data_size` bytes exactly.
 void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
                     std::string_view where) {
   std::size_t covered = 0;
@@ -137,8 +137,8 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
 
 }  // namespace
 
-// The checks come in the reference reader's order, so that both say the same of a file that is
-// wrong in several ways.
+// The checks come in the order of the reference reader, so that both give the same reason for a
+// file that is wrong in several ways.
 TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
   std::vector<Entry> entries = read_entries(header, where);

@@ -13,11 +13,12 @@ namespace gpt2 {
 ///   N bytes    JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
 ///   the rest   the data, which the tensors cover without a hole or an overlap
 ///
-/// The views point into `file`; nothing is copied. `where` (the path) begins every message.
+/// The views point into `file`; nothing is copied. Messages begin with `where`, the path.
 ///
-/// Refuses, with Error(invalid_file), all that the reference reader refuses, for the same reason
-/// where there are several; and besides: a name twice in one object of the header, more than
-/// kMaxTensors tensors, a name longer than kMaxTensorName, a rank above kMaxRank.
+/// Throws Error(invalid_file) for every file that the reference reader refuses, and for the same
+/// reason if there are several. In addition it refuses a name that appears twice in an object of
+/// the header, more than kMaxTensors tensors, a name longer than kMaxTensorName, and a rank above
+/// kMaxRank.
 [[nodiscard]] TensorTable parse_safetensors(Bytes file, std::string_view where);
 
 }  // namespace gpt2

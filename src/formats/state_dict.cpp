@@ -35,7 +35,7 @@ std::vector<std::size_t> read_sizes(const Value& tuple, const char* what, std::s
 
 bool lies_in_storage(const StoredTensor& tensor) {
   if (std::ranges::count(tensor.shape.sizes(), 0u) > 0) return true;
-  std::size_t room = tensor.storage.elements;  // less what each dimension reaches over
+  std::size_t room = tensor.storage.elements;  // what is left after each dimension's extent
   for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
     const std::size_t steps = tensor.shape[i] - 1;
     const std::size_t stride = tensor.strides[i];
@@ -45,7 +45,7 @@ bool lies_in_storage(const StoredTensor& tensor) {
   return tensor.offset < room;
 }
 
-// value: the arguments of _rebuild_tensor_v2 (storage, offset, size, stride, ...).
+// `value` has the arguments of _rebuild_tensor_v2: storage, offset, size, stride and more.
 StoredTensor read_tensor(std::string_view name, const Value& value, std::string_view file) {
   const std::string where = concat(file, ": tensor ", quote(name));
   if (name.size() > kMaxTensorName) {
@@ -71,8 +71,8 @@ StoredTensor read_tensor(std::string_view name, const Value& value, std::string_
   return tensor;
 }
 
-// What a dict has under strings. Of two values under one Python would take the last, and forget the
-// first.
+// The values of a dict whose keys are strings. Throws for a key that appears twice, of which Python
+// would silently keep the last.
 using Members = std::vector<std::pair<std::string_view, const Value*>>;
 Members members_of(const Value& dict, std::string_view where) {
   Members members;

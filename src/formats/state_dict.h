@@ -11,13 +11,14 @@
 
 namespace gpt2 {
 
-/// A run of elements that tensors share, as a pickle refers to it. The key points into the pickle.
+/// A run of elements that tensors may share, as a pickle refers to it. The key points into the
+/// pickle.
 struct Storage {
   std::string_view key;
   DType dtype;
   std::size_t elements;
   std::size_t bytes;
-  Bytes content = {};  ///< the elements; where they lie is not the pickle's to say
+  Bytes content = {};  ///< the elements, filled in later: a pickle does not say where they lie
 };
 
 /// A tensor of a state_dict: element [i, j, ...] is that at offset + i * strides[0] +
@@ -32,16 +33,17 @@ struct StoredTensor {
 
 struct StateDict {
   std::vector<StoredTensor> tensors;
-  std::vector<std::string> ignored;     ///< the keys of what is no tensor of the model
+  std::vector<std::string> ignored;     ///< keys whose values are not tensors of the model
   std::optional<ModelArgs> model_args;  ///< nanoGPT's
 };
 
-/// The tensors of a pickle's root, a dict, or of the dict in that under "model" or "state_dict";
-/// the rest is passed over. torch.compile's prefix "_orig_mod." is taken off. Throws
-/// Error(invalid_file) for none, one that contradicts itself or its storage, and a key used twice.
+/// The tensors of a dict: a pickle's root, or the dict that the root has under "model" or
+/// "state_dict". Ignores everything else, and removes torch.compile's prefix "_orig_mod.". Throws
+/// Error(invalid_file) if there is no tensor, if one contradicts itself or its storage, and for a
+/// key that is used twice.
 [[nodiscard]] StateDict read_state_dict(const Pickle::Value& root, std::string_view where);
 
-/// What a value of kind storage says. Throws Error.
+/// Reads a value of kind storage. Throws Error.
 [[nodiscard]] Storage read_storage(const Pickle::Value& storage, std::string_view where);
 
 }  // namespace gpt2

@@ -14,8 +14,8 @@
 
 namespace gpt2 {
 
-/// A tensor that lies in memory that something else owns: little-endian, row-major, without
-/// padding, at any alignment (elements are to be read by memcpy or an unaligned load).
+/// A tensor in memory that something else owns: little-endian, row-major, without padding, at any
+/// alignment, so that elements must be read by memcpy or an unaligned load.
 struct TensorView {
   DType dtype = DType::f32;
   Shape shape;
@@ -26,16 +26,16 @@ struct TensorView {
 /// The tensors of a file of weights, in the order of their names.
 using TensorTable = std::map<std::string, TensorView, std::less<>>;
 
-/// nanoGPT's "model_args": n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1), as
-/// far as they are whole numbers or booleans.
+/// Those members of nanoGPT's "model_args" that are whole numbers or booleans: n_layer, n_head,
+/// n_embd, block_size, vocab_size and bias (0 or 1).
 using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
 
 /// What a file of weights holds.
 struct TensorFile {
   TensorTable tensors = {};                           ///< point into the file, or into `copies`
-  std::string format = "safetensors";                 ///< for people: "PyTorch zip" ...
-  std::vector<std::string> ignored = {};              ///< keys of what is no tensor of the model
-  std::optional<ModelArgs> model_args = {};           ///< of nanoGPT
+  std::string format = "safetensors";                 ///< as it is shown to people
+  std::vector<std::string> ignored = {};              ///< keys that are not tensors of the model
+  std::optional<ModelArgs> model_args = {};           ///< only in nanoGPT's files
   std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of tensors that are not row-major
 };
 

@@ -25,7 +25,7 @@ constexpr auto u16 = load_little_endian<std::uint16_t>;
 constexpr auto u32 = load_little_endian<std::uint32_t>;
 constexpr auto u64 = load_little_endian<std::uint64_t>;
 
-// `size` bytes at `offset`, which the file gives and may lie about.
+// `size` bytes at `offset`. Both come from the file and may be wrong.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_view where,
            std::string_view what) {
   if (offset > bytes.size() || size > bytes.size() - offset) {
@@ -35,7 +35,7 @@ Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_vi
   return bytes.subspan(offset, size);
 }
 
-// The end record is followed by nothing but a comment, whose length it gives.
+// Only a comment, whose length the end record gives, may follow that record.
 std::size_t find_end(Bytes archive, std::string_view where) {
   for (std::size_t comment = 0; comment <= kMaxComment; ++comment) {
     if (archive.size() < kEndSize + comment) break;
@@ -45,7 +45,7 @@ std::size_t find_end(Bytes archive, std::string_view where) {
   fail(where, "a zip archive without its end; the file is cut short: download it again");
 }
 
-// Sizes and offset that do not fit 32 bits stand, in this order, in a field of their own.
+// Sizes and offsets that do not fit into 32 bits are, in this order, in an extra field.
 void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
   while (extra.size() >= 4) {
     const std::size_t size = u16(extra, 2);
@@ -63,7 +63,7 @@ void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
   }
 }
 
-// What four bits add to a CRC-32.
+// The CRC-32 of each value of four bits.
 constexpr std::uint32_t kCrcOfBits[16] = {
     0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
     0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
@@ -141,7 +141,7 @@ Bytes ZipReader::content(std::string_view name) const {
   const Bytes header =
       part(archive_, entry.header, kLocalHeaderSize, where_, "the header of " + what);
   if (u32(header, 0) != kLocalHeader) fail(where_, what, " has no local header");
-  // No overflow: both summands are far below 2^64, as `part` has seen.
+  // The sum does not overflow, because `part` has checked that both are far below 2^64.
   const std::uint64_t begin = entry.header + kLocalHeaderSize + u16(header, 26) + u16(header, 28);
   return part(archive_, begin, entry.size, where_, what);
 }

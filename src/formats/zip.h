@@ -10,14 +10,14 @@
 
 namespace gpt2 {
 
-/// A zip archive whose files are stored, not compressed, as torch.save writes it: each can be used
-/// where it lies.
+/// A zip archive whose files are stored without compression, as torch.save writes it, so that each
+/// can be used where it lies.
 ///
-/// Reads the central directory (zip64 too) and, of a file, its local header when asked for the
-/// file; data descriptors are not needed. The views point into the archive's bytes.
+/// Reads the central directory, also that of zip64, and a file's local header when the file is
+/// asked for; it does not need data descriptors. The views point into the archive's bytes.
 class ZipReader {
  public:
-  /// `where` (the path) begins every message. Throws Error(invalid_file) where `archive` is no zip,
+  /// Messages begin with `where`, the path. Throws Error(invalid_file) if `archive` is not a zip,
   /// is cut short, names a file twice, or has more than kMaxFiles files.
   ZipReader(Bytes archive, std::string_view where);
 
@@ -35,11 +35,11 @@ class ZipReader {
 
   [[nodiscard]] const Directory& files() const noexcept { return files_; }
 
-  /// The content of one file. Throws Error: invalid_file where it is missing or lies outside the
-  /// archive, unsupported where it is compressed or encrypted.
+  /// The content of one file. Throws Error: invalid_file if it is missing or lies outside the
+  /// archive, unsupported if it is compressed or encrypted.
   [[nodiscard]] Bytes content(std::string_view name) const;
 
-  /// The same after comparing its CRC-32, where the archive has one (not zero).
+  /// The same, after a check of its CRC-32 if the archive has one, that is, not zero.
   [[nodiscard]] Bytes verified_content(std::string_view name) const;
 
  private:
