@@ -192,6 +192,45 @@ TEST_CASE("a session goes on where a generation ended, as one long generation wo
   CHECK(result.logits_hash == at_once.logits_hash);
 }
 
+TEST_CASE("tokens of the model and of the tokenizer end a text unless they are ignored") {
+  const std::optional<TokenId> end = tokenizer().end_of_text();
+  REQUIRE(end);
+  CHECK(model().config().eos_token_id == std::vector<TokenId>{*end});
+  GenerationOptions options = greedy(500);
+  const Run ended = run("Once upon a time", options);
+  CHECK(ended.result.finish_reason == FinishReason::end_of_text);
+  Session session(model());
+  const auto count = [](TokenId) { return true; };
+  CHECK(generate(session, tokenizer().encode("Once upon a time"), options, count).tokens ==
+        ended.result.tokens);
+
+  options.ignore_eos = true;
+  options.max_new_tokens = ended.result.tokens.size() + 5;
+  const Run whole = run("Once upon a time", options);
+  CHECK(whole.result.finish_reason == FinishReason::max_new_tokens);
+  CHECK(whole.result.tokens[ended.result.tokens.size()] == *end);
+}
+
+TEST_CASE("a cancelled prompt leaves tokens that wait as they were") {
+  GenerationOptions options = greedy(10);
+  Session session(model());
+  Session other(model());
+  const auto ignore = [](TokenId) { return true; };
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  generate(session, prompt, options, ignore);
+  generate(other, prompt, options, ignore);
+  const std::size_t position = session.position();
+  for (const std::vector<TokenId>& more : {prompt, std::vector<TokenId>()}) {
+    options.on_prompt = [&](std::size_t read, std::size_t total) { return read < total; };
+    CHECK(generate(session, more, options, ignore).finish_reason == FinishReason::cancelled);
+    CHECK(session.position() == position);
+    CHECK(session.waiting() == 1);
+  }
+  options.on_prompt = {};
+  CHECK(generate(session, {}, options, ignore).tokens ==
+        generate(other, {}, options, ignore).tokens);
+}
+
 TEST_CASE("after a stop token nothing waits, and a text without a prompt is refused") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   Session session(model());

@@ -232,6 +232,7 @@ TEST_CASE("a slice without a session, or with one moved from, is refused") {
     CHECK_THROWS_AS(forward(std::span(&slice, 1)), Error);
     CHECK_THROWS_AS(Engine(model).forward(std::span(&slice, 1)), Error);
   }
+  CHECK_THROWS_AS(session.forward(two), Error);
 }
 
 TEST_CASE("tokens that wait are read by the next pass, with the same bits") {

@@ -16,7 +16,7 @@ namespace gpt2 {
 
 /// Why a generation ended.
 enum class FinishReason {
-  end_of_text,     ///< the model said so
+  end_of_text,     ///< a token that ends texts was drawn
   stop_string,     ///< one of GenerationOptions::stop was written
   max_new_tokens,  ///< as many tokens as were asked for
   length,          ///< the context (n_positions, or the session's room) is full
@@ -30,7 +30,14 @@ enum class FinishReason {
 struct GenerationOptions {
   std::size_t max_new_tokens = 256;       ///< at most so many; 0: only read the prompt
   SamplingOptions sampling = {};          ///< how tokens are drawn
-  std::vector<TokenId> stop_tokens = {};  ///< each ends the text and is not part of it
+
+  /// Tokens that end the text and are not part of it, besides those of the model
+  /// (Config::eos_token_id) and of the tokenizer (Tokenizer::end_of_text).
+  std::vector<TokenId> stop_tokens = {};
+
+  /// Whether the text goes on after the tokens of the model and of the tokenizer that end texts.
+  bool ignore_eos = false;
+
   std::vector<std::string> stop = {};     ///< each ends the text before its first character
   bool hash_logits = false;               ///< fill GenerationResult::logits_hash
 
@@ -64,7 +71,8 @@ struct GenerationResult {
 /// (Session::append), as it has after a text that ended for another reason than a stop token: begin
 /// a new text with the end-of-text token. The same for a prompt that does not fit the session, and
 /// for a tokenizer that does not belong to the model (Tokenizer::require_match).
-/// Throws what the sink throws; the session then holds what was written so far.
+/// The same if the model's logits are not numbers (see Sampler::process). Throws what the sink
+/// throws; the session then holds what was written so far.
 ///
 /// REQUIRES: the sink and on_prompt do not use the session.
 ///

@@ -39,7 +39,9 @@ class Session {
   explicit Session(const Engine& engine, const SessionOptions& options = {});
 
   ~Session();
-  Session(Session&&) noexcept;  ///< The session moved from can only be assigned to or destroyed.
+
+  /// The session moved from can only be assigned to or destroyed.
+  Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
   /// Appends the tokens and returns the logits (vocab_size) after the last one. The span lives

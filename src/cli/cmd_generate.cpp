@@ -85,10 +85,8 @@ Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   return {std::move(tokens), std::move(text)};
 }
 
-// What the model and the prompt add to the options of the command line.
-GenerationOptions make_options(const GenerateSettings& settings,
-                               const std::optional<Tokenizer>& tokenizer, const Config& config,
-                               std::size_t prompt_tokens) {
+// The options of the command line, with the prompt's length taken into account.
+GenerationOptions make_options(const GenerateSettings& settings, std::size_t prompt_tokens) {
   GenerationOptions options = settings.generation;
   if (settings.max_length) {
     if (prompt_tokens >= *settings.max_length) {
@@ -98,9 +96,6 @@ GenerationOptions make_options(const GenerateSettings& settings,
     options.max_new_tokens = *settings.max_length - prompt_tokens;
   }
   options.hash_logits = settings.stats;
-  options.stop_tokens = config.eos_token_id;
-  const auto end_of_text = tokenizer ? tokenizer->end_of_text() : std::nullopt;
-  if (end_of_text) options.stop_tokens.push_back(*end_of_text);
   return options;
 }
 
@@ -146,7 +141,7 @@ int run(const GenerateSettings& settings) {
 
   const Config& config = model.config();
   auto [prompt, text] = make_prompt(settings, tokenizer, config);
-  const auto options = make_options(settings, tokenizer, config, prompt.size());
+  const auto options = make_options(settings, prompt.size());
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});

@@ -33,6 +33,9 @@ Examples:
   gpt2 tokenize "Hello world"
   gpt2 info -m openai-community/gpt2
 
+Environment: GPT2_MODELS names one more directory of models, HF_HUB_CACHE or HF_HOME the HuggingFace cache,
+GPT2_ISA the instruction set to use (gpt2 info lists them).
+
 Exit status: 0, 1 for an error, 2 for arguments that make no sense. Ctrl-C ends a text with what is
 written so far, and then gpt2 itself, by that signal; shells report 130.
 )";

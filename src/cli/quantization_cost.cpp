@@ -59,8 +59,9 @@ std::string cost_in_words(const Json& cost) {
          format("perplexity   %.6g -> %.6g (%+.2f %%", perplexity[0], perplexity[1],
                 number("perplexity_change_percent")) +
          (std::isnan(error) ? "" : format(" +- %.2f %%", error)) +
-         format(") on %zu tokens in %zu windows\nlogits       change by at most %.3g\n",
+         format(") on %zu tokens in %zu %s\nlogits       change by at most %.3g\n",
                 cost["tokens"].get<std::size_t>(), cost["windows"].get<std::size_t>(),
+                cost["windows"] == 1 ? "window" : "windows",
                 number("largest_logit_change"));
 }
 

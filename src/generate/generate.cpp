@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "base/fail.h"
 #include "base/hash.h"
 #include "generate/stop_filter.h"
+#include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -24,11 +26,13 @@ std::size_t prompt_piece(const Model& model) {
 // Returns the logits after the last token of the prompt; none if on_prompt cancelled it.
 std::span<const float> read_prompt(Session& session, std::span<const TokenId> prompt,
                                    const GenerationOptions& options) {
-  const std::size_t start = session.position();
+  const std::vector<TokenId> waiting = session.impl()->waiting;
+  const std::size_t start = session.position() - waiting.size();
   const std::size_t piece = prompt_piece(session.model());
   const auto goes_on = [&](std::size_t read) {
     if (!options.on_prompt || options.on_prompt(read, prompt.size())) return true;
     session.rewind(start);
+    session.append(waiting);
     return false;
   };
   std::span<const float> logits;
@@ -45,7 +49,9 @@ std::span<const float> read_prompt(Session& session, std::span<const TokenId> pr
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
   if (prompt.empty() && session.waiting() == 0) {
-    reject("the prompt has no tokens: begin with the end-of-text token");
+    reject("the prompt has no tokens and no token waits in the session: ",
+           session.position() < session.capacity() ? "begin with the end-of-text token"
+                                                   : "the session is full");
   }
   if (const std::size_t room = session.capacity() - session.position(); prompt.size() > room) {
     reject("the prompt has ", prompt.size(), " tokens, the session has room for ", room);
@@ -61,6 +67,11 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
     return result;
   }
 
+  const std::vector<TokenId>& eos = session.model().config().eos_token_id;
+  const auto ends_text = [&](TokenId token) {
+    return std::ranges::count(options.stop_tokens, token) != 0 ||
+           (!options.ignore_eos && std::ranges::count(eos, token) != 0);
+  };
   const auto decode = [&] {
     while (result.tokens.size() < options.max_new_tokens) {
       if (!result.tokens.empty()) {
@@ -69,7 +80,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
       }
       if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
       const TokenId token = sampler.sample(logits, session.position());
-      if (std::ranges::count(options.stop_tokens, token) != 0) return FinishReason::end_of_text;
+      if (ends_text(token)) return FinishReason::end_of_text;
       result.tokens.push_back(token);
       // The token waits for the next pass. After the last token that is a later call's, if any.
       if (session.position() < session.capacity()) session.append(std::span(&token, 1));
@@ -97,9 +108,12 @@ std::string_view name_of(FinishReason reason) noexcept {
 }
 
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
-                          std::span<const TokenId> prompt, const GenerationOptions& options,
+                          std::span<const TokenId> prompt, const GenerationOptions& given,
                           const std::function<bool(std::string_view)>& sink) {
   tokenizer.require_match(session.model().config());
+  GenerationOptions options = given;
+  const std::optional<TokenId> end_of_text = tokenizer.end_of_text();
+  if (end_of_text && !options.ignore_eos) options.stop_tokens.push_back(*end_of_text);
   StopFilter filter(options.stop);
   Utf8Stream characters;
   bool cancelled = false;

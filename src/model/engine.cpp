@@ -32,7 +32,7 @@ void check(const Slice& slice, std::span<const Slice> all, const Model& model) {
   const Session::Impl* const session = slice.session ? slice.session->impl() : nullptr;
   if (session == nullptr) reject("a slice of a forward pass has no session, or one moved from");
   if (session->engine.model().transformer() != model.transformer()) {
-    reject("the sessions of one forward pass must be of one model");
+    reject("a session of this forward pass is of another model than its engine");
   }
   if (std::ranges::count(all, slice.session, &Slice::session) > 1) {
     reject("a session appears twice in a forward pass");

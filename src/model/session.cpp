@@ -41,6 +41,7 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 std::span<const float> Session::forward(std::span<const TokenId> tokens) {
+  if (!impl_) reject("the session was moved from");
   const Slice slice{this, tokens, {impl_->logits.data(), impl_->logits.size()}};
   impl_->engine.forward(std::span(&slice, 1));
   return slice.logits;
