@@ -1,4 +1,5 @@
 // gpt2 info, as a process.
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -114,8 +115,8 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   CHECK(warning(path.string()) ==
         "the tokenizer has 258 ids, the model 257: texts with the last of those are refused");
   std::ofstream(path / "text") << "a<more>b";
-  const Outcome cost = run({"info", "-m", path.string(), "--dtype", "int8", "--text",
-                            (path / "text").string()});
+  const Outcome cost =
+      run({"info", "-m", path.string(), "--dtype", "int8", "--text", (path / "text").string()});
   CHECK(contains(cost.out, "perplexity   not measured: no tokenizer goes with the model\n"));
   fs::remove(path / "added_tokens.json");
   std::ifstream in(path / "vocab.json");
@@ -160,7 +161,8 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   CHECK(outcome.err == "");
   // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
   // bytes each, or 66: int8 has one f16 scale for 64 weights.
-  CHECK(contains(outcome.out, "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
+  CHECK(contains(outcome.out,
+                 "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
   CHECK(contains(outcome.out, " windows\nlogits       change by at most "));
 
   // A text of alphabets: the model's own, so that both are sure of every letter but the first ones.
@@ -178,8 +180,8 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
   CHECK(cost["perplexity"][0] < 1.1);
   CHECK(cost["perplexity"][1] < 1.1);
   CHECK(cost["perplexity_change_percent"].get<double>() ==
-        Approx(100.0 * (cost["perplexity"][1].get<double>() / cost["perplexity"][0].get<double>() -
-                        1.0))
+        Approx(100.0 *
+               (cost["perplexity"][1].get<double>() / cost["perplexity"][0].get<double>() - 1.0))
             .margin(1e-9));
   CHECK(cost["largest_logit_change"] > 0.0);
 
@@ -189,6 +191,7 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
 }
 
 TEST_CASE("the bundled model can read the text that the cost of quantizing is measured on") {
+  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // minutes under a sanitizer
   const std::string model = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
   const nlohmann::json cost = json_of({"-m", model, "--dtype", "int8"})["cost"];
   CHECK(cost["tokens"] > 3000);
@@ -196,8 +199,9 @@ TEST_CASE("the bundled model can read the text that the cost of quantizing is me
   CHECK(cost["perplexity"][0] < 15.0);  // 7.9 on stories from its training data's source
   CHECK(cost["standard_error_percent"] > 0.0);
   const std::string text = run({"info", "-m", model, "--dtype", "int8"}).out;
-  CHECK(std::regex_search(text, std::regex(R"( \([+-]\d+\.\d\d % \+- \d+\.\d\d %\) on \d+ tokens in \d+ )"
-                                           R"(windows\n)")));
+  CHECK(std::regex_search(text,
+                          std::regex(R"( \([+-]\d+\.\d\d % \+- \d+\.\d\d %\) on \d+ tokens in \d+ )"
+                                     R"(windows\n)")));
 }
 
 TEST_CASE("info refuses a text to measure on before it loads the model") {

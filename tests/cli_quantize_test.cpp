@@ -33,6 +33,13 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// A text to measure on: the default one takes long, and minutes under a sanitizer.
+std::string story() {
+  static const TemporaryDirectory place;
+  place.write("story", "Once upon a time there was a cat. The cat was very happy.");
+  return (place.path() / "story").string();
+}
+
 // What --stats says of the logits.
 std::string hash(const std::string& stats) {
   const std::size_t at = stats.find("logits");
@@ -50,7 +57,8 @@ TEST_CASE("quantize writes a model that loads, tells the cost, and copies the to
   fs::create_symlink("/nowhere", source / "notes.txt");
   const std::string out = (place.path() / "out").string();
   for (const std::string dtype : {"int8", "int4"}) {
-    const Outcome outcome = run({"quantize", source.string(), out + dtype + "/", "--dtype", dtype});
+    const Outcome outcome =
+        run({"quantize", source.string(), out + dtype + "/", "--dtype", dtype, "--text", story()});
     CHECK(outcome.err == "");
     REQUIRE(outcome.status == 0);
     CHECK(outcome.out.find(" MB -> ") != std::string::npos);
@@ -115,7 +123,7 @@ TEST_CASE("what an older model's config says of generation holds after quantize"
 TEST_CASE("weights that are packed already are not packed otherwise") {
   const TemporaryDirectory place;
   const std::string packed = (place.path() / "packed").string();
-  REQUIRE(run({"quantize", kModel, packed}).status == 0);
+  REQUIRE(run({"quantize", kModel, packed, "--text", story()}).status == 0);
   for (const Words& arguments :
        {Words{"-m", packed, "--dtype", "f32", "a"}, Words{"-m", packed, "--dtype", "int4", "a"},
         Words{"quantize", packed, packed + "4", "--dtype", "int4"}}) {
@@ -170,7 +178,7 @@ TEST_CASE("weights that are no numbers stay none when they are packed") {
   for (int i = 0; i < 1000; ++i) file.write("\xff\x7f", 2);
   file.close();
   const std::string out = (place.path() / "out").string();
-  const Outcome outcome = run({"quantize", source.string(), out});
+  const Outcome outcome = run({"quantize", source.string(), out, "--text", story()});
   CHECK(outcome.status == 1);
   CHECK(outcome.err.find("found NaN or infinity: the weights are damaged") != std::string::npos);
   CHECK_FALSE(fs::exists(out));
@@ -235,7 +243,7 @@ TEST_CASE("Ctrl-C while quantize writes leaves all or nothing") {
   for (const int signal : {SIGINT, SIGTERM}) {
     const TemporaryDirectory place;
     const fs::path out = place.path() / "out";
-    Command command({"quantize", kModel, out.string(), "--dtype", "int4"});
+    Command command({"quantize", kModel, out.string(), "--dtype", "int4", "--text", story()});
     while (fs::is_empty(place.path()) && command.running()) usleep(50);
     command.send(signal);
     const int status = command.wait();
