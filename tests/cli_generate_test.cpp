@@ -207,10 +207,10 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
   CHECK(with(R"({"max_length": 3})", {"abc"}) ==
         "gpt2: the prompt has 3 tokens, and max_length of the model's generation config, which "
         "counts them, is 3: give --max-new-tokens\n");
-  CHECK(with(R"({"num_beams": 4})", {"a"}) ==
-        "gpt2: " + directory.path().string() +
-            "/generation_config.json: num_beams is 4, which is not implemented; take it out, or "
-            "give options of your own\n");
+  CHECK(with(R"({"num_beams": 4})", {"a"}) == "gpt2: " + directory.path().string() +
+                                                  "/generation_config.json: num_beams is 4, which "
+                                                  "is not implemented; remove it from the file, "
+                                                  "or do without --hf-defaults\n");
 }
 
 TEST_CASE("a seed decides the text") {

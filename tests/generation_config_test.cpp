@@ -13,7 +13,7 @@ using gpt2::test::refusal_of;
 namespace {
 
 const std::string kAdvice =
-    ", which is not implemented; take it out, or give options of your own";
+    ", which is not implemented; remove it from the file, or do without --hf-defaults";
 
 GenerationConfig parse(std::string_view json) { return GenerationConfig::parse(json, "g"); }
 
@@ -96,8 +96,7 @@ TEST_CASE("refused by name: what changes the text and is not implemented") {
     CHECK(message.starts_with("g: " + key + " is "));
     CHECK(message.ends_with(kAdvice));
   }
-  CHECK(refusal(R"({"repetition_penalty": 1.3})") ==
-        "g: repetition_penalty is 1.3" + kAdvice);
+  CHECK(refusal(R"({"repetition_penalty": 1.3})") == "g: repetition_penalty is 1.3" + kAdvice);
 }
 
 TEST_CASE("refused: values of the wrong type or out of range") {
