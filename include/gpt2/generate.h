@@ -28,8 +28,8 @@ enum class FinishReason {
 
 /// What to write, and when to stop.
 struct GenerationOptions {
-  std::size_t max_new_tokens = 256;       ///< at most so many; 0: only read the prompt
-  SamplingOptions sampling = {};          ///< how tokens are drawn
+  std::size_t max_new_tokens = 256;  ///< at most so many; 0: only read the prompt
+  SamplingOptions sampling = {};     ///< how tokens are drawn
 
   /// Tokens that end the text and are not part of it, besides those of the model
   /// (Config::eos_token_id) and of the tokenizer (Tokenizer::end_of_text).
@@ -38,8 +38,11 @@ struct GenerationOptions {
   /// Whether the text goes on after the tokens of the model and of the tokenizer that end texts.
   bool ignore_eos = false;
 
-  std::vector<std::string> stop = {};     ///< each ends the text before its first character
-  bool hash_logits = false;               ///< fill GenerationResult::logits_hash
+  /// Strings that end the text before their first character. They are found however tokens divide
+  /// them, but not across two calls of generate.
+  std::vector<std::string> stop = {};
+
+  bool hash_logits = false;  ///< fill GenerationResult::logits_hash
 
   /// Called before each piece of the prompt is read, a fraction of a second of work, with the
   /// number of its tokens that are read already and of all; and once when all are read. Returns
@@ -68,11 +71,11 @@ struct GenerationResult {
 /// full, which is FinishReason::length, the last token of the result has no room in it.)
 ///
 /// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
-/// (Session::append), as it has after a text that ended for another reason than a stop token: begin
-/// a new text with the end-of-text token. The same for a prompt that does not fit the session, and
-/// for a tokenizer that does not belong to the model (Tokenizer::require_match).
-/// The same if the model's logits are not numbers (see Sampler::process). Throws what the sink
-/// throws; the session then holds what was written so far.
+/// (Session::append), as it has after a text that ended for another reason than a token that ends
+/// texts or a full session, and had a token: begin a new text with the end-of-text token. The same
+/// for a prompt that does not fit the session, and for a tokenizer that does not belong to the
+/// model (Tokenizer::require_match). The same if the model's logits are not numbers (see
+/// Sampler::process). Throws what the sink throws; the session then holds what was written so far.
 ///
 /// REQUIRES: the sink and on_prompt do not use the session.
 ///

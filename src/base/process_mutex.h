@@ -21,7 +21,8 @@ class ProcessMutex {
   }
 
   void unlock() noexcept {
-    owner_.store(0, std::memory_order_release);
+    // An exchange, because the check for sleepers in notify_one must not come before it.
+    owner_.exchange(0, std::memory_order_seq_cst);
     owner_.notify_one();
   }
 

@@ -1,12 +1,13 @@
 #include "base/team.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
+#include <exception>
 #include <limits>
-#include <system_error>
 
 #include "gpt2/runtime.h"
 
@@ -77,6 +78,24 @@ class Patience {
   int penalty_ = kFirst;  // steps of hurry after the next long wait
 };
 
+// Blocks signals in this thread, and so in the threads that it starts, while it lives: the host's
+// signals are for the host's threads. Signals that a thread causes itself stay as they are.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t signals;
+    sigfillset(&signals);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF}) {
+      sigdelset(&signals, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &signals, &callers_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &callers_, nullptr); }
+
+ private:
+  sigset_t callers_;
+};
+
 }  // namespace
 
 /// What the threads of a team have in common.
@@ -124,12 +143,15 @@ class Team::Board {
 
   // What a helper does all its life.
   void help(int rank, bool has_core) noexcept {
-    while (rank < employed_.load(std::memory_order_acquire)) {
+    for (;;) {
+      // This is read before everything else: a step that opens, or a dismissal, from now on changes
+      // it, so that the wait below ends at once.
+      const std::uint32_t opened = opened_.load(std::memory_order_acquire);
+      if (rank >= employed_.load(std::memory_order_acquire)) return;
       if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
         size_.wait(size, std::memory_order_acquire);
         continue;
       }
-      const std::uint32_t opened = opened_.load(std::memory_order_acquire);
       work(rank);
       const auto is_over = [&] { return opened_.load(std::memory_order_relaxed) != opened; };
       if (!spin_until(patience_.now(), has_core, is_over)) {
@@ -178,33 +200,34 @@ Team::~Team() {
 
 void Team::start(int threads) {
   board_ = std::make_unique<Board>();
+  helpers_ = std::make_unique<std::vector<std::thread>>();
   process_ = getpid();
   const bool has_core = threads <= thread_count();
-  helpers_.reserve(static_cast<std::size_t>(threads));
+  const SignalsBlocked blocked;
   try {
+    helpers_->reserve(static_cast<std::size_t>(threads));
     for (int rank = 1; rank < threads; ++rank) {
-      helpers_.emplace_back([board = board_.get(), rank, has_core] {
+      helpers_->emplace_back([board = board_.get(), rank, has_core] {
         std::fesetenv(FE_DFL_ENV);
         board->help(rank, has_core);
       });
     }
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // Memory or the number of processes is short. Fewer threads do the work, and of what they took
     // half is given back, because the program around them needs some as well.
-    keep_helpers(helpers_.size() / 2);
+    keep_helpers(helpers_->size() / 2);
   }
   resize(threads);
 }
 
 void Team::keep_helpers(std::size_t count) noexcept {
   board_->dismiss(static_cast<int>(count) + 1);
-  for (; helpers_.size() > count; helpers_.pop_back()) helpers_.back().join();
+  for (; helpers_->size() > count; helpers_->pop_back()) helpers_->back().join();
 }
 
-void Team::forget_helpers() noexcept {
-  for (std::thread& helper : helpers_) helper.detach();
-  helpers_.clear();
-}
+// The threads do not exist in this process, and their handles may already stand for others: nothing
+// may be done with them, not even their destruction.
+void Team::forget_helpers() noexcept { static_cast<void>(helpers_.release()); }
 
 void Team::restart_after_fork() {
   if (process_ == getpid()) return;
@@ -213,7 +236,7 @@ void Team::restart_after_fork() {
 }
 
 void Team::resize(int threads) noexcept {
-  size_ = std::min(threads, static_cast<int>(helpers_.size()) + 1);
+  size_ = std::min(threads, static_cast<int>(helpers_->size()) + 1);
   board_->resize(size_);
 }
 

@@ -47,8 +47,9 @@ class Team {
 
   /// Calls f(i, rank) for every i in [0, count), each on whichever thread is free, and returns when
   /// all are done: what they wrote is visible to the caller, and to all tasks of later steps.
-  /// `rank`, from 0 (the caller) to size() - 1, numbers the thread: two tasks that run at the same
-  /// time never have the same. f must not throw, and must not use the team.
+  /// `rank` numbers the thread, from 0 (the caller) to one less than the constructor's `threads`: two
+  /// tasks that run at the same time never have the same. f must not throw, and must not use the
+  /// team.
   template <class F>
   void for_each(std::size_t count, const F& f) noexcept {
     if (size_ == 1 || count < 2 || count > kMaxTasks) {
@@ -85,7 +86,7 @@ class Team {
   void run(const Step& step, std::size_t count) noexcept;
 
   std::unique_ptr<Board> board_;
-  std::vector<std::thread> helpers_;
+  std::unique_ptr<std::vector<std::thread>> helpers_;
   int wanted_;
   int size_ = 1;
   int process_ = 0;

@@ -1,6 +1,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -45,13 +46,16 @@ int affinity_cores() {
 
 }  // namespace
 
+// An atomic, not a static of the function: another thread may be in the first call during a fork(),
+// and the child would wait for it for ever.
 int thread_count() {
-  static const int count = [] {
-    const int cores = affinity_cores();
-    const double quota = cgroup_quota();
-    return quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
-  }();
-  return count;
+  static std::atomic<int> count{0};
+  if (const int known = count.load(std::memory_order_relaxed); known > 0) return known;
+  const int cores = affinity_cores();
+  const double quota = cgroup_quota();
+  const int found = quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+  count.store(found, std::memory_order_relaxed);
+  return found;
 }
 
 }  // namespace gpt2

@@ -29,10 +29,18 @@ std::span<const float> read_prompt(Session& session, std::span<const TokenId> pr
   const std::vector<TokenId> waiting = session.impl()->waiting;
   const std::size_t start = session.position() - waiting.size();
   const std::size_t piece = prompt_piece(session.model());
-  const auto goes_on = [&](std::size_t read) {
-    if (!options.on_prompt || options.on_prompt(read, prompt.size())) return true;
+  const auto take_back = [&] {
     session.rewind(start);
     session.append(waiting);
+  };
+  const auto goes_on = [&](std::size_t read) {
+    try {
+      if (!options.on_prompt || options.on_prompt(read, prompt.size())) return true;
+    } catch (...) {
+      take_back();
+      throw;
+    }
+    take_back();
     return false;
   };
   std::span<const float> logits;
@@ -56,6 +64,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
   if (const std::size_t room = session.capacity() - session.position(); prompt.size() > room) {
     reject("the prompt has ", prompt.size(), " tokens, the session has room for ", room);
   }
+  session.impl()->require_fitting(prompt);
   Sampler sampler(options.sampling, session.model().config().vocab_size);
   GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
 
@@ -86,7 +95,8 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
       if (session.position() < session.capacity()) session.append(std::span(&token, 1));
       if (sink && !sink(token)) return FinishReason::cancelled;
     }
-    return FinishReason::max_new_tokens;
+    const bool is_full = !result.tokens.empty() && session.waiting() == 0;
+    return is_full ? FinishReason::length : FinishReason::max_new_tokens;
   };
   start = std::chrono::steady_clock::now();
   result.finish_reason = decode();

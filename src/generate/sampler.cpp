@@ -18,6 +18,7 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
     : options_(options), scores_(vocab_size), noise_(vocab_size), bits_((vocab_size + 3) / 4 * 4) {
   require_isa();
+  const DefaultFloatState state;
   order_.reserve(vocab_size);
   constexpr float kLeast = SamplingOptions::kLeastTemperature;
   const float given = options.temperature;
@@ -39,7 +40,9 @@ std::span<const float> Sampler::process(std::span<const float> logits) {
     return scores_;
   }
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    scores_[i] = std::min(logits[i] / options_.temperature, kLargest);
+    // Only what the model itself rules out becomes minus infinity.
+    const float scaled = logits[i] / options_.temperature;
+    scores_[i] = logits[i] > kRemoved ? std::clamp(scaled, -kLargest, kLargest) : kRemoved;
   }
   keep_top_k();
   keep_top_p();

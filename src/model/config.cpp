@@ -8,6 +8,7 @@
 
 #include "base/checked_math.h"
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/paths.h"
@@ -145,6 +146,7 @@ Config Config::load(const std::filesystem::path& file) {
 }
 
 Config Config::parse(std::string_view text, std::string_view where) {
+  const DefaultFloatState state;
   const json object = parse_json(text, where);
   // A null is not read as the default: Python would take it for false, or fail to compute with it.
   const JsonFields fields(object, std::string(where), JsonFields::Null::refused);

@@ -78,8 +78,8 @@ Engine::Impl::Impl(const Model& m, const EngineOptions& options)
     : model(m),
       threads(checked_threads(options.threads)),
       fewer_threads(options.threads == 0),
-      team(threads),
       workspace(m.config(), m.config().n_positions, threads),
+      team(threads),
       batch(kMaxRows) {}
 
 void Engine::Impl::run() noexcept {

@@ -22,8 +22,8 @@ struct Engine::Impl {
   int threads;         ///< the most that a pass uses
   bool fewer_threads;  ///< whether a pass may use fewer, if they are faster
   ProcessMutex mutex;  ///< held during a pass; guards the members below
+  Workspace workspace;  ///< made before the threads, which must not take its memory
   Team team;
-  Workspace workspace;
   Batch batch;  ///< with room for kMaxRows rows
   ForwardObserver observer;
 };

@@ -25,6 +25,7 @@ LayerNorm::LayerNorm(Shape normalized_shape, float eps, bool elementwise_affine)
       eps_(eps),
       elementwise_affine_(elementwise_affine) {
   require_isa();
+  const DefaultFloatState state;
   if (normalized_shape_.rank() == 0 || normalized_shape_.element_count() == 0) {
     reject("LayerNorm: normalized_shape ", normalized_shape_.to_string(),
            " has no elements to normalise");
