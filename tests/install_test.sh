@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What README.md shows: its program, built and run against the library in each way that it names, and
-# its sample of the command's output.
+# What README.md shows: its program, built and run against the library in each way that it names; its
+# other examples of the library; and its sample of the command's output.
 #
 #   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX
 #
@@ -31,9 +31,38 @@ quietly cmake --install "$build" --prefix "$scratch/first"
 mv first prefix
 prefix="$scratch/prefix"
 
+# first_block LANGUAGE: the first block of README.md in that language.
+first_block() {
+  awk -v fence="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == fence; next } inside' \
+    "$source/README.md"
+}
+
+# A program that runs the C++ blocks after the first one, each in a scope of its own. Their #include
+# lines go to the top; `model` and `tokenizer` are those of the first block's program.
+examples() {
+  awk '
+    /^```/ {
+      if (inside) body = body "  }\n"
+      inside = $0 == "```cpp" && ++blocks > 1
+      if (inside) body = body "  {\n"
+      next
+    }
+    inside && /^#include/ { includes = includes $0 "\n"; next }
+    inside { body = body "    " $0 "\n" }
+    END {
+      print "#include <gpt2/generate.h>\n#include <iostream>\n#include <string>\n" includes
+      print "int main(int, char* argv[]) {"
+      print "  const gpt2::Model model = gpt2::Model::load(argv[1]);"
+      print "  const gpt2::Tokenizer tokenizer = gpt2::Tokenizer::load(argv[1]);"
+      printf "%s}\n", body
+      exit (blocks < 2)
+    }' "$source/README.md"
+}
+
 mkdir app
-awk '/^```/ { inside = /cpp/; next } inside' "$source/README.md" >app/app.cpp
+first_block cpp >app/app.cpp
 [[ -s app/app.cpp ]]
+examples >examples.cpp
 
 # -- find_package ---------------------------------------------------------------------------------
 cat >app/CMakeLists.txt <<'END'
@@ -56,7 +85,10 @@ if found/app /nowhere 2>errors; then exit 1; fi
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
 read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
-LD_LIBRARY_PATH="$(dirname "$pc")" runs ./packaged "$model"  # where the library is a shared one
+quietly "$cxx" -std=c++20 -Wall -Wextra -Werror examples.cpp -o examples "${flags[@]}"
+for program in ./packaged ./examples; do
+  LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"  # where the library is a shared one
+done
 
 # -- add_subdirectory -----------------------------------------------------------------------------
 cat >app/CMakeLists.txt <<END
@@ -93,7 +125,7 @@ done
 
 # -- the sample in README.md is what the installed command and model write --------------------------
 "$prefix/bin/gpt2" 'Once upon a time' | fold -s -w 100 | sed 's/ *$//' >written
-awk '/^```/ { inside = /text/; next } inside' "$source/README.md" >printed
+first_block text >printed
 [[ "$(<written)" == "$(<printed)" ]] || {
   printf 'the sample in README.md should be:\n%s\n' "$(<written)" >&2
   exit 1
