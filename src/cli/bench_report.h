@@ -7,10 +7,10 @@ namespace gpt2::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// What gpt2 bench --json says, as text. A row of "measurements":
+/// Formats one element of "measurements" in the JSON of gpt2 bench as a line of text.
 [[nodiscard]] std::string bench_row(const Json& row);
 
-/// The last line, or "" if no row was disturbed.
+/// Formats the closing line, which counts the disturbed rows. Returns "" if no row was disturbed.
 [[nodiscard]] std::string bench_conclusion(const Json& all);
 
 }  // namespace gpt2::cli

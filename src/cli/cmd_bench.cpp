@@ -53,7 +53,7 @@ Config published_config(const std::string& size) {
 struct Options {
   std::string size = "124M";
   std::string model;
-  bool is_random = true;  // a model of that size, rather than that model
+  bool is_random = true;  // measure a random model of that size instead of that model
   std::vector<std::string> dtypes;
   int threads = 0;
   std::size_t repetitions = 5;
@@ -66,8 +66,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Says how long all of it will take, from how long it took to load the first model. The engine is
-// assumed to reach most of the limits, and the other types of weights to be no slower.
+// Estimates how long the whole benchmark will take, and prints that. Loading is assumed to take as
+// long for the other weight types as it took for the first, and the other types to be no slower.
+// Each repetition runs the work twice, once to warm up; the factor 2.5 assumes that the engine
+// reaches 80 % of the limits.
 void announce(const Options& options, const Model& model, const Work& limits, double loading) {
   double total = loading;
   for (const Workload& workload : workloads()) {
@@ -85,7 +87,7 @@ void announce(const Options& options, const Model& model, const Work& limits, do
               ", and longer if other programs keep the machine busy");
 }
 
-// Times one run after the other, with the limits between them.
+// Times runs one after another, and measures the machine's limits between them.
 class Timer {
  public:
   Timer(WorkloadTexts& texts, LimitMeter& meter, const Load& load)
@@ -93,7 +95,7 @@ class Timer {
 
   Attempt attempt() {
     Run run{.limit_before = limit_, .limit_after = {}, .before = use_, .after = {}};
-    texts_.run();  // a cache that can hold what is read, holds it now
+    texts_.run();  // warm up: if a cache can hold what the run reads, it does so from now on
     const double switches = forced_switches();
     const auto start = Clock::now();
     texts_.run();
@@ -109,13 +111,13 @@ class Timer {
   WorkloadTexts& texts_;
   LimitMeter& meter_;
   Load load_;
-  CpuUse use_;  // before the latest measurement of the limits
+  CpuUse use_;  // as it was before the latest measurement of the limits
   Work limit_;
 };
 
 Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
              const Options& options) {
-  const std::size_t tokens = workload.tokens * workload.passes;  // of each text
+  const std::size_t tokens = workload.tokens * workload.passes;  // that each text gets
   Json row = {{"workload", workload.name},
               {"phase", workload.phase},
               {"sequences", workload.sequences},
@@ -147,7 +149,8 @@ Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
               {"busy", found.busy},
               {"attempts", attempts},
               {"disturbed", found.disturbed}});
-  if (found.of_limit > 1.0) row["of_limit"] = nullptr;  // the limit was not found
+  // A share above 1 shows that the limit was measured too low.
+  if (found.of_limit > 1.0) row["of_limit"] = nullptr;
   return row;
 }
 
@@ -178,7 +181,7 @@ Options parse_options(Arguments arguments) {
   return options;
 }
 
-// What is measured: a model, loaded for each type of weights anew.
+// The model to measure. It is loaded anew for each weight type.
 class Subject {
  public:
   explicit Subject(const Options& options)

@@ -34,7 +34,7 @@ std::optional<double> busy_seconds(std::string_view proc_stat, double ticks,
     if (!name.starts_with("cpu") || !(std::istringstream(name.substr(3)) >> cpu)) continue;
     double user = 0.0, nice = 0.0, system = 0.0, idle = 0.0, disk = 0.0;
     if (!is_usable(cpu) || !(fields >> user >> nice >> system >> idle >> disk)) continue;
-    double irq = 0.0, softirq = 0.0, steal = 0.0;  // later kernels have them
+    double irq = 0.0, softirq = 0.0, steal = 0.0;  // stay 0 if an old kernel lacks these fields
     fields >> irq >> softirq >> steal;
     busy += user + nice + system + irq + softirq + steal;
     found = true;

@@ -7,22 +7,25 @@
 
 namespace gpt2::cli {
 
-/// CPU time since some moment in the past, for differences between two readings.
+/// A reading of clocks and of CPU time. Only differences between two readings mean something.
 struct CpuUse {
-  double seconds = 0.0;      ///< of the clock on the wall
-  double all_seconds = 0.0;  ///< of the CPUs that this process may use: at work for anyone, the
-                             ///< hypervisor's other guests included; not more precise than 10 ms
-  double own_seconds = 0.0;  ///< of all threads of this process
+  double seconds = 0.0;  ///< a monotonic wall clock
+
+  /// The time for which the CPUs that this process may use were busy, whoever used them: this
+  /// process, other programs, the kernel or the hypervisor's other guests. Precise to about 10 ms.
+  double all_seconds = 0.0;
+
+  double own_seconds = 0.0;  ///< the CPU time of all threads of this process
 };
 
 [[nodiscard]] CpuUse cpu_use();
 
-/// How often threads of this process had to leave a CPU, since it started, though they had more to
-/// do (involuntary context switches).
+/// The number of involuntary context switches since this process started: how often one of its
+/// threads had to leave a CPU although it had more to do.
 [[nodiscard]] double forced_switches();
 
-/// How many CPUs this process may use, and how many cores these are: half as many if two CPUs (the
-/// hyperthreads) share a core.
+/// The number of CPUs that this process may use, and the number of physical cores that they belong
+/// to. With hyperthreading (SMT), there are assumed to be half as many cores as CPUs.
 struct Cpus {
   int cpus = 1;
   int cores = 1;
@@ -30,20 +33,22 @@ struct Cpus {
 
 [[nodiscard]] Cpus usable_cpus();
 
-/// The share, from 0 to 1, of the time of `cpus` CPUs that others took between two readings.
+/// The share, from 0 to 1, of the time of `cpus` CPUs that others than this process took between
+/// two readings.
 [[nodiscard]] double share_of_others(const CpuUse& before, const CpuUse& after, int cpus);
 
-/// The seconds that CPUs were at work since the system started, from the text of /proc/stat, whose
-/// unit is 1 / ticks seconds: all but idle time and time spent waiting for a disk, and with the
-/// time that the hypervisor gave to other guests. Counts the CPUs for which is_usable returns true.
-/// nullopt if the text tells nothing of them.
+/// The seconds for which CPUs were busy since the system started, summed over the CPUs for which
+/// is_usable returns true. Reads them from the text of /proc/stat, whose unit is 1 / ticks seconds.
+/// Includes the time that the hypervisor gave to other guests; leaves out idle time and time spent
+/// waiting for a disk. Returns nullopt if the text does not mention any of these CPUs.
 [[nodiscard]] std::optional<double> busy_seconds(std::string_view proc_stat, double ticks,
                                                  const std::function<bool(int cpu)>& is_usable);
 
-/// The CPU's name as /proc/cpuinfo gives it, or "unknown" (as for most CPUs that are not x86).
+/// The CPU's name from /proc/cpuinfo, or "unknown" if that file does not give one, which is the
+/// case for most CPUs other than x86.
 [[nodiscard]] std::string cpu_name();
 
-/// Now, in UTC, as ISO 8601: "2024-05-06T07:08:09Z"
+/// The current time in UTC, in ISO 8601 format: "2024-05-06T07:08:09Z".
 [[nodiscard]] std::string utc_now();
 
 }  // namespace gpt2::cli

@@ -8,63 +8,69 @@
 #include "cli/limits.h"
 #include "cli/machine.h"
 
-// How gpt2 bench makes numbers of timed runs, on machines that other programs use as well. Nothing
-// here looks at a clock.
+// How gpt2 bench turns timed runs into numbers on a machine that other programs use as well.
+// Nothing in this file reads a clock, so that tests can decide what was measured.
 
 namespace gpt2::cli {
 
-/// One timed run and what was seen around it.
+/// One timed run, and what was measured around it.
 struct Run {
-  double seconds = 0.0;   ///< that the run took
-  double switches = 0.0;  ///< how often one of its threads had to leave its CPU meanwhile
+  double seconds = 0.0;   ///< how long the run took
+  double switches = 0.0;  ///< involuntary context switches of this process during the run
   Work limit_before, limit_after;
-  CpuUse before, after;  ///< read around the run and the two measurements of the limits
+  CpuUse before, after;  ///< read before the first and after the second of these measurements
 };
 
-/// What is known of a workload whatever its runs take.
+/// What is the same for all runs of a workload.
 struct Load {
-  Work work;            ///< of a run, at least
-  double tokens = 0.0;  ///< of a run
-  int threads = 1;      ///< that the limits were measured with
-  Cpus available = {};  ///< to the process
+  Work work;            ///< the minimum work of one run
+  double tokens = 0.0;  ///< the tokens of one run
+  int threads = 1;      ///< the number of threads that the limits were measured with
+  Cpus available = {};  ///< the CPUs that this process may use
 };
 
-/// A run as a speed.
+/// The speed of a run.
 struct Attempt {
   double tokens_per_s = 0.0;
-  double of_limit = 0.0;  ///< the share of the larger limit that was reached
-  bool by_memory = true;  ///< whether reading limits it, rather than arithmetic
-  double busy = 0.0;      ///< the share of CPU time that others took
+  double of_limit = 0.0;  ///< the share of the machine's limit that the run reached
+  bool by_memory = true;  ///< whether reading memory sets that limit, rather than arithmetic
+  double busy = 0.0;      ///< the share of the CPU time that others took
   bool is_disturbed = false;
 };
 
-/// A run's limit is the larger of those measured right before and after it, for each kind of work.
-/// A run is disturbed, and its speed says little about the engine, if
-///   - the threads, one a core, and the other programs need more cores than there are; less than
-///     that would not do on a machine of many cores, for one thread that loses its core holds up
-///     all others;
-///   - its threads had to leave their cores more often than the system itself makes them, about
-///     12 times a second each (unless there are more threads than cores, which take turns anyway);
+/// Computes the speed of a run and compares it with the machine's limit. The limit for each kind of
+/// work is the larger of the two measured right before and right after the run; reading memory or
+/// arithmetic, whichever would take longer at these limits, is the limit that counts.
+///
+/// A run is disturbed, so that its speed says little about the engine, if
+///   - the threads (at most one for each core) and the others together need more cores than there
+///     are, even by a fraction of a core: a thread that loses its core holds up all other threads,
+///     and on a machine with many cores that takes only a small share of the CPU time;
+///   - its threads had to leave their cores more often than the system itself makes them, which is
+///     about 12 times a second for each thread; this is not checked if there are more threads than
+///     cores, because these take turns anyway;
 ///   - the limit that counts differs by more than a fifth between before and after;
-///   - it exceeded the limit, because the machine was slower during both measurements.
+///   - the run was faster than the limit, because the machine was slower during both measurements.
 [[nodiscard]] Attempt judge(const Load& load, const Run& run);
 
-/// Calls `attempt` until it has returned `repetitions` runs that were not disturbed, but at most
-/// twice as often. Returns `repetitions` of them: the undisturbed ones and, if these are too few,
-/// those of the others during which the machine was least busy. Adds the calls to `attempts`.
+/// Calls `attempt` until it has returned `repetitions` undisturbed runs, but at most
+/// 2 * repetitions times. Returns `repetitions` runs: the undisturbed ones and, if these are too
+/// few, those disturbed ones during which others took the least CPU time. Adds the number of calls
+/// to `attempts`.
 [[nodiscard]] std::vector<Attempt> repeat(std::size_t repetitions, std::size_t& attempts,
                                           const std::function<Attempt()>& attempt);
 
-/// What is printed of a workload.
+/// What is printed about a workload. A median of an even number of values is the lower of the two
+/// in the middle.
 struct Summary {
-  double tokens_per_s = 0.0, min = 0.0, max = 0.0;  ///< median (of two the lower), and the extremes
-  double of_limit = 0.0;                            ///< median
-  bool by_memory = true;                            ///< of most
-  double busy = 0.0;                                ///< mean
-  std::size_t disturbed = 0;                        ///< how many of the attempts
+  double tokens_per_s = 0.0, min = 0.0, max = 0.0;  ///< the median and the extremes
+  double of_limit = 0.0;                            ///< the median
+  bool by_memory = true;                            ///< whether memory limits most of the attempts
+  double busy = 0.0;                                ///< the mean
+  std::size_t disturbed = 0;                        ///< how many attempts were disturbed
 };
 
-/// REQUIRES: attempts is not empty.
+/// Summarizes the runs that repeat() returned. REQUIRES: attempts is not empty.
 [[nodiscard]] Summary summarize(std::span<const Attempt> attempts);
 
 }  // namespace gpt2::cli

@@ -20,20 +20,25 @@ std::span<const Workload> workloads() { return kWorkloads; }
 
 Work work_of(const Workload& w, const Model& model) {
   const Config& config = model.config();
-  const std::size_t stored = 2 * config.n_embd * config.n_embd;  // keys and values
+  // Multiply-adds for each token: those that compute keys and values, all of a block, and lm_head.
+  const std::size_t stored = 2 * config.n_embd * config.n_embd;
   const std::size_t block = 2 * stored + 2 * config.n_embd * config.inner_dim();
   const std::size_t head = config.n_embd * config.vocab_size;
-  // In the last block all tokens of a pass need keys and values, but only the last token the rest.
+  // In the last block, all tokens of a pass need their keys and values, but only the last token of
+  // each text needs the rest of the block, because only its logits are computed.
   const std::size_t blocks =
       (config.n_layer - 1) * w.tokens * block + (w.tokens - 1) * stored + block;
   const std::size_t products = w.passes * w.sequences * (blocks + head);
-  // Every token sees those before it and itself.
+  // Every token attends to the tokens before it and to itself. `keys` is their number, summed over
+  // all tokens that a text gets; `last_keys` is the same sum over only the last token of each pass.
   const std::size_t added = w.tokens * w.passes;
   const std::size_t keys = added * (2 * w.context + added + 1) / 2;
   const std::size_t last_keys = w.passes * (2 * w.context + added + w.tokens) / 2;
   const std::size_t attention =
       2 * w.sequences * ((config.n_layer - 1) * keys + last_keys) * config.n_embd;
-  // A sequence's keys and values are read once a pass, however many of its tokens look at them.
+  // A pass reads the keys and values of a text once, however many of its tokens attend to them. In
+  // a pass of several tokens nothing is counted: in these workloads such a pass has no context, so
+  // that it reads only keys and values that it has just computed.
   const std::size_t cache = w.tokens == 1 ? attention * sizeof(float) : 0;
   const bool packed = model.transformer()->lm_head.is_packed();
   return {.bytes = static_cast<double>(w.passes * model.bytes_per_token() + cache),
@@ -46,7 +51,7 @@ WorkloadTexts::WorkloadTexts(const Workload& workload, const Model& model, int t
       ids_(workload.length()),
       logits_(workload.sequences * model.config().vocab_size) {
   const std::size_t vocab_size = model.config().vocab_size;
-  sessions_.reserve(workload.sequences);  // slices point at them
+  sessions_.reserve(workload.sequences);  // so that no session moves: slices_ points at them
   const Engine engine(model, {.threads = threads});
   for (std::size_t i = 0; i < workload.sequences; ++i) {
     const SessionOptions options{.max_tokens = workload.length()};

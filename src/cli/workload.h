@@ -10,34 +10,34 @@
 
 namespace gpt2::cli {
 
-/// What gpt2 bench times: `passes` forward passes over `sequences` texts at once. Each text has
-/// `context` tokens beforehand and gets `tokens` more in every pass.
+/// A kind of work that gpt2 bench times: `passes` forward passes, each over `sequences` texts at
+/// once. Each text has `context` tokens beforehand and gets `tokens` more in every pass.
 struct Workload {
   const char* name;
   const char* phase;  ///< "prompt" or "decode"
   std::size_t sequences, context, tokens, passes;
 
-  /// Positions that each text needs.
+  /// The number of positions that each text needs.
   [[nodiscard]] std::size_t length() const { return context + tokens * passes; }
 };
 
 [[nodiscard]] std::span<const Workload> workloads();
 
-/// What a workload takes at least, all passes together.
+/// The minimum work that all passes of a workload take together.
 [[nodiscard]] Work work_of(const Workload& workload, const Model& model);
 
-/// The texts of a workload, with their context read.
+/// The texts of a workload. Their context is already in the sessions' caches.
 class WorkloadTexts {
  public:
-  /// `threads` as in EngineOptions. REQUIRES: the model has workload.length() positions.
+  /// `threads` is as in EngineOptions. REQUIRES: the model has workload.length() positions or more.
   WorkloadTexts(const Workload& workload, const Model& model, int threads);
 
-  /// Makes the passes, from the same context each time.
+  /// Makes all passes. Every call starts from the same context.
   void run();
 
  private:
   Workload workload_;
-  std::vector<TokenId> ids_;  // all 0: the time does not depend on the tokens
+  std::vector<TokenId> ids_;  // all 0, because the time does not depend on the tokens
   std::vector<float> logits_;
   std::vector<Session> sessions_;
   std::vector<Slice> slices_;
