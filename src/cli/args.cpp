@@ -9,9 +9,11 @@
 namespace gpt2::cli {
 namespace {
 
-// Letters to insert, remove, replace or swap with their neighbour to make `b` of `a`.
+// The edit distance: how many letters must be inserted, removed, replaced or swapped with their
+// neighbour to turn `a` into `b`.
 std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector count(a.size() + 1, std::vector<std::size_t>(b.size() + 1));  // [of a][of b]
+  // count[i][j] is the distance between the first i letters of a and the first j letters of b.
+  std::vector count(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
     for (std::size_t j = 0; j <= b.size(); ++j) {
       count[i][j] = i + j;
@@ -26,8 +28,9 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return count.back().back();
 }
 
-// What CLI11 finds wrong with the number of an option's values. Its message begins with the name,
-// which has no dashes for a value that a switch was given.
+// Rewords CLI11's message about an option that has too many values or too few. That message begins
+// with the option's name; if a switch was given a value, the name lacks its dashes, so that no
+// option of that name is found.
 std::string mismatch(const CLI::App& app, const std::string& message) {
   const std::string name = message.substr(0, message.find_first_of(": "));
   const CLI::Option* const option = app.get_option_no_throw(name);
@@ -50,14 +53,14 @@ void parse(CLI::App& app, Arguments arguments) {
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "Print this and exit");
   app.allow_extras();
-  // CLI11 would take the argument after "--stop=" for the value.
+  // CLI11 would take the argument after "--stop=" as its value, so refuse "--stop=" here.
   for (const std::string& word : std::span(arguments.begin(), std::ranges::find(arguments, "--"))) {
     const std::string name = word.substr(0, word.find('='));
     const bool is_bare = word == name + '=' && app.get_option_no_throw(name) != nullptr;
     if (is_bare) throw UsageError(name, "nothing follows the '='");
   }
   try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last argument first
     app.parse(std::move(arguments));
   } catch (const CLI::Success&) {
     write_stdout(app.help());
@@ -102,7 +105,7 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
   return app
       .add_option("-m,--model", model,
                   "A directory, a file in it, or a name (default: the\nbundled model)")
-      ->transform([](const std::string& name) {  // CLI11 keeps the '=' of -m=NAME
+      ->transform([](const std::string& name) {  // CLI11 leaves the '=' of -m=NAME in the value
         return name.starts_with('=') ? name.substr(1) : name;
       })
       ->option_text("MODEL");

@@ -17,19 +17,21 @@ namespace gpt2::cli {
 
 using Arguments = std::vector<std::string>;
 
-/// Arguments that make no sense are a CLI::ParseError, whoever finds out; this is ours.
+/// The exception for invalid arguments. CLI11 throws other classes derived from CLI::ParseError for
+/// the mistakes that it finds itself.
 using UsageError = CLI::ValidationError;
 
-/// Reads the arguments into the options of `app`. Throws CLI::ParseError; CLI::Success where they
-/// asked for help, once it is printed.
+/// Parses the arguments into the options of `app`. Throws CLI::ParseError if the arguments are
+/// invalid. If they ask for help, prints it and throws CLI::Success.
 void parse(CLI::App& app, Arguments arguments);
 
-/// The name that was probably meant by `word`: one of which it is the beginning, or that differs in
-/// no more than a third of its letters; or "".
+/// Returns the name that the user probably meant by `word`: a name that begins with `word`, if
+/// `word` has three letters or more, or else the name with the smallest edit distance. Returns ""
+/// if that distance is more than a third of the name's letters. REQUIRES: names is not empty.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
-/// An option that takes a number from `low` to `high`, `or_zero`. Its help ends in the value it has
-/// now, the default.
+/// Adds an option that takes a number from `low` to `high`, and also 0 if `or_zero`. The current
+/// value of `value` is the default, which is shown at the end of the option's help.
 template <class Number>
 void add_number(CLI::App& app, const std::string& name, Number& value,
                 std::type_identity_t<Number> low, std::type_identity_t<Number> high,
@@ -45,30 +47,32 @@ void add_number(CLI::App& app, const std::string& name, Number& value,
   app.add_option_function<std::string>(name, assign, text)->option_text("N");
 }
 
-/// An option without a value.
+/// Adds an option that takes no value.
 CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
                         const std::string& help);
 
-/// -m, --model
+/// Adds -m, --model.
 CLI::Option* add_model_option(CLI::App& app, std::string& model);
 
-/// The token ids of a text. Says on standard error how much of it the vocabulary cannot spell.
+/// Returns the token ids of a text. If the vocabulary has no tokens for some bytes of the text,
+/// prints a note on standard error that says how many.
 [[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text);
 
-/// The token ids in a text, separated by white space or commas. Throws Error for what is none, or
-/// for an id of `count` or more.
+/// Parses token ids that are separated by white space or commas. Throws Error for a word that is
+/// not a number from 0 to count - 1.
 [[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count);
 
-/// The same back: "15496 995"
+/// Formats token ids as text that parse_tokens() reads: "15496 995".
 [[nodiscard]] std::string join(std::span<const TokenId> tokens);
 
-/// "f32" ... "int4". Throws UsageError.
+/// Parses the name of a weight type: "f32", "f16", "bf16", "int8" or "int4". Throws UsageError for
+/// any other text.
 [[nodiscard]] WeightType parse_dtype(const std::string& text);
 
-/// --dtype
+/// Adds --dtype.
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
 
-/// --text
+/// Adds --text.
 CLI::Option* add_text_option(CLI::App& app, std::string& file);
 
 }  // namespace gpt2::cli

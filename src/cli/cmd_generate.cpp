@@ -33,7 +33,8 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory) 
   }
 }
 
-// In training, the end-of-text token stood between documents: alone, it asks for a new one.
+// Returns the token that stands for an empty prompt. In training, the end-of-text token separated
+// the documents, so this token alone asks the model for a new document.
 TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
   const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
   if (end) return *end;
@@ -41,14 +42,15 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   reject("the prompt is empty, and the model has no end-of-text token to begin with");
 }
 
-// "3 tokens", and how fast they were if that was measured.
+// Returns "3 tokens" and, if any pass was timed, the time and the speed.
 std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
   const std::string count = concat(tokens, tokens == 1 ? " token" : " tokens");
   if (passes == 0 || seconds <= 0.0) return count;
   return count + format(", %.3f s, %.1f tokens/s", seconds, static_cast<double>(passes) / seconds);
 }
 
-// The first token costs no pass: its logits come with the prompt's.
+// The first generated token needs no pass of its own, because the pass over the prompt already
+// returns its logits.
 void print_stats(const GenerationResult& result, const Session& session) {
   const std::size_t computed = session.position() - session.waiting();
   const std::size_t read = std::min(computed, result.prompt_tokens);
@@ -60,7 +62,7 @@ void print_stats(const GenerationResult& result, const Session& session) {
     text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
   }
   text += concat("\nfinish      ", name_of(result.finish_reason), "\n");
-  if (result.logits_hash != 0) {  // some were hashed
+  if (result.logits_hash != 0) {  // it is 0 if there were no logits to hash
     text += format("logits      %016llx\n", static_cast<unsigned long long>(result.logits_hash));
   }
   std::fputs(text.c_str(), stderr);
@@ -68,7 +70,7 @@ void print_stats(const GenerationResult& result, const Session& session) {
 
 struct Prompt {
   std::vector<TokenId> tokens;
-  std::string text;  // what is written before the continuation
+  std::string text;  // the text to write before the continuation
 };
 
 Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
@@ -85,7 +87,8 @@ Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   return {std::move(tokens), std::move(text)};
 }
 
-// The options of the command line, with the prompt's length taken into account.
+// Returns the options of the command line. A max_length, which includes the prompt, becomes a
+// number of new tokens.
 GenerationOptions make_options(const GenerateSettings& settings, std::size_t prompt_tokens) {
   GenerationOptions options = settings.generation;
   if (settings.max_length) {
@@ -99,7 +102,8 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
   return options;
 }
 
-// Generates and writes the text, which begins with `text` and, if `end_line`, ends in a newline.
+// Generates the continuation of the prompt and writes it after `text`. If `end_line`, makes sure
+// that the output ends with a newline.
 GenerationResult write_text(Session& session, const std::optional<Tokenizer>& tokenizer,
                             std::string text, std::span<const TokenId> prompt,
                             GenerationOptions options, bool end_line) {
@@ -109,10 +113,10 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
     reading.part(static_cast<double>(read) / static_cast<double>(total));
     return !interrupted();
   };
-  const char* separator = text.empty() ? "" : " ";  // between ids
+  const char* separator = text.empty() ? "" : " ";  // before the next id, with --tokens
   char last = '\0';
-  // The prompt is written with the first of the text, so that nothing is written where the model
-  // refuses the prompt.
+  // The prompt is written together with the first piece of the continuation, so that nothing is
+  // written if the model refuses the prompt.
   const auto write = [&](std::string_view continuation) {
     reading.done();
     text += continuation;

@@ -25,7 +25,8 @@ constexpr const char* kExamples = R"(Examples:
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
 
-// A checkpoint without a tokenizer is still worth a look.
+// Loads the tokenizer. If that fails, adds a warning and returns nullopt, because the rest of the
+// model can still be described.
 std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory, Json& warnings) {
   try {
     return Tokenizer::load(directory);
@@ -68,12 +69,13 @@ void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_siz
                                            : "texts with the last of those are refused"));
 }
 
-// A value in words. Names from files may hold anything.
+// Formats a JSON value for people. Strings may come from a file and hold any bytes, so they are
+// made printable. `is_inside` puts the items of a list or an object in parentheses.
 std::string words(const Json& value, bool is_inside = false) {
-  constexpr std::size_t kShown = 6;  // of a list
+  constexpr std::size_t kShown = 6;  // items of a list
   std::string text;
   if (value.is_string()) return printable(value.get_ref<const std::string&>());
-  if (value.empty()) return "none";  // null, or a list or object without any
+  if (value.empty()) return "none";  // null, or a list or an object without items
   if (!value.is_structured()) return value.dump();
   std::size_t shown = 0;
   for (const auto& [key, item] : value.items()) {

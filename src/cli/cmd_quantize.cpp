@@ -38,7 +38,7 @@ int quantize(Arguments arguments) {
     throw UsageError("--dtype", "expected int8 or int4, found '" + type + "'");
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
-  static_cast<void>(new_directory(out));  // refused before the work
+  static_cast<void>(new_directory(out));  // throws now if OUT cannot be written, not after the work
 
   const ModelPath path = find_model(name);
   Progress progress("quantizing " + path.directory.string());

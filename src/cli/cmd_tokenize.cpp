@@ -32,7 +32,7 @@ int tokenize(Arguments arguments) {
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));
-  // Decoded text keeps its exact bytes, except on a terminal.
+  // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.
   if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';
   write_stdout(answer);
   return 0;

@@ -4,9 +4,10 @@
 
 namespace gpt2::cli {
 
-/// The commands. Each takes the arguments after its name, writes its answer to standard output and
-/// returns the exit status. Throws as parse() does for the arguments, Error for the rest.
-/// `check` is given generate's PROMPT, unless a -- stands before it.
+/// The commands. Each takes the arguments that follow its name, writes its answer to standard
+/// output and returns the exit status. Throws what parse() throws if the arguments are invalid, and
+/// Error if anything else fails. `generate` calls `check` with its PROMPT, unless a -- stands
+/// before the PROMPT.
 int generate(Arguments arguments, void (*check)(const std::string& prompt) = nullptr);
 int tokenize(Arguments arguments);
 int info(Arguments arguments);

@@ -18,7 +18,7 @@ namespace {
 std::atomic<int> noted = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it");
 
-// Ends the process as `signal` does where it is not handled.
+// Ends the process by the default action of `signal`.
 [[noreturn]] void end_by(int signal) {
   ::signal(signal, SIG_DFL);
   sigset_t signals;
@@ -26,7 +26,9 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
   sigaddset(&signals, signal);
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   raise(signal);
-  std::_Exit(128 + signal);  // process 1 of a container survives its own signals
+  // In process 1 of a container raise() returns, because the kernel does not apply the default
+  // action to that process.
+  std::_Exit(128 + signal);
 }
 
 }  // namespace
@@ -86,7 +88,8 @@ void end_if_interrupted() {
 Progress::Progress(const std::string& what) {
   if (!is_terminal(stderr)) return;
   shown_ = printable(what);
-  // Only one line can be wiped away again. A cut must not fall inside a character.
+  // Cut the text so that it fits on one line, because done() can erase only one. The cut must not
+  // fall inside a UTF-8 character.
   std::size_t end = std::min<std::size_t>(shown_.size(), 60);
   while (end < shown_.size() && (shown_[end] & 0xc0) == 0x80) --end;
   shown_.resize(end);

@@ -6,42 +6,45 @@
 
 namespace gpt2::cli {
 
-/// Writes all of `text` to standard output, unbuffered. Throws Error where that fails, for example
-/// because the disk is full. If nobody reads the pipe any more, ends the process by SIGPIPE, as a
-/// program does that does not ignore this signal.
+/// Writes all of `text` to standard output and flushes it. Throws Error if that fails, for example
+/// because the disk is full. If standard output is a pipe whose reader has gone away, ends the
+/// process by SIGPIPE, like a program that does not ignore this signal.
 void write_stdout(std::string_view text);
 
-/// The longest text that is read at once.
+/// The max number of bytes of a text that is read from standard input or for --text.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
-/// Reads standard input to its end; if it is a terminal, first says on standard error that it
-/// waits. Throws Error if it cannot be read or is longer than kMaxTextBytes.
+/// Reads standard input to its end. If standard input is a terminal, first says on standard error
+/// that the command waits for a text. Throws Error if standard input cannot be read or is longer
+/// than kMaxTextBytes.
 [[nodiscard]] std::string read_stdin();
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
-/// What printf would write.
+/// Returns what printf would write, cut after 399 bytes.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
-/// Writes "gpt2: message" as one line to standard error, for an error or a note. Control
-/// characters become spaces, because a message may quote a file.
+/// Writes "gpt2: message", an error or a note, as one line to standard error. Control characters
+/// become spaces, because a message may quote the content of a file.
 void print_error(std::string_view message);
 
-/// From now on, the first Ctrl-C (SIGINT), SIGTERM or SIGHUP is only noted, so that the work in
-/// progress can come to a clean end; the second one ends the process. A signal that the process
-/// ignores, as nohup makes it ignore SIGHUP, stays ignored.
+/// From now on, the first SIGINT (Ctrl-C), the first SIGTERM and the first SIGHUP are only
+/// recorded, so that the work in progress can end cleanly. A second signal of the same kind ends
+/// the process. A signal that the process already ignores stays ignored; for example, nohup makes a
+/// process ignore SIGHUP.
 void note_interrupts();
 
-/// Whether a signal was noted.
+/// Returns whether a signal was recorded.
 [[nodiscard]] bool interrupted();
 
-/// If a signal was noted, ends the process by it. A shell leaves its loop where a command of it was
-/// ended by Ctrl-C; it would go on to the next command after an ordinary exit, whatever the status.
+/// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command
+/// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would go on with
+/// the next command.
 void end_if_interrupted();
 
-/// Says on a terminal, in one line, what is being done and, if part() is called, which share of it,
-/// from 0 to 1, is done already. The destructor or done() wipes the line away. A long `what` is
-/// cut.
+/// Shows on one line of the terminal what the command is doing and, once part() is called, how much
+/// of that is done: a share from 0 to 1. The destructor or done() erases the line. Cuts a long
+/// `what`. Shows nothing if standard error is not a terminal.
 class Progress {
  public:
   explicit Progress(const std::string& what);

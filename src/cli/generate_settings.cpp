@@ -27,7 +27,7 @@ Examples:
   gpt2 -m gpt2-medium --greedy --stats < question.txt
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
-// What the command line leaves open, as HuggingFace's generate() would have it for the model.
+// Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
 void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   const auto config = GenerationConfig::load(settings.model.directory);
   SamplingOptions& sampling = settings.generation.sampling;
@@ -41,7 +41,7 @@ void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-// --seed
+// Adds --seed.
 void add_seed(CLI::App& app, GenerateSettings& settings) {
   const auto assign = [&settings](const std::string& text) {
     std::uint64_t& seed = settings.generation.sampling.seed;
@@ -59,7 +59,7 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
       ->option_text("N");
 }
 
-// How the next token is chosen.
+// Adds the options that say how the next token is chosen.
 void add_sampling_options(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   SamplingOptions& sampling = settings.generation.sampling;
   add_number(app, "--temperature", sampling.temperature, SamplingOptions::kLeastTemperature, 100,
@@ -109,7 +109,8 @@ GenerateSettings read_generate_settings(Arguments arguments,
              "generation_config.json");
   parse(app, arguments);
   if (check != nullptr && settings.prompt) {
-    // A -- before the prompt says that it is one; at the end it says nothing.
+    // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the
+    // end of the arguments says nothing about it.
     const std::size_t at_end = arguments.back() == "--" ? 1 : 0;
     if (app.remaining().size() <= at_end) check(*settings.prompt);
   }

@@ -10,7 +10,7 @@
 
 namespace gpt2::cli {
 
-/// What the arguments of `gpt2 generate` ask for.
+/// What the arguments of `gpt2 generate` say.
 struct GenerateSettings {
   ModelPath model;
   WeightType dtype = WeightType::stored;
@@ -21,12 +21,12 @@ struct GenerateSettings {
   bool no_newline = false;
   bool stats = false;
   bool draws_seed = false;                ///< generation.sampling.seed was drawn, not given
-  std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; counts the prompt too
+  std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; includes the prompt
   GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
 };
 
-/// Reads the arguments of `gpt2 generate`. Throws as parse() and find_model() do. `check` is given
-/// PROMPT, unless a -- stands before it.
+/// Reads the arguments of `gpt2 generate`. Calls `check` with the PROMPT, unless a -- stands before
+/// it. Throws what parse(), find_model() and, with --hf-defaults, GenerationConfig::load() throw.
 [[nodiscard]] GenerateSettings read_generate_settings(Arguments arguments,
                                                       void (*check)(const std::string& prompt));
 

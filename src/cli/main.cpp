@@ -47,8 +47,10 @@ const std::map<std::string, int (*)(Arguments)> kCommands = {
     {"quantize", quantize},
     {"bench", bench}};
 
-// A prompt is in quotes, if it has several words: a single one before other arguments that reads
-// like a command was meant as one. Alone, or after options, it may be a prompt.
+// Detects a misspelt command. A prompt of several words must be quoted, so a single lower-case word
+// that resembles a command and stands before other arguments was almost certainly meant as a
+// command: throws UsageError. A word that stands alone or after options may well be a prompt
+// (`may_be_prompt`): only prints a hint.
 void check_misspelt(const std::string& word, bool may_be_prompt) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   std::vector<std::string> names;
@@ -79,7 +81,7 @@ int run(Arguments arguments) {
     arguments.erase(arguments.begin());
     return kCommands.at(name)(std::move(arguments));
   } catch (const CLI::Success&) {
-    return 0;  // its help is printed
+    return 0;  // the command has printed its help
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what() + ("; see 'gpt2 " + name + " --help'"));
   }
@@ -90,7 +92,8 @@ int run(Arguments arguments) {
 
 int main(int argc, char* argv[]) {
   using namespace gpt2::cli;
-  // Ignored, these signals let a write fail with an error that says which file it was.
+  // If these signals are ignored, a write that would raise them fails instead, so that the error
+  // message can name the file.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   try {
     const int status = run(Arguments(argv + (argc > 0), argv + argc));

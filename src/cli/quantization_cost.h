@@ -14,12 +14,12 @@ namespace gpt2::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// What perplexity is measured on unless the user names a file: short stories for children, written
-/// for this engine. They are stories because the bundled model can read nothing else; larger models
-/// read them as well.
+/// The text that perplexity is measured on unless the user names a file: short stories for
+/// children, written for this engine. They are children's stories because the bundled model knows
+/// nothing else; larger models can predict them as well.
 extern const std::string_view kDefaultText;
 
-/// For --help: how it is measured.
+/// The part of --help that says how perplexity is measured.
 inline constexpr const char* kCostHelp =
     R"(Perplexity is measured in windows of as many tokens as the model has positions. Each window begins
 half a window after the one before and scores the tokens that the one before did not reach. So every
@@ -29,25 +29,29 @@ that fits in one window has none.
 
 )";
 
-/// The text of a file, or for "" the default text, as tokens; none if there is no tokenizer. Throws
-/// Error for a text of fewer than two tokens, and for an empty one.
+/// Returns the tokens of the text in `file`, or of the default text if `file` is "". Returns no
+/// tokens if there is no tokenizer. Throws Error if the file cannot be read, if its text has fewer
+/// than two tokens, or if, without a tokenizer, the text is empty.
 [[nodiscard]] std::vector<TokenId> tokens_to_measure(const std::string& file,
                                                      const std::optional<Tokenizer>& tokenizer);
 
-/// What packing a model's weights costs:
-///   bytes                     of weights read for each token, before and after
-///   tokens                    scored; 0 if perplexity is not measured, because there are no tokens
-///                             or the model lacks one of them, and then the rest is absent
-///   windows                   in which they were scored; compare() says how they are cut
-///   perplexity                before and after
+/// Measures what converting a model's weights to another type costs:
+///   bytes                      bytes of weights that are read for each token, before and after
+///   tokens                     the number of tokens scored, or 0 if perplexity is not measured
+///   windows                    the number of windows they are scored in; see compare()
+///   perplexity                 before and after
 ///   perplexity_change_percent
-///   standard_error_percent    of that change, over windows; null for a single window
+///   standard_error_percent     of that change, over the windows; null for a single window
 ///   largest_logit_change
-/// Throws Error if a perplexity is infinite or NaN: the weights are damaged.
+/// Perplexity is not measured if there are no tokens, or if one of them is not in the model's
+/// vocabulary. In that case the keys after "tokens" are absent.
+///
+/// Throws Error if a perplexity is infinite or NaN, which means that the weights are damaged, and
+/// what compare() throws.
 [[nodiscard]] Json quantization_cost(const Model& before, const Model& after,
                                      std::span<const TokenId> tokens);
 
-/// The same in lines of text.
+/// Formats the cost as lines of text.
 [[nodiscard]] std::string cost_in_words(const Json& cost);
 
 }  // namespace gpt2::cli
