@@ -148,8 +148,8 @@ TEST_CASE("what the vocabulary cannot spell is told") {
   directory.write("vocab.json", vocabulary.dump());
   const std::string path = directory.path().string();
   const std::string told =
-      "gpt2: the model's vocabulary cannot spell 2 of the text's 4 bytes: the model does not see "
-      "them\n";
+      "gpt2: the model's vocabulary has no tokens for 2 of the text's 4 bytes; the model does not "
+      "see these bytes\n";
   const Outcome written = run({"-m", path, "cacb", "--max-new-tokens", "1", "--greedy"});
   CHECK(written.status == 0);
   CHECK(written.err == told);
@@ -166,13 +166,14 @@ TEST_CASE("a model without a tokenizer runs with --tokens, and says so without")
   std::filesystem::remove(directory.path() / "merges.txt");
   CHECK(run({"-m", path, "x"}).err == "gpt2: cannot open " + path +
                                           "/merges.txt: No such file or directory; or give "
-                                          "--tokens and a prompt of token ids, which needs none\n");
+                                          "--tokens and a prompt of token ids, which need no "
+                                          "tokenizer\n");
   std::filesystem::remove(directory.path() / "vocab.json");
   const Outcome refused = run({"-m", path, "x"});
   CHECK(refused.status == 1);
   CHECK(refused.err == "gpt2: " + path +
                            ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; "
-                           "or give --tokens and a prompt of token ids, which needs none\n");
+                           "or give --tokens and a prompt of token ids, which need no tokenizer\n");
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
 }
 
@@ -205,8 +206,8 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
   CHECK(with(R"({"eos_token_id": [100, 101]})", {"a"}) == "abc");
 
   CHECK(with(R"({"max_length": 3})", {"abc"}) ==
-        "gpt2: the prompt has 3 tokens, and max_length of the model's generation config, which "
-        "counts them, is 3: give --max-new-tokens\n");
+        "gpt2: the prompt has 3 tokens, but max_length in the model's generation config is 3 and "
+        "includes the prompt: shorten the prompt or give --max-new-tokens\n");
   CHECK(with(R"({"num_beams": 4})", {"a"}) == "gpt2: " + directory.path().string() +
                                                   "/generation_config.json: num_beams is 4, which "
                                                   "is not implemented; remove it from the file, "
@@ -232,8 +233,8 @@ TEST_CASE("--seed random draws a seed and tells it, so that the text can be repe
   const Outcome second = generate(arguments);
   CHECK(first.status == 0);
   CHECK(first.out != second.out);
-  const std::string before = "gpt2: drew --seed ";
-  const std::string after = ", which writes this text again\n";
+  const std::string before = "gpt2: to write this text again, give --seed ";
+  const std::string after = "\n";
   REQUIRE(first.err.starts_with(before));
   REQUIRE(first.err.ends_with(after));
   arguments.back() =

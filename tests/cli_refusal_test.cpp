@@ -92,7 +92,8 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"--temp", "1", "x"}, 2, {"did you mean --temperature?"});
   check_refused({"-greedy", "x"}, 2, {"did you mean --greedy?"});
   for (const std::string text : {"-x", "-x y", "--x y"}) {
-    check_refused({text}, 2, {"unknown option '" + text + "'; what is no option goes after --;"});
+    check_refused({text}, 2,
+                  {"unknown option '" + text + "'; a text that begins with a dash goes after --;"});
   }
   check_refused({"info", "-x"}, 2, {"unknown option '-x'; see"});
   check_refused({"quantize", "-m", "a", "b"}, 2, {"unknown option '-m'; see"});
@@ -102,12 +103,13 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
   for (const std::string option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
     check_refused({"--greedy", option, "1", "x"}, 2,
-                  {option + " excludes --greedy: give one of them"});
+                  {option + " cannot be combined with --greedy: give only one of them"});
   }
-  check_refused({"--greedy", "--seed", "random", "x"}, 2, {"--seed excludes --greedy"});
+  check_refused({"--greedy", "--seed", "random", "x"}, 2,
+                {"--seed cannot be combined with --greedy"});
   check_refused({"--seed", "Random", "x"}, 2,
-                {"--seed: expected random or a whole number from 0 to 18446744073709551615, found "
-                 "'Random'"});
+                {"--seed: expected 'random' or a whole number from 0 to 18446744073709551615, "
+                 "found 'Random'"});
   for (const Words& words : {Words{"--", "x", "--"}, {"x", "--", "--"}, {"--", "--", "--"}}) {
     check_refused(words, 2, {"unexpected argument '--': only the first -- ends the options"});
   }
@@ -131,7 +133,8 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
 }
 
 TEST_CASE("bench refuses what it would pass over") {
-  check_refused({"bench", "-m", "x", "--size", "124M"}, 2, {"--size excludes --model: give one of them"});
+  check_refused({"bench", "-m", "x", "--size", "124M"}, 2,
+                {"--size cannot be combined with --model: give only one of them"});
   check_refused({"bench", "--dtype", "f32", "--dtype", "f64"}, 2, {"--dtype", "'f64'"});
   check_refused({"bench", "--threads", "x"}, 2, {"--threads: expected a whole number from 0"});
   check_refused({"bench", "--size", "125M"}, 2,
@@ -161,7 +164,8 @@ TEST_CASE("a text is no misspelt command") {
   const std::string models = std::filesystem::path(model).parent_path();
   // Alone, even such a word may be one.
   const Outcome hinted = run({"inof"}, {.directory = models});
-  CHECK(hinted.err == "gpt2: 'inof' is taken as a prompt; the command is 'gpt2 info'\n");
+  CHECK(hinted.err ==
+        "gpt2: 'inof' is taken as a prompt; did you mean the command 'gpt2 info'?\n");
   // So it may after options, with a value or without.
   const Words options = {"-m", model, "--max-new-tokens=0"};
   const auto with = [&](Words before, const Words& after) {
@@ -174,8 +178,8 @@ TEST_CASE("a text is no misspelt command") {
                             {"info", "--"}, {"--stop", "--", "info", "--"}}) {
     const Outcome outcome = with({}, last);
     CHECK(outcome.out == "info\n");
-    CHECK(
-        outcome.err.starts_with("gpt2: 'info' is taken as a prompt; the command is 'gpt2 info'\n"));
+    CHECK(outcome.err.starts_with(
+        "gpt2: 'info' is taken as a prompt; did you mean the command 'gpt2 info'?\n"));
   }
   // An option's value is none, and what follows -- or the command is meant as one.
   CHECK(with({}, {"--stop", "info"}).err == "");
@@ -196,7 +200,7 @@ TEST_CASE("a model that is not there is refused with where it was looked for") {
   check_refused({"-m", "no-such-model", "x"}, 1, {"$GPT2_MODELS"});
   check_refused({"-m", "", "x"}, 2, {"empty"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
-  check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': a model is named by -m"});
+  check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': name a model with -m"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
 }
 
@@ -266,7 +270,7 @@ TEST_CASE("a token id that the model has no embedding for is refused") {
 
 TEST_CASE("a prompt longer than the context is refused") {
   const DamagedModel model;
-  model.check_refused({"the prompt has 65 tokens, the model takes 64 at most: shorten it\n"},
+  model.check_refused({"the prompt has 65 tokens, but the model takes at most 64: shorten it\n"},
                       std::string(65, 'a'));
 }
 

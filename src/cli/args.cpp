@@ -39,6 +39,15 @@ std::string mismatch(const CLI::App& app, const std::string& message) {
   return name + " expects a value: " + name + ' ' + option->get_option_text();
 }
 
+// Rewords CLI11's message about two options of which only one may be given: "--a excludes --b"
+// could also mean that --b is ignored.
+std::string conflict(std::string message) {
+  const std::string verb = " excludes ";
+  const std::size_t at = message.find(verb);
+  if (at != std::string::npos) message.replace(at, verb.size(), " cannot be combined with ");
+  return message + ": give only one of them";
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {
@@ -68,16 +77,16 @@ void parse(CLI::App& app, Arguments arguments) {
   } catch (const CLI::ArgumentMismatch& error) {
     throw UsageError(mismatch(app, error.what()));
   } catch (const CLI::ExcludesError& error) {
-    throw UsageError(error.what() + std::string(": give one of them"));
+    throw UsageError(conflict(error.what()));
   }
   std::vector<std::string> names;
   bool takes_text = false;
-  const char* instead = ": a model is named by -m";
+  const char* instead = ": name a model with -m";
   for (const CLI::Option* option : app.get_options()) {
     names.push_back(option->get_name());
     if (!option->get_positional()) continue;
     takes_text = !option->get_required();
-    instead = takes_text ? ": what has several words must be in quotes" : "";
+    instead = takes_text ? ": put a text of several words in quotes" : "";
   }
   bool options_ended = false;
   for (const std::string& extra : app.remaining()) {
@@ -90,7 +99,7 @@ void parse(CLI::App& app, Arguments arguments) {
     if (!extra.starts_with('-')) throw UsageError("unexpected argument '" + extra + "'" + instead);
     const std::string name = nearest(extra.substr(0, extra.find('=')), names);
     const char* const end = name == extra ? ", before the --?)" : "?)";
-    const char* const advice = takes_text ? "; what is no option goes after --" : "";
+    const char* const advice = takes_text ? "; a text that begins with a dash goes after --" : "";
     throw UsageError("unknown option '" + extra + "'" +
                      (name.empty() ? advice : " (did you mean " + name + end));
   }
@@ -114,8 +123,8 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
 std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text) {
   const std::size_t lost = tokenizer.unencodable_bytes(text);
   if (lost != 0) {
-    print_error(concat("the model's vocabulary cannot spell ", lost, " of the text's ", text.size(),
-                       " bytes: the model does not see them"));
+    print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ",
+                       text.size(), " bytes; the model does not see these bytes"));
   }
   return tokenizer.encode(text);
 }
@@ -156,14 +165,14 @@ CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
   return app
       .add_option_function<std::string>(
           "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
-          "How to hold the weights: f32, f16, bf16, int8 or int4\n(default: as they are stored)")
+          "Convert the weights to f32, f16, bf16, int8 or int4\n(default: keep the stored type)")
       ->option_text("TYPE");
 }
 
 CLI::Option* add_text_option(CLI::App& app, std::string& file) {
   return app
       .add_option("--text", file,
-                  "What to measure perplexity on (default: short\nstories of its own)")
+                  "The text to measure perplexity on (default: built-in\nshort stories)")
       ->option_text("FILE")
       ->check([](const auto& name) { return name.empty() ? "expected a file, found ''" : ""; });
 }

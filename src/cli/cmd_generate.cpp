@@ -29,7 +29,8 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory) 
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
     throw Error(error.code(), std::string(error.what()) +
-                                  "; or give --tokens and a prompt of token ids, which needs none");
+                                  "; or give --tokens and a prompt of token ids, which need no "
+                                  "tokenizer");
   }
 }
 
@@ -39,7 +40,8 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
   if (end) return *end;
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
-  reject("the prompt is empty, and the model has no end-of-text token to begin with");
+  reject("the prompt is empty, and the model has no end-of-text token to begin with: ",
+         "give a prompt");
 }
 
 // Returns "3 tokens" and, if any pass was timed, the time and the speed.
@@ -81,8 +83,8 @@ Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   if (settings.no_echo) text.clear();
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
   if (tokens.size() > config.n_positions) {
-    reject("the prompt has ", tokens.size(), " tokens, the model takes ", config.n_positions,
-           " at most: shorten it");
+    reject("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
+           config.n_positions, ": shorten it");
   }
   return {std::move(tokens), std::move(text)};
 }
@@ -93,8 +95,9 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
   GenerationOptions options = settings.generation;
   if (settings.max_length) {
     if (prompt_tokens >= *settings.max_length) {
-      reject("the prompt has ", prompt_tokens, " tokens, and max_length of the model's generation ",
-             "config, which counts them, is ", *settings.max_length, ": give --max-new-tokens");
+      reject("the prompt has ", prompt_tokens, " tokens, but max_length in the model's generation ",
+             "config is ", *settings.max_length,
+             " and includes the prompt: shorten the prompt or give --max-new-tokens");
     }
     options.max_new_tokens = *settings.max_length - prompt_tokens;
   }
@@ -150,7 +153,7 @@ int run(const GenerateSettings& settings) {
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});
   if (settings.draws_seed) {
-    print_error(concat("drew --seed ", options.sampling.seed, ", which writes this text again"));
+    print_error(concat("to write this text again, give --seed ", options.sampling.seed));
   }
   const auto result =
       write_text(session, tokenizer, std::move(text), prompt, options, !settings.no_newline);

@@ -47,7 +47,7 @@ std::string read_stdin() {
   char buffer[1 << 16];
   while (!std::feof(stdin) && !std::ferror(stdin)) {
     text.append(buffer, std::fread(buffer, 1, sizeof buffer, stdin));
-    if (text.size() > kMaxTextBytes) reject("standard input is longer than 256 MiB: divide it");
+    if (text.size() > kMaxTextBytes) reject("standard input is longer than 256 MiB: split it");
   }
   if (std::ferror(stdin)) reject("cannot read standard input: ", std::strerror(errno));
   return text;

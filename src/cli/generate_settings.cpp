@@ -11,13 +11,16 @@ namespace {
 constexpr std::size_t kMaxSize = 1'000'000'000;
 
 constexpr const char* kExamples =
-    R"(Without PROMPT, or with -, the prompt is read from standard input, less one final line end; an empty
-one asks for a text from nothing. A terminal is not read without the -: gpt2 alone writes a text from
-nothing. A prompt that begins with a dash comes last, after --. The prompt and what continues it go
-to standard output, and a newline if the text does not end in one, so that several texts stay apart;
---no-newline leaves it out. A token without a text is left out, as HuggingFace leaves it out.
+    R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its end.
+A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once, with an empty
+prompt. An empty prompt lets the model begin a text of its own. A prompt that begins with a dash
+comes last, after --.
 
-The same arguments write the same text, on every machine: another --seed writes another one.
+The prompt and its continuation go to standard output, followed by a newline if they do not end in
+one, so that several texts stay apart; --no-newline leaves that newline out. Tokens that stand for
+no text are left out, as in HuggingFace.
+
+The same arguments write the same text on every machine; another --seed writes another text.
 
 Examples:
   gpt2 "Once upon a time"
@@ -49,13 +52,13 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
     if (settings.draws_seed) {
       seed = std::random_device{}();
     } else if (!read_number(text, seed)) {
-      throw UsageError("--seed", concat("expected random or a whole number from 0 to ", UINT64_MAX,
-                                        ", found '", text, "'"));
+      throw UsageError("--seed", concat("expected 'random' or a whole number from 0 to ",
+                                        UINT64_MAX, ", found '", text, "'"));
     }
   };
   app.add_option_function<std::string>("--seed", assign,
-                                       "Another number, another text; random draws one and\n"
-                                       "tells it (default 0)")
+                                       "Each number gives another text; 'random' draws a number\n"
+                                       "and prints it (default 0)")
       ->option_text("N");
 }
 
@@ -63,13 +66,14 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
 void add_sampling_options(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   SamplingOptions& sampling = settings.generation.sampling;
   add_number(app, "--temperature", sampling.temperature, SamplingOptions::kLeastTemperature, 100,
-             "Lower is safer, higher is wilder, 0 is --greedy", true);
+             "Lower is more predictable, higher is more varied, 0 is\nthe same as --greedy", true);
   add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
-             "Draw from the N likeliest tokens, 0: from all");
+             "Draw from the N most likely tokens; 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0, 1,
-             "Draw from the likeliest tokens that together have\nthis probability");
+             "Draw from the most likely tokens that together have at\nleast this probability");
   add_seed(app, settings);
-  CLI::Option* const likeliest = add_switch(app, "--greedy", greedy, "Always the likeliest token");
+  CLI::Option* const likeliest =
+      add_switch(app, "--greedy", greedy, "Always take the most likely token");
   for (const char* const option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
     likeliest->excludes(option);
   }
@@ -81,7 +85,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
                                         void (*check)(const std::string& prompt)) {
   GenerateSettings settings;
   std::string model = GPT2_BUNDLED_MODEL;
-  CLI::App app("Continues a text\n", "gpt2 generate");
+  CLI::App app("Continues a text with a GPT-2 model\n", "gpt2 generate");
   app.footer(kExamples);
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
   add_model_option(app, model);
@@ -89,24 +93,26 @@ GenerateSettings read_generate_settings(Arguments arguments,
   bool greedy = false;
   add_sampling_options(app, settings, greedy);
   add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
-             "The longest continuation");
+             "Max length of the continuation, in tokens");
   add_number(app, "--threads", settings.threads, 0, 1024,
-             "Changes the speed, never the text; 0: one a core, fewer\nfor small models");
+             "Number of threads, which never changes the text; 0: one\n"
+             "per core, but fewer for small models");
   bool hf_defaults = false;
-  add_switch(app, "--tokens", settings.tokens, "Read and write token ids: no tokenizer needed");
-  app.add_option("--stop", settings.generation.stop, "End before this text; may be repeated")
+  add_switch(app, "--tokens", settings.tokens, "Read and write token ids; needs no tokenizer");
+  app.add_option("--stop", settings.generation.stop,
+                 "End the text before TEXT; may be repeated")
       ->option_text("TEXT")
       ->allow_extra_args(false)
       ->excludes("--tokens")
       ->check([](const auto& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--no-newline", settings.no_newline,
-             "Write no newline after a text that ends without one");
+             "Do not add a newline at the end of the text");
   add_switch(app, "--stats", settings.stats,
-             "Tell speed and a hash of all logits, on standard error");
+             "Print speed and a hash of all logits to standard error");
   add_switch(app, "--hf-defaults", hf_defaults,
-             "Where an option is not given, take what HuggingFace's\ngenerate() would: from "
-             "generation_config.json");
+             "For options not given, use generation_config.json, as\n"
+             "HuggingFace's generate() does");
   parse(app, arguments);
   if (check != nullptr && settings.prompt) {
     // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the

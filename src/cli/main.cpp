@@ -13,19 +13,19 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kHelp =
-    R"(gpt2: continues a text with a GPT-2 model, with the probabilities that HuggingFace gives
+    R"(gpt2: continues a text with a GPT-2 model, with the same probabilities as HuggingFace
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
 Commands:
-  generate   continue a text (the default: gpt2 TEXT is gpt2 generate TEXT)
+  generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
   tokenize   turn a text into token ids, or back
-  info       tell what a model is made of
-  quantize   pack a model's weights into 8 or 4 bits
-  bench      measure how fast it is here, beside the machine's limits
+  info       show a model's files, config, size, memory use and tokenizer
+  quantize   quantize a model's weights to 8 or 4 bits
+  bench      measure how fast the engine is, compared with this machine's limits
 
-  gpt2 COMMAND --help tells the options of each
-  gpt2 --version
+  gpt2 COMMAND --help shows the options of a command
+  gpt2 --version      shows the version
 
 Examples:
   gpt2 "Once upon a time"
@@ -33,11 +33,13 @@ Examples:
   gpt2 tokenize "Hello world"
   gpt2 info -m openai-community/gpt2
 
-Environment: GPT2_MODELS names one more directory of models, HF_HUB_CACHE or HF_HOME the HuggingFace cache,
-GPT2_ISA the instruction set to use (gpt2 info lists them).
+Environment variables:
+  GPT2_MODELS              one more directory in which to look for a model by name
+  HF_HUB_CACHE or HF_HOME  where the HuggingFace cache is, if not in ~/.cache/huggingface
+  GPT2_ISA                 the instruction set to use; gpt2 info lists those that this machine has
 
-Exit status: 0, 1 for an error, 2 for arguments that make no sense. Ctrl-C ends a text with what is
-written so far, and then gpt2 itself, by that signal; shells report 130.
+Exit status: 0 for success, 1 for an error, 2 for invalid arguments. Ctrl-C stops the text where it
+is and then ends gpt2 by that signal, which shells report as 130.
 )";
 
 const std::map<std::string, int (*)(Arguments)> kCommands = {
@@ -58,10 +60,12 @@ void check_misspelt(const std::string& word, bool may_be_prompt) {
   const std::string name = nearest(word, names);
   if (name.empty()) return;
   if (may_be_prompt) {
-    return print_error("'" + word + "' is taken as a prompt; the command is 'gpt2 " + name + "'");
+    print_error("'" + word + "' is taken as a prompt; did you mean the command 'gpt2 " + name +
+                "'?");
+    return;
   }
   throw UsageError("no command '" + word + "' (did you mean 'gpt2 " + name +
-                   "'?); as a prompt: gpt2 generate \"" + word + " ...\"");
+                   "'?); if it is a prompt, write: gpt2 generate \"" + word + " ...\"");
 }
 
 int run(Arguments arguments) {
@@ -69,8 +73,14 @@ int run(Arguments arguments) {
     arguments = {arguments[1], "--help"};
   }
   const std::string first = arguments.empty() ? "" : arguments.front();
-  if (first == "-h" || first == "--help" || first == "help") return write_stdout(kHelp), 0;
-  if (first == "--version") return write_stdout("gpt2 " GPT2_VERSION "\n"), 0;
+  if (first == "-h" || first == "--help" || first == "help") {
+    write_stdout(kHelp);
+    return 0;
+  }
+  if (first == "--version") {
+    write_stdout("gpt2 " GPT2_VERSION "\n");
+    return 0;
+  }
 
   const bool is_command = kCommands.contains(first);
   if (!is_command && arguments.size() > 1) check_misspelt(first, false);
