@@ -45,8 +45,8 @@ TEST_CASE("bench says what is too long for the model") {
   CHECK(outcome.status == 0);
   CHECK(
       outcome.out.find(
-          "\n  reading a prompt of 512 tokens skipped: needs 512 positions, the model has 64\n") !=
-      std::string::npos);
+          "\n  reading a prompt of 512 tokens skipped: needs 512 positions, but the model has "
+          "64\n") != std::string::npos);
   words.push_back("--json");
   const auto rows = nlohmann::json::parse(run(words).out)["measurements"];
   REQUIRE(rows.size() == 6);
@@ -58,7 +58,7 @@ TEST_CASE("bench says what is too long for the model") {
                                   {"tokens", 16},
                                   {"context", 512},
                                   {"dtype", "f32"},
-                                  {"skipped", "needs 528 positions, the model has 64"}});
+                                  {"skipped", "needs 528 positions, but the model has 64"}});
 }
 
 TEST_CASE("bench takes a quantized model as it is") {

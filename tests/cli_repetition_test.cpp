@@ -174,13 +174,13 @@ TEST_CASE("a row says in text what it says in JSON") {
   CHECK(bench_row(row) == begin + "27.3 GB/s, 95.1 % of the memory limit\n");
   row["disturbed"] = 1;
   CHECK(bench_row(row) == begin +
-                              "27.3 GB/s, 95.1 % of the memory limit; disturbed: others took "
-                              "31 % of the CPU time\n");
+                              "27.3 GB/s, 95.1 % of the memory limit; disturbed: other programs "
+                              "took 31 % of the CPU time\n");
   row["busy"] = 0.004;
   row["of_limit"] = nullptr;
   CHECK(bench_row(row) == begin +
-                              "27.3 GB/s, above the memory limit that was measured; disturbed: "
-                              "the machine's speed changed\n");
+                              "27.3 GB/s, more than the measured memory limit; disturbed: the "
+                              "machine's speed changed\n");
   row["limit"] = "arithmetic";
   row["of_limit"] = 0.5;
   row["disturbed"] = 0;
@@ -199,8 +199,8 @@ TEST_CASE("the last line counts the rows that were disturbed") {
   CHECK(bench_conclusion(all) == "");
   all["measurements"][0]["disturbed"] = 2;
   CHECK(bench_conclusion(all) ==
-        "Others took 25 % of the CPU time meanwhile. 1 of 2 rows are disturbed and likely too low: "
-        "measure again when nothing else runs\n");
+        "Other programs took 25 % of the CPU time. 1 of 2 rows are disturbed, and their speeds are "
+        "probably too low: measure again when nothing else runs\n");
 }
 
 TEST_CASE("the CPUs' time at work is read from /proc/stat") {

@@ -21,12 +21,12 @@ std::string bench_row(const Json& row) {
     if (int8 > 0.0) line += format(" and %.0f GOP/s in int8", 1e-9 * int8);
   }
   line += row["of_limit"].is_null()
-              ? ", above the " + limit + " limit that was measured"
+              ? ", more than the measured " + limit + " limit"
               : format(", %.1f %% of the %s limit", 100.0 * number("of_limit"), limit.c_str());
   if (number("disturbed") > 0) {
     const double busy = 100.0 * number("busy");
     line += busy < 1.0 ? "; disturbed: the machine's speed changed"
-                       : format("; disturbed: others took %.0f %% of the CPU time", busy);
+                       : format("; disturbed: other programs took %.0f %% of the CPU time", busy);
   }
   return line + '\n';
 }
@@ -39,9 +39,10 @@ std::string bench_conclusion(const Json& all) {
     disturbed += row.value("disturbed", 0) > 0;
   }
   if (disturbed == 0) return "";
-  return concat("Others took ", format("%.0f", 100.0 * all["busy"].get<double>()),
-                " % of the CPU time meanwhile. ", disturbed, " of ", rows,
-                " rows are disturbed and likely too low: measure again when nothing else runs\n");
+  return concat("Other programs took ", format("%.0f", 100.0 * all["busy"].get<double>()),
+                " % of the CPU time. ", disturbed, " of ", rows,
+                " rows are disturbed, and their speeds are probably too low: measure again when ",
+                "nothing else runs\n");
 }
 
 }  // namespace gpt2::cli

@@ -23,19 +23,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kExamples =
-    R"(Each row is the median of the repetitions, with the slowest and the fastest: of reading a prompt, all
-of its tokens at once; of writing a text, token by token, after a prompt of that length; of writing
-several texts in step. A row that is too long for the model is skipped.
+    R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing a text,
+token by token, after a prompt of the given length; or writing several texts in step. The row shows
+the median speed of the repetitions and, in parentheses, the slowest and the fastest. A row that is
+too long for the model is skipped.
 
-The limit is what the machine itself can do, measured right before and after each repetition: read the
-bytes that must be read, from memory or from a cache that holds them, or do the arithmetic that must be
-done, whichever takes longer. A multiply-add counts as two operations.
+The limit is what the machine itself can do, measured right before and right after each repetition. It
+is the time to read the bytes that must be read, from memory or from a cache that holds them, or the
+time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
+operations.
 
-Other programs make these numbers wrong. A repetition during which they took the CPUs away, or the limits
-changed, is made again, up to twice as many in all; a row for which that was not enough says so at its
-end. In the JSON, "busy" is the share of the CPU time that others took, "attempts" counts the repetitions
-and "disturbed" those in the row that were disturbed; "tokens" is how many each of "sequences" texts gets
-after "context" tokens.
+Other programs make these numbers wrong. A repetition is disturbed if other programs took CPUs away
+from it, or if the limits changed around it. Disturbed repetitions are repeated, up to twice as many
+repetitions in all; a row that is still disturbed after that says so at its end.
+
+In the JSON, "busy" is the share of the CPU time that other programs took, "attempts" is the number of
+repetitions, and "disturbed" is the number of disturbed ones that the row includes. Each of
+"sequences" texts has "context" tokens and gets "tokens" more.
 
 Examples:
   gpt2 bench
@@ -102,7 +106,8 @@ class Timer {
     run.seconds = seconds_since(start);
     run.switches = forced_switches() - switches;
     use_ = cpu_use();
-    run.limit_after = limit_ = meter_.measure();
+    limit_ = meter_.measure();
+    run.limit_after = limit_;
     run.after = cpu_use();
     return judge(load_, run);
   }
@@ -125,7 +130,8 @@ Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
               {"context", workload.context}};
   const std::size_t n_positions = model.config().n_positions;
   if (workload.length() > n_positions) {
-    row["skipped"] = concat("needs ", workload.length(), " positions, the model has ", n_positions);
+    row["skipped"] =
+        concat("needs ", workload.length(), " positions, but the model has ", n_positions);
     return row;
   }
   const Load load{.work = work_of(workload, model),
@@ -156,25 +162,25 @@ Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
 
 Options parse_options(Arguments arguments) {
   Options options;
-  CLI::App app("Measures this machine's limits, and how much of them the engine reaches\n",
+  CLI::App app("Measures how fast the engine is, compared with this machine's limits\n",
                "gpt2 bench");
   app.footer(kExamples);
   app.add_option("--size", options.size,
-                 "Of a model of random weights, which are as fast: 124M\n(default), 355M, 774M or "
-                 "1558M parameters")
+                 "Measure a model with random weights (as fast as trained\n"
+                 "ones): 124M (default), 355M, 774M or 1558M parameters")
       ->option_text("SIZE");
   add_model_option(app, options.model)
-      ->description("A model instead, by directory, file or name")
+      ->description("Measure this model instead: a directory, a file in it,\nor a name")
       ->excludes("--size");
   app.add_option("--dtype", options.dtypes,
-                 "How to hold the weights; may be repeated (default:\nf32, bf16, int8 and int4 in "
-                 "turn, or as quantized)")
+                 "Convert the weights to this type; may be repeated\n"
+                 "(default: f32, bf16, int8 and int4 in turn, or the type\nof a quantized model)")
       ->option_text("TYPE")
       ->allow_extra_args(false);
   add_number(app, "--threads", options.threads, 0, 1024,
-             "How many to use; 0: one a core, fewer for small models");
-  add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure");
-  add_switch(app, "--json", options.as_json, "As one JSON object");
+             "Number of threads; 0: one per core, but fewer for small\nmodels");
+  add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure each row");
+  add_switch(app, "--json", options.as_json, "Print one JSON object instead of text");
   parse(app, std::move(arguments));
   for (const std::string& dtype : options.dtypes) static_cast<void>(parse_dtype(dtype));
   options.is_random = app.count("--model") == 0;
@@ -236,7 +242,8 @@ int bench(Arguments arguments) {
     const Work limits = meter.measure();
     if (all["limits"].empty()) announce(options, model, limits, seconds_since(start));
     print(format(
-        "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32, %.0f GOP/s in int8\n",
+        "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32 and %.0f GOP/s in "
+        "int8\n",
         dtype.c_str(), limits.bytes * 1e-9, limits.flop * 1e-9, limits.int8_ops * 1e-9));
     all["limits"].push_back({{"dtype", dtype},
                              {"bytes_per_s", limits.bytes},
