@@ -56,6 +56,7 @@ TEST_CASE("info tells what a model is made of") {
            "memory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values "
            "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
+           "\nusable isas  ",
            "threads      ",
        }) {
     CAPTURE(row, outcome.out);
@@ -113,23 +114,24 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   write_alphabet_model(path, 64);
   std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
   CHECK(warning(path.string()) ==
-        "the tokenizer has 258 ids, the model 257: texts with the last of those are refused");
+        "the tokenizer has 258 ids, but the model has 257: texts that contain the last ids of the "
+        "tokenizer are refused");
   std::ofstream(path / "text") << "a<more>b";
   const Outcome cost =
       run({"info", "-m", path.string(), "--dtype", "int8", "--text", (path / "text").string()});
-  CHECK(contains(cost.out, "perplexity   not measured: no tokenizer goes with the model\n"));
+  CHECK(contains(cost.out, "perplexity   not measured: no tokenizer fits the model\n"));
   fs::remove(path / "added_tokens.json");
   std::ifstream in(path / "vocab.json");
   nlohmann::json vocabulary = nlohmann::json::parse(in);
   vocabulary.erase("<|endoftext|>");
   std::ofstream(path / "vocab.json") << vocabulary;
   CHECK(warning(path.string()) ==
-        "the tokenizer has 256 ids, the model 257: the last of these have no text");
+        "the tokenizer has 256 ids, but the model has 257: the last ids of the model have no text");
   fs::remove(path / "vocab.json");
   CHECK(warning(path.string()) ==
         path.string() +
             ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; gpt2 --tokens "
-            "does without");
+            "needs no tokenizer");
   CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
 }
 

@@ -255,7 +255,7 @@ TEST_CASE("Ctrl-C while quantize writes leaves all or nothing") {
     CHECK(fs::exists(out / "model.safetensors") == is_written);
     CHECK(std::distance(fs::directory_iterator(place.path()), {}) == (is_written ? 1 : 0));
     if (!is_written) {
-      CHECK(command.err == "gpt2: interrupted; " + out.string() + " is not written\n");
+      CHECK(command.err == "gpt2: interrupted; " + out.string() + " was not written\n");
     }
   }
 }

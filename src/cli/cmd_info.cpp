@@ -16,7 +16,7 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kSummary =
-    R"(With --dtype it also prints what it costs to hold the weights in that type, measured on --text.
+    R"(With --dtype, it also prints what converting the weights to that type costs, measured on --text.
 
 )";
 
@@ -31,7 +31,7 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory, 
   try {
     return Tokenizer::load(directory);
   } catch (const Error& error) {
-    warnings.push_back(error.what() + std::string("; gpt2 --tokens does without"));
+    warnings.push_back(error.what() + std::string("; gpt2 --tokens needs no tokenizer"));
     return std::nullopt;
   }
 }
@@ -55,7 +55,7 @@ Json describe(const Model& model, const std::filesystem::path& directory, const 
             {"read_for_each_token_bytes", model.bytes_per_token()}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
-          {"available", available_isas()},
+          {"usable_isas", available_isas()},
           {"threads", thread_count()},
           {"warnings", warnings}};
 }
@@ -64,9 +64,10 @@ void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_siz
   json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
   if (tokenizer.size() == vocab_size) return;
   json["warnings"].push_back(
-      concat("the tokenizer has ", tokenizer.size(), " ids, the model ", vocab_size, ": ",
-             tokenizer.size() < vocab_size ? "the last of these have no text"
-                                           : "texts with the last of those are refused"));
+      concat("the tokenizer has ", tokenizer.size(), " ids, but the model has ", vocab_size, ": ",
+             tokenizer.size() < vocab_size
+                 ? "the last ids of the model have no text"
+                 : "texts that contain the last ids of the tokenizer are refused"));
 }
 
 // Formats a JSON value for people. Strings may come from a file and hold any bytes, so they are
@@ -98,6 +99,7 @@ std::string words(const Json& value, bool is_inside = false) {
 std::string rows(const Json& json) {
   std::string text;
   const auto add = [&](std::string name, const Json& value) {
+    std::replace(name.begin(), name.end(), '_', ' ');
     name.resize(13, ' ');
     text += name + words(value) + '\n';
   };
@@ -120,11 +122,11 @@ int info(Arguments arguments) {
   std::string text_file;
   WeightType dtype = WeightType::stored;
   bool as_json = false;
-  CLI::App app("Tells what a model is made of\n", "gpt2 info");
+  CLI::App app("Shows a model's files, config, size, memory use and tokenizer\n", "gpt2 info");
   app.footer(concat(kSummary, kCostHelp, kExamples));
   add_model_option(app, name);
   add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
-  add_switch(app, "--json", as_json, "As one JSON object; sizes in bytes");
+  add_switch(app, "--json", as_json, "Print one JSON object, with sizes in bytes");
   parse(app, std::move(arguments));
 
   const ModelPath path = find_model(name);

@@ -10,9 +10,10 @@
 namespace gpt2::cli {
 
 constexpr const char* kSummary =
-    R"(Writes OUT, a directory that loads without further work, and prints what quantizing costs: the bytes
-read for each token, the perplexity and the logits, before and after. If the command is interrupted, it
-leaves no OUT behind; if it is killed, it leaves a directory OUT.partial-ID, which can be deleted.
+    R"(Writes the quantized model to the directory OUT, which loads without conversion, and prints what
+quantizing costs: the bytes read for each token and the perplexity, before and after, and the
+largest change of a logit. If the command is interrupted, it leaves no OUT behind; if it is killed,
+it leaves a directory OUT.partial-ID, which can be deleted.
 
 )";
 
@@ -25,20 +26,24 @@ int quantize(Arguments arguments) {
   std::string out;
   std::string text_file;
   std::string type = "int8";
-  CLI::App app("Packs a model's weights into 8 or 4 bits\n", "gpt2 quantize");
+  CLI::App app("Quantizes a model's weights to 8 or 4 bits\n", "gpt2 quantize");
   app.footer(concat(kSummary, kCostHelp, kExamples));
-  app.add_option("MODEL", name, "A directory, file in it, or name")->required()->option_text(" ");
-  app.add_option("OUT", out, "The directory to write; must not exist")
+  app.add_option("MODEL", name, "A directory, a file in it, or a name")
       ->required()
       ->option_text(" ");
-  app.add_option("--dtype", type, "int8 (default) or int4")->option_text("TYPE");
+  app.add_option("OUT", out, "The directory to write; must not exist yet")
+      ->required()
+      ->option_text(" ");
+  app.add_option("--dtype", type, "The type to quantize to: int8 (default) or int4")
+      ->option_text("TYPE");
   add_text_option(app, text_file);
   parse(app, std::move(arguments));
   if (type != "int8" && type != "int4") {
     throw UsageError("--dtype", "expected int8 or int4, found '" + type + "'");
   }
-  if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write");
-  static_cast<void>(new_directory(out));  // throws now if OUT cannot be written, not after the work
+  if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write, found ''");
+  // Throws if OUT cannot be written: better now than after the long work.
+  static_cast<void>(new_directory(out));
 
   const ModelPath path = find_model(name);
   Progress progress("quantizing " + path.directory.string());
@@ -56,7 +61,7 @@ int quantize(Arguments arguments) {
   Progress writing("writing " + out);
   note_interrupts();
   save_packed(after, path.directory, out, [&] {
-    if (interrupted()) reject("interrupted; ", out, " is not written");
+    if (interrupted()) reject("interrupted; ", out, " was not written");
   });
   writing.done();
   write_stdout(out + "\n" + cost_in_words(cost));

@@ -8,8 +8,8 @@
 namespace gpt2::cli {
 
 constexpr const char* kExamples =
-    R"(Without TEXT, or with -, it is read from standard input. Decoding gives back the very bytes that were
-encoded; only on a terminal, a newline follows where the text lacks one.
+    R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes that were
+encoded, except that on a terminal a newline is added if the text does not end in one.
 
 Examples:
   gpt2 tokenize "Hello world"
@@ -23,9 +23,9 @@ int tokenize(Arguments arguments) {
   bool decode = false;
   CLI::App app("Turns a text into token ids, or back\n", "gpt2 tokenize");
   app.footer(kExamples);
-  app.add_option("TEXT", argument, "The text, or with --decode the ids")->option_text(" ");
+  app.add_option("TEXT", argument, "The text; with --decode, the token ids")->option_text(" ");
   add_model_option(app, model);
-  add_switch(app, "--decode", decode, "Turn ids into text");
+  add_switch(app, "--decode", decode, "Turn token ids into text");
   parse(app, std::move(arguments));
 
   const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);

@@ -51,7 +51,7 @@ std::string cost_in_words(const Json& cost) {
       concat("each token   reads ", size(read[0]), " -> ", size(read[1]),
              format(" of weights (%+.1f %%)\n", 100.0 * (read[1] / read[0] - 1.0)));
   if (cost["tokens"] == 0) {
-    return text + "perplexity   not measured: no tokenizer goes with the model\n";
+    return text + "perplexity   not measured: no tokenizer fits the model\n";
   }
   const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
   const double error = number("standard_error_percent");
