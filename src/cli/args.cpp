@@ -80,6 +80,7 @@ void parse(CLI::App& app, Arguments arguments) {
     throw UsageError(conflict(error.what()));
   }
   std::vector<std::string> names;
+  // A positional argument that is optional is a text; quantize's MODEL and OUT are required.
   bool takes_text = false;
   const char* instead = ": name a model with -m";
   for (const CLI::Option* option : app.get_options()) {

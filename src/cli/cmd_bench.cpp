@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kExamples =
     R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing a text,
-token by token, after a prompt of the given length; or writing several texts in step. The row shows
+token by token, after a prompt of the given length; or writing several texts at once. The row shows
 the median speed of the repetitions and, in parentheses, the slowest and the fastest. A row that is
 too long for the model is skipped.
 
@@ -70,10 +70,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Estimates how long the whole benchmark will take, and prints that. Loading is assumed to take as
-// long for the other weight types as it took for the first, and the other types to be no slower.
-// Each repetition runs the work twice, once to warm up; the factor 2.5 assumes that the engine
-// reaches 80 % of the limits.
+// Estimates how long the whole benchmark will take, and prints that. The other weight types are
+// assumed to take no longer than the first one, which has just been loaded. Each repetition runs
+// the work twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the
+// limits.
 void announce(const Options& options, const Model& model, const Work& limits, double loading) {
   double total = loading;
   for (const Workload& workload : workloads()) {

@@ -23,6 +23,7 @@ std::string read_prompt(const std::optional<std::string>& argument) {
   return text;
 }
 
+// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
 std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory) {
   try {
     return Tokenizer::load(directory);

@@ -9,7 +9,7 @@
 #include "cli/machine.h"
 
 // How gpt2 bench turns timed runs into numbers on a machine that other programs use as well.
-// Nothing in this file reads a clock, so that tests can decide what was measured.
+// Nothing in this file reads a clock, so that a test can supply the measurements.
 
 namespace gpt2::cli {
 
@@ -43,9 +43,9 @@ struct Attempt {
 /// arithmetic, whichever would take longer at these limits, is the limit that counts.
 ///
 /// A run is disturbed, so that its speed says little about the engine, if
-///   - the threads (at most one for each core) and the others together need more cores than there
-///     are, even by a fraction of a core: a thread that loses its core holds up all other threads,
-///     and on a machine with many cores that takes only a small share of the CPU time;
+///   - the threads (at most one for each core) and the other programs together need more cores than
+///     there are, even if only by a fraction of one core, because a thread that loses its core
+///     holds up all the other threads;
 ///   - its threads had to leave their cores more often than the system itself makes them, which is
 ///     about 12 times a second for each thread; this is not checked if there are more threads than
 ///     cores, because these take turns anyway;
