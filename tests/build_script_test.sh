@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tools/build.sh builds the checkout that it lies in: build_script_test.sh SOURCE_DIR
+# Tests that tools/build.sh builds the checkout that it lies in: build_script_test.sh SOURCE_DIR
 #
-# A small project stands for the checkout. Its build copies a file of the sources.
+# A small project stands in for the checkout. Its build copies one of its source files.
 set -euo pipefail
 
 source="$1"
@@ -23,7 +23,7 @@ project(small LANGUAGES NONE)
 add_custom_target(copy ALL COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_SOURCE_DIR}/text built)
 END
 
-# builds CHECKOUT EXPECTED: the text that the build of a checkout copies.
+# builds CHECKOUT EXPECTED: fails unless the build of CHECKOUT copies the text EXPECTED.
 builds() {
   "$1/tools/build.sh" small 2>log || { cat log >&2; exit 1; }
   [[ "$(<"$1/build/small/built")" == "$2" ]] && return
@@ -34,7 +34,7 @@ builds() {
 echo one >first/text
 builds first one
 
-# A copy, with the build of the original in it, builds its own sources.
+# A copy of a checkout, including the original's build directory, builds its own sources.
 cp -R first second
 echo two >second/text
 builds second two
@@ -46,7 +46,7 @@ builds first changed
 mv first third
 builds third changed
 
-# A build that is in its place is kept, also where a symbolic link leads to it.
+# A build directory that was not moved is kept, even if a symbolic link leads to it.
 touch third/build/small/kept
 ln -s third fourth
 builds third changed
