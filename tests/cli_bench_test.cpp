@@ -1,4 +1,4 @@
-// gpt2 bench, as a process, on a model so small that it takes no time.
+// Runs gpt2 bench as a process, on a model so small that it takes almost no time.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -20,7 +20,7 @@ Words bench(const Words& more) {
 
 }  // namespace
 
-TEST_CASE("bench says of what its numbers are, and beforehand how long it takes") {
+TEST_CASE("bench says what it measured and, beforehand, how long it will take") {
   const Outcome outcome = run(bench({"--dtype", "f32"}));
   CAPTURE(outcome.out);
   CHECK(std::regex_match(outcome.err, std::regex("gpt2: this takes about \\d+ (seconds|minutes), .*\n")));
@@ -36,7 +36,7 @@ TEST_CASE("bench says of what its numbers are, and beforehand how long it takes"
   }
 }
 
-TEST_CASE("bench says what is too long for the model") {
+TEST_CASE("bench skips workloads that are too long for the model, and says so") {
   const TemporaryDirectory place;
   write_alphabet_model(place.path(), 64);
   Words words = {"bench",   "-m", place.path().string(), "--repetitions", "1", "--threads", "1",
@@ -61,7 +61,7 @@ TEST_CASE("bench says what is too long for the model") {
                                   {"skipped", "needs 528 positions, but the model has 64"}});
 }
 
-TEST_CASE("bench takes a quantized model as it is") {
+TEST_CASE("bench measures a quantized model only with its own weights") {
   const TemporaryDirectory place;
   const std::string packed = (place.path() / "packed").string();
   REQUIRE(run({"quantize", alphabet_model(), packed, "--dtype", "int4"}).status == 0);
@@ -71,7 +71,7 @@ TEST_CASE("bench takes a quantized model as it is") {
   CHECK(outcome.out.find("f32 weights") == std::string::npos);
 }
 
-TEST_CASE("bench --json tells the same to programs") {
+TEST_CASE("bench --json gives programs the same facts") {
   const auto json =
       nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int8"})).out);
   CHECK(json["model"] == alphabet_model());
@@ -106,7 +106,7 @@ TEST_CASE("bench --json tells the same to programs") {
   }
 }
 
-TEST_CASE("bench --json is JSON whatever a model's directory is called") {
+TEST_CASE("bench --json writes valid JSON whatever a model's directory is called") {
   const TemporaryDirectory place;
   std::filesystem::create_directory_symlink(alphabet_model(), place.path() / "\xff");
   const Outcome outcome = run({"bench", "-m", (place.path() / "\xff").string(), "--dtype", "f32",
@@ -114,7 +114,7 @@ TEST_CASE("bench --json is JSON whatever a model's directory is called") {
   CHECK(nlohmann::json::accept(outcome.out));
 }
 
-TEST_CASE("bench takes no random model for a name that is empty") {
+TEST_CASE("bench refuses an empty model name instead of measuring a random model") {
   const Outcome outcome = run({"bench", "-m", ""});
   CHECK(outcome.status == 2);
   CHECK(outcome.err.find("name is empty") != std::string::npos);

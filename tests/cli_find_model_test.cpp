@@ -1,4 +1,4 @@
-// Where -m finds a model: as a directory, a file or a name.
+// Tests where -m looks for a model that is named by a directory, by a file or by a model name.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@ namespace {
 
 constexpr const char* kCommit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
 
-// A directory with the alphabet model and a place for links to it, which are told apart by where
-// `gpt2 info` says it found them.
+// A directory with the alphabet model and with links to it. The tests tell the links apart by the
+// path that `gpt2 info` prints.
 class Places {
  public:
   Places() { write_alphabet_model(root() / "the_model"); }
@@ -35,7 +35,7 @@ class Places {
     std::ofstream(root() / file) << text;
   }
 
-  // The path that -m `name` leads to; the message where it leads nowhere.
+  // Returns the path to which -m `name` leads, or the error message if it leads nowhere.
   [[nodiscard]] std::string found(const std::string& name, const Words& environment = {}) const {
     const Outcome outcome =
         run({"info", "-m", name}, {.directory = root(), .environment = environment});
@@ -63,7 +63,7 @@ TEST_CASE("a model is a directory, or a file in it") {
   CHECK(inside.status == 0);
 }
 
-TEST_CASE("a value may follow -m after a blank, at once or after =") {
+TEST_CASE("the value of -m may follow after a blank, directly or after =") {
   const Places places;
   for (const Words& how : {Words{"-m", "the_model"}, {"-mthe_model"}, {"-m=the_model"}}) {
     Words arguments = {"info"};
@@ -74,7 +74,7 @@ TEST_CASE("a value may follow -m after a blank, at once or after =") {
   }
 }
 
-TEST_CASE("a name is looked for in models and in GPT2_MODELS") {
+TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
   const Places places;
   places.link("models/story");
   places.link("models/owner/tale");
@@ -88,7 +88,7 @@ TEST_CASE("a name is looked for in models and in GPT2_MODELS") {
         mine + "/fable");
 }
 
-TEST_CASE("a command that was copied alone tells where it looked for its model, and what to do") {
+TEST_CASE("a copied command without its model says where it looked and what to do") {
   const TemporaryDirectory directory;
   const std::string root = fs::canonical(directory.path()).string();
   fs::create_directory(root + "/bin");
@@ -122,7 +122,8 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
   places.write("models/nano/ckpt.pt", "");
   places.write("nano/main.c", "");
   CHECK(places.found("nano").starts_with("gpt2: models/nano/ckpt.pt: "));
-  // Alone, it is named, but not taken for what was meant.
+  // If there is no model of that name, the message mentions the directory but does not assume that
+  // it was meant.
   places.write("mine/main.c", "");
   CHECK(places.found("mine").starts_with(
       "gpt2: no model 'mine': the directory of that name holds none, nor is there such a name in "
@@ -132,7 +133,7 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
   CHECK(places.found("..").starts_with("gpt2: ..: no config.json; expected it beside "));
 }
 
-TEST_CASE("a GGUF file, alone or in a directory, is left to the loader to name") {
+TEST_CASE("a GGUF file, alone or in a directory, is found, so that the loader can refuse it") {
   const Places places;
   places.write("llama/model.gguf", "GGUF");
   for (const std::string name : {"llama", "llama/model.gguf"}) {
@@ -140,7 +141,7 @@ TEST_CASE("a GGUF file, alone or in a directory, is left to the loader to name")
   }
 }
 
-TEST_CASE("a file that could be meant is named where there is no model") {
+TEST_CASE("if there is no model of a name, the message mentions a file of that name") {
   const Places places;
   places.write("weights", "");
   CHECK(places.found("weights").starts_with(
@@ -148,7 +149,7 @@ TEST_CASE("a file that could be meant is named where there is no model") {
       "name in models, "));
 }
 
-TEST_CASE("what is there but cannot be read is refused with the cause") {
+TEST_CASE("a path that exists but cannot be read is refused with the cause") {
   const Places places;
   const auto refused = [&](const std::string& name, const std::string& cause) {
     CHECK(places.found(name) == "gpt2: " + name + ": " + cause + "\n");
@@ -167,7 +168,7 @@ TEST_CASE("what is there but cannot be read is refused with the cause") {
   }
   fs::create_symlink("loop", places.root() / "loop");
   refused("loop", "cannot be read: Too many levels of symbolic links; " + nothing);
-  if (geteuid() != 0) {  // root may read all
+  if (geteuid() != 0) {  // root may read everything
     places.write("closed/config.json", "{}");
     fs::permissions(places.root() / "closed", fs::perms::none);
     refused("closed", "cannot be read: Permission denied; " + nothing);
@@ -195,7 +196,7 @@ TEST_CASE("a name is looked for in the HuggingFace cache") {
   }
 }
 
-TEST_CASE("a model that was cached under its first name is found by its present one") {
+TEST_CASE("a model that was cached under its old name is found by its current name") {
   const Places places;
   const fs::path repository = "hub/models--gpt2-xl";
   places.link(repository / "snapshots" / kCommit);
@@ -205,7 +206,7 @@ TEST_CASE("a model that was cached under its first name is found by its present 
         places.root() / repository / "snapshots" / kCommit);
 }
 
-TEST_CASE("the cache is where HuggingFace's variables say") {
+TEST_CASE("HuggingFace's environment variables say where the cache is") {
   const Places places;
   const std::string root = places.root().string();
   const auto cached_in = [&](const fs::path& hub) {
@@ -235,7 +236,7 @@ TEST_CASE("a reference that leads out of the cache is not followed") {
             .starts_with("gpt2: no model 'evil'"));
 }
 
-TEST_CASE("a reference of zeros, as a crash leaves one, leads nowhere") {
+TEST_CASE("a reference file of zeros, which a crash can leave behind, leads nowhere") {
   const Places places;
   places.link("hub/models--zeros/snapshots/" + std::string(kCommit));
   places.write("hub/models--zeros/refs/main", std::string(40, '\0'));
@@ -243,7 +244,7 @@ TEST_CASE("a reference of zeros, as a crash leaves one, leads nowhere") {
             .starts_with("gpt2: no model 'zeros'"));
 }
 
-TEST_CASE("a reference that is no file is not waited for") {
+TEST_CASE("a reference that is a named pipe is not read, because that could hang") {
   const Places places;
   const fs::path reference = places.root() / "hub/models--evil/refs/main";
   fs::create_directories(reference.parent_path());

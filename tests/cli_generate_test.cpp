@@ -1,4 +1,4 @@
-// gpt2 generate, as a process, on a model whose most probable text is known.
+// Runs gpt2 generate as a process, on a model whose most probable text is known.
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,14 +19,15 @@ namespace {
 const std::string kLetters = "abcdefghijklmnopqrstuvwxyz";
 const std::string kRound = kLetters + " \u00e9";
 
-// The directory of an alphabet model of n_positions 1024.
+// Returns the directory of an alphabet model with n_positions 1024.
 std::string model() {
   static const TemporaryDirectory directory;
   static const bool written = (write_alphabet_model(directory.path()), true);
   return written ? directory.path().string() : "";
 }
 
-// Of the exact text: without the newline that a text ends in otherwise.
+// Runs the command with --no-newline, so that its output is the exact text, without the newline
+// that otherwise ends it.
 Outcome generate(Words arguments, const Surroundings& surroundings = {}) {
   arguments.insert(arguments.begin(), {"-m", model(), "--no-newline"});
   return run(arguments, surroundings);
@@ -68,7 +69,7 @@ TEST_CASE("a text is 256 tokens long unless asked otherwise") {
   CHECK(text({"--greedy", "--no-echo", "z"}).size() == 256);
 }
 
-TEST_CASE("the prompt comes from standard input where none is given, less one final line end") {
+TEST_CASE("without a prompt argument, standard input is the prompt, less one final newline") {
   const Words two = {"--max-new-tokens", "2", "--greedy"};
   CHECK(text(two, {.input = "hello f\n"}) == "hello fgh");
   CHECK(text({"--max-new-tokens", "1", "-"}, {.input = "b\n\n"}) == "b\na");
@@ -81,37 +82,37 @@ TEST_CASE("an empty prompt begins a text from the end-of-text token") {
   CHECK(text({"--max-new-tokens", "3"}, {.input = "\n"}) == "abc");
 }
 
-TEST_CASE("a terminal is not waited for: without a prompt the text begins at once") {
+TEST_CASE("on a terminal, a text without a prompt begins at once and reads no input") {
   CHECK(text({"--max-new-tokens", "3"}, {.terminal = true}) == "abc");
 }
 
-TEST_CASE("a terminal that is read says so, and how to end the text") {
+TEST_CASE("if a prompt is read from a terminal, a message says so and how to end it") {
   const Surroundings typed = {.input = "hello f\n\x04", .terminal = true};  // Ctrl-D
   const Outcome outcome = generate({"--max-new-tokens", "1", "-"}, typed);
   CHECK(outcome.out == "hello fg");
   CHECK(outcome.err == "gpt2: waiting for a text on standard input; Ctrl-D ends it\n");
 }
 
-TEST_CASE("the name of a command is a prompt where it is not the first argument") {
+TEST_CASE("the name of a command is a prompt unless it is the first argument") {
   CHECK(generate({"info", "--max-new-tokens", "1"}).out == "infop");
   CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef\n");
   CHECK(text({"--max-new-tokens", "1", "--", "--help"}) == "--helpq");
   CHECK(text({"--max-new-tokens", "1", "++"}) == "++a");
 }
 
-TEST_CASE("a prompt of any bytes is taken as it is") {
+TEST_CASE("a prompt may consist of any bytes") {
   CHECK(text({"\xff\xc3(b", "--max-new-tokens", "1"}) == "\xff\xc3(bc");
 }
 
-TEST_CASE("the text ends where the model ends it") { CHECK(text({"90"}) == "90"); }
+TEST_CASE("the text ends at the end-of-text token") { CHECK(text({"90"}) == "90"); }
 
-TEST_CASE("the text ends before a stop string, wherever the tokens' borders are") {
+TEST_CASE("the text ends before a stop string, wherever the token boundaries are") {
   CHECK(text({"--stop", "mno", "a"}) == "abcdefghijkl");
   CHECK(text({"--stop", "mnx", "--stop", "z \u00e9", "--stop", "pq", "a"}) == "abcdefghijklmno");
   CHECK(text({"--stop", "[e]", "--stop", "e", "a"}) == "abcd");
 }
 
-TEST_CASE("the text ends where the context does") {
+TEST_CASE("the text ends when the context is full") {
   const Outcome outcome =
       generate({"--no-echo", "--max-new-tokens", "5000", "--stats", "--greedy", "z"});
   CHECK(outcome.status == 0);
@@ -126,10 +127,10 @@ TEST_CASE("--tokens reads and writes token ids") {
   CHECK(text({"--tokens", "--no-echo", "97", "--max-new-tokens", "3"}) == "98 99 100");
   CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98");
   CHECK(text({"--tokens", "97", "--max-new-tokens", "0"}) == "97");
-  CHECK(text({"--tokens", "57 48"}) == "57 48");  // where the model ends it
+  CHECK(text({"--tokens", "57 48"}) == "57 48");  // the model ends a text after 48, the character 0
 }
 
-TEST_CASE("a token without a text is left out, as HuggingFace leaves it out") {
+TEST_CASE("a token without text is skipped, as HuggingFace skips it") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);
   std::ifstream in(directory.path() / "vocab.json");
@@ -139,7 +140,7 @@ TEST_CASE("a token without a text is left out, as HuggingFace leaves it out") {
   CHECK(run({"-m", directory.path().string(), "a", "--max-new-tokens", "4"}).out == "abde\n");
 }
 
-TEST_CASE("what the vocabulary cannot spell is told") {
+TEST_CASE("a message says how many bytes of a text the vocabulary cannot spell") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);
   std::ifstream in(directory.path() / "vocab.json");
@@ -159,7 +160,7 @@ TEST_CASE("what the vocabulary cannot spell is told") {
   CHECK(run({"tokenize", "-m", path, "abd"}).err == "");
 }
 
-TEST_CASE("a model without a tokenizer runs with --tokens, and says so without") {
+TEST_CASE("a model without a tokenizer runs with --tokens; without it, the error says so") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);
   const std::string path = directory.path().string();
@@ -177,7 +178,7 @@ TEST_CASE("a model without a tokenizer runs with --tokens, and says so without")
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
 }
 
-TEST_CASE("--hf-defaults fills in what generation_config.json says") {
+TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);
   const auto with = [&](const char* json, Words arguments) {
@@ -187,12 +188,14 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
     const Outcome outcome = run(arguments);
     return outcome.status == 0 ? outcome.out : outcome.err;
   };
-  // Greedy, 20 tokens with the prompt's; then what flags say.
+  // Without any setting, the text is greedy and has 20 tokens including the prompt. Flags and the
+  // settings of the file change that.
   CHECK(with("{}", {"a"}) == kRound.substr(0, 20));
   CHECK(with("{}", {"a", "--max-new-tokens", "2"}) == "abc");
   CHECK(with(R"({"max_length": 5})", {"abc"}) == "abcde");
   CHECK(with(R"({"max_length": 5, "max_new_tokens": 4})", {"abc"}) == "abcdefg");
-  // To the end of the context, of 64 tokens: more than that is no number to count with.
+  // The text goes on to the end of the context of 64 tokens, because the number is larger. Adding
+  // to such a number must not overflow.
   CHECK(with(R"({"max_new_tokens": 18446744073709551615})", {"abc"}) ==
         with(R"({"max_new_tokens": 1000})", {"abc"}));
   const char* const wild = R"({"do_sample": true, "temperature": 100.0, "top_k": 0})";
@@ -202,7 +205,7 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
   CHECK(with(wild, {"a", "--temperature", "0.01"}) == kRound.substr(0, 20));
   CHECK(with(wild, {"a", "--max-new-tokens", "19"}) ==
         text({"a", "--temperature", "100", "--top-k", "0", "--max-new-tokens", "19"}));
-  // d and e end a text.
+  // The tokens 100 and 101, which are d and e, end a text.
   CHECK(with(R"({"eos_token_id": [100, 101]})", {"a"}) == "abc");
 
   CHECK(with(R"({"max_length": 3})", {"abc"}) ==
@@ -214,7 +217,7 @@ TEST_CASE("--hf-defaults fills in what generation_config.json says") {
                                                   "or do without --hf-defaults\n");
 }
 
-TEST_CASE("a seed decides the text") {
+TEST_CASE("the seed determines the text") {
   const auto drawn = [](const std::string& seed, const std::string& threads) {
     return text({"--temperature", "100", "--top-k", "0", "--seed", seed, "--threads", threads,
                  "--max-new-tokens", "40", "a"});
@@ -226,7 +229,7 @@ TEST_CASE("a seed decides the text") {
   CHECK(drawn("18446744073709551615", "1") != drawn("0", "1"));
 }
 
-TEST_CASE("--seed random draws a seed and tells it, so that the text can be repeated") {
+TEST_CASE("--seed random draws a seed and prints it, so that the text can be repeated") {
   Words arguments = {"--temperature", "100",   "--top-k", "0", "--max-new-tokens", "40", "a",
                      "--seed",        "random"};
   const Outcome first = generate(arguments);
@@ -254,7 +257,7 @@ TEST_CASE("--greedy, --temperature 0 and --top-k 1 write the most probable text"
   }
 }
 
-TEST_CASE("--stats tells about the run on standard error, with the same hash every time") {
+TEST_CASE("--stats describes the run on standard error, with the same hash every time") {
   const auto hash = [](const std::string& prompt, const std::string& threads) {
     const Outcome outcome =
         generate({prompt, "--max-new-tokens", "4", "--stats", "--threads", threads});
@@ -274,7 +277,7 @@ TEST_CASE("--stats leaves out what was not measured") {
   const auto stats = [](const char* prompt, const char* count) {
     return generate({prompt, "--max-new-tokens", count, "--stats"}).err;
   };
-  // A first token comes with the prompt: no pass was made for it.
+  // The first token comes from the pass over the prompt, so that no pass of its own was measured.
   const std::string one = stats("a", "1");
   CHECK(one.starts_with("prompt      1 token, "));
   CHECK(one.find(" tokens/s\ngeneration  1 token\nfinish      max_new_tokens\nlogits      ") !=
@@ -284,8 +287,8 @@ TEST_CASE("--stats leaves out what was not measured") {
   CHECK(none.ends_with(" tokens/s\ngeneration  0 tokens\nfinish      max_new_tokens\n"));
 }
 
-TEST_CASE("where not all threads can start, those that can write the same text") {
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // emulated, sanitized: no such limits
+TEST_CASE("if not all threads can start, the text is still the same") {
+  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // emulators and sanitizers need more
   const std::string limit = "ulimit -v 300000; exec \"$0\" \"$@\"";  // 64 stacks take 512 MiB
   const Words arguments = {
       "-c", limit,       GPT2_COMMAND, "-m", model(), "--greedy", "--max-new-tokens",
@@ -296,8 +299,8 @@ TEST_CASE("where not all threads can start, those that can write the same text")
   CHECK(outcome.err == "");
 }
 
-// A shell leaves its loop only if the command died of the signal.
-TEST_CASE("the text appears as it is written; Ctrl-C ends it, and the command by that signal") {
+// The command must die of the signal itself, because only then does a shell leave its loop.
+TEST_CASE("the text appears while it is written, and Ctrl-C ends it and kills the command") {
   const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 20'000);
@@ -310,7 +313,7 @@ TEST_CASE("the text appears as it is written; Ctrl-C ends it, and the command by
   CHECK(command.err.find("finish      cancelled\n") != std::string::npos);
 }
 
-TEST_CASE("what a terminal is told for a while is cut to one line, which is wiped away") {
+TEST_CASE("a progress message on a terminal is cut to one line and erased afterwards") {
   const TemporaryDirectory directory;
   std::string shown = "loading " + directory.path().string() + "/";
   const std::string name(59 - std::min<std::size_t>(shown.size(), 58), 'x');
@@ -321,11 +324,11 @@ TEST_CASE("what a terminal is told for a while is cut to one line, which is wipe
   Command command({"-m", path, "--max-new-tokens", "0", "a"},
                   {.terminal = true, .terminal_errors = true});
   command.await_error("\r\x1b[K");
-  // Byte 60 is inside the accented letter, which is left out as a whole.
+  // Byte 60 is inside the accented letter, so the whole letter is left out.
   CHECK(command.err.starts_with(shown + " ...\r\x1b[K"));
 }
 
-TEST_CASE("while a long prompt is read, a terminal shows how far, and Ctrl-C ends it") {
+TEST_CASE("while a long prompt is read, a terminal shows the progress, and Ctrl-C ends it") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 20'000);
   Command command({"-m", directory.path().string(), "--stats", std::string(19'000, 'a')},
@@ -334,7 +337,7 @@ TEST_CASE("while a long prompt is read, a terminal shows how far, and Ctrl-C end
   command.send(SIGINT);
   command.await_error("finish      cancelled\r\n");
   CHECK(command.wait() == -SIGINT);
-  CHECK(command.out == "");  // not the prompt alone, as if it were a text
+  CHECK(command.out == "");  // the prompt alone would look like a text
 }
 
 TEST_CASE("a second Ctrl-C ends a command that hangs") {
@@ -358,8 +361,8 @@ TEST_CASE("a signal that the command was told to ignore stays ignored") {
   CHECK(command.out.size() > 1000);
 }
 
-TEST_CASE("a reader that goes away ends the command by SIGPIPE, without a message") {
-  const std::string ignore = GENERATE("", "trap '' PIPE; ");  // some parents ignore it
+TEST_CASE("if the reader goes away, the command dies of SIGPIPE without a message") {
+  const std::string ignore = GENERATE("", "trap '' PIPE; ");  // some parents ignore SIGPIPE
   Command command({"-c", ignore + "exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", model(),
                    "--max-new-tokens", "1000", "a"},
                   {.program = "/bin/sh"});

@@ -1,4 +1,4 @@
-// gpt2 info, as a process.
+// Runs gpt2 info as a process.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ nlohmann::json json_of(Words arguments) {
 
 }  // namespace
 
-TEST_CASE("info tells what a model is made of") {
+TEST_CASE("info shows what a model is made of") {
   const Outcome outcome = run({"info", "-m", alphabet_model()});
   CHECK(outcome.status == 0);
   CHECK(outcome.err == "");
@@ -46,13 +46,15 @@ TEST_CASE("info tells what a model is made of") {
            "config       n_layer 1, n_head 1, n_embd 64, n_inner 64, n_positions 1024, vocab_size "
            "257, activation_function gelu_new, layer_norm_epsilon 1e-05, scale_attn_weights true, ",
            "tie_word_embeddings false, eos_token_id (256), bos_token_id 256\n",
-           // wte and lm_head 2 * 257 * 64, wpe 1024 * 64, layer norms 3 * 2 * 64, c_attn 65 * 192,
-           // three more linear layers of 65 * 64.
+           // The parameters are 2 * 257 * 64 of wte and lm_head, 1024 * 64 of wpe, 3 * 2 * 64 of
+           // the LayerNorms, 65 * 192 of c_attn, and 65 * 64 of each of the three other linear
+           // layers.
            "parameters   123776\n",
            "tensors      17\n",
            "ignored      none\n",
            "dtypes       attention (F32 4), embeddings (F32 3), mlp (F32 4), norms (F32 6)\n",
-           // Of those parameters all but the norms' and the biases, 4 bytes each.
+           // The mapped weights are all of these parameters except those of the LayerNorms and the
+           // biases, 4 bytes each.
            "memory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values "
            "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
@@ -65,7 +67,7 @@ TEST_CASE("info tells what a model is made of") {
   CHECK(!contains(outcome.out, "warning"));
 }
 
-TEST_CASE("info --json tells the same to programs") {
+TEST_CASE("info --json gives programs the same facts") {
   const nlohmann::json json = json_of({"-m", alphabet_model()});
   CHECK(json["model"] == alphabet_model());
   CHECK(json["files"].size() == 2);
@@ -78,9 +80,10 @@ TEST_CASE("info --json tells the same to programs") {
   CHECK(json["dtypes"]["norms"] == nlohmann::json{{"F32", 6}});
   CHECK(json["memory"]["mapped_weights_bytes"] == 4 * 64 * (2 * 257 + 1024 + 6 * 64));
   CHECK(json["memory"]["keys_and_values_bytes"] == 2 * 1024 * 64 * 4);
-  // Activations of 512 rows: 6 * 64 + 64 floats; 64 bytes in blocks of 32, of one scale and one
-  // offset each, for 516 rows; chunk sums of 192 floats. A thread's: 1 MiB, scores of 1024 keys and
-  // a panel, 16 sums, 4 chunks of 64, and a tile of 512 rows.
+  // The threads share activations of 512 rows, 6 * 64 + 64 floats each; quantized values of 516
+  // rows, 64 bytes each, in 2 blocks of 32 that have a scale and an offset of 4 bytes each; and
+  // chunk sums of 192 floats. Each thread has 1 MiB of scratch memory, scores of 1024 keys and one
+  // panel of 32, 16 sums, 4 chunk sums of 64 floats, and a tile of 512 rows of 128 floats.
   const std::size_t threads = json["threads"];
   CHECK(json["memory"]["workspace_bytes"] ==
         4 * 512 * 7 * 64 + 516 * (64 + 2 * 2 * 4) + 4 * 192 +
@@ -91,7 +94,7 @@ TEST_CASE("info --json tells the same to programs") {
   CHECK(!json.contains("cost"));
 }
 
-TEST_CASE("info names what was passed over, and why") {
+TEST_CASE("info names the tensors that were ignored, and why") {
   const nlohmann::json json = json_of({"-m", (kCases / "legacy_hub_gpt2").string()});
   CHECK(json["ignored"] == nlohmann::json{{"a causal mask, as old versions stored it",
                                            {"h.0.attn.bias", "h.1.attn.bias"}}});
@@ -101,7 +104,7 @@ TEST_CASE("info names what was passed over, and why") {
                  "(h.0.attn.bias, h.1.attn.bias)\n"));
 }
 
-TEST_CASE("info warns where tokenizer and embeddings differ in number, or there is no tokenizer") {
+TEST_CASE("info warns if the tokenizer is missing or differs in size from the embeddings") {
   const auto warning = [](const std::string& directory) {
     const nlohmann::json json = json_of({"-m", directory});
     REQUIRE(json["warnings"].size() == 1);
@@ -135,7 +138,7 @@ TEST_CASE("info warns where tokenizer and embeddings differ in number, or there 
   CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
 }
 
-TEST_CASE("info --json writes no control characters, not even those of two bytes") {
+TEST_CASE("info --json writes no control characters, not even two-byte ones") {
   const TemporaryDirectory directory;
   const std::string model = (directory.path() /
                              "a\xc2\x9b"
@@ -157,17 +160,19 @@ TEST_CASE("no perplexity is measured in a context of one token, which predicts n
         "gpt2: comparing takes one vocabulary, and a text and contexts of two tokens or more\n");
 }
 
-TEST_CASE("info --dtype tells what holding the weights so costs") {
+TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
   const Outcome outcome = run({"info", "-m", alphabet_model(), "--dtype", "int8"});
   CAPTURE(outcome.out);
   CHECK(outcome.err == "");
-  // A token reads lm_head, whose 257 columns take the room of 288, and 6 * 64 other columns: 64 * 4
-  // bytes each, or 66: int8 has one f16 scale for 64 weights.
+  // Each token reads lm_head, whose 257 columns are padded to 288 if they are quantized, and the
+  // 6 * 64 columns of the other matrices. A column of 64 weights takes 64 * 4 bytes in f32, and 66
+  // bytes in int8, which has one f16 scale for 64 weights.
   CHECK(contains(outcome.out,
                  "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
   CHECK(contains(outcome.out, " windows\nlogits       change by at most "));
 
-  // A text of alphabets: the model's own, so that both are sure of every letter but the first ones.
+  // The text repeats the alphabet as the model itself would write it, so that both versions of the
+  // model are sure of every letter except the first ones.
   const TemporaryDirectory directory;
   const std::string text = "abcdefghijklmnopqrstuvwxyz \u00e9abcdefghijklmnopqrstuvwxyz";
   const std::string file = directory.write("text", text).string();
@@ -193,7 +198,7 @@ TEST_CASE("info --dtype tells what holding the weights so costs") {
 }
 
 TEST_CASE("the bundled model can read the text that the cost of quantizing is measured on") {
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // minutes under a sanitizer
+  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // it takes minutes under a sanitizer
   const std::string model = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
   const nlohmann::json cost = json_of({"-m", model, "--dtype", "int8"})["cost"];
   CHECK(cost["tokens"] > 3000);
@@ -206,7 +211,7 @@ TEST_CASE("the bundled model can read the text that the cost of quantizing is me
                                      R"(windows\n)")));
 }
 
-TEST_CASE("info refuses a text to measure on before it loads the model") {
+TEST_CASE("info refuses a --text that is too short before it loads the model") {
   const TemporaryDirectory directory;
   const std::string model = directory.path().string();
   write_alphabet_model(model, 64);
@@ -225,7 +230,7 @@ TEST_CASE("info refuses a text to measure on before it loads the model") {
   CHECK(contains(refusal(one), "model.safetensors"));
 }
 
-TEST_CASE("info tells which instruction set is forced") {
+TEST_CASE("info shows which instruction set is forced") {
   const Outcome outcome =
       run({"info", "-m", alphabet_model()}, {.environment = {"GPT2_ISA=scalar"}});
   CHECK(contains(outcome.out, "isa          scalar"));
@@ -234,7 +239,7 @@ TEST_CASE("info tells which instruction set is forced") {
   CHECK(contains(unknown.err, "mmx"));
 }
 
-TEST_CASE("info tells the memory of a context that fits in none") {
+TEST_CASE("info shows the memory that a context needs even if no machine has that much") {
   constexpr std::size_t kLayers = 1000, kPositions = std::size_t{1} << 22, kEmbd = 8;
   const TemporaryDirectory directory;
   nlohmann::json header;
@@ -263,7 +268,7 @@ TEST_CASE("info tells the memory of a context that fits in none") {
       add(h + linear + ".bias", {out});
     }
   }
-  // The weights are zeros that no disk stores.
+  // The weights are a hole in a sparse file: they read as zeros and take no disk space.
   const std::string text = header.dump();
   std::string length(8, '\0');
   for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));

@@ -1,4 +1,4 @@
-// gpt2 quantize, as a process.
+// Runs gpt2 quantize as a process.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,14 +33,15 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A text to measure on: the default one takes long, and minutes under a sanitizer.
+// Returns the path of a short text to measure the perplexity on. The default text takes long, under
+// a sanitizer even minutes.
 std::string story() {
   static const TemporaryDirectory place;
   place.write("story", "Once upon a time there was a cat. The cat was very happy.");
   return (place.path() / "story").string();
 }
 
-// What --stats says of the logits.
+// Returns the line of --stats that has the hash of the logits.
 std::string hash(const std::string& stats) {
   const std::size_t at = stats.find("logits");
   REQUIRE(at != std::string::npos);
@@ -49,7 +50,7 @@ std::string hash(const std::string& stats) {
 
 }  // namespace
 
-TEST_CASE("quantize writes a model that loads, tells the cost, and copies the tokenizer alone") {
+TEST_CASE("quantize writes a model that loads, prints the cost, and copies the tokenizer") {
   const TemporaryDirectory place;
   const fs::path source = place.path() / "model";
   fs::copy(kModel, source);
@@ -66,7 +67,7 @@ TEST_CASE("quantize writes a model that loads, tells the cost, and copies the to
     CHECK(content(out + dtype + "/vocab.json") == content(kModel + "/vocab.json"));
     const Outcome text = run({"-m", out + dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.status == 0);
-    // The same as packing it at every start.
+    // The text and the logits are the same as if the model is quantized whenever it is loaded.
     const Outcome packed =
         run({"-m", kModel, "--dtype", dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.out == packed.out);
@@ -75,7 +76,7 @@ TEST_CASE("quantize writes a model that loads, tells the cost, and copies the to
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
 }
 
-TEST_CASE("quantize makes a HuggingFace model of nanoGPT's ckpt.pt, with biases or without") {
+TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a HuggingFace model") {
   const fs::path weights = fs::path(GPT2_TEST_DATA) / "oracle/cases/act_gelu";
   for (const bool bias : {true, false}) {
     const TemporaryDirectory place;
@@ -98,7 +99,7 @@ TEST_CASE("quantize makes a HuggingFace model of nanoGPT's ckpt.pt, with biases 
   }
 }
 
-TEST_CASE("an empty text is refused where there is no tokenizer to count it") {
+TEST_CASE("an empty text is refused even if no tokenizer can count its tokens") {
   const TemporaryDirectory place;
   const fs::path source = place.path() / "model";
   fs::copy(kModel, source);
@@ -108,7 +109,7 @@ TEST_CASE("an empty text is refused where there is no tokenizer to count it") {
         "gpt2: --text " + text + ": expected a text of two tokens or more, found 0\n");
 }
 
-TEST_CASE("what an older model's config says of generation holds after quantize") {
+TEST_CASE("the generation settings in an older model's config still hold after quantize") {
   const TemporaryDirectory place;
   write_alphabet_model(place.path() / "model");
   const std::string source = (place.path() / "model").string();
@@ -120,7 +121,7 @@ TEST_CASE("what an older model's config says of generation holds after quantize"
   CHECK(run({"-m", source + "8", "--hf-defaults", "abc"}).out == "abcde\n");
 }
 
-TEST_CASE("weights that are packed already are not packed otherwise") {
+TEST_CASE("weights that are already quantized cannot be converted to another type") {
   const TemporaryDirectory place;
   const std::string packed = (place.path() / "packed").string();
   REQUIRE(run({"quantize", kModel, packed, "--text", story()}).status == 0);
@@ -168,11 +169,11 @@ TEST_CASE("quantize leaves nothing behind when it fails, and says why in one lin
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
 }
 
-TEST_CASE("weights that are no numbers stay none when they are packed") {
+TEST_CASE("quantize refuses NaN weights, and quantizing at load keeps them NaN") {
   const TemporaryDirectory place;
   const fs::path source = place.path() / "model";
   fs::copy(kModel, source);
-  // The last bytes of the file lie in some matrix or vector: an F16 NaN.
+  // Write F16 NaNs over the last 2000 bytes of the file, which belong to some matrix or vector.
   std::fstream file(source / "model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-2000, std::ios::end);
   for (int i = 0; i < 1000; ++i) file.write("\xff\x7f", 2);
@@ -189,7 +190,7 @@ TEST_CASE("weights that are no numbers stay none when they are packed") {
   }
 }
 
-TEST_CASE("a packed model that cannot be written in full says why, and leaves nothing behind") {
+TEST_CASE("if a quantized model cannot be written in full, nothing is left but an error") {
   const TemporaryDirectory place;
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   rlimit before;
@@ -206,7 +207,7 @@ TEST_CASE("a packed model that cannot be written in full says why, and leaves no
   CHECK(fs::is_empty(place.path()));
 }
 
-TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
+TEST_CASE("if saving a quantized model is abandoned half-way, nothing is left behind") {
   const TemporaryDirectory place;
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   int calls = 0;
@@ -218,7 +219,8 @@ TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
   CHECK(calls == 20);
   CHECK(fs::is_empty(place.path()));
 
-  // Nor does it leave parents that it made; those that were there stay, empty as they are.
+  // The parent directories that it made are removed as well. Those that existed before stay, even
+  // if they are empty.
   fs::create_directory(place.path() / "old");
   const fs::path parent = place.path() / "old/new/newer";
   CHECK_THROWS(
@@ -228,7 +230,7 @@ TEST_CASE("a packed model that is given up half-way leaves nothing behind") {
   CHECK(std::distance(fs::directory_iterator(parent), {}) == 1);
 }
 
-TEST_CASE("what a killed process of the same id left is not in the way") {
+TEST_CASE("the leftovers of a killed process with the same id are removed") {
   const TemporaryDirectory place;
   const fs::path left = place.path() / ("out.partial-" + std::to_string(getpid()));
   fs::create_directory(left);
@@ -239,7 +241,7 @@ TEST_CASE("what a killed process of the same id left is not in the way") {
   CHECK_FALSE(fs::exists(left));
 }
 
-TEST_CASE("Ctrl-C while quantize writes leaves all or nothing") {
+TEST_CASE("Ctrl-C while quantize writes leaves a whole model or nothing") {
   for (const int signal : {SIGINT, SIGTERM}) {
     const TemporaryDirectory place;
     const fs::path out = place.path() / "out";
@@ -249,7 +251,7 @@ TEST_CASE("Ctrl-C while quantize writes leaves all or nothing") {
     const int status = command.wait();
     CAPTURE(command.err);
     CHECK((status == 0 || status == -signal));
-    // A signal that comes after the last check ends the process with OUT in its place.
+    // If the signal arrives after the last check, it ends the process although OUT is complete.
     const bool is_written = command.err.empty();
     CHECK((is_written || status == -signal));
     CHECK(fs::exists(out / "model.safetensors") == is_written);

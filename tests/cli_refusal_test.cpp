@@ -1,4 +1,5 @@
-// Bad arguments and bad files: one clear line, the right exit status, nothing on standard output.
+// Bad arguments and bad files must lead to one clear line, the right exit status and nothing on
+// standard output.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Demands a refusal with this status that names each of `parts`.
+// Expects that the command refuses the arguments with this exit status and with a message that
+// contains each of `parts`.
 void check_refused(const Words& arguments, int status, const Words& parts,
                    const Surroundings& surroundings = {}) {
   const Outcome outcome = run(arguments, surroundings);
@@ -30,7 +32,7 @@ void check_refused(const Words& arguments, int status, const Words& parts,
   }
 }
 
-// A model in which a test damages something.
+// A model whose files a test can damage.
 class DamagedModel {
  public:
   DamagedModel() { write_alphabet_model(directory_.path(), 64); }
@@ -49,7 +51,7 @@ class DamagedModel {
 
 }  // namespace
 
-TEST_CASE("numbers that are none, or out of range, are refused by name") {
+TEST_CASE("options whose values are not numbers, or out of range, are refused by name") {
   const std::vector<std::string> whole = {"-1",
                                           "12abc",
                                           "1.5",
@@ -85,7 +87,7 @@ TEST_CASE("numbers that are none, or out of range, are refused by name") {
   }
 }
 
-TEST_CASE("options and words that make no sense are refused with what to do") {
+TEST_CASE("arguments that make no sense are refused with advice on what to do") {
   check_refused({"--tmperature", "1", "x"}, 2,
                 {"unknown option '--tmperature' (did you mean --temperature?)"});
   check_refused({"--max-tokens=5", "x"}, 2, {"did you mean --max-new-tokens?"});
@@ -132,7 +134,7 @@ TEST_CASE("options and words that make no sense are refused with what to do") {
   check_refused({"--two\nlines\x1b[31m", "x"}, 2, {"unknown option '--two lines [31m'"});
 }
 
-TEST_CASE("bench refuses what it would pass over") {
+TEST_CASE("bench refuses arguments that it would otherwise ignore") {
   check_refused({"bench", "-m", "x", "--size", "124M"}, 2,
                 {"--size cannot be combined with --model: give only one of them"});
   check_refused({"bench", "--dtype", "f32", "--dtype", "f64"}, 2, {"--dtype", "'f64'"});
@@ -141,7 +143,7 @@ TEST_CASE("bench refuses what it would pass over") {
                 {"--size: expected 124M, 355M, 774M or 1558M, found '125M'; see"});
 }
 
-TEST_CASE("a misspelt command before other arguments is refused, and told how to be a prompt") {
+TEST_CASE("a misspelt command before other arguments is refused, with how to make it a prompt") {
   for (const auto& [word, command] : {std::pair{"tokenise", "tokenize"},
                                       {"inof", "info"},
                                       {"generat", "generate"},
@@ -154,7 +156,7 @@ TEST_CASE("a misspelt command before other arguments is refused, and told how to
   }
 }
 
-TEST_CASE("a text is no misspelt command") {
+TEST_CASE("a prompt is not mistaken for a misspelt command") {
   const std::string model = alphabet_model();
   for (const std::string text : {"tokenise it", "inof ", "Inof", "info.", "life", "in"}) {
     const Outcome outcome = run({text, "-m", model, "--max-new-tokens", "0"});
@@ -162,18 +164,18 @@ TEST_CASE("a text is no misspelt command") {
     CHECK(outcome.out == text + '\n');
   }
   const std::string models = std::filesystem::path(model).parent_path();
-  // Alone, even such a word may be one.
+  // If it is the only argument, even a misspelt command is taken as a prompt.
   const Outcome hinted = run({"inof"}, {.directory = models});
   CHECK(hinted.err ==
         "gpt2: 'inof' is taken as a prompt; did you mean the command 'gpt2 info'?\n");
-  // So it may after options, with a value or without.
+  // The name of a command is also taken as a prompt after options, with or without values.
   const Words options = {"-m", model, "--max-new-tokens=0"};
   const auto with = [&](Words before, const Words& after) {
     before.insert(before.end(), options.begin(), options.end());
     before.insert(before.end(), after.begin(), after.end());
     return run(before, {.input = "x"});
   };
-  // A -- that nothing follows changes nothing.
+  // A -- at the end of the arguments changes nothing.
   for (const Words& last : {Words{"info"}, {"--greedy", "info"}, {"--greedy", "info", "--stats"},
                             {"info", "--"}, {"--stop", "--", "info", "--"}}) {
     const Outcome outcome = with({}, last);
@@ -181,14 +183,15 @@ TEST_CASE("a text is no misspelt command") {
     CHECK(outcome.err.starts_with(
         "gpt2: 'info' is taken as a prompt; did you mean the command 'gpt2 info'?\n"));
   }
-  // An option's value is none, and what follows -- or the command is meant as one.
+  // There is no hint for the value of an option, or for a word that follows -- or a command,
+  // because such a word is clearly not meant as a command.
   CHECK(with({}, {"--stop", "info"}).err == "");
   CHECK(with({}, {"--", "info"}).err == "");
   CHECK(with({}, {"--stop", "--", "--", "info"}).err == "");
   CHECK(with({"generate"}, {"info"}).err == "");
 }
 
-TEST_CASE("a model that is not there is refused with where it was looked for") {
+TEST_CASE("a missing model is refused with the places where it was looked for") {
   const TemporaryDirectory place;
   const std::string home = place.path();
   check_refused(
@@ -204,7 +207,7 @@ TEST_CASE("a model that is not there is refused with where it was looked for") {
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
 }
 
-TEST_CASE("a directory or a file that is no model is refused with what a model is") {
+TEST_CASE("a directory or a file that is not a model is refused with what is expected") {
   const TemporaryDirectory directory;
   const std::string prompt = directory.write("prompt.txt", "Once").string();
   for (const std::string& path : {directory.path().string(), prompt}) {
@@ -274,7 +277,7 @@ TEST_CASE("a prompt longer than the context is refused") {
                       std::string(65, 'a'));
 }
 
-TEST_CASE("ids that are none are refused") {
+TEST_CASE("invalid token ids are refused") {
   const DamagedModel model;
   const std::string directory = model.file("").string();
   for (const std::string id : {"257", "-1", "12abc", "99999999999", "1.5"}) {

@@ -1,4 +1,4 @@
-// What gpt2 bench makes of timed runs. All times are made up: no clock is read.
+// Tests how gpt2 bench turns timed runs into numbers. All times are made up, and no clock is read.
 #include "cli/repetition.h"
 
 #include <string>
@@ -12,11 +12,12 @@ using namespace gpt2::cli;
 
 namespace {
 
-// 10 tokens that read 100 bytes, on two threads of two cores.
+// A workload of 10 tokens that reads 100 bytes, with two threads on two cores.
 const Load kLoad = {
     .work = {100.0, 10.0, 0.0}, .tokens = 10.0, .threads = 2, .available = {.cpus = 2, .cores = 2}};
 
-// Two seconds at 40 % of the limit, of the whole machine, on which nobody else works.
+// Returns a run of two seconds at 40 % of the memory limit. It uses the whole machine, and no other
+// program runs.
 Run quiet_run() {
   return {.seconds = 2.0,
           .switches = 10.0,
@@ -37,7 +38,8 @@ std::vector<double> rates(const std::vector<Attempt>& attempts) {
   return rates;
 }
 
-// repeat() on these, in this order.
+// Returns the rates of the runs that repeat() keeps if its runs are `attempts`, in this order.
+// Checks that it made `expected_attempts` of them.
 std::vector<double> repeated(std::size_t repetitions, const std::vector<Attempt>& attempts,
                              std::size_t expected_attempts) {
   std::size_t next = 0;
@@ -50,7 +52,7 @@ std::vector<double> repeated(std::size_t repetitions, const std::vector<Attempt>
 
 }  // namespace
 
-TEST_CASE("a run on a quiet machine is taken as it is, beside the larger limit") {
+TEST_CASE("a run on a quiet machine is not disturbed and is compared with the larger limit") {
   const Attempt quiet = judge(kLoad, quiet_run());
   CHECK(quiet.tokens_per_s == 5.0);
   CHECK(quiet.of_limit == Approx(100.0 / 125.0 / 2.0));
@@ -68,7 +70,7 @@ TEST_CASE("a run that computes for longer than it reads is limited by arithmetic
   CHECK_FALSE(computing.is_disturbed);
 }
 
-TEST_CASE("a run is disturbed where others take the CPUs that it needs") {
+TEST_CASE("a run is disturbed if other programs take the CPUs that it needs") {
   Run run = quiet_run();
   run.after.all_seconds += 2.0;  // of the 8 that two CPUs have in 4 seconds
   CHECK(judge(kLoad, run).busy == Approx(0.25));
@@ -77,7 +79,7 @@ TEST_CASE("a run is disturbed where others take the CPUs that it needs") {
   run.after.all_seconds = 908.3;  // less than a tenth of a core
   CHECK_FALSE(judge(kLoad, run).is_disturbed);
 
-  // The others have CPUs of their own: one thread on two, both on eight.
+  // The others have CPUs of their own if one thread runs on two CPUs, or two threads on eight.
   run.after.all_seconds = 910.0;
   Load roomy = kLoad;
   roomy.threads = 1;
@@ -86,10 +88,11 @@ TEST_CASE("a run is disturbed where others take the CPUs that it needs") {
   roomy.available = {.cpus = 8, .cores = 8};
   CHECK(judge(roomy, run).busy == Approx(2.0 / 32.0));
   CHECK_FALSE(judge(roomy, run).is_disturbed);
-  // Of the two cores that four CPUs share, none is free.
+  // If four CPUs share two cores, the two threads leave no core free.
   roomy.available = {.cpus = 4, .cores = 2};
   CHECK(judge(roomy, run).is_disturbed);
-  // On many cores one other program takes little of the time, but all threads wait for one.
+  // On many cores, another program takes only a small share of the time, but all threads wait for
+  // the one that it delays.
   Load large = kLoad;
   large.threads = 32;
   large.available = {.cpus = 32, .cores = 32};
@@ -98,7 +101,7 @@ TEST_CASE("a run is disturbed where others take the CPUs that it needs") {
   CHECK(judge(large, run).is_disturbed);
 }
 
-TEST_CASE("a run is disturbed where its threads had to leave their CPUs") {
+TEST_CASE("a run is disturbed if its threads had to leave their CPUs") {
   Run run = quiet_run();
   run.switches = 49.0;
   CHECK_FALSE(judge(kLoad, run).is_disturbed);
@@ -106,9 +109,9 @@ TEST_CASE("a run is disturbed where its threads had to leave their CPUs") {
   CHECK(judge(kLoad, run).is_disturbed);
 }
 
-TEST_CASE("a run is disturbed where the limit that counts changes, or is exceeded") {
+TEST_CASE("a run is disturbed if the limit that applies to it changes or is exceeded") {
   Run run = quiet_run();
-  run.limit_after.flop = 10.0;  // does not count: reading takes longer
+  run.limit_after.flop = 10.0;  // does not count, because reading takes longer
   CHECK_FALSE(judge(kLoad, run).is_disturbed);
   run.limit_before.bytes = 95.0;
   CHECK(judge(kLoad, run).is_disturbed);
@@ -135,12 +138,13 @@ TEST_CASE("four threads on two cores, which take turns, do not disturb one anoth
   CHECK(judge(crowd, run).is_disturbed);
 }
 
-TEST_CASE("disturbed runs are repeated, but not for ever") {
+TEST_CASE("disturbed runs are repeated, but only a limited number of times") {
   const Attempt bad = attempt(1.0, true, 0.5);
   CHECK(repeated(3, {attempt(5), attempt(4), attempt(6), bad}, 3) == std::vector{5.0, 4.0, 6.0});
   CHECK(repeated(3, {attempt(5), bad, attempt(4), bad, attempt(6)}, 5) ==
         std::vector{5.0, 4.0, 6.0});
-  // Too few: those of the others that were least disturbed make up the number.
+  // If too few runs are undisturbed, those of the others that were least disturbed make up the
+  // number.
   const Attempt better = attempt(2.0, true, 0.3);
   CHECK(repeated(3, {bad, attempt(5), bad, better, bad, attempt(6)}, 6) ==
         std::vector{5.0, 6.0, 2.0});
@@ -203,7 +207,7 @@ TEST_CASE("the last line counts the rows that were disturbed") {
         "probably too low: measure again when nothing else runs\n");
 }
 
-TEST_CASE("the CPUs' time at work is read from /proc/stat") {
+TEST_CASE("the time that CPUs were busy is read from /proc/stat") {
   // user nice system idle iowait irq softirq steal guest guest_nice
   const std::string text =
       "cpu  1111 222 333 99999 444 55 66 77 0 0\n"
@@ -216,23 +220,23 @@ TEST_CASE("the CPUs' time at work is read from /proc/stat") {
   const auto busy = [&](auto is_usable) { return busy_seconds(text, 100.0, is_usable); };
   CHECK(busy([](int cpu) { return cpu == 0; }) == 1.56);
   CHECK(busy([](int cpu) { return cpu <= 1; }) == 1.56 + 2.44);
-  CHECK(busy([](int cpu) { return cpu == 13; }) == 10.0);  // an old kernel
+  CHECK(busy([](int cpu) { return cpu == 13; }) == 10.0);  // an old kernel, which counts less
   CHECK_FALSE(busy([](int) { return false; }).has_value());
   CHECK_FALSE(busy_seconds("", 100.0, [](int) { return true; }).has_value());
 }
 
-TEST_CASE("the share of others is between 0 and 1, whatever was read") {
+TEST_CASE("the share of other programs is between 0 and 1, whatever was read") {
   const CpuUse before = {.seconds = 1.0, .all_seconds = 10.0, .own_seconds = 5.0};
   CpuUse after = {.seconds = 2.0, .all_seconds = 12.0, .own_seconds = 6.0};
   CHECK(share_of_others(before, after, 2) == 0.5);
-  after.own_seconds = 8.0;  // a tick late
+  after.own_seconds = 8.0;  // more than all CPUs together: the clocks are inexact
   CHECK(share_of_others(before, after, 2) == 0.0);
   after.all_seconds = 100.0;
   CHECK(share_of_others(before, after, 2) == 1.0);
   CHECK(share_of_others(before, before, 2) == 0.0);
 }
 
-TEST_CASE("this machine says what it is") {
+TEST_CASE("the facts about this machine are plausible") {
   CHECK(cpu_name() != "");
   CHECK(utc_now().size() == std::string("2024-05-06T07:08:09Z").size());
   const Cpus cpus = usable_cpus();

@@ -1,4 +1,5 @@
-// Models that others trained, end to end. They lie beside the project, and not everywhere.
+// Tests models that others trained, end to end. They lie in a directory beside the project, which
+// not every machine has.
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -30,8 +31,9 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("aitextgen-tarotble writes English") {
   if (skipped()) return;
-  // As a double-precision program in Python, of nothing but its standard library, has it; there,
-  // the likeliest token is ahead of the next by 1.7 or more at every step.
+  // A double-precision program that uses nothing but Python's standard library computed this text.
+  // In that program, the logit of the likeliest token is ahead of the next by 1.7 or more at every
+  // step.
   const Outcome outcome = run(
       {"-m", model("aitextgen-tarotble"), "--greedy", "--max-new-tokens", "40", "The card means"});
   CHECK(outcome.err == "");
@@ -56,8 +58,8 @@ TEST_CASE("lm-buddy-tiny-gpt2, a GPT2Model without a prefix, writes with its own
       nlohmann::json::parse(run({"info", "-m", model("lm-buddy-tiny-gpt2"), "--json"}).out);
   CHECK(json["tensors"] == 16);
   CHECK(json["ignored"].empty());
-  // wte (21, 2), wpe (1024, 2), three norms of 4, c_attn 3 * 6, c_proj 3 * 2, c_fc 3 * 8 and the
-  // other c_proj 9 * 2.
+  // The parameters are wte (21, 2), wpe (1024, 2), three LayerNorms of 4, c_attn 3 * 6, c_proj
+  // 3 * 2, c_fc 3 * 8 and the other c_proj 9 * 2.
   CHECK(json["parameters"] == 42 + 2048 + 12 + 18 + 6 + 24 + 18);
   CHECK(json["tokenizer"]["size"] == 21);
 }
@@ -88,7 +90,7 @@ TEST_CASE("distilgpt2-legacy-TRUNCATED is refused with the tensor at which its d
       contains(outcome.err, "the file ends inside tensor 'transformer.h.2.attn.c_attn.weight', "));
 }
 
-TEST_CASE("directories with real configs and no weights are refused for what they lack") {
+TEST_CASE("directories with real configs but no weights are refused for what they lack") {
   if (skipped()) return;
   std::size_t seen = 0;
   for (const fs::path& directory : fs::directory_iterator(kModels / "configs")) {

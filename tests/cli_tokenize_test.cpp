@@ -1,4 +1,4 @@
-// gpt2 tokenize and the helps, as a process.
+// Runs gpt2 tokenize, --help and --version as processes.
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -22,7 +22,7 @@ TEST_CASE("tokenize turns a text into ids and back") {
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
 }
 
-TEST_CASE("tokenize says that it waits for a terminal") {
+TEST_CASE("tokenize says that it waits for input from a terminal") {
   const Outcome outcome =
       run({"tokenize", "-m", alphabet_model()}, {.input = "ab\n\x04", .terminal = true});
   CHECK(outcome.out == "97 98 10\n");
@@ -38,7 +38,7 @@ TEST_CASE("tokenize is lossless on every byte") {
   CHECK(text.out == bytes);
 }
 
-TEST_CASE("every command has a help with examples") {
+TEST_CASE("every command has a help text with examples") {
   for (const Words& arguments :
        {Words{"--help"}, Words{"-h"}, Words{"generate", "--help"}, Words{"tokenize", "-h"},
         Words{"info", "--help"}, Words{"help"}, Words{"quantize", "-h"}, Words{"bench", "-h"}}) {
@@ -54,7 +54,7 @@ TEST_CASE("every command has a help with examples") {
   CHECK(run({"help", "--"}).out == run({"--help"}).out);
 }
 
-TEST_CASE("the version is told") {
+TEST_CASE("--version prints the version") {
   const Outcome outcome = run({"--version"});
   CHECK(outcome.status == 0);
   CHECK(outcome.out.starts_with("gpt2 "));
