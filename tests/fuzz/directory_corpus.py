@@ -37,12 +37,12 @@ def count(shape):
 
 
 def half_floats(number):
-    """`number` of f16: 0, 0.25, 0.5 ... 1.5 and again."""
+    """Returns `number` f16 values: 0, 0.25, 0.5 ... 1.5, and again from 0."""
     return b"".join(struct.pack("<e", i % 7 / 4) for i in range(number))
 
 
 def safetensors(tensors):
-    """{name: (dtype, shape, bytes)}"""
+    """Returns the bytes of a file of tensors, given as {name: (dtype, shape, bytes)}."""
     header, data = {}, b""
     for name, (dtype, shape, content) in tensors.items():
         header[name] = {"dtype": dtype, "shape": shape,
@@ -58,7 +58,10 @@ def f16_tensors(names=None):
 
 
 def int4_tensors():
-    """As save_packed writes them: matrices in panels of 32 columns and blocks of 32 k."""
+    """Returns tensors as save_packed writes them.
+
+    Matrices are in panels of 32 columns, and these in blocks of 32 rows (k).
+    """
     result = {}
     for name, shape in shapes().items():
         if len(shape) == 2 and name != "wpe.weight":
@@ -99,14 +102,20 @@ def py_dict(items):
 
 
 def state_dict(transposed):
-    """One storage for all tensors of a size keeps the file small."""
+    """Returns a pickled state dict and its storages.
+
+    All tensors of the same size share one storage, which keeps the file small.
+    """
     sizes = shapes(transposed)
     return (py_dict({name: tensor(str(count(shape)), shape) for name, shape in sizes.items()}),
             {str(count(shape)): half_floats(count(shape)) for shape in sizes.values()})
 
 
 def zip_of(members):
-    """Stored, without CRCs, so that a change of a byte is not found for that alone."""
+    """Returns a zip archive whose members are neither compressed nor protected by CRCs.
+
+    With CRCs, a reader would refuse almost every input that the fuzzer changes for its CRC alone.
+    """
     local, central = b"", b""
     for name, content in members.items():
         sizes = struct.pack("<IIIHH", 0, len(content), len(content), len(name), 0)

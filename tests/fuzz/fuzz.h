@@ -10,7 +10,8 @@
 
 namespace gpt2::fuzz {
 
-/// Calls `read`. A gpt2::Error is an answer; anything else that it throws ends the program.
+/// Calls `read`, which may throw a gpt2::Error with a message of one line. Any other exception and
+/// any other message ends the program.
 template <class Read>
 void expect_answer(const Read& read) {
   try {
@@ -21,7 +22,7 @@ void expect_answer(const Read& read) {
   }
 }
 
-/// Reads the first and the last byte, as a sanitizer can see.
+/// Reads the first and the last byte, so that a sanitizer sees if they are out of bounds.
 inline void touch(std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   const volatile std::byte* const data = bytes.data();

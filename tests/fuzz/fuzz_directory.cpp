@@ -7,8 +7,9 @@
 #include "gpt2/session.h"
 #include "model/save_packed.h"
 
-// A whole directory: an input is several files, each after a line "%%% NAME". The target does all
-// that a user may do with such a directory. directory_corpus.py writes the first inputs.
+// Fuzzes a whole model directory. An input is several files, each after a line "%%% NAME". The
+// target does everything that a user may do with such a directory. directory_corpus.py writes the
+// first inputs.
 namespace {
 
 using namespace gpt2;
@@ -33,7 +34,7 @@ constexpr std::string_view kNames[] = {
     "tokenizer_config.json",
 };
 
-// Writes the files of the input, other than those with a name that no reader asks for.
+// Writes the files of the input, except those with a name that no reader opens.
 void write_files(const test::TemporaryDirectory& directory, std::string_view input) {
   for (const std::string_view name : kNames) fs::remove(directory.path() / name);
   for (std::size_t at = input.find(kHeader); at != input.npos;) {
@@ -58,7 +59,7 @@ std::vector<float> logits_of(const Model& model) {
   return {logits.begin(), logits.end()};
 }
 
-// NaN, too, has to have the same bits.
+// Compares bit by bit, because NaNs must have the same bits too.
 bool is_same(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -67,7 +68,7 @@ std::vector<float> logits_as(const fs::path& directory, WeightType type) {
   return logits_of(Model::load(directory, {.dtype = type}));
 }
 
-// What is quantized gives the same once it is saved and loaded again.
+// A quantized model must give the same logits after it was saved and loaded again.
 void use_quantized(const fs::path& directory, WeightType type) {
   const Model model = Model::load(directory, {.dtype = type});
   const fs::path saved = directory / "saved";
@@ -84,7 +85,7 @@ void use_tokenizer(const fs::path& directory) {
   if (fs::exists(config)) tokenizer.require_match(Config::load(config));
 }
 
-// A file that asks for more memory than there is may also end in std::bad_alloc.
+// If a file asks for more memory than there is, std::bad_alloc is right as well.
 template <class Use>
 void expect_answer_or_no_memory(const Use& use) {
   try {
@@ -101,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fs::path& path = directory.path();
   std::vector<float> stored;
   expect_answer_or_no_memory([&] { stored = logits_as(path, WeightType::stored); });
-  expect_answer_or_no_memory([&] {  // exact, so nothing may change
+  expect_answer_or_no_memory([&] {  // widening is exact, so nothing may change
     const std::vector<float> widened = logits_as(path, WeightType::f32);
     if (!stored.empty() && !is_same(widened, stored)) __builtin_trap();
   });

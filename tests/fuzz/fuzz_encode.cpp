@@ -9,7 +9,7 @@ namespace {
 
 using namespace gpt2;
 
-// The merges as merges.txt lists them, in bytes: (left, right) to rank.
+// Returns the rank of each merge in merges.txt, under its left and right part in bytes.
 std::map<std::pair<std::string, std::string>, std::size_t> small_merges(
     const Tokenizer& tokenizer, const nlohmann::json& vocab) {
   std::map<std::pair<std::string, std::string>, std::size_t> ranks;
@@ -24,7 +24,8 @@ std::map<std::pair<std::string, std::string>, std::size_t> small_merges(
   return ranks;
 }
 
-// Byte pair encoding as the paper has it: the best pair of the word merges, until none does.
+// Byte pair encoding as the paper defines it: merges the pair of the word that has the best rank,
+// again and again, until no pair can be merged.
 std::vector<std::string> merged(
     std::string_view word,
     const std::map<std::pair<std::string, std::string>, std::size_t>& ranks) {
@@ -51,8 +52,8 @@ void require(bool holds) {
 
 }  // namespace
 
-// Any text comes back byte by byte, in the tokens of the plainest algorithm, and a stream of its
-// pieces shows what a stream of the whole does.
+// Every text must come back byte by byte. Its tokens must be those of the simplest algorithm. A
+// stream that gets the text token by token must show the same as a stream that gets the whole text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Tokenizer tokenizer = Tokenizer::load(fuzz::small_tokenizer());
   static const auto ranks =

@@ -1,6 +1,7 @@
 #include "fuzz_tokenizer.h"
 
-// A merges.txt beside a vocabulary of all bytes: whatever merges, no byte is lost.
+// Fuzzes merges.txt beside a vocabulary that has a token for every byte. Whatever the merges are,
+// no byte may be lost.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const gpt2::test::TemporaryDirectory folder;
   static const auto vocab = folder.write("vocab.json", gpt2::fuzz::read_small("vocab.json"));

@@ -13,11 +13,11 @@
 
 namespace gpt2::fuzz {
 
-/// Text of every class of characters, with what is none, and of both kinds of added tokens.
+/// A text with characters of every class, invalid UTF-8, and both kinds of added tokens.
 constexpr std::string_view kText =
     "The ab's  12 \n\t\u00e9\u4e2d\U0001f600 \xff\xe4\xb8<|endoftext|> [x] a_b<s>";
 
-/// Encodes and decodes; `is_lossless` where all bytes have to come back.
+/// Encodes and decodes kText. If `is_lossless`, all bytes must come back.
 inline void use(const Tokenizer& tokenizer, bool is_lossless) {
   for (const bool parse_special : {true, false}) {
     const std::vector<TokenId> ids = tokenizer.encode(kText, {.parse_special = parse_special});
@@ -32,12 +32,12 @@ inline void use(const Tokenizer& tokenizer, bool is_lossless) {
   }
 }
 
-/// Whether every byte has a token.
+/// Returns whether every byte has a token.
 inline bool is_complete(const Tokenizer& tokenizer) {
   return tokenizer.description().find("none for") == std::string::npos;
 }
 
-/// The folder of a small tokenizer that knows all bytes.
+/// Returns the folder of a small tokenizer that has a token for every byte.
 inline std::filesystem::path small_tokenizer() {
   return std::filesystem::path(GPT2_TEST_DATA) / "tokenizer" / "small";
 }

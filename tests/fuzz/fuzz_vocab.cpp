@@ -1,6 +1,7 @@
 #include "fuzz_tokenizer.h"
 
-// A vocab.json; no merges, for few vocabularies would have their tokens.
+// Fuzzes vocab.json. There are no merges, because few vocabularies would have the tokens that
+// merges need.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const gpt2::test::TemporaryDirectory folder;
   static const auto merges = folder.write("merges.txt", "#version: 0.2\n");

@@ -1,4 +1,4 @@
-// Runs a fuzz target over the files of the folders given, without a fuzzer.
+// Runs a fuzz target on every file of the given folders, without a fuzzer.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What no object of the library may refer to: guest_symbols_test.cmake must find all of it here.
-// Compiled, never linked or run.
+// Uses every function and stream that the library must not use. guest_symbols_test.cmake must find
+// all of them in this file, which is compiled but never linked or run.
 #include <unistd.h>
 
 #include <csignal>
