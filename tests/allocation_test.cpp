@@ -1,7 +1,7 @@
-// A forward pass and a draw allocate nothing, however one can: this program puts itself in front of
-// the C library's allocation functions and counts their calls, by any thread. What it cannot see is
-// memory that the C library maps for itself, such as the stack of a new thread. Not built with
-// sanitizers, which put themselves in the same place.
+// Forward passes and draws must not allocate memory in any way. To check that, this program defines
+// the C library's allocation functions itself, counts the calls of all threads, and passes them on
+// to the C library. It cannot see memory that the C library maps for itself, such as the stack of a
+// new thread. It is not built with sanitizers, because they replace the same functions.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -27,7 +27,8 @@ namespace {
 std::atomic<bool> counting{false};
 std::atomic<std::size_t> calls{0};
 
-// dlsym may call calloc before it has found calloc: that is served from here and never freed.
+// dlsym may call calloc before it has found calloc. Such calls get memory from this buffer, which
+// is never freed.
 alignas(64) std::byte early_memory[4096];
 std::size_t early_size = 0;
 
@@ -41,7 +42,7 @@ bool is_early(const void* memory) {
   return memory >= early_memory && memory < early_memory + sizeof early_memory;
 }
 
-// The C library's own function of that name. F is a function type.
+// Returns the C library's own function `name`. F is a function type.
 template <class F>
 F* look_up(std::atomic<F*>& cached, const char* name) {
   F* function = cached.load();
@@ -106,7 +107,8 @@ void free(void* memory) noexcept {
 
 namespace {
 
-// How often `work` allocates. It must not contain Catch's macros, which do.
+// Returns how many times `work` allocates. It must not contain Catch's macros, because they
+// allocate.
 template <class Work>
 std::size_t allocations_of(const Work& work) {
   calls = 0;
@@ -131,7 +133,7 @@ Model model_of(WeightType dtype) {
 }  // namespace
 
 TEST_CASE("every way to allocate is counted") {
-  void* volatile memory = nullptr;  // so that the compiler does not leave out the call
+  void* volatile memory = nullptr;  // so that the compiler keeps the call
   const auto count = [&memory](const auto& allocate) {
     const std::size_t counted = allocations_of([&] { memory = allocate(); });
     REQUIRE(memory != nullptr);

@@ -1,5 +1,6 @@
-// A process in whose environment GPT2_ISA names no instruction set: whatever part of the library
-// it uses first either works without kernels or throws an Error that says so. Nothing terminates.
+// In this process, GPT2_ISA names an instruction set that does not exist. Whichever part of the
+// library the process uses first must either work, if it needs no kernels, or throw an Error that
+// explains the problem. The process must never be terminated.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -21,10 +22,11 @@ using namespace gpt2;
 
 namespace {
 
-// Before any object with a constructor, and so before the library can have asked.
+// Runs before the constructors of static objects, and so before the library can read GPT2_ISA.
 __attribute__((constructor(101))) void set_bad_isa() { setenv("GPT2_ISA", "avx9", 1); }
 
-// Expects an Error(unsupported) that names the variable, its value and what there is.
+// Expects an Error(unsupported) that names the variable, its value and the available instruction
+// sets.
 template <class Call>
 void check_refused(const Call& call) {
   try {
@@ -40,7 +42,7 @@ void check_refused(const Call& call) {
   }
 }
 
-// Everything that a program does with a model whose text after "x" is known.
+// Does everything that a program does with a model. The alphabet model's text after "x" is known.
 void check_everything_works() {
   const std::string directory = test::alphabet_model();
   const Model model = Model::load(directory);
@@ -65,8 +67,9 @@ void check_everything_works() {
 
 }  // namespace
 
-// The order matters: until force_isa, every test finds the process as it was at the start.
-TEST_CASE("what needs no kernels works with a bad GPT2_ISA") {
+// The order of the tests matters: until one of them calls force_isa with success, each test finds
+// the process in its initial state.
+TEST_CASE("functions that need no kernels work with a bad GPT2_ISA") {
   CHECK(available_isas().back() == "scalar");
   CHECK(thread_count() >= 1);
   const std::filesystem::path directory = test::alphabet_model();
@@ -76,7 +79,7 @@ TEST_CASE("what needs no kernels works with a bad GPT2_ISA") {
   CHECK(Tensor({2, 3}, 1.0f).size() == 6);
 }
 
-TEST_CASE("what needs kernels refuses a bad GPT2_ISA, every time") {
+TEST_CASE("functions that need kernels refuse a bad GPT2_ISA every time") {
   const std::string directory = test::alphabet_model();
   for (int repeat = 0; repeat < 2; ++repeat) {
     check_refused([] { static_cast<void>(isa_name()); });
@@ -101,7 +104,7 @@ TEST_CASE("a bad argument of force_isa leaves a bad GPT2_ISA as it is") {
   check_refused([] { static_cast<void>(isa_name()); });
 }
 
-TEST_CASE("force_isa makes up for a bad GPT2_ISA") {
+TEST_CASE("after force_isa, everything works in spite of a bad GPT2_ISA") {
   for (const std::string& isa : available_isas()) {
     force_isa(isa);
     CHECK(isa_name() == isa);

@@ -23,7 +23,7 @@ namespace {
 
 const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
 
-// A safetensors file of one tensor, a single byte.
+// Returns the bytes of a safetensors file with one tensor of one byte.
 std::string file_with(const std::string& name, char value = 'x') {
   const std::string header = "{\"" + name + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   return little_endian<std::uint64_t>(header.size()) + header + value;
@@ -60,7 +60,7 @@ TEST_CASE("a checkpoint finds tensors by name and lists them in name order") {
   CHECK(checkpoint.ignored.empty());
 }
 
-TEST_CASE("a checkpoint that is moved keeps the files mapped where they were") {
+TEST_CASE("moving a checkpoint keeps its files mapped at the same addresses") {
   const TemporaryDirectory directory;
   Checkpoint first =
       Checkpoint::open(find_model_files(directory.write("model.safetensors", file_with("a", '7'))));
@@ -70,7 +70,7 @@ TEST_CASE("a checkpoint that is moved keeps the files mapped where they were") {
   CHECK(only_byte(view) == '7');
 }
 
-TEST_CASE("the shards of an index are one checkpoint, with the tensors of the whole") {
+TEST_CASE("the shards of an index form one checkpoint with the tensors of all shards") {
   const Checkpoint sharded = Checkpoint::open(find_model_files(kCases / "sharded_safetensors"));
   CHECK(sharded.format == "safetensors, 3 shards");
   CHECK(sharded.files.size() == 4);
@@ -79,7 +79,7 @@ TEST_CASE("the shards of an index are one checkpoint, with the tensors of the wh
   CHECK(find(sharded, "transformer.wte.weight")->shape == Shape{211, 32});
 }
 
-TEST_CASE("in a directory, files are preferred in HuggingFace's order") {
+TEST_CASE("the weights of a directory are chosen in HuggingFace's order of preference") {
   const TemporaryDirectory directory;
   const auto has = [&](const char* name) {
     return Checkpoint::open(find_model_files(directory.path())).tensors.contains(name);
@@ -102,7 +102,7 @@ TEST_CASE("refused: a path or a directory without weights") {
   CHECK(refusal(directory.path() / "none") == path + "/none: no such file or directory");
 }
 
-TEST_CASE("refused: an index that is not one") {
+TEST_CASE("refused: a malformed shard index") {
   const TemporaryDirectory directory;
   const auto index = [&](std::string_view json) {
     const std::string message = refusal(directory.write("model.safetensors.index.json", json));
@@ -125,7 +125,7 @@ TEST_CASE("refused: an index that is not one") {
   CHECK(index(many + "}}") == ": 1001 shards; expected at most 1000");
   CHECK(index(R"({"weight_map":{"a\u001b":1}})") == ": the shard of 'a\\x1b' is not a string");
   const fs::path large = directory.write("large.index.json", "{");
-  fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);  // a hole: it takes no space
+  fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);  // sparse: it takes no disk space
   CHECK(refusal(large) == large.string() + ": 67108865 bytes; expected at most 67108864");
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("refused: a tensor that two shards hold") {
         directory.path().string() + "/shard2: tensor 'a' is in another shard too");
 }
 
-TEST_CASE("refused: shards of more than 100000 tensors together") {
+TEST_CASE("refused: shards with more than 100000 tensors in total") {
   const TemporaryDirectory directory;
   const auto write_empty_tensors = [&](const char* shard, const std::string& prefix, int count) {
     std::string header;
@@ -197,7 +197,7 @@ TEST_CASE("refused: shards of more than 100000 tensors together") {
         directory.path().string() + "/shard2: more than 100000 tensors in all shards");
 }
 
-TEST_CASE("a message of a shard names the shard") {
+TEST_CASE("an error in a shard names the shard") {
   const TemporaryDirectory directory;
   directory.write("shard", "short");
   const fs::path index =

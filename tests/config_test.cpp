@@ -32,7 +32,7 @@ gpt2::ErrorCode code_of(std::string_view json) {
   return {};
 }
 
-// Each config is refused with its message, and with this code.
+// Expects that each config is refused with its message and with this code.
 void check_refused(const std::map<std::string, std::string>& messages, gpt2::ErrorCode code) {
   for (const auto& [json, message] : messages) {
     CHECK(refusal(json) == message);
@@ -99,7 +99,7 @@ TEST_CASE("aliases are honoured, and must not contradict the name") {
         "c: n_layer is 5, but num_hidden_layers, another name for it, is 6");
 }
 
-TEST_CASE("n_ctx counts only where n_positions is missing") {
+TEST_CASE("n_ctx is used only if n_positions is missing") {
   CHECK(parse(R"({"n_ctx": 64})").n_positions == 64);
   CHECK(parse(R"({"n_ctx": 64, "n_positions": 32})").n_positions == 32);
   CHECK(parse(R"({"n_ctx": 0, "n_positions": 32})").n_positions == 32);
@@ -113,7 +113,7 @@ TEST_CASE("the end of text may be one id, several or none") {
   CHECK_FALSE(parse(R"({"bos_token_id": null})").bos_token_id);
 }
 
-TEST_CASE("ids outside the vocabulary never occur and are left out") {
+TEST_CASE("special token ids outside the vocabulary are left out, because they cannot occur") {
   const Config config = parse(R"({"vocab_size": 10, "eos_token_id": [-1, 9, 10]})");
   CHECK_FALSE(config.bos_token_id);  // the default, 50256
   CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{9});
@@ -150,7 +150,7 @@ TEST_CASE("every activation function has the names that HuggingFace gives it") {
   CHECK(gpt2::name_of(ActivationFunction::silu) == "silu");
 }
 
-TEST_CASE("refused by name: what is not implemented") {
+TEST_CASE("refused by name: features that are not implemented") {
   const std::map<std::string, std::string> messages = {
       {R"({"model_type": "gpt_neo"})", "c: model_type is 'gpt_neo'; only 'gpt2' is implemented"},
       {R"({"model_type": 2})", "c: model_type is 2; only 'gpt2' is implemented"},
@@ -187,7 +187,7 @@ TEST_CASE("refused by name: what is not implemented") {
   }
 }
 
-TEST_CASE("refused: a value of the wrong type, with key, found and expected") {
+TEST_CASE("refused: a value of the wrong type; the message has key, found and expected") {
   const std::map<std::string, std::string> messages = {
       {"[]", "c is an array; expected an object"},
       {R"({"n_embd": "768"})", "c: n_embd is '768'; expected a whole number from 1 to 16777216"},
@@ -228,7 +228,7 @@ TEST_CASE("refused: a value of the wrong type, with key, found and expected") {
   CHECK(refusal("{\"n_embd\": }").find("c: invalid JSON at line 1, column 12") == 0);
 }
 
-TEST_CASE("refused: numbers that make no model") {
+TEST_CASE("refused: numbers that cannot describe a model") {
   const std::map<std::string, std::string> messages = {
       {R"({"vocab_size": 0})", "c: vocab_size is 0; expected a whole number from 1 to 2147483647"},
       {R"({"vocab_size": 2147483648})",
@@ -250,7 +250,7 @@ TEST_CASE("refused: numbers that make no model") {
   check_refused(messages, gpt2::ErrorCode::invalid_file);
 }
 
-TEST_CASE("a config is loaded from its file, and a message names the file") {
+TEST_CASE("Config::load reads a file, and its error messages name the file") {
   const gpt2::test::TemporaryDirectory directory;
   CHECK(Config::load(directory.write("config.json", R"({"n_layer": 3})")).n_layer == 3);
   const fs::path bad = directory.write("bad.json", R"({"n_layer": 0})");
@@ -258,12 +258,12 @@ TEST_CASE("a config is loaded from its file, and a message names the file") {
         bad.string() + ": n_layer is 0; expected a whole number from 1 to 65536");
   CHECK(refusal_of([&] { (void)Config::load(directory.path() / "none"); }).find("cannot open") ==
         0);
-  fs::resize_file(bad, (std::uintmax_t{16} << 20) + 1);  // a hole: it takes no space
+  fs::resize_file(bad, (std::uintmax_t{16} << 20) + 1);  // sparse: it takes no disk space
   CHECK(refusal_of([&] { (void)Config::load(bad); }) ==
         bad.string() + ": 16777217 bytes; expected at most 16777216");
 }
 
-TEST_CASE("the special tokens of a generation_config.json come before the config's") {
+TEST_CASE("the special tokens in generation_config.json override those in config.json") {
   using Ids = std::vector<gpt2::TokenId>;
   const gpt2::test::TemporaryDirectory directory;
   const fs::path file = directory.write("config.json", R"({"vocab_size": 9, "eos_token_id": 3})");
@@ -298,7 +298,7 @@ TEST_CASE("the configs that HuggingFace wrote for the golden cases load") {
   CHECK(Config::load(minimal).vocab_size == 211);
 }
 
-TEST_CASE("real configs load, or are refused for what they are") {
+TEST_CASE("real configs load, and the one of a GPTQ model is refused") {
   const fs::path folder = fs::path(GPT2_SHARED_DIR) / "models/configs";
   if (!fs::exists(folder)) {
     WARN("skipped: no " << folder);

@@ -1,7 +1,7 @@
-"""tools/download_model.sh against a hub of our own: download_test.py SCRIPT
+"""Tests tools/download_model.sh with a hub of its own: download_test.py SCRIPT
 
-Two servers on this machine: the hub, which knows names, sizes and hashes, and the host that its
-redirects lead to, which has the large files. Both can be told to misbehave.
+The hub consists of two servers on this machine. One knows names, sizes and hashes, and redirects
+requests for large files to the other one, which has them. Both can be told to misbehave.
 """
 
 import glob
@@ -32,7 +32,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        pass  # who is cut off resets the connection
+        pass  # a client that is cut off resets the connection
 
     def __init__(self, handler):
         super().__init__(("127.0.0.1", 0), handler)
@@ -57,7 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_request(self):
         self.server.seen.append((self.command, self.path, self.headers.get("Range"),
                                  self.headers.get("Authorization")))
-        for path in glob.glob("/proc/[0-9]*/cmdline"):  # what others see while curl waits
+        for path in glob.glob("/proc/[0-9]*/cmdline"):  # what other users see while curl waits
             try:
                 with open(path, "rb") as file:
                     self.server.command_lines += file.read()
@@ -305,7 +305,7 @@ class DownloadTest(unittest.TestCase):
     def test_what_is_not_there(self):
         self.refused("no model 'owner/none'", "owner/none")
         self.refused("has no revision 'v9'", "owner/tiny@v9")
-        self.hub.status_of_unknown = 401  # what the hub says to strangers
+        self.hub.status_of_unknown = 401  # what the hub answers without a token
         self.refused("set HF_TOKEN", "owner/none")
         self.hub.models["owner/tiny"] = model(**{"config.json": None})
         self.refused("has no config.json", "owner/tiny")
@@ -317,7 +317,7 @@ class DownloadTest(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.refused("cannot reach http://127.0.0.1:1: ", "owner/tiny",
                      HF_ENDPOINT="http://127.0.0.1:1")
-        self.assertEqual(os.listdir(self.home), [])  # nothing is left of any
+        self.assertEqual(os.listdir(self.home), [])  # no attempt leaves anything behind
 
     def test_a_directory_that_cannot_be_written(self):
         with open(self.path("file"), "w"):

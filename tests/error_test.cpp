@@ -26,7 +26,7 @@ TEST_CASE("a message is one printable line, whatever it was made of") {
   CHECK(message("\xff\xe4\xb8|\u202e") == "  | ");
 }
 
-TEST_CASE("a path with control characters in it does not reach a terminal as it is") {
+TEST_CASE("control characters in a path do not reach the terminal") {
   CHECK(refusal_of([] { (void)gpt2::Model::load("/no/a\nb\x1b"); }) ==
         "/no/a b : no such file or directory");
   CHECK(refusal_of([] { (void)gpt2::Tokenizer::load("/no/a\nb\x1b"); }).starts_with("/no/a b : "));

@@ -1,4 +1,4 @@
-// All 65,536 values of both formats, and rounding between neighbours.
+// Tests all 65,536 values of f16 and bf16, and the rounding between neighbours.
 #include "base/float16.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@ using namespace gpt2;
 
 namespace {
 
-// The value that IEEE 754 gives binary16.
+// Returns the value of a binary16 number, as IEEE 754 defines it.
 double binary16(unsigned bits) {
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
   const int exponent = static_cast<int>(bits >> 10 & 31);

@@ -1,6 +1,7 @@
-// The caller's floating-point state (rounding mode, flush-to-zero, denormals-are-zero) changes no
-// bit of a result, in no thread, and is the caller's own again afterwards. Programs set it for
-// audio, for interval arithmetic, or because a library that was linked with -ffast-math does.
+// The caller's floating-point state (rounding mode, flush-to-zero, denormals-are-zero) must not
+// change any bit of a result in any thread, and the library must leave that state as it found it.
+// Programs change it for audio or for interval arithmetic, or they load a library that was linked
+// with -ffast-math and changes it.
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
@@ -28,12 +29,11 @@ using namespace gpt2::test;
 
 namespace {
 
-// -- The state of the calling thread
-// ---------------------------------------------------------------
+// -- The state of the calling thread --------------------------------------------------------------
 
 #if defined(__x86_64__)
 constexpr std::uint64_t kFlush = 0x8040;         // flush-to-zero, denormals-are-zero
-constexpr std::uint64_t kExceptionFlags = 0x3f;  // what happened so far: no state of the caller's
+constexpr std::uint64_t kExceptionFlags = 0x3f;  // records of past exceptions, not a mode
 std::uint64_t control() { return _mm_getcsr() & ~kExceptionFlags; }
 void set_control(std::uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }
 #elif defined(__aarch64__)
@@ -62,7 +62,7 @@ constexpr State kStates[] = {{"denormals are flushed", FE_TONEAREST, kFlush},
                              {"rounding toward zero", FE_TOWARDZERO, 0},
                              {"rounding up, denormals are flushed", FE_UPWARD, kFlush}};
 
-// Sets a state for the scope. Catch's macros, which may compute, stay outside.
+// Sets a state for the scope. Catch's macros must stay outside the scope, because they may compute.
 class InState {
  public:
   explicit InState(const State& state) : rounding_(std::fegetround()), control_(control()) {
@@ -77,7 +77,7 @@ class InState {
   InState(const InState&) = delete;
   InState& operator=(const InState&) = delete;
 
-  // Whether the thread still has the state.
+  // Returns whether the thread still has the state.
   [[nodiscard]] bool is_untouched(const State& state) const {
     return std::fegetround() == state.rounding && control() == set_;
   }
@@ -87,16 +87,15 @@ class InState {
   std::uint64_t control_, set_;
 };
 
-// -- A model in which denormals matter
-// -------------------------------------------------------------
+// -- A model in which denormals matter ------------------------------------------------------------
 
 constexpr std::size_t kVocab = 53;
 constexpr std::size_t kPositions = 40;
 constexpr std::size_t kEmbd = 36;
 
-// Embeddings near the smallest normal float, 1.2e-38, which LayerNorm multiplies by about 300 (its
-// epsilon is far larger than their variance), and small matrices: denormal activations on the way,
-// and denormal logits.
+// A model with denormal activations and denormal logits. Its embeddings are near the smallest
+// normal float, 1.2e-38. LayerNorm multiplies them by about 300, because its epsilon is far larger
+// than their variance, and the values of the matrices are small.
 class DenormalModel {
  public:
   DenormalModel() {
@@ -151,10 +150,9 @@ class DenormalModel {
   std::mt19937 random_{7};
 };
 
-// -- Results
-// ---------------------------------------------------------------------------------------
+// -- Results --------------------------------------------------------------------------------------
 
-// What was computed -> a hash of its bits.
+// The name of what was computed -> a hash of its bits.
 using Results = std::map<std::string, std::uint64_t>;
 
 std::uint64_t hash_of(std::span<const float> values) { return hash_floats(values, 0); }
@@ -176,7 +174,8 @@ void add_draws(Results& results, std::span<const float> logits) {
   results["draws"] = hash_of(drawn);
 }
 
-// Some of everything that the library computes. `sessions` were made, and have run, before.
+// Computes some of everything that the library computes. `sessions` were made before the state was
+// set.
 Results compute(const DenormalModel& files, std::vector<Session>& sessions,
                 std::span<const TokenId> text, std::span<const float> logits) {
   Results results;
@@ -205,7 +204,7 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   return results;
 }
 
-// Spread over what logits are, with some denormals among them.
+// Returns numbers over the usual range of logits, with some denormals among them.
 std::vector<float> some_logits() {
   std::mt19937 random(5);
   std::vector<float> logits(300);
@@ -223,12 +222,12 @@ std::size_t denormals_in(std::span<const float> values) {
 }  // namespace
 
 TEST_CASE("each state changes what a plain program computes") {
-  // volatile: computed here and now, not by the compiler
+  // volatile, so that the sums are computed at run time and not by the compiler.
   volatile float one = 1.0f, three = -3.0f, five = 5.0f, tiny = 1e-38f;
   const auto sum = [&] { return std::pair{one / three + one / five, tiny / three}; };
   const auto expected = sum();
   for (const State& state : kStates) {
-    if (state.rounding == FE_TONEAREST && state.flush == 0) continue;  // no such bit here
+    if (state.rounding == FE_TONEAREST && state.flush == 0) continue;  // this CPU has no such mode
     std::pair<float, float> actual;
     {
       const InState in(state);
@@ -277,7 +276,7 @@ TEST_CASE("the caller's floating-point state changes no bit") {
       INFO(name);
       CHECK(actual.at(name) == hash);
     }
-    // And threads that were started in that state do as well as any in the default one.
+    // Threads that were started in that state compute the same bits in the default state.
     CHECK(compute(files, started_within, text, logits) == expected);
   }
 }

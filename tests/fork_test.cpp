@@ -1,5 +1,6 @@
-// fork(): a child has only the thread that called it. It can go on with the sessions of its parent
-// all the same, with as many threads, and gets the same bits; and so does the parent.
+// After fork(), the child process has only the thread that called fork(). The child can
+// nevertheless continue the sessions of its parent, with as many threads, and gets the same bits.
+// So does the parent.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,8 +31,8 @@ Model some_model() {
   return random_model(config, {.dtype = WeightType::f32});
 }
 
-// How a child process that runs `work` ends: "well" if work returns true. A child that hangs is
-// killed after 20 seconds, where it should take a fraction of one.
+// Runs `work` in a child process and returns how the child ends: "well" if `work` returns true. A
+// child that hangs is killed after 20 seconds. It should take a fraction of a second.
 template <class Work>
 std::string child_ends(const Work& work) {
   const pid_t child = fork();
@@ -55,7 +56,7 @@ std::string child_ends(const Work& work) {
   return WEXITSTATUS(status) < 3 ? ends[WEXITSTATUS(status)] : "with another status";
 }
 
-// A text of which a session has read the first half, and the logits after every token.
+// A text and the logits after each of its tokens. The sessions under test have read the first half.
 struct Story {
   explicit Story(const Model& m)
       : model(m), text(random_tokens(m, m.config().n_positions, 1)), half(text.size() / 2) {
@@ -63,8 +64,8 @@ struct Story {
     expected = all_logits(alone, text);
   }
 
-  // Reads on in the session, by a prompt and by single tokens, and says whether the logits are
-  // right. The session is then where it was.
+  // Lets the session read the second half, at first in one pass and then, for three tokens, one by
+  // one. Returns whether the logits are right, and leaves the session where it was.
   [[nodiscard]] bool reads_on(Session& session) const {
     const std::size_t vocab_size = model.config().vocab_size;
     const std::span<const float> all(expected);
@@ -79,7 +80,8 @@ struct Story {
     return is_right;
   }
 
-  // The same with every session that a child can have.
+  // Does the same with every kind of session that a child can have: the parent's, a fork of it, and
+  // a new one.
   [[nodiscard]] bool child_reads_on(Session& session, int threads) const {
     if (!reads_on(session)) return false;
     Session copy = session.fork();
@@ -97,7 +99,7 @@ struct Story {
 
 }  // namespace
 
-TEST_CASE("a child goes on with the sessions of its parent") {
+TEST_CASE("a child continues the sessions of its parent") {
   const Story story(some_model());
   for (const int threads : {2, 3}) {
     INFO(threads << " threads");
@@ -106,7 +108,7 @@ TEST_CASE("a child goes on with the sessions of its parent") {
     REQUIRE(story.reads_on(session));
     REQUIRE(child_ends([&] { return story.child_reads_on(session, threads); }) == "well");
     REQUIRE(story.reads_on(session));
-    // A child's child, too.
+    // The child of a child can do the same.
     REQUIRE(child_ends([&] {
               return story.reads_on(session) &&
                      child_ends([&] { return story.reads_on(session); }) == "well" &&
@@ -116,7 +118,7 @@ TEST_CASE("a child goes on with the sessions of its parent") {
   }
 }
 
-TEST_CASE("a child goes on where another thread of its parent was in a forward pass") {
+TEST_CASE("a child works even if another thread of its parent was in a forward pass") {
   const Story story(some_model());
   for (const int threads : {2, 3}) {
     Session session = session_of(story.model, threads);
@@ -135,7 +137,8 @@ TEST_CASE("a child goes on where another thread of its parent was in a forward p
     });
     std::string ends = "well";
     for (int i = 0; i < 30 && ends == "well"; ++i) {
-      // Not always at the same point of the other thread's passes.
+      // Every third time, wait until the other thread ends a pass, so that the forks do not all
+      // happen at the same point of its passes.
       for (const int seen = passes; passes == seen && i % 3 == 0;) std::this_thread::yield();
       ends = child_ends([&] { return story.child_reads_on(session, threads); });
       if (!story.reads_on(session)) is_right = false;

@@ -1,4 +1,5 @@
-// Generation with the bundled model: the text PyTorch writes with it, and why texts end.
+// Generates with the bundled model. The texts must be those that PyTorch writes with it, and must
+// end for the right reasons.
 #include "gpt2/generate.h"
 
 #include <algorithm>
@@ -62,7 +63,8 @@ TEST_CASE("the bundled model writes what PyTorch writes with it") {
     CHECK(run(prompt, greedy(ids.size())).result.tokens == ids);
 
     if (!entry.contains("last_position_logits")) continue;
-    // f32 against f32, as in oracle_test.cpp: 2e-5 of the logits' range.
+    // Both sides compute in f32. The tolerance is 2e-5 of the range of the logits, as in
+    // oracle_test.cpp.
     Session session(model());
     const std::span<const float> logits = session.forward(test::ids_of(entry.at("prompt_ids")));
     const auto theirs = entry.at("last_position_logits").get<std::vector<double>>();
@@ -74,7 +76,7 @@ TEST_CASE("the bundled model writes what PyTorch writes with it") {
   }
 }
 
-TEST_CASE("the text is that of the tokens, however it is streamed") {
+TEST_CASE("the streamed pieces of a text are the text of its tokens") {
   const Run outcome = run("Once upon a time", {.max_new_tokens = 80, .sampling = {.seed = 7}});
   std::vector<TokenId> ordinary;
   for (const TokenId id : outcome.result.tokens) {
@@ -96,7 +98,7 @@ TEST_CASE("a seed gives one text, on any number of threads") {
   CHECK(run("The cat", other).result.tokens != first.result.tokens);
 }
 
-TEST_CASE("a text ends before a stop string, across token borders too") {
+TEST_CASE("a text ends before a stop string, even if that spans several tokens") {
   const std::string whole = run("Once upon a time", greedy(60)).text;
   // Eleven characters from the middle of the text span several tokens.
   const std::string stop = whole.substr(25, 11);
@@ -107,7 +109,7 @@ TEST_CASE("a text ends before a stop string, across token borders too") {
   CHECK(stopped.result.finish_reason == FinishReason::stop_string);
 }
 
-TEST_CASE("a stop token ends the text and is no part of it") {
+TEST_CASE("a stop token ends the text and is not part of it") {
   const Run whole = run("Once upon a time", greedy(20));
   GenerationOptions options = greedy(20);
   options.stop_tokens = {whole.result.tokens[5]};
@@ -152,12 +154,12 @@ TEST_CASE("a full context ends the text with reason length") {
   const SessionOptions room{.max_tokens = prompt + 10};
   const Run outcome = run("Once upon a time", greedy(500), Session(model(), room));
   CHECK(outcome.result.finish_reason == FinishReason::length);
-  // The last token needs no room of its own: nothing comes after it.
+  // The last token needs no room in the context, because nothing comes after it.
   CHECK(outcome.result.tokens.size() == 11);
   CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
 }
 
-TEST_CASE("a session goes on where a generation ended, as one long generation would have") {
+TEST_CASE("a session continues after a generation just as one long generation would") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   const std::vector<TokenId> more = tokenizer().encode(" Then the cat");
   const auto ignore = [](TokenId) { return true; };
@@ -180,7 +182,7 @@ TEST_CASE("a session goes on where a generation ended, as one long generation wo
   }
   CHECK(found == expected);
 
-  // A new prompt after the text: the same logits as of all tokens at once.
+  // A new prompt after the text leads to the same logits as all tokens at once.
   options.max_new_tokens = 3;
   const GenerationResult result = generate(session, more, options, ignore);
   std::vector<TokenId> all = prompt;
@@ -192,7 +194,7 @@ TEST_CASE("a session goes on where a generation ended, as one long generation wo
   CHECK(result.logits_hash == at_once.logits_hash);
 }
 
-TEST_CASE("tokens of the model and of the tokenizer end a text unless they are ignored") {
+TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they are ignored") {
   const std::optional<TokenId> end = tokenizer().end_of_text();
   REQUIRE(end);
   CHECK(model().config().eos_token_id == std::vector<TokenId>{*end});
@@ -211,7 +213,7 @@ TEST_CASE("tokens of the model and of the tokenizer end a text unless they are i
   CHECK(whole.result.tokens[ended.result.tokens.size()] == *end);
 }
 
-TEST_CASE("a cancelled prompt leaves tokens that wait as they were") {
+TEST_CASE("cancelling a prompt keeps the tokens that wait in the session") {
   GenerationOptions options = greedy(10);
   Session session(model());
   Session other(model());
@@ -231,7 +233,7 @@ TEST_CASE("a cancelled prompt leaves tokens that wait as they were") {
         generate(other, {}, options, ignore).tokens);
 }
 
-TEST_CASE("after a stop token nothing waits, and a text without a prompt is refused") {
+TEST_CASE("after a stop token no token waits, so that a text without a prompt is refused") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   Session session(model());
   GenerationOptions options = greedy(20);
@@ -255,7 +257,7 @@ TEST_CASE("the sink ends a text by returning false, and is called for every toke
   CHECK(calls == 4);
 }
 
-TEST_CASE("no new tokens are no error, no prompt is one") {
+TEST_CASE("asking for no tokens is no error, but an empty or too long prompt is one") {
   CHECK(run("Once", greedy(0)).result.tokens.empty());
   Session session(model());
   const auto ignore = [](std::string_view) { return true; };
@@ -264,7 +266,7 @@ TEST_CASE("no new tokens are no error, no prompt is one") {
   CHECK_THROWS_AS(generate(session, tokenizer(), too_long, greedy(5), ignore), Error);
 }
 
-TEST_CASE("the tokens of a text can be had without a tokenizer") {
+TEST_CASE("generate works without a tokenizer if it returns tokens") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   const GenerationResult expected = run("Once upon a time", greedy(12)).result;
   Session session(model());
@@ -284,7 +286,7 @@ TEST_CASE("the tokens of a text can be had without a tokenizer") {
   CHECK_THROWS_AS(generate(session, prompt, options, take), Error);
 }
 
-TEST_CASE("perplexity is that of the probabilities, and its progress ends at one") {
+TEST_CASE("perplexity follows from the probabilities, and its progress ends at one") {
   const std::vector<TokenId> tokens =
       tokenizer().encode("Once upon a time there was a little girl");
   double surprise = 0.0;
