@@ -26,8 +26,8 @@ std::size_t successor(std::size_t token) {
   }
 }
 
-// A direction of plus and minus ones for each token, drawn by a linear congruential generator: two
-// of them are nearly at right angles.
+// Returns a direction of plus and minus ones for each token, drawn by a linear congruential
+// generator. Any two of them are nearly at right angles.
 std::vector<float> directions() {
   std::vector<float> values(kVocab * kEmbd);
   std::uint64_t state = 1;
@@ -38,8 +38,8 @@ std::vector<float> directions() {
   return values;
 }
 
-// Every token is embedded as the direction of its successor, and attention and feed-forward add
-// nothing to it: the logits are the inner products of that direction with all of them.
+// Every token is embedded as the direction of its successor. Attention and feed-forward add nothing
+// to it, so the logits are the inner products of that direction with the directions of all tokens.
 std::vector<float> successors(const std::vector<float>& direction) {
   std::vector<float> values;
   for (std::size_t token = 0; token < kVocab; ++token) {

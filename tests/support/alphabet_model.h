@@ -6,20 +6,20 @@
 
 namespace gpt2::test {
 
-/// Writes a HuggingFace directory with a small model whose most probable text is known beforehand:
-/// its tokens are the 256 bytes and, as number 256, <|endoftext|>; after a letter it writes the
-/// next one, after z a space, the two bytes of an e with an acute accent, and a:
+/// Writes a HuggingFace directory with a small model whose most probable text is known. Its tokens
+/// are the 256 bytes and <|endoftext|>, which is number 256. After a letter it writes the next
+/// letter; after z it writes a space, the two bytes of an e with an acute accent, and a:
 ///
 ///   "x" -> "yz \u00e9abcdefghijklmnopqrstuvwxyz \u00e9abc"...
 ///
-/// After 0 it ends the text; after any other byte, and after <|endoftext|>, it begins with a.
+/// After 0 it ends the text. After any other byte, and after <|endoftext|>, it begins again with a.
 void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_positions = 1024);
 
-/// The printable character that stands for a byte in GPT-2's vocabulary: itself, or for each of the
-/// 68 bytes that do not print, in order, one from U+0100 on.
+/// Returns the printable character that stands for a byte in GPT-2's vocabulary. A byte that prints
+/// stands for itself. The 68 bytes that do not print have the characters from U+0100 on, in order.
 std::string printable_byte(unsigned byte);
 
-/// The directory of one, for all tests of a program.
+/// Returns the directory of an alphabet model that all tests of a program share.
 std::string alphabet_model();
 
 }  // namespace gpt2::test

@@ -12,7 +12,7 @@ inline std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// The bytes of an integer, least significant first.
+/// Returns the bytes of an integer, least significant byte first.
 template <std::unsigned_integral T>
 std::string little_endian(T value) {
   std::string bytes;

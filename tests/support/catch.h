@@ -1,5 +1,5 @@
 #pragma once
-// Catch2 3 and 2.13 under one name.
+// Includes Catch2 3 or 2.13, whichever is installed.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;

@@ -25,7 +25,8 @@ std::FILE* temporary_file(const std::string& content) {
   return file;
 }
 
-// Opens a terminal for the command. `keyboard` is our end of it, on which `input` is typed.
+// Opens a terminal for the command. `keyboard` becomes the test's end of it, on which `input` is
+// typed.
 std::FILE* new_terminal(int& keyboard, const std::string& input) {
   keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (keyboard < 0 || grantpt(keyboard) != 0 || unlockpt(keyboard) != 0) {
@@ -45,7 +46,7 @@ std::vector<char*> pointers(Words& words) {
   return result;
 }
 
-// Of two of a name, the first counts.
+// If a name occurs twice, the first value counts, so `words` override the variables that are added.
 Words environment(Words words) {
   static const TemporaryDirectory home;
   words.push_back("HOME=" + home.path().string());
@@ -55,7 +56,7 @@ Words environment(Words words) {
   return words;
 }
 
-// The state stands behind the name of the program, which may hold blanks.
+// In /proc/PID/stat, the state follows the name of the program, which may contain spaces.
 bool sleeping(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string stat(std::istreambuf_iterator<char>(file), {});
@@ -114,7 +115,8 @@ void Command::read(std::size_t bytes) {
 void Command::fill_output() {
   constexpr int kSize = 4096;  // the smallest a pipe can have
   fcntl(output_, F_SETPIPE_SZ, kSize);
-  for (int waiting = 0; waiting + 1 < kSize || !sleeping(process_);) {  // two bytes, room for one
+  // A write of two bytes blocks even if there is room for one.
+  for (int waiting = 0; waiting + 1 < kSize || !sleeping(process_);) {
     usleep(1000);
     if (ioctl(output_, FIONREAD, &waiting) != 0) throw std::runtime_error("no pipe");
   }

@@ -10,19 +10,20 @@ namespace gpt2::test {
 
 using Words = std::vector<std::string>;
 
-/// What surrounds a run of the gpt2 command. Of the environment only PATH, HOME (an empty
-/// directory) and the sanitizers' options are handed on.
+/// The surroundings of a run of the gpt2 command. The command inherits only PATH and the
+/// sanitizers' options from the environment; its HOME is an empty directory.
 struct Surroundings {
   std::string input = {};                     ///< standard input, or what is typed
   std::filesystem::path directory = ".";      ///< the current directory
-  std::vector<std::string> environment = {};  ///< more "NAME=value"
+  std::vector<std::string> environment = {};  ///< more variables, "NAME=value"
   bool terminal = false;                      ///< standard input is a terminal
-  bool terminal_errors = false;               ///< with `terminal`: so is standard error
-  std::string output = {};  ///< a file for standard output; "": a pipe; "-": closed
+  bool terminal_errors = false;               ///< standard error is that terminal too
+  std::string output = {};  ///< the file for standard output; "": a pipe; "-": closed
   std::filesystem::path program = GPT2_COMMAND;
 };
 
-/// A run of the gpt2 command. Standard output is a pipe, which nobody reads unless asked to.
+/// A run of the gpt2 command. Its standard output is a pipe that is read only by the functions that
+/// say so.
 class Command {
  public:
   explicit Command(const Words& arguments, const Surroundings& surroundings = {});
@@ -33,29 +34,31 @@ class Command {
   /// Reads standard output until it has at least this many bytes, or its end.
   void read(std::size_t bytes);
 
-  /// Reads nothing until standard output is full and the command, of one thread, waits in a write.
+  /// Reads no output. Waits until the pipe is full and the command, which must have one thread, is
+  /// blocked in a write.
   void fill_output();
   void close_output();
 
-  /// Reads standard error, a terminal, until it has this text.
+  /// Reads standard error, which must be a terminal, until it has this text.
   void await_error(const std::string& text);
   void send(int signal) const;
   [[nodiscard]] bool running() const;
 
-  /// Reads to the end and waits. The exit status, or minus the signal that ended it.
+  /// Reads standard output to its end and waits for the command. Returns the exit status, or minus
+  /// the signal that ended the command.
   int wait();
 
-  std::string out;  ///< standard output as far as it was read
-  std::string err;  ///< standard error, after wait(); of a terminal as far as it was read
+  std::string out;  ///< the standard output that was read so far
+  std::string err;  ///< standard error: after wait(), or as far as the terminal was read
 
  private:
   pid_t process_ = -1;
   int output_ = -1;
-  int terminal_ = -1;  // our end of the command's terminal
+  int terminal_ = -1;  // the test's end of the command's terminal
   std::FILE* errors_;
 };
 
-/// A run that has ended.
+/// The result of a run that has ended.
 struct Outcome {
   int status;
   std::string out;

@@ -10,7 +10,8 @@
 
 namespace gpt2::test {
 
-/// golden.json and the tensors in the file beside it (tests/data/oracle/README.md).
+/// A golden.json and the tensors in the file beside it, as tests/data/oracle/README.md describes
+/// them.
 class Golden {
  public:
   explicit Golden(const std::filesystem::path& json_file);
@@ -25,13 +26,13 @@ class Golden {
   std::string bytes_;
 };
 
-/// The folders with a golden.json under tests/data/oracle/cases and, where it is set, under
-/// $GPT2_ORACLE_DIR; only those with a model in them. In name order.
+/// Returns the folders that have a golden.json and a model, in name order. Searches
+/// tests/data/oracle/cases and, if it is set, $GPT2_ORACLE_DIR.
 [[nodiscard]] std::vector<std::filesystem::path> oracle_cases();
 
 [[nodiscard]] std::vector<TokenId> ids_of(const nlohmann::json& array);
 
-/// max - min.
+/// Returns max - min.
 [[nodiscard]] double range_of(const std::vector<double>& values);
 
 }  // namespace gpt2::test

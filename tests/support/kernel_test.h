@@ -17,9 +17,9 @@
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
 
-// What the kernels' tests share: every table of this machine, buffers that end at forbidden memory,
-// random numbers, and the rules of kernels.h written out one element at a time. The last are the
-// definition of "one answer": every table must match them bit for bit.
+// What the tests of kernels share: all kernel tables of this machine, buffers that end at
+// inaccessible memory, random numbers, and the rules of kernels.h written out one element at a
+// time. Those rules define "one answer": every table must match them bit for bit.
 
 namespace kernel_test {
 
@@ -34,8 +34,8 @@ inline std::vector<const gpt2::Kernels*> tables() {
   return tables;
 }
 
-/// `size` elements whose end touches a page that must not be touched; `skew` bytes before it, so
-/// that the elements are not aligned.
+/// A buffer of `size` elements that ends right before an inaccessible page, or `skew` bytes
+/// earlier, so that the elements are not aligned.
 template <class T>
 class Guarded {
  public:
@@ -55,7 +55,8 @@ class Guarded {
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
 
-  /// Not aligned for T where skew says so: for kernels that take any address.
+  /// Not aligned for T if skew is not a multiple of its alignment. For kernels that take any
+  /// address.
   void* address() { return data_; }
   T* data() { return reinterpret_cast<T*>(data_); }
 
@@ -86,7 +87,7 @@ inline bool same_bits(const float* a, const float* b, std::size_t n) {
   return n == 0 || std::memcmp(a, b, n * sizeof(float)) == 0;
 }
 
-/// A distance in units of the last place of the exact value.
+/// Returns the distance in units of the last place of the exact value.
 inline double ulps(float actual, double exact) {
   const int exponent = std::max(std::ilogb(exact), -126);
   return std::abs(static_cast<double>(actual) - exact) / std::ldexp(1.0, exponent - 23);
@@ -94,8 +95,7 @@ inline double ulps(float actual, double exact) {
 
 inline constexpr double kUnitRoundoff = 0x1p-24;
 
-// -- The rules, literally
-// --------------------------------------------------------------------------
+// -- The rules, literally -------------------------------------------------------------------------
 
 inline float tree_sum(const float (&lane)[gpt2::kLanes]) {
   float sum[gpt2::kLanes];
@@ -106,7 +106,7 @@ inline float tree_sum(const float (&lane)[gpt2::kLanes]) {
   return sum[0];
 }
 
-/// sum over k of x[k] w[k] by the rule for [k, n]. get(k) is w[k].
+/// Returns the sum over k of x[k] w[k], by the rule for [k, n]. get(k) is w[k].
 template <class Get>
 float dot_kn(const float* x, std::size_t k, const Get& get) {
   float total = 0.0f;
@@ -120,7 +120,7 @@ float dot_kn(const float* x, std::size_t k, const Get& get) {
   return total;
 }
 
-/// The same by the rule for [n, k].
+/// Returns the same sum, by the rule for [n, k].
 inline float dot_nk(const float* x, std::size_t k, const float* w) {
   float total[gpt2::kLanes] = {};
   for (std::size_t begin = 0; begin < k; begin += gpt2::kChunk) {

@@ -1,4 +1,4 @@
-// Catch2 3 and 2.13 both run from this main.
+// The main function for Catch2 3 and for 2.13.
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 #else

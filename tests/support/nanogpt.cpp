@@ -13,7 +13,7 @@
 namespace gpt2::test {
 namespace {
 
-// Rows become columns.
+// Returns the transposed matrix of 4-byte elements.
 std::string transposed(const std::string& bytes, std::size_t rows, std::size_t columns) {
   std::string result(bytes.size(), '\0');
   for (std::size_t i = 0; i < rows; ++i) {
@@ -71,8 +71,8 @@ std::string nanogpt_file(const std::filesystem::path& huggingface, const NanoGpt
     state.push_back({nano.prefix + name, tensor});
     storages.push_back({key, bytes});
   }
-  state.push_back({nano.prefix + "lm_head.weight", wte});  // tied: the same storage
-  // The optimiser's storages are not even in the file: whoever touches them fails.
+  state.push_back({nano.prefix + "lm_head.weight", wte});  // tied, so it has the same storage
+  // The storages of the optimiser are not in the file, so that a reader that touches them fails.
   const std::string moment = py_tensor(py_storage("FloatStorage", "gone", 9), 0, {9}, {1});
   const std::string optimizer =
       py_dict({{"state", "}(" + py_int(0) + py_dict({{"exp_avg", moment}}) + "u"},

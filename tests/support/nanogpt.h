@@ -6,17 +6,17 @@
 
 namespace gpt2::test {
 
-/// How a ckpt.pt is written.
+/// Options for writing a ckpt.pt.
 struct NanoGpt {
   std::string prefix = "_orig_mod.";
-  std::size_t vocab_size = 0;  ///< more than the source's: rows of zeros, as 50257 become 50304
+  std::size_t vocab_size = 0;  ///< above the source's: pads with rows of zeros
   bool bias = true;
   bool zero_bias = false;
-  std::string without = {};  ///< a key of model_args
+  std::string without = {};  ///< a key of model_args to leave out
 };
 
-/// The bytes of a ckpt.pt as nanoGPT's train.py saves it, of the weights of a HuggingFace directory
-/// (F32, with the names of GPT2LMHeadModel, tied).
+/// Returns the bytes of a ckpt.pt as nanoGPT's train.py saves it, with the weights of a HuggingFace
+/// directory. These must be F32 and tied, and have the names of GPT2LMHeadModel.
 std::string nanogpt_file(const std::filesystem::path& huggingface, const NanoGpt& nano = {});
 
 }  // namespace gpt2::test

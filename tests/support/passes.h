@@ -8,22 +8,23 @@
 
 namespace gpt2::test {
 
-/// Sessions that can be in one forward pass, which runs on `threads` threads. capacities[i] is the
-/// room of session i in tokens; 0 stands for the model's n_positions.
+/// Returns sessions that can be in one forward pass, which runs on `threads` threads. capacities[i]
+/// is the room of session i in tokens; 0 stands for the model's n_positions.
 [[nodiscard]] std::vector<Session> sessions_of(const Model& model, int threads,
                                                const std::vector<std::size_t>& capacities);
 
-/// One such session.
+/// Returns one such session.
 [[nodiscard]] Session session_of(const Model& model, int threads, std::size_t capacity = 0);
 
-/// The same `count` token ids of the model's vocabulary for each call with the same seed.
+/// Returns `count` token ids of the model's vocabulary, the same ones for each call with the same
+/// seed.
 [[nodiscard]] std::vector<TokenId> random_tokens(const Model& model, std::size_t count,
                                                  unsigned seed);
 
 /// Appends the tokens in one pass and returns the logits after each of them.
 [[nodiscard]] std::vector<float> all_logits(Session& session, std::span<const TokenId> tokens);
 
-/// Compares bit by bit: 0 differs from -0, and a NaN equals itself.
+/// Compares bit by bit, so that 0 differs from -0, and a NaN equals a NaN with the same bits.
 [[nodiscard]] bool same_bits(std::span<const float> a, std::span<const float> b);
 
 }  // namespace gpt2::test

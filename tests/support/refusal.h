@@ -6,8 +6,8 @@
 
 namespace gpt2::test {
 
-/// The message of the gpt2::Error that `call` throws; "(accepted)" where it throws nothing. Any
-/// other exception goes through and fails the test.
+/// Returns the message of the gpt2::Error that `call` throws, or "(accepted)" if it throws nothing.
+/// Any other exception passes through and fails the test.
 template <class Call>
 std::string refusal_of(const Call& call) {
   try {

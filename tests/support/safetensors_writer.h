@@ -13,7 +13,7 @@
 
 namespace gpt2::test {
 
-/// A safetensors file of f32 tensors, put together tensor by tensor.
+/// Builds a safetensors file of f32 tensors, tensor by tensor.
 class SafetensorsWriter {
  public:
   void add(const std::string& name, const std::vector<std::size_t>& shape,

@@ -5,7 +5,7 @@
 
 namespace gpt2::test {
 
-/// A new empty directory, removed with all it contains at the end of the scope.
+/// A new empty directory. The destructor removes it with everything in it.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -15,7 +15,7 @@ class TemporaryDirectory {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Writes a file of these bytes and returns its path.
+  /// Writes a file with these bytes and returns its path.
   std::filesystem::path write(std::string_view name, std::string_view bytes) const;
 
  private:

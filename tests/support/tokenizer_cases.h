@@ -10,27 +10,29 @@
 
 namespace gpt2::test {
 
-/// The lines of a file, each a JSON value. Throws where there is no such file.
+/// Returns the lines of a file, each of which is a JSON value. Throws if there is no such file.
 [[nodiscard]] std::vector<nlohmann::json> read_lines(const std::filesystem::path& file);
 
 [[nodiscard]] std::string read_text(const std::filesystem::path& file);
 
-/// tests/data/tokenizer/NAME
+/// Returns the path tests/data/tokenizer/`name`.
 [[nodiscard]] std::filesystem::path tokenizer_data(std::string_view name);
 
-/// GPT-2's own vocab.json and merges.txt, in a folder: $GPT2_TEST_VOCAB, or the one beside the
-/// repository. Empty where there is none: they are not part of it.
+/// Returns the folder with GPT-2's own vocab.json and merges.txt: $GPT2_TEST_VOCAB, or the folder
+/// beside the repository. Returns an empty path if there is none, because these files are not part
+/// of the repository.
 [[nodiscard]] std::filesystem::path real_vocabulary();
 
-/// `bytes` as Python's errors="replace" decodes them.
+/// Returns `bytes` decoded as with Python's errors="replace".
 [[nodiscard]] std::string replaced(std::string_view bytes);
 
-/// A case is {text, ids, decoded, bare}: the last two may be missing. Checks each and adds to the
-/// counts; a failure shows its text.
+/// The numbers of comparisons made.
 struct CaseCount {
   std::size_t encoded = 0;
   std::size_t decoded = 0;
 };
+/// Checks one case, {text, ids, decoded, bare}, and adds to the counts. `decoded` and `bare` may be
+/// missing. A failure shows the text.
 void check_case(const Tokenizer& tokenizer, const nlohmann::json& one, CaseCount& count);
 
 }  // namespace gpt2::test

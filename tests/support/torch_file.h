@@ -7,37 +7,40 @@
 
 namespace gpt2::test {
 
-// Pickles, opcode by opcode. What is pushed once can be composed by adding strings.
+// Pickles, opcode by opcode. Strings that each push one value can be combined by joining them.
 inline const std::string kProto2 = "\x80\x02";
 std::string py_text(std::string_view text);                             ///< BINUNICODE
 std::string py_int(std::int32_t value);                                 ///< BININT
 std::string py_global(std::string_view module, std::string_view name);  ///< GLOBAL
 std::string py_tuple(const std::vector<std::string>& items);            ///< MARK items TUPLE
-std::string py_ints(const std::vector<std::int32_t>& values);           ///< a tuple of them
-/// ('storage', torch.<type>, key, 'cpu', elements), or with a None at the end: BINPERSID
+std::string py_ints(const std::vector<std::int32_t>& values);           ///< a tuple of ints
+/// ('storage', torch.<type>, key, 'cpu', elements), with a None at the end if legacy; then
+/// BINPERSID
 std::string py_storage(std::string_view type, std::string_view key, std::int32_t elements,
                        bool legacy = false);
 /// torch._utils._rebuild_tensor_v2(storage, offset, size, stride, False, OrderedDict())
 std::string py_tensor(const std::string& storage, std::int32_t offset,
                       const std::vector<std::int32_t>& size,
                       const std::vector<std::int32_t>& stride);
-/// An OrderedDict of names and values.
+/// A name and the pickle of its value, for an OrderedDict.
 struct Item {
   std::string name;
   std::string value;
 };
 std::string py_dict(const std::vector<Item>& items);
 
-/// A key and the bytes of its storage.
+/// The key of a storage and its bytes.
 struct StoredBytes {
   std::string key;
   std::string bytes;
 };
 
-/// What torch.save of PyTorch 1.6 and later writes; the pickle is put between PROTO and STOP.
+/// Returns the file that torch.save of PyTorch 1.6 and later writes. The pickle is put between
+/// PROTO and STOP.
 std::string torch_zip(const std::string& pickle, const std::vector<StoredBytes>& storages);
 
-/// What torch.save wrote before: every storage holds `element_size`-byte elements.
+/// Returns the file that torch.save wrote before 1.6. Every storage has elements of `element_size`
+/// bytes.
 std::string torch_legacy(const std::string& pickle, const std::vector<StoredBytes>& storages,
                          std::size_t element_size = 4);
 

@@ -9,7 +9,7 @@ std::string u16(std::size_t value) { return little_endian(static_cast<std::uint1
 std::string u32(std::uint64_t value) { return little_endian(static_cast<std::uint32_t>(value)); }
 std::string u64(std::uint64_t value) { return little_endian(value); }
 
-// Bit by bit, as the polynomial says.
+// Computes the CRC bit by bit from the polynomial.
 std::uint32_t crc32_of(const std::string& data) {
   std::uint32_t crc = ~0u;
   for (const char c : data) {

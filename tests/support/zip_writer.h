@@ -7,26 +7,26 @@
 
 namespace gpt2::test {
 
-/// One file of an archive to be written, and the lies to be told about it.
+/// One file of an archive to be written, and the false statements to make about it.
 struct ZipMember {
   std::string name;
   std::string data;
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
-  std::optional<std::uint32_t> crc32 = {};        ///< instead of the true one
-  std::optional<std::uint32_t> stored_size = {};  ///< in the central directory, instead of size
-  std::optional<std::uint64_t> size = {};         ///< in the central directory
-  std::optional<std::uint64_t> header = {};       ///< where the local header is said to be
+  std::optional<std::uint32_t> crc32 = {};        ///< instead of the true CRC-32
+  std::optional<std::uint32_t> stored_size = {};  ///< the compressed size in the central directory
+  std::optional<std::uint64_t> size = {};         ///< the size in the central directory
+  std::optional<std::uint64_t> header = {};       ///< the stated offset of the local header
 };
 
 struct ZipOptions {
-  bool zip64 = false;  ///< all sizes and offsets in 64-bit fields, the 32-bit ones full of ones
+  bool zip64 = false;  ///< 64-bit sizes and offsets; the 32-bit fields are all ones
   bool data_descriptors = false;
   std::string comment = {};
-  std::optional<std::uint64_t> count = {};  ///< of files, instead of the true one
+  std::optional<std::uint64_t> count = {};  ///< the stated number of files
 };
 
-/// The archive, byte by byte as PKWARE's APPNOTE.TXT has it; nothing is compressed.
+/// Returns the archive, byte by byte as PKWARE's APPNOTE.TXT defines it. Nothing is compressed.
 std::string write_zip(const std::vector<ZipMember>& members, const ZipOptions& options = {});
 
 }  // namespace gpt2::test
