@@ -1,4 +1,4 @@
-// Causal attention: against double precision, and bit for bit against the rules of kernels.h.
+// Tests causal attention: against double precision, and bit for bit against the rules of kernels.h.
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
@@ -15,7 +15,7 @@ struct Head {
     k = random.normal(panels * kPanel * head_dim);
     v = random.normal(keys * head_dim);
     for (std::size_t i = keys; i < panels * kPanel; ++i) {
-      for (std::size_t d = 0; d < head_dim; ++d) k[index(i, d)] = NAN;  // must not be used
+      for (std::size_t d = 0; d < head_dim; ++d) k[index(i, d)] = NAN;  // kernels must ignore it
     }
   }
 
@@ -27,7 +27,8 @@ struct Head {
     return (key / kPanel * head_dim + d) * kPanel + key % kPanel;
   }
 
-  /// Query `row` by the rules. exp is the table's, which vec_math_test knows.
+  /// Returns the result for query `row`, computed by the rules. The exponential is that of the
+  /// scalar table, which vec_math_test checks.
   std::vector<float> expected(std::size_t row) const {
     const std::size_t seen = row + 1;
     std::vector<float> weight(seen);
@@ -65,7 +66,8 @@ struct Head {
     return y;
   }
 
-  /// Queries first ... first + rows, from buffers that end where they must, into rows with gaps.
+  /// Returns the kernel's results for the queries from `first` to `first` + `rows`. The buffers end
+  /// exactly where the kernel must stop, and there are gaps between the rows of the result.
   std::vector<float> actual(const Kernels& table, std::size_t first, std::size_t rows) const {
     const std::size_t stride = head_dim + 3;
     const std::size_t seen = first + rows;
@@ -116,7 +118,7 @@ void check(const Head& head, std::size_t first, std::size_t rows) {
 
 }  // namespace
 
-TEST_CASE("attention follows the rules bit for bit, however the queries are cut") {
+TEST_CASE("attention follows the rules bit for bit, however the queries are divided") {
   for (const std::size_t head_dim : {1u, 5u, 16u, 17u, 31u, 32u, 33u, 64u, 80u, 257u}) {
     const Head head(head_dim, 70, static_cast<unsigned>(head_dim));
     for (const std::size_t first : {0u, 1u, 30u, 31u, 32u, 57u}) {
@@ -147,14 +149,14 @@ TEST_CASE("attention is close to softmax in double precision") {
               std::max(worst, std::abs(static_cast<double>(actual[row * head_dim + d]) - exact[d]));
         }
       }
-      // A score's magnitude is below 40 here: head_dim + 2 roundings of it change a weight by the
-      // factor 1 +- 40 (head_dim + 2) u at the very most; |v| < 5.
+      // The magnitude of a score is below 40 here. Its head_dim + 2 roundings change a weight by at
+      // most a factor of 1 +- 40 (head_dim + 2) u, and |v| is below 5.
       CHECK(worst <= 5.0 * 2.0 * 40.0 * static_cast<double>(head_dim + 2) * kUnitRoundoff);
     }
   }
 }
 
-TEST_CASE("later keys and values cannot reach an earlier query, whatever they hold") {
+TEST_CASE("later keys and values do not affect an earlier query, even if they are NaN") {
   Head head(64, 60, 9);
   const Head clean = head;
   for (std::size_t i = 41; i < 60; ++i) {

@@ -1,14 +1,14 @@
-// The loops that measure what the machine can do: what they read.
+// Tests what the loops that measure the speed of memory read.
 #include "kernels/kernels.h"
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
-TEST_CASE("every way of reading memory reads all of it once, and nothing else") {
+TEST_CASE("every way of reading memory reads each element exactly once") {
   for (const gpt2::Kernels* k : kernel_test::tables()) {
     for (std::size_t way = 0; way < gpt2::kReadWays; ++way) {
       for (const std::size_t n : {std::size_t{512}, std::size_t{1536}, std::size_t{1} << 16}) {
         CAPTURE(k->name, way, n);
-        // Small whole numbers, so that every order of adding gives the same sum.
+        // The values are small whole numbers, so that every order of addition gives the same sum.
         std::vector<float> values(n);
         float sum = 0.0f;
         for (std::size_t i = 0; i < n; ++i) {

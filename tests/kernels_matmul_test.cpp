@@ -1,5 +1,5 @@
-// Matrix products with f32, f16 and bf16 weights: against double precision, and bit for bit against
-// the rules of kernels.h on every instruction set.
+// Tests matrix products with f32, f16 and bf16 weights: against double precision, and bit for bit
+// against the rules of kernels.h on every instruction set.
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
@@ -24,7 +24,7 @@ std::string describe(const Case& c) {
          (c.activation ? " activation" : "") + (c.accumulate ? " accumulate" : "");
 }
 
-/// Weights as bytes, and the f32 values that they stand for.
+/// The stored bytes of weights, and the f32 values that they stand for.
 struct Weights {
   std::vector<unsigned char> bytes;
   std::vector<float> values;
@@ -64,7 +64,7 @@ Kernels::ChunksKernel chunks_kernel_of(const Kernels& t, const Case& c) {
   }
 }
 
-/// A product's operands, with gaps between rows and ends that must not be passed.
+/// The operands of a product. There are gaps between the rows, and kernels must not pass the ends.
 struct Operands {
   Operands(const Case& shape, unsigned seed)
       : c(shape), x_stride(c.k + seed % 3), y_stride(c.n + seed % 5) {
@@ -84,7 +84,7 @@ struct Operands {
     return w.values[c.kn ? k * c.n + n : n * c.k + k];
   }
 
-  /// By the rules; elements between the rows stay as they are.
+  /// Returns y as the rules define it. Elements between the rows keep their values.
   std::vector<float> expected(ActivationKernel activation) const {
     std::vector<float> result = y;
     for (std::size_t i = 0; i < c.m; ++i) {
@@ -101,11 +101,12 @@ struct Operands {
     return result;
   }
 
-  /// By a kernel, in `parts` ranges of columns; or chunk by chunk, if there is one row.
+  /// Returns y as a kernel computes it, in `parts` ranges of columns. If by_chunks, computes the
+  /// single row chunk by chunk.
   std::vector<float> actual(const Kernels& table, std::size_t parts, bool by_chunks) const {
     Guarded<float> guarded_x(
         c.m ? std::vector<float>(x.begin(), x.end() - static_cast<long>(x_stride - c.k)) : x);
-    Guarded<unsigned char> guarded_w(w.bytes, parts % 2);  // odd addresses in every other case
+    Guarded<unsigned char> guarded_w(w.bytes, parts % 2);  // every second case has odd addresses
     Guarded<float> guarded_bias(bias);
     Guarded<float> guarded_y(y);
     AlignedBuffer<float> scratch(kMatmulScratchBytes / sizeof(float));
@@ -157,7 +158,8 @@ void check(const Case& c, unsigned seed) {
 }  // namespace
 
 TEST_CASE("matrix products follow the rules bit for bit on every instruction set") {
-  // Around the lanes, the panels, the chunks and the register tiles of every table.
+  // Sizes at and around the numbers of lanes, the panels, the chunks and the register tiles of
+  // every table.
   const std::size_t ks[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 255, 256, 257, 300, 513, 768};
   const std::size_t ns[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 63, 65, 96, 127, 128, 129, 160};
   const std::size_t ms[] = {
@@ -182,7 +184,7 @@ TEST_CASE("matrix products of every number of rows follow the rules") {
     check({m, 300, 70, Stored::f32, true, true, false, false}, static_cast<unsigned>(m));
     check({m, 40, 37, Stored::bf16, false, true, false, false}, static_cast<unsigned>(m));
   }
-  // More columns than the sums of few rows have room for at once.
+  // So many columns that the sums of kFewRows rows do not fit into the scratch memory at once.
   check({kFewRows, 9, 1100, Stored::f32, true, true, false, true}, 0);
   check({kMaxRows, 33, 40, Stored::f32, true, true, true, true}, 1);
   check({kMaxRows, 33, 40, Stored::f16, false, true, true, true}, 2);
@@ -198,7 +200,7 @@ TEST_CASE("one row follows the rules by columns and by chunks") {
         }
       }
     }
-    // Rows of weights as long as a page.
+    // Rows of weights that are longer than a page of memory.
     check({1, 330, stored == Stored::f32 ? 1101u : 2101u, stored, true, true, false, true}, ++seed);
   }
 }
@@ -213,14 +215,14 @@ TEST_CASE("matrix products of GPT-2's depths follow the rules") {
   }
 }
 
-TEST_CASE("matrix products are as exact as their order of summation allows") {
+TEST_CASE("the error of a matrix product is within the bound for its order of summation") {
   for (const bool kn : {true, false}) {
     for (const std::size_t k : {5u, 256u, 768u, 3072u}) {
       const Case c{3, k, 17, Stored::f32, kn, true, false, false};
       const Operands operands(c, static_cast<unsigned>(k));
       for (const Kernels* const table : tables()) {
         const std::vector<float> y = operands.actual(*table, 1, false);
-        double worst = 0.0;  // error over its bound
+        double worst = 0.0;  // the largest ratio of an error to its bound
         for (std::size_t i = 0; i < c.m; ++i) {
           for (std::size_t n = 0; n < c.n; ++n) {
             double sum = operands.bias[n];
@@ -231,8 +233,8 @@ TEST_CASE("matrix products are as exact as their order of summation allows") {
               sum += term;
               magnitude += std::abs(term);
             }
-            // Higham, Accuracy and Stability, section 3.1: a term passes through at most this many
-            // roundings, each of relative size u.
+            // Each term passes through at most this many roundings, each with a relative error of
+            // u. See Higham, Accuracy and Stability of Numerical Algorithms, section 3.1.
             const auto depth =
                 static_cast<double>(std::min<std::size_t>(k, kChunk) + k / kChunk + 6);
             const double bound = depth * kUnitRoundoff * magnitude;

@@ -1,4 +1,4 @@
-// int8 and int4: packing, quantising rows, and their products.
+// Tests int8 and int4: quantizing weights, quantizing rows, and the products of both.
 #include "kernels/pack.h"
 #include "support/catch.h"
 #include "support/kernel_test.h"
@@ -50,10 +50,10 @@ std::vector<std::byte> packed(const Format& format, const StoredMatrix& w) {
   return bytes;
 }
 
-/// One weight as the layout in kernels.h has it.
+/// One weight, read from the layout that kernels.h describes.
 struct PackedWeight {
   float scale;
-  int value;  ///< code - 128, or the codebook's entry
+  int value;  ///< int8: code - 128; int4: the codebook's entry
 };
 
 PackedWeight weight_at(const Format& format, const std::vector<std::byte>& bytes,
@@ -157,7 +157,7 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("quantised products follow the rules bit for bit on every instruction set") {
+TEST_CASE("quantized products follow the rules bit for bit on every instruction set") {
   const std::size_t ks[] = {1, 4, 5, 31, 32, 33, 63, 64, 96, 100, 256, 300};
   const std::size_t ns[] = {1, 15, 16, 17, 31, 32, 33, 64, 95, 100};
   unsigned seed = 0;
@@ -216,7 +216,7 @@ TEST_CASE("quantize_row rounds to the nearest of 255 steps of its block") {
   }
 }
 
-TEST_CASE("a block too small to divide by counts as zero, and ties go to even") {
+TEST_CASE("a block too small to divide by becomes zero, and ties round to even") {
   constexpr std::size_t kBlock = kInt8Block;
   for (const Kernels* const table : tables()) {
     INFO(table->name);
@@ -233,7 +233,7 @@ TEST_CASE("a block too small to divide by counts as zero, and ties go to even") 
   }
 }
 
-TEST_CASE("what is no number makes every product with its block none") {
+TEST_CASE("NaN or infinity turns every product with its block into NaN") {
   for (const Kernels* const table : tables()) {
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
       INFO(table->name << ' ' << bad);
@@ -265,7 +265,7 @@ TEST_CASE("what is no number makes every product with its block none") {
   }
 }
 
-TEST_CASE("packed weights are where kernels.h says, and near what they were") {
+TEST_CASE("quantized weights lie where kernels.h says, and are close to the original ones") {
   for (const Format& format : {kInt8, kInt4}) {
     for (const bool k_major : {true, false}) {
       const std::size_t k = 70, n = 45;
@@ -280,8 +280,8 @@ TEST_CASE("packed weights are where kernels.h says, and near what they were") {
           const PackedWeight p = weight_at(format, bytes, format.blocks(k), i, column);
           const float original = w[k_major ? i * n + column : column * k + i];
           wrong += y[i] != p.scale * static_cast<float>(p.value);
-          // Half a step of int8; half of the widest gap of the codebook, and what lies past its
-          // end.
+          // For int8, half a step. For int4, half of the widest gap in the codebook, and the
+          // distance of weights that lie past its ends.
           const float step = format.block_bytes == kInt8BlockBytes ? 0.51f : 20.0f;
           wrong += std::abs(y[i] - original) > step * std::abs(p.scale);
         }
@@ -291,7 +291,7 @@ TEST_CASE("packed weights are where kernels.h says, and near what they were") {
   }
 }
 
-TEST_CASE("int4 codes are the nearest ones, and beat 16 equal steps by a quarter") {
+TEST_CASE("int4 codes are nearest, with 25 % less squared error than 16 equal steps") {
   constexpr std::size_t kBlock = kInt4Block;
   const std::size_t k = kBlock * 40, n = 32;
   const std::vector<float> w = Random(6).normal(k * n);
@@ -323,7 +323,7 @@ TEST_CASE("int4 codes are the nearest ones, and beat 16 equal steps by a quarter
   CHECK(error < 0.75 * uniform_error);
 }
 
-TEST_CASE("packing survives zeros and tiny weights, and keeps damage visible") {
+TEST_CASE("quantizing handles zeros and tiny weights, and turns bad blocks into NaN") {
   for (const Format& format : {kInt8, kInt4}) {
     INFO(format.name);
     const std::size_t block = format.block;

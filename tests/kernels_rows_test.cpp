@@ -1,4 +1,4 @@
-// Kernels on rows: layer_norm, activations, add, widen, argmax, exp_sum, gumbel.
+// Tests the kernels on rows: layer_norm, activations, add, widen, argmax, exp_sum and gumbel.
 #include <limits>
 
 #include "support/catch.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// Every length up to two vectors and one, and GPT-2's own.
+/// Returns every length up to two vectors plus one, and longer ones, among them GPT-2's own.
 std::vector<std::size_t> lengths(std::size_t from) {
   std::vector<std::size_t> all;
   for (std::size_t n = from; n <= 2 * kLanes + 1; ++n) all.push_back(n);
@@ -20,7 +20,7 @@ std::vector<std::size_t> lengths(std::size_t from) {
   return all;
 }
 
-/// The rules for one row, literally.
+/// Computes LayerNorm of one row exactly by the rules of kernels.h.
 std::vector<float> layer_norm_row(const float* x, const float* weight, const float* bias,
                                   std::size_t n, float epsilon) {
   float lane[kLanes] = {};
@@ -40,7 +40,7 @@ std::vector<float> layer_norm_row(const float* x, const float* weight, const flo
   return y;
 }
 
-/// The largest error of a normalised row over its bound.
+/// Returns the largest ratio of an element's error to its error bound.
 double layer_norm_error(const float* y, const float* x, const float* weight, const float* bias,
                         std::size_t n, double epsilon) {
   const auto count = static_cast<double>(n);
@@ -55,8 +55,9 @@ double layer_norm_error(const float* y, const float* x, const float* weight, con
   for (std::size_t i = 0; i < n; ++i) {
     const double normalised = (static_cast<double>(x[i]) - mean) / deviation;
     const double exact = normalised * static_cast<double>(weight[i]) + static_cast<double>(bias[i]);
-    // A sum of n terms takes n / 16 + 5 roundings. Those of the mean shift every deviation; those
-    // of the variance, halved by the root, and 8 more of the steps after scale the result.
+    // A sum of n terms takes n / 16 + 5 roundings. The roundings of the mean shift every deviation.
+    // The roundings of the variance, which the square root halves, and 8 more roundings in the
+    // following steps scale the result.
     const double roundings = count / 16 + 5;
     const double bound =
         kUnitRoundoff *
@@ -73,12 +74,12 @@ struct Activation {
   const char* name;
   ActivationKernel Kernels::*kernel;
   double (*exact)(double);
-  double (*erf_factor)(double) = [](double) { return 0.0; };  ///< what multiplies (1 + erf) / 2
+  double (*erf_factor)(double) = [](double) { return 0.0; };  ///< the factor of (1 + erf) / 2
 };
 
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-/// x (1 + tanh u) / 2, without the cancellation.
+/// Returns x (1 + tanh u) / 2, computed without cancellation.
 double gelu_tanh(double x) {
   return x * sigmoid(2.0 * std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x));
 }
@@ -129,7 +130,7 @@ TEST_CASE("layer_norm follows the rules bit for bit, in place and with any numbe
   }
 }
 
-TEST_CASE("layer_norm is as exact as its order of summation allows") {
+TEST_CASE("the error of layer_norm is within the bound for its order of summation") {
   for (const Kernels* const table : tables()) {
     for (const std::size_t n : lengths(2)) {
       for (const float mean : {0.0f, -50.0f, 10000.0f}) {
@@ -146,7 +147,8 @@ TEST_CASE("layer_norm is as exact as its order of summation allows") {
 }
 
 TEST_CASE("activations are close to their formulas, and the same bits on every instruction set") {
-  // x = -30 ... 30 in steps that are no multiple of anything, and the ends of f32.
+  // x runs from -30 to 30 in steps that are no round number. Zeros, tiny numbers and large numbers
+  // are added.
   std::vector<float> x;
   for (float value = -30.0f; value < 30.0f; value += 0.00137f) x.push_back(value);
   for (const float value : {0.0f, -0.0f, 1e-38f, -1e-42f, 88.0f, -88.0f, 1e4f, -1e4f})
@@ -164,8 +166,8 @@ TEST_CASE("activations are close to their formulas, and the same bits on every i
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto at = static_cast<double>(x[i]);
       const double exact = activation.exact(at);
-      // A handful of roundings; and where the result is about x e^v, v's own roundings count |v|
-      // times. The error function's own error is absolute.
+      // The bound allows for a handful of roundings. Where the result is about x e^v, the roundings
+      // of v count |v| times. The error function's own error is absolute.
       const double v = std::abs(std::log(std::abs(exact / at) + 1e-45));
       const double bound = kUnitRoundoff * std::abs(exact) * (6.0 + (at < 0 ? 4.0 * v : 0.0)) +
                            1.3e-7 * activation.erf_factor(at) + 1e-37 * std::abs(at) + 1e-45;
@@ -176,7 +178,7 @@ TEST_CASE("activations are close to their formulas, and the same bits on every i
   }
 }
 
-TEST_CASE("activations keep NaN, and are exact where they are flat") {
+TEST_CASE("activations keep NaN, and are exact for large x") {
   for (const Kernels* const table : tables()) {
     for (const Activation& activation : kActivations) {
       INFO(table->name << ' ' << activation.name);
@@ -212,7 +214,7 @@ TEST_CASE("row kernels stay inside their rows at every length and alignment") {
   }
 }
 
-TEST_CASE("widen gives every one of the 65,536 halves its value") {
+TEST_CASE("widen gives each of the 65,536 f16 and bf16 numbers its value") {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
   for (const Kernels* const table : tables()) {
@@ -235,7 +237,7 @@ TEST_CASE("widen gives every one of the 65,536 halves its value") {
   }
 }
 
-TEST_CASE("argmax finds the first of the largest") {
+TEST_CASE("argmax finds the first of the largest elements") {
   for (const Kernels* const table : tables()) {
     INFO(table->name);
     for (const std::size_t n : {1u, 2u, 15u, 16u, 17u, 33u, 511u, 512u, 513u, 1025u, 5000u}) {
@@ -254,7 +256,7 @@ TEST_CASE("argmax finds the first of the largest") {
   }
 }
 
-TEST_CASE("exp_sum shifts, sums by the tree and works in place") {
+TEST_CASE("exp_sum subtracts the max, sums by the tree and works in place") {
   for (const std::size_t n : lengths(0)) {
     const std::vector<float> x = Random(static_cast<unsigned>(n)).normal(n, 0.0f, 10.0f);
     const float largest = n ? *std::max_element(x.begin(), x.end()) : 0.0f;
@@ -280,7 +282,7 @@ TEST_CASE("exp_sum shifts, sums by the tree and works in place") {
   }
 }
 
-TEST_CASE("gumbel noise is the stated function of the bits") {
+TEST_CASE("gumbel noise is the function of the bits that kernels.h states") {
   Random random(1);
   std::vector<std::uint32_t> bits = {0, 511, 512, 0x7fffffff, 0x80000000, 0xfffffe00, 0xffffffff};
   while (bits.size() < 20000) bits.push_back(random.bits());
@@ -295,7 +297,8 @@ TEST_CASE("gumbel noise is the stated function of the bits") {
     for (std::size_t i = 0; i < bits.size(); ++i) {
       const double u = (static_cast<double>(bits[i] / 512) + 0.5) * 0x1p-23;
       const double exact = -std::log(-std::log(u));
-      // The inner logarithm's ulp are an absolute error of the outer one, which adds its own.
+      // The relative error of the inner logarithm becomes an absolute error of the outer one, which
+      // adds its own error.
       const double bound = 2.0 * 0x1p-23 * (1.0 + std::abs(exact));
       worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact) / bound);
     }

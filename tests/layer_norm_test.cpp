@@ -1,4 +1,4 @@
-// LayerNorm against hand-computed values, torch's outputs and its own promises.
+// Compares LayerNorm with values computed by hand, with torch's outputs and with its own promises.
 #include "gpt2/layer_norm.h"
 
 #include <algorithm>
@@ -75,8 +75,9 @@ TEST_CASE("two rows of six features come out with mean 0 and biased variance 1")
     CHECK(std::abs(mean_of(y.data() + row * 6, 6)) < 1e-6);
     CHECK(std::abs(biased_variance_of(y.data() + row * 6, 6) - 1.0) < 1e-3);
   }
-  // The same rows divided by the unbiased deviation, to four digits: ours times sqrt(5/6). epsilon
-  // (1e-5 beside variances of 0.02 and 0.03) shrinks ours by at most 3e-4 of a value below 1.6.
+  // These are the same rows divided by the unbiased deviation, to four digits: our result times
+  // sqrt(5/6). Our epsilon, 1e-5 added to variances of 0.02 and 0.03, shrinks our values by at most
+  // 3e-4 of themselves, and they are below 1.6.
   const double unbiased[12] = {0.6159, 1.4126, -0.8719, 0.5872, -0.8719, -0.8719,
                                -0.0189, 0.1121, -1.0876, 1.5173, 0.5647, -1.0876};
   for (std::size_t i = 0; i < 12; ++i) {
@@ -131,7 +132,7 @@ TEST_CASE("without elementwise_affine there is no weight and no bias") {
   CHECK(same_bits(without(x).data(), plain.data(), plain.size()));
 }
 
-TEST_CASE("a shape that does not match is an error that names both") {
+TEST_CASE("a shape that does not match is an error that names both shapes") {
   const LayerNorm ln({2, 4});
   try {
     static_cast<void>(ln(Tensor(Shape{3, 4, 2})));
@@ -162,7 +163,7 @@ TEST_CASE("a weight or bias of another shape is an error") {
   }
 }
 
-TEST_CASE("shapes and epsilons that make no sense are refused") {
+TEST_CASE("empty shapes and invalid epsilons are refused") {
   CHECK_THROWS_AS(LayerNorm(Shape{}), Error);
   CHECK_THROWS_AS(LayerNorm(Shape{3, 0}), Error);
   CHECK_THROWS_AS(LayerNorm(Shape{3}, -1e-5f), Error);
@@ -189,8 +190,9 @@ TEST_CASE("a row's result does not depend on the rows beside it") {
 }
 
 TEST_CASE("an offset of 10,000 does not cancel the variance away") {
-  // In f32, neighbours of 10,000 are 0.00098 apart: noise of 0.1 survives rounding, and its square
-  // beside 10^8 would not. The mean itself is rounded, by up to half of that: (0.0005 / 0.1)^2.
+  // In f32, the neighbours of 10,000 are 0.00098 apart, so noise of 0.1 survives rounding. Its
+  // square, beside 10^8, would not. The mean itself is rounded by up to half of that distance,
+  // which changes the variance by up to (0.0005 / 0.1)^2 of itself.
   const Tensor x = random_tensor({4, 768}, 5, 10000.0f, 0.1f);
   const Tensor y = LayerNorm({768})(x);
   for (std::size_t row = 0; row < 4; ++row) {
@@ -214,11 +216,13 @@ TEST_CASE("a single feature gives the bias") {
   for (const float value : y.values()) CHECK(value == 0.25f);
 }
 
-// The error of a two-pass LayerNorm in f32 (u = 2^-24, k rounding steps of a lane sum of n terms,
-// k <= n/16 + 4 + 2):
-//   the mean is off by at most k u max|x|, which moves every deviation by as much: k u max|x| / s in
-//   the normalised value, s = sqrt(var + eps); the variance adds a relative (k + 4) u, halved by the
-//   square root; the last steps round a few times more. Scaled by weight, plus the bias's rounding.
+// The error of a two-pass LayerNorm in f32, with u = 2^-24 and k <= n/16 + 4 + 2 rounding steps for
+// a lane sum of n terms:
+//   - the mean is off by at most k u max|x|. It moves every deviation by as much, which is
+//     k u max|x| / s in the normalised value, where s = sqrt(var + eps);
+//   - the variance has a relative error of (k + 4) u, which the square root halves;
+//   - the last steps round a few times more.
+// The sum is scaled by the weight, and the rounding of the bias is added.
 TEST_CASE("equal to torch's layer_norm in double precision") {
   const gpt2::test::Golden golden(std::filesystem::path(GPT2_TEST_DATA) /
                                   "oracle/layer_norm_cases/golden.json");

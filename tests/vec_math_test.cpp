@@ -1,5 +1,5 @@
-// The bounds that kernels/vec_math.h states, over dense ranges, against double precision; and the
-// same bits on every instruction set.
+// Checks the error bounds that kernels/vec_math.h states against double precision, over dense
+// ranges, and that the bits are the same on every instruction set.
 #include "kernels/vec_math.h"
 #include "kernels/vec_scalar.h"
 #include "support/catch.h"
@@ -19,7 +19,7 @@ std::vector<float> range(double from, double to, std::size_t count) {
   return x;
 }
 
-/// f of every table on x; CHECKs that they agree and returns the common result.
+/// Returns f(x). Computes it with every table and CHECKs that all results are equal.
 template <class F>
 std::vector<float> common_result(const std::vector<float>& x, const F& f) {
   std::vector<float> first;
@@ -58,7 +58,7 @@ TEST_CASE("exp is within 1 ulp where its result is normal") {
   }
 }
 
-TEST_CASE("exp ends in 0 and infinity where it says") {
+TEST_CASE("exp becomes 0 and infinity exactly where vec_math.h says") {
   const std::vector<float> x = {-87.69f, -88.0f, -1e30f,   -INFINITY, 88.38f,
                                 89.0f,   1e30f,  INFINITY, NAN};
   const std::vector<float> y = common_result(x, kExp);
@@ -72,8 +72,9 @@ TEST_CASE("exp ends in 0 and infinity where it says") {
   CHECK(whole[3] < INFINITY);
 }
 
-// No table has it on its own: kernels_rows_test finds it in gumbel, the same on all.
-TEST_CASE("log is within 1 ulp of every magnitude") {
+// The tables have no log of their own, so this tests the scalar one. kernels_rows_test checks that
+// log, as a part of gumbel, has the same bits in every table.
+TEST_CASE("log is within 1 ulp for numbers of every magnitude") {
   const auto log = [](std::vector<float> x) {
     for (float& value : x) {
       float y[kLanes];
@@ -83,7 +84,7 @@ TEST_CASE("log is within 1 ulp of every magnitude") {
     return x;
   };
   const auto exact = [](double v) { return std::log(v); };
-  std::vector<float> all;  // a spread over all positive normal bit patterns
+  std::vector<float> all;  // a sample of all positive normal numbers
   for (std::uint32_t bits = 0x00800000; bits < 0x7f800000; bits += 8191)
     all.push_back(std::bit_cast<float>(bits));
   for (const auto& x : {all, range(0.5, 2.0, 400001), range(0.999, 1.001, 20001)}) {
@@ -124,7 +125,8 @@ TEST_CASE("sigmoid is within 2.5 ulp where its result is normal") {
 }
 
 TEST_CASE("the normal distribution function is within 7e-8") {
-  // Laplace with these constants is (1 + erf z) / 2 of a z that is computed here as there.
+  // laplace is (1 + erf z) / 2 of a z that this test computes with the same constants and
+  // operations.
   const auto laplace = [](const Kernels& t, std::vector<float>& y) {
     t.laplace(y.data(), y.size());
   };
