@@ -1,5 +1,6 @@
-// GPT-2's own token ids, without GPT-2's vocabulary, which is not part of the repository: with the
-// part of it that some texts need. tools/make_gpt2_subset.py says why that is a true check.
+// Tests GPT-2's own token ids. GPT-2's vocabulary is not part of the repository, so the test uses
+// only the part of it that some texts need. tools/make_gpt2_subset.py explains why such a part is
+// enough for a true check.
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace {
 
 constexpr TokenId kEndOfText = 50256;
 
-// The tokens of GPT-2 that stand for one byte: first those that print as themselves.
+// Returns the tokens of GPT-2 that stand for one byte each. The bytes that print as themselves have
+// the first ids.
 json byte_tokens() {
   json vocabulary;
   TokenId next = 0;

@@ -30,7 +30,7 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-// The expected words are those of Python's `regex` module.
+// The expected words come from Python's `regex` module.
 TEST_CASE("text is split where GPT-2's pattern splits it") {
   CHECK(words_of("Hello my friend, how're you?") ==
         Words{"Hello", " my", " friend", ",", " how", "'re", " you", "?"});
@@ -51,7 +51,7 @@ TEST_CASE("text is split where GPT-2's pattern splits it") {
   CHECK(words_of("a\u200bb\ufeffc") == Words{"a", "\u200b", "b", "\ufeff", "c"});
 }
 
-TEST_CASE("bytes that are no UTF-8 are characters of the third kind") {
+TEST_CASE("bytes that are not UTF-8 count as neither letters, numbers nor spaces") {
   CHECK(words_of("a\xff\xfe"
                  "b") == Words{"a", "\xff\xfe", "b"});
   CHECK(words_of(" \xc3 x") == Words{" \xc3", " x"});
@@ -61,7 +61,7 @@ TEST_CASE("bytes that are no UTF-8 are characters of the third kind") {
   CHECK(words_of("\xc0\xa0z") == Words{"\xc0\xa0", "z"});
 }
 
-TEST_CASE("every code point is of the class that Python's regex module gives it") {
+TEST_CASE("every code point has the class that Python's regex module gives it") {
   const auto expected =
       nlohmann::json::parse(test::read_text(test::tokenizer_data("unicode_classes.json")));
   std::vector<CharClass> classes(0x110000, CharClass::other);
@@ -74,8 +74,8 @@ TEST_CASE("every code point is of the class that Python's regex module gives it"
   fill("N", CharClass::number);
   fill("S", CharClass::space);
 
-  // The file is of Unicode 15.0. Later versions give classes to code points that had none, and
-  // take none away.
+  // The file was made with Unicode 15.0. Later versions assign classes to code points that had
+  // none, but never take a class away.
   const bool is_same_version = std::string_view(utf8proc_unicode_version()).starts_with("15.0");
   std::size_t newer = 0;
   std::size_t wrong = 0;

@@ -1,5 +1,5 @@
-// What the files of a tokenizer may say: real folders load, and every way to be wrong is refused
-// by name.
+// Tests what the files of a tokenizer may contain: real folders load, and every kind of error is
+// refused by name.
 #include <functional>
 
 #include "base/fail.h"
@@ -19,7 +19,7 @@ namespace {
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-// The message without the folder's name; the code, too, has to be the expected one.
+// Returns the message without the folder's name. Checks that the error has the expected code.
 std::string refusal(const Files& files, ErrorCode code = ErrorCode::invalid_file) {
   const TemporaryDirectory folder;
   for (const auto& [name, text] : files) folder.write(name, text);
@@ -75,7 +75,7 @@ std::string json_refusal(const std::function<void(json&)>& edit,
 
 }  // namespace
 
-TEST_CASE("the smallest tokenizers load, under each of their names") {
+TEST_CASE("the smallest tokenizers load under each of the supported file names") {
   const std::string root = tiny_json().dump();
   CHECK(refusal({{"tokenizer.json", root}}).starts_with("(accepted) byte-level BPE, 3 tokens"));
   CHECK(refusal({{"aitextgen.tokenizer.json", root}}) ==
@@ -103,7 +103,7 @@ TEST_CASE("merges.txt is read with or without a header, with either end of line"
   }
 }
 
-TEST_CASE("a folder without a tokenizer, and one with another kind's, are told apart") {
+TEST_CASE("a missing tokenizer and one of another kind have different errors") {
   CHECK(refusal({}, ErrorCode::not_found) ==
         ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
   CHECK(refusal({{"vocab.json", kVocab}}, ErrorCode::not_found).find("merges.txt") !=
@@ -138,7 +138,7 @@ TEST_CASE("a file stands for its folder, as it does for a model") {
   }
 }
 
-TEST_CASE("refused: what leads to no folder, with the true cause") {
+TEST_CASE("refused: a path that does not lead to a folder, with the true cause") {
   const auto load = [](const fs::path& path) {
     return refusal_of([&] { (void)Tokenizer::load(path); });
   };
@@ -150,14 +150,14 @@ TEST_CASE("refused: what leads to no folder, with the true cause") {
   folder.write("merges.txt", kMerges);
   CHECK(load(folder.path()) == "(accepted)");
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "added_tokens.json"}) {
-    fs::create_symlink("gone", folder.path() / name);  // its tokens would be missed in silence
+    fs::create_symlink("gone", folder.path() / name);  // ignoring it would lose its tokens silently
     CHECK(load(folder.path()) ==
           (folder.path() / name).string() + ": a symbolic link that leads nowhere, to 'gone'");
     fs::remove(folder.path() / name);
   }
 }
 
-TEST_CASE("a vocabulary is an object of different tokens with different ids") {
+TEST_CASE("a vocabulary must be an object of different tokens with different ids") {
   CHECK(vocab_refusal("[]", ErrorCode::unsupported).find("the vocabulary is an array") !=
         std::string::npos);
   CHECK(vocab_refusal("7") == "vocab.json is 7; expected an object");
@@ -177,7 +177,7 @@ TEST_CASE("a vocabulary is an object of different tokens with different ids") {
   CHECK(vocab_refusal("{\"\\u001b[31m\": -1}").starts_with("vocab.json: the id of '\\x1b[31m' is"));
 }
 
-TEST_CASE("merges are pairs of tokens of the vocabulary") {
+TEST_CASE("merges must be pairs of tokens of the vocabulary") {
   CHECK(merges_refusal("#version: 0.2\na\n") ==
         "merges.txt: line 2: expected two tokens and one space between them, found 'a'");
   for (const char* line : {"a b c", "a  b", " a b", "a ", " b", " ", "a b ", "a\tb"}) {
@@ -221,7 +221,7 @@ TEST_CASE("a file of more than 256 MiB is not read") {
   const TemporaryDirectory folder;
   folder.write("merges.txt", kMerges);
   const fs::path vocab = folder.write("vocab.json", "{");
-  fs::resize_file(vocab, (std::uintmax_t{256} << 20) + 1);  // a hole: it takes no space
+  fs::resize_file(vocab, (std::uintmax_t{256} << 20) + 1);  // sparse: it takes no disk space
   CHECK(refusal_of([&] { (void)Tokenizer::load(folder.path()); }) ==
         vocab.string() + ": 268435457 bytes; expected at most 268435456");
 }
@@ -277,7 +277,7 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
         }) ==
         "tokenizer.json: post_processor: single is an array; expected an array with one Sequence");
   CHECK(json_refusal([](json& r) {
-          json special;  // a few bytes that ask for many tokens before every text
+          json special;  // a short file that asks for many tokens
           special["a"]["ids"] = std::vector<int>(8, 0);
           json single = json::array();
           for (int i = 0; i < 9; ++i) single.push_back({{"SpecialToken", {{"id", "a"}}}});
@@ -341,7 +341,7 @@ TEST_CASE("each form of a merge in tokenizer.json is checked") {
         "'ba'");
 }
 
-TEST_CASE("a template names its special tokens and has the text once") {
+TEST_CASE("a template must name its special tokens and contain the text once") {
   const auto single = [](json pieces, json special_tokens = json::object()) {
     return json_refusal([&](json& root) {
       root["post_processor"] = {{"type", "TemplateProcessing"},
@@ -370,7 +370,7 @@ TEST_CASE("a template names its special tokens and has the text once") {
       "0 to 1048575");
 }
 
-TEST_CASE("added tokens agree with the vocabulary and with one another") {
+TEST_CASE("added tokens must agree with the vocabulary and with one another") {
   const auto added = [](json tokens) {
     return json_refusal([&](json& root) { root["added_tokens"] = std::move(tokens); });
   };
@@ -433,7 +433,7 @@ TEST_CASE("the files beside the vocabulary are checked as well") {
         "added_tokens.json: the added token 'a' has the id 1, but has been 0 before");
 }
 
-TEST_CASE("real tokenizers of all kinds load, and those of GPT-2 give its ids") {
+TEST_CASE("real tokenizers load, and GPT-2's give GPT-2's ids") {
   const fs::path models = fs::path(GPT2_SHARED_DIR) / "models";
   if (!fs::exists(models)) {
     WARN("skipped: no " << models.string());

@@ -1,4 +1,4 @@
-// What a tokenizer cannot do: spell some text, go with some model.
+// Tests what a tokenizer cannot do: spell some texts, and go with some models.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,7 +25,7 @@ Tokenizer load(const Files& files, const std::string& merges = "a b\n") {
   return Tokenizer::load(folder.path());
 }
 
-// A vocabulary of ordinary tokens, "A0" "A1" ..., that none of the merges makes.
+// Returns a vocabulary with ordinary tokens, "A0" "A1" ..., that no merge produces.
 json vocabulary_of(std::size_t count) {
   json vocabulary = {{"a", 0}, {"b", 1}, {"ab", 2}};
   for (std::size_t id = vocabulary.size(); id < count; ++id) {
@@ -42,7 +42,7 @@ std::string mismatch(const Tokenizer& tokenizer, std::size_t vocab_size) {
 
 }  // namespace
 
-TEST_CASE("bytes that no token stands for are counted") {
+TEST_CASE("unencodable_bytes counts the bytes that no token stands for") {
   const Tokenizer tokenizer = load({{"vocab.json", {{"a", 0}, {"b", 1}, {"ab", 2}, {"\u0120", 3}}},
                                     {"special_tokens_map.json", {{"pad_token", "<x>"}}}});
   CHECK(tokenizer.unencodable_bytes("") == 0);
@@ -57,23 +57,23 @@ TEST_CASE("bytes that no token stands for are counted") {
   }
 }
 
-TEST_CASE("a tokenizer of all bytes leaves none out") {
+TEST_CASE("a tokenizer with a token for every byte can encode every text") {
   const Tokenizer tokenizer = Tokenizer::load(test::tokenizer_data("small"));
   CHECK(tokenizer.unencodable_bytes("Zebra \u65e5\u672c \xff\n") == 0);
 }
 
-TEST_CASE("bytes that become the unknown token are not spelled either") {
+TEST_CASE("bytes that become the unknown token count as unencodable too") {
   json root = {
       {"model",
        {{"vocab", {{"a", 0}, {"?", 1}, {"cd", 2}}}, {"merges", json::array()}, {"unk_token", "?"}}},
       {"pre_tokenizer", {{"type", "ByteLevel"}}}};
   CHECK(load({{"tokenizer.json", root}}).encode("acd") == std::vector<TokenId>{0, 1, 1});
   CHECK(load({{"tokenizer.json", root}}).unencodable_bytes("acd") == 2);
-  root["model"]["ignore_merges"] = true;  // then a word that is a token is that token
+  root["model"]["ignore_merges"] = true;  // then a word that equals a token becomes that token
   CHECK(load({{"tokenizer.json", root}}).unencodable_bytes("cd") == 0);
 }
 
-TEST_CASE("a tokenizer goes with a model that has an embedding for each of its tokens") {
+TEST_CASE("a tokenizer matches a model that has an embedding for each of its tokens") {
   const Tokenizer tokenizer = load({{"vocab.json", vocabulary_of(3000)}});
   CHECK(mismatch(tokenizer, 3000) == "(accepted)");
   CHECK(mismatch(tokenizer, 3008) == "(accepted)");  // padded to a multiple of 64
@@ -82,7 +82,7 @@ TEST_CASE("a tokenizer goes with a model that has an embedding for each of its t
         "has embeddings for ids below 2999; load the tokenizer that the model was trained with");
 }
 
-TEST_CASE("added tokens need no embedding, for models are often not resized for them") {
+TEST_CASE("added tokens need no embedding, because models are often not resized for them") {
   const Tokenizer tokenizer = load({{"vocab.json", vocabulary_of(100)},
                                     {"added_tokens.json", {{"[PAD]", 100}, {"<sep>", 101}}}});
   CHECK(tokenizer.size() == 102);
@@ -90,12 +90,12 @@ TEST_CASE("added tokens need no embedding, for models are often not resized for 
   CHECK(mismatch(tokenizer, 99) != "(accepted)");
 }
 
-TEST_CASE("embeddings may be padded, but not by more than the tokens are") {
+TEST_CASE("embeddings may be padded by up to 1024, or by as many as there are tokens") {
   const auto mismatch_of = [](std::size_t tokens, std::size_t embeddings) {
     return mismatch(load({{"vocab.json", vocabulary_of(tokens)}}), embeddings);
   };
   CHECK(mismatch_of(21, 64) == "(accepted)");
-  CHECK(mismatch_of(21, 1024) == "(accepted)");  // the next multiple of what Megatron may pad to
+  CHECK(mismatch_of(21, 1024) == "(accepted)");  // Megatron may pad to multiples of 1024
   CHECK(mismatch_of(2100, 4096) == "(accepted)");
   CHECK(mismatch_of(50257, 51200) == "(accepted)");
   CHECK(mismatch_of(300, 4096) ==

@@ -1,5 +1,5 @@
-// The tokenizer on its own small vocabulary; what it has to give was asked of HuggingFace's
-// tokenizers library (tools/make_tokenizer_cases.mjs).
+// Tests the tokenizer with a small vocabulary of its own. The expected results come from
+// HuggingFace's tokenizers library (tools/make_tokenizer_cases.mjs).
 #include "gpt2/tokenizer.h"
 
 #include <ctime>
@@ -26,7 +26,7 @@ Tokenizer load_json(const json& root) {
   return Tokenizer::load(folder.path());
 }
 
-// The small vocabulary as vocab.json and merges.txt, with more files beside them.
+// Loads the small vocabulary from vocab.json and merges.txt, with more files beside them.
 Tokenizer load_pair(const std::vector<std::pair<std::string, json>>& more = {}) {
   const TemporaryDirectory folder;
   for (const char* name : {"vocab.json", "merges.txt"}) {
@@ -53,7 +53,7 @@ constexpr TokenId kEndOfText = 312;
 
 }  // namespace
 
-TEST_CASE("every kind of tokenizer.json gives HuggingFace's ids and text") {
+TEST_CASE("every kind of tokenizer.json gives the same ids and text as HuggingFace's library") {
   CaseCount count;
   std::size_t tokenizers = 0;
   for (const json& variant : read_lines(tokenizer_data("variants.jsonl"))) {
@@ -71,7 +71,7 @@ TEST_CASE("every kind of tokenizer.json gives HuggingFace's ids and text") {
                    << tokenizers << " tokenizers");
 }
 
-TEST_CASE("vocab.json with merges.txt gives what tokenizer.json gives") {
+TEST_CASE("vocab.json with merges.txt gives the same results as tokenizer.json") {
   const Tokenizer pair = load_pair();
   const json first = read_lines(tokenizer_data("variants.jsonl")).at(0);
   REQUIRE(first.at("patch").empty());
@@ -85,7 +85,7 @@ TEST_CASE("vocab.json with merges.txt gives what tokenizer.json gives") {
   }
 }
 
-TEST_CASE("added tokens mean the same wherever they are written") {
+TEST_CASE("added tokens have the same meaning in whichever file they are") {
   json root = small_json();
   root["added_tokens"].push_back(added_token(313, "[x]", {{"lstrip", true}}));
   root["added_tokens"].push_back(added_token(314, "<|pad|>", {{"special", true}}));
@@ -95,7 +95,7 @@ TEST_CASE("added tokens mean the same wherever they are written") {
                         {"314", added_token(314, "<|pad|>", {{"special", true}})}};
   const Tokenizer by_decoder =
       load_pair({{"tokenizer_config.json", {{"added_tokens_decoder", decoder}}}});
-  // Without flags of its own: that of [x] comes from the map of special tokens.
+  // added_tokens.json has no flags. The flags of [x] come from the map of special tokens.
   const Tokenizer by_map = load_pair(
       {{"added_tokens.json", {{"<|pad|>", 314}}},
        {"special_tokens_map.json",
@@ -110,7 +110,7 @@ TEST_CASE("added tokens mean the same wherever they are written") {
   CHECK(by_decoder.is_special(314));
   CHECK_FALSE(by_decoder.is_special(313));
 
-  std::vector<TokenId> swapped = ids;  // [x] has no id there and gets the next one
+  std::vector<TokenId> swapped = ids;  // [x] has no id in these files and gets the next one
   for (TokenId& id : swapped) id = id == 313 ? 315 : id;
   CHECK(by_map.encode(text) == swapped);
   CHECK(by_map.is_special(314));
@@ -118,7 +118,7 @@ TEST_CASE("added tokens mean the same wherever they are written") {
   CHECK(by_map.size() == 316);
 }
 
-TEST_CASE("what one file declares special, no other one makes text") {
+TEST_CASE("a token that one file declares special stays special whatever other files say") {
   json root = small_json();
   root["added_tokens"].push_back(added_token(313, "<|pad|>", {{"special", true}}));
   const TemporaryDirectory folder;
@@ -127,7 +127,7 @@ TEST_CASE("what one file declares special, no other one makes text") {
   CHECK(Tokenizer::load(folder.path()).is_special(313));
 }
 
-TEST_CASE("text that reads like a special token is text, when so asked") {
+TEST_CASE("with parse_special = false, text that looks like a special token stays text") {
   const Tokenizer tokenizer = load_json(small_json());
   const std::string text = "a<|endoftext|>the";
   CHECK(tokenizer.encode("<|endoftext|>") == std::vector<TokenId>{kEndOfText});
@@ -141,7 +141,7 @@ TEST_CASE("text that reads like a special token is text, when so asked") {
   CHECK(load_json(root).encode("[x]<", {.parse_special = false}) == std::vector<TokenId>{313, 27});
 }
 
-TEST_CASE("add_prefix_space is where the folder's kind of files puts it") {
+TEST_CASE("add_prefix_space adds the space where HuggingFace's class for these files does") {
   const json config = {{"add_prefix_space", true}};
   const Tokenizer pair = load_pair({{"tokenizer_config.json", config}});
   CHECK(pair.encode("") == std::vector<TokenId>{220});
@@ -159,7 +159,7 @@ TEST_CASE("add_prefix_space is where the folder's kind of files puts it") {
   CHECK(whole.encode("<|endoftext|>a") == std::vector<TokenId>{kEndOfText, 261});
 }
 
-TEST_CASE("add_bos_token puts the beginning first, once") {
+TEST_CASE("add_bos_token puts one bos_token before the text") {
   const json config = {{"add_bos_token", true}, {"bos_token", "<|endoftext|>"}};
   const Tokenizer pair = load_pair({{"tokenizer_config.json", config}});
   CHECK(pair.encode("a") == std::vector<TokenId>{kEndOfText, 64});
@@ -167,7 +167,7 @@ TEST_CASE("add_bos_token puts the beginning first, once") {
   CHECK(pair.encode("") == std::vector<TokenId>{kEndOfText});
 }
 
-TEST_CASE("tokens are found by what they mean") {
+TEST_CASE("find() finds tokens by their text") {
   json root = small_json();
   root["added_tokens"].push_back(added_token(313, "üü"));
   const Tokenizer tokenizer = load_json(root);
@@ -192,7 +192,7 @@ TEST_CASE("tokens are found by what they mean") {
   CHECK(load_pair().description() == "byte-level BPE, 313 tokens (vocab.json, merges.txt)");
 }
 
-TEST_CASE("the end of a text is what the files call so") {
+TEST_CASE("the end-of-text token is the one that the files name") {
   CHECK(load_pair({{"tokenizer_config.json", {{"eos_token", "!"}}}}).end_of_text() == 0);
   CHECK(
       load_pair({{"special_tokens_map.json", {{"eos_token", {{"content", "!"}}}}}}).end_of_text() ==
@@ -208,7 +208,7 @@ TEST_CASE("the end of a text is what the files call so") {
   CHECK_FALSE(load_json(root).end_of_text());
 }
 
-TEST_CASE("every byte comes back, in any order") {
+TEST_CASE("every byte comes back, whatever bytes surround it") {
   const Tokenizer tokenizer = load_json(small_json());
   std::mt19937 random(7);
   for (int i = 0; i < 2000; ++i) {
@@ -224,9 +224,9 @@ TEST_CASE("every byte comes back, in any order") {
   }
 }
 
-TEST_CASE("no text takes more than a moment, whatever the added tokens") {
-  // Tokens that nearly match everywhere, that match inside one another, and white space that each
-  // of them could be made to run through again and again.
+TEST_CASE("no text takes more than a moment, whatever the added tokens are") {
+  // Some tokens nearly match everywhere, some match inside one another, and some could each be made
+  // to run through the same white space again and again.
   json root = small_json();
   const std::string as(2000, 'a');
   root["added_tokens"].push_back(added_token(313, (as + "b").c_str()));
@@ -242,17 +242,17 @@ TEST_CASE("no text takes more than a moment, whatever the added tokens") {
     CAPTURE(unit);
     std::string text;
     while (text.size() < kSize) text += unit;
-    const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
+    const std::clock_t start = std::clock();  // counts this process only
     const auto ids = tokenizer.encode(text);
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     CHECK_FALSE(ids.empty());
-    CHECK(seconds < 20.0);  // tenths of a second; for sanitizers and busy machines
+    CHECK(seconds < 20.0);  // usually tenths of a second
   }
 }
 
-TEST_CASE("a vocabulary that was made to collide loads as fast as any") {
-  // Ids whose pairs a multiplication by the golden ratio, which is the usual hash function, puts
-  // into few places of a table: looking through them for every merge would take minutes.
+TEST_CASE("a vocabulary made to cause hash collisions loads as fast as any other") {
+  // The usual hash function, a multiplication by the golden ratio, puts the pairs of these ids into
+  // few places of a table. Looking through such a place for every merge would take minutes.
   constexpr std::size_t kSide = 700;
   const auto first_of = [](std::uint64_t scale, std::vector<bool>& taken) {
     std::vector<std::pair<std::uint64_t, TokenId>> ids;
@@ -294,20 +294,20 @@ TEST_CASE("a vocabulary that was made to collide loads as fast as any") {
   const TemporaryDirectory folder;
   folder.write("vocab.json", vocab + "}");
   folder.write("merges.txt", merges);
-  const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
+  const std::clock_t start = std::clock();  // counts this process only
   CHECK(Tokenizer::load(folder.path()).size() > kSide * kSide);
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  CHECK(seconds < 20.0);  // half a second; for sanitizers and busy machines
+  CHECK(seconds < 20.0);  // usually half a second
 }
 
-TEST_CASE("a text of 2 GiB is refused before it is looked at") {
+TEST_CASE("a text of 2 GiB is refused before it is read") {
   const Tokenizer tokenizer = load_json(small_json());
   const std::string_view too_long("a", 2147483647);
   CHECK(refusal_of([&] { (void)tokenizer.encode(too_long); }) ==
         "a text of 2147483647 bytes is too long to encode at once; expected less than 2 GiB");
 }
 
-TEST_CASE("a tokenizer serves several threads") {
+TEST_CASE("several threads may use one tokenizer at the same time") {
   const Tokenizer tokenizer = load_json(small_json());
   std::mt19937 random(11);
   const std::string text = random_bytes(random, 20000);

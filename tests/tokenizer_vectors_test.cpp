@@ -1,4 +1,4 @@
-// The tokenizer with GPT-2's own vocabulary, against HuggingFace's and llama.cpp's token ids.
+// Compares the token ids with GPT-2's own vocabulary to those of HuggingFace and llama.cpp.
 #include <cstdlib>
 #include <ctime>
 #include <random>
@@ -22,7 +22,8 @@ bool is_there(const fs::path& path) {
   return false;
 }
 
-// vocab.json and merges.txt alone, with more files beside them.
+// Loads vocab.json and merges.txt without tokenizer.json, with a tokenizer_config.json of the
+// test's own.
 Tokenizer load_pair(const fs::path& vocabulary, std::string_view config = "{}") {
   const TemporaryDirectory folder;
   folder.write("vocab.json", read_text(vocabulary / "vocab.json"));
@@ -31,7 +32,7 @@ Tokenizer load_pair(const fs::path& vocabulary, std::string_view config = "{}") 
   return Tokenizer::load(folder.path());
 }
 
-// Both forms of the tokenizer, where there are both.
+// Loads both forms of the tokenizer, if both exist.
 std::vector<Tokenizer> load_all(const fs::path& vocabulary) {
   std::vector<Tokenizer> all = {load_pair(vocabulary)};
   if (fs::exists(vocabulary / "tokenizer.json")) all.push_back(Tokenizer::load(vocabulary));
@@ -52,7 +53,7 @@ void check_lines(const std::vector<Tokenizer>& tokenizers, const fs::path& file)
                    << " with each of " << tokenizers.size() << " tokenizers");
 }
 
-// The parts of `text` that end in `terminator`.
+// Returns the parts of `text` that end in `terminator`.
 std::vector<std::string> split(const std::string& text, const std::string& terminator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
@@ -65,7 +66,7 @@ std::vector<std::string> split(const std::string& text, const std::string& termi
 
 }  // namespace
 
-TEST_CASE("ids are those of HuggingFace") {
+TEST_CASE("ids equal HuggingFace's") {
   const fs::path vocabulary = real_vocabulary();
   if (!is_there(vocabulary)) return;
   check_lines(load_all(vocabulary), tokenizer_data("tokenizer_cases.jsonl"));
@@ -76,7 +77,7 @@ TEST_CASE("ids are those of HuggingFace") {
   }
 }
 
-TEST_CASE("ids mean the bytes and the text that HuggingFace says") {
+TEST_CASE("ids decode to the bytes and the text that HuggingFace gives") {
   const fs::path vocabulary = real_vocabulary();
   if (!is_there(vocabulary)) return;
   std::size_t compared = 0;
@@ -100,7 +101,7 @@ TEST_CASE("ids mean the bytes and the text that HuggingFace says") {
   WARN("compared " << compared << " decodings");
 }
 
-TEST_CASE("ids are those of llama.cpp's test vectors") {
+TEST_CASE("ids equal those of llama.cpp's test vectors") {
   const fs::path vocabulary = real_vocabulary();
   const fs::path vectors = fs::path(GPT2_SHARED_DIR) / "vocab" / "vectors" / "llama.cpp";
   if (!is_there(vocabulary) || !is_there(vectors)) return;
@@ -150,7 +151,7 @@ TEST_CASE("random bytes come back from GPT-2's own tokens") {
   }
 }
 
-TEST_CASE("a megabyte of anything takes no more than a moment") {
+TEST_CASE("encoding a megabyte of any text takes no more than a moment") {
   const fs::path vocabulary = real_vocabulary();
   if (!is_there(vocabulary)) return;
   constexpr std::size_t kSize = 1 << 20;
@@ -174,12 +175,12 @@ TEST_CASE("a megabyte of anything takes no more than a moment") {
   const Tokenizer tokenizer = load_pair(vocabulary);
   for (const auto& [name, text] : texts) {
     CAPTURE(name);
-    const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
+    const std::clock_t start = std::clock();  // counts this process only
     const auto ids = tokenizer.encode(text);
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     CHECK(tokenizer.decode(ids) == text);
-    // A few tenths of a second are usual; anything quadratic would take an hour. The rest is for
-    // sanitizers and busy machines.
+    // A few tenths of a second are usual. A quadratic algorithm would take an hour. The rest of the
+    // limit is for sanitizers and busy machines.
     CHECK(seconds < 20.0);
   }
 }

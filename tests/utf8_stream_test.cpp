@@ -11,8 +11,8 @@ using gpt2::test::replaced;
 
 namespace {
 
-// The outputs for pieces that end where `is_end` says, put together; every one must be whole
-// characters.
+// Returns the joined outputs for pieces that end where `is_end` says. Checks that every output
+// consists of whole characters.
 template <class F>
 std::string streamed(std::string_view bytes, const F& is_end) {
   Utf8Stream stream;
@@ -56,11 +56,11 @@ TEST_CASE("characters come out as soon as they are whole") {
   CHECK(stream.write("b") == "b");
 }
 
-TEST_CASE("what can become no character is replaced at once") {
+TEST_CASE("bytes that cannot become a character are replaced at once") {
   Utf8Stream stream;
   CHECK(stream.write("\xff") == kBad);
   CHECK(stream.write("\xed") == "");
-  CHECK(stream.write("\xa0") == std::string(kBad) + kBad);  // no surrogate begins ED A0
+  CHECK(stream.write("\xa0") == std::string(kBad) + kBad);  // ED A0 would begin a surrogate
   CHECK(stream.write("\xf0\x9f") == "");
   CHECK(stream.write("x") == std::string(kBad) + "x");
 }
@@ -78,7 +78,7 @@ TEST_CASE("one replacement stands for each maximal invalid part") {
   CHECK(replaced("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41") == bad(4) + "A");
 }
 
-TEST_CASE("the stream reads as Python's errors=\"replace\" does, however it is cut") {
+TEST_CASE("the stream decodes like Python's errors=\"replace\", however the bytes are divided") {
   std::mt19937 random(3);
   std::size_t compared = 0;
   for (const auto& one :
@@ -93,8 +93,8 @@ TEST_CASE("the stream reads as Python's errors=\"replace\" does, however it is c
   CHECK(compared == 700);
 }
 
-TEST_CASE("cuts make no difference to any bytes") {
-  // Bytes from the edges of every range, so that most sequences are nearly valid.
+TEST_CASE("the division into pieces never changes the result") {
+  // These bytes are at the edges of every range, so that most sequences are nearly valid.
   constexpr unsigned char kEdges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
                                       0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee,
                                       0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff};
