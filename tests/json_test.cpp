@@ -32,7 +32,7 @@ TEST_CASE("parse_json builds the tree that the text describes") {
   CHECK(parse_json("7", "file.json") == 7);
 }
 
-TEST_CASE("parse_json names file, line and column of what is no JSON") {
+TEST_CASE("parse_json names file, line and column where a text stops being JSON") {
   CHECK(refusal("{\"a\": 1,\n  \"b\" 2}").find("file.json: invalid JSON at line 2, column 7: ") ==
         0);
   CHECK(refusal("").find("file.json: invalid JSON at line 1, column 1: ") == 0);
@@ -46,13 +46,13 @@ TEST_CASE("parse_json names file, line and column of what is no JSON") {
   }
 }
 
-TEST_CASE("parse_json refuses text that is not UTF-8, and quotes none of it raw") {
+TEST_CASE("parse_json refuses text that is not UTF-8, and escapes it in the message") {
   const std::string message = refusal("[\"ab\xff\x1b[31m\"]");
   CHECK(message.find("invalid JSON") != std::string::npos);
   for (const char c : message) CHECK((c >= 0x20 && c < 0x7f));
 }
 
-TEST_CASE("parse_json refuses a byte order mark, and a NUL as an end") {
+TEST_CASE("parse_json refuses a byte order mark, and a NUL after the value") {
   CHECK(refusal("\xef\xbb\xbf{}").find("byte order mark") != std::string::npos);
   CHECK(refusal(std::string("{}\0{}", 5)).find("NUL") != std::string::npos);
   CHECK(refusal(std::string("{}\0", 3)).find("NUL") != std::string::npos);
@@ -63,7 +63,7 @@ TEST_CASE("parse_json refuses a name that appears twice in one object") {
         "file.json: key 'a' appears twice in one object");
 }
 
-TEST_CASE("parse_json refuses what is nested too deeply, at any size") {
+TEST_CASE("parse_json refuses text that is nested too deeply, however long it is") {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
@@ -78,7 +78,7 @@ TEST_CASE("parse_json refuses more values than the limit") {
   CHECK(refusal("[1,2,3]", {.max_values = 3}) == "file.json: JSON of more than 3 values");
 }
 
-TEST_CASE("messages of parse_json stay short whatever the text") {
+TEST_CASE("messages of parse_json stay short, however long the text is") {
   CHECK(refusal("\"" + std::string(100'000, 'a')).size() < 300);
 }
 
@@ -94,12 +94,13 @@ TEST_CASE("valid_utf8_prefix ends where RFC 3629 says so") {
   CHECK(valid("abc\x7f") == 4);
   CHECK(valid("\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf") == 16);
   CHECK(valid("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf") == 8);
-  // A lone continuation, overlong forms, a surrogate, past U+10FFFF, impossible bytes.
+  // A lone continuation byte, overlong forms, a surrogate, a code point past U+10FFFF, and bytes
+  // that never occur.
   for (const char* bad : {"a\x80", "a\xc0\x80", "a\xc1\xbf", "a\xe0\x9f\xbf", "a\xf0\x8f\xbf\xbf",
                           "a\xed\xa0\x80", "a\xf4\x90\x80\x80", "a\xf5\x80\x80\x80", "a\xff"}) {
     CHECK(valid(bad) == 1);
   }
-  // Sequences cut short, by the end and by another character.
+  // Sequences that are cut short by the end of the text or by another character.
   for (const char* bad : {"a\xc3", "a\xe2\x82", "a\xf0\x9f\x98", "a\xe2\x82z", "a\xf0\x9f\x98z"}) {
     CHECK(valid(bad) == 1);
   }

@@ -21,7 +21,7 @@ std::string text_of(const MappedFile& file) {
 }
 }  // namespace
 
-TEST_CASE("a mapped file is the bytes of the file") {
+TEST_CASE("a mapped file has the bytes of the file") {
   const gpt2::test::TemporaryDirectory directory;
   const MappedFile file(directory.write("file", std::string("ab\0c", 4)));
   CHECK(text_of(file) == std::string("ab\0c", 4));
@@ -80,7 +80,7 @@ TEST_CASE("read_file refuses a file that is too long before reading it") {
         file.string() + ": 5 bytes; expected at most 4");
 }
 
-TEST_CASE("checked arithmetic has a result exactly where it fits") {
+TEST_CASE("checked arithmetic has a result if and only if the result fits") {
   constexpr std::size_t kMost = ~std::size_t{0};
   const auto product = [](std::vector<std::size_t> factors, std::size_t last = 1) {
     return gpt2::checked_product(std::span<const std::size_t>(factors), last);

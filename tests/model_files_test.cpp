@@ -1,4 +1,5 @@
-// What a path given as a model stands for, and the true cause where it stands for none.
+// Tests which files a model's path stands for, and that the error names the true cause if the path
+// stands for none.
 #include "formats/model_files.h"
 
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ std::string refusal(const fs::path& path) {
   return refusal_of([&] { (void)Model::load(path); });
 }
 
-// The user without rights, where the tests run as root, whom no permission stops.
+// If the tests run as root, whom no permission stops, this runs the scope as a user without rights.
 class WithoutRights {
  public:
   WithoutRights() : user_(geteuid()) {
@@ -39,7 +40,7 @@ class WithoutRights {
 
 }  // namespace
 
-TEST_CASE("files are found by their names, HuggingFace's first") {
+TEST_CASE("files are found by their names, and HuggingFace's are preferred") {
   const TemporaryDirectory place;
   CHECK(find_model_files(place.path()).weights.empty());
   CHECK_FALSE(find_model_files(place.path()).has_config);
@@ -53,7 +54,7 @@ TEST_CASE("files are found by their names, HuggingFace's first") {
   CHECK(find_model_files(place.path()).has_config);
 }
 
-TEST_CASE("a file of weights is taken itself, another file stands for its directory") {
+TEST_CASE("a path to a file of weights names that file; other files stand for their directory") {
   const TemporaryDirectory place;
   for (const char* name : {"model.safetensors", "other.bin", "x.index.json", "my.pt"}) {
     const fs::path file = place.write(name, "");
@@ -65,7 +66,7 @@ TEST_CASE("a file of weights is taken itself, another file stands for its direct
   }
 }
 
-TEST_CASE("refused: a path that leads nowhere, or to no file") {
+TEST_CASE("refused: a path that leads nowhere, or to neither a file nor a directory") {
   const TemporaryDirectory place;
   const std::string path = place.path().string();
   CHECK(refusal(path + "/none") == path + "/none: no such file or directory");
@@ -80,7 +81,7 @@ TEST_CASE("refused: a path that leads nowhere, or to no file") {
   CHECK(refusal("/dev/null") == "/dev/null" + expected);
 }
 
-TEST_CASE("refused: files that are links to nowhere are not passed over as missing") {
+TEST_CASE("refused: a dangling link in place of a file, which is not treated as missing") {
   const TemporaryDirectory place;
   const auto link = [&](const char* name) {
     fs::create_symlink("../blobs/1", place.path() / name);
@@ -120,11 +121,11 @@ TEST_CASE("refused: GGUF files, by their name") {
   CHECK(refusal(place.path()) == expected);
   place.write("config.json", "{}");
   CHECK(refusal(place.path()) == expected);
-  place.write("model.safetensors", "");  // the one that was asked for
+  place.write("model.safetensors", "");  // HuggingFace weights are preferred
   CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
 }
 
-TEST_CASE("refused: PyTorch files that neither tell their config nor have one beside them") {
+TEST_CASE("refused: PyTorch files without a config inside or beside them") {
   const TemporaryDirectory place;
   fs::copy(fs::path(GPT2_TEST_DATA) / "oracle/cases/bin_only/pytorch_model.bin",
            place.path() / "ckpt.pt");

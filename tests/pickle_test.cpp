@@ -111,7 +111,7 @@ TEST_CASE("containers hold what was put into them") {
   CHECK(items_of(py_global("torch", "Size") + "K\1K\2\x86\x85R") == "a tuple: 1 2");
 }
 
-TEST_CASE("the memo gives a value back, not a copy") {
+TEST_CASE("the memo returns the value itself, not a copy") {
   const std::string bytes = "]q\x07r" + little_endian(300u) + "h\x07j" + little_endian(300u) +
                             "K\x05" + "a\x87.";  // [x, x, x] where x = [5]
   const Pickle pickle(as_bytes(bytes), 0, "f");
@@ -121,7 +121,7 @@ TEST_CASE("the memo gives a value back, not a copy") {
   CHECK(pickle.root->items[0]->items.size() == 1);
 }
 
-TEST_CASE("a list that contains itself is only data") {
+TEST_CASE("a list that contains itself is accepted as data") {
   const std::string bytes = "]q\1h\1a.";
   const Pickle pickle(as_bytes(bytes), 0, "f");
   CHECK(pickle.root->items[0] == pickle.root);
@@ -146,7 +146,7 @@ TEST_CASE("tensors, parameters and storages become descriptions") {
   }
 }
 
-TEST_CASE("attributes of a dict (BUILD) are passed over") {
+TEST_CASE("attributes of a dict (BUILD) are ignored") {
   const std::string bytes =
       kProto2 + py_dict({{"a", "K\1"}}) + "}" + py_text("_metadata") + py_dict({}) + "sb.";
   const Pickle pickle(as_bytes(bytes), 0, "f");
@@ -184,7 +184,7 @@ TEST_CASE("every type of storage that a state_dict can have is known, and nothin
   }
 }
 
-TEST_CASE("refused by name: whatever is not data") {
+TEST_CASE("refused by name: everything that is not data") {
   for (const auto& [module, name] : std::map<std::string, std::string>{
            {"os", "system"},
            {"posix", "system"},
@@ -312,8 +312,9 @@ TEST_CASE("refused: stack, memo and steps past the limits") {
         "f: pickle, byte 1000000: more than 1000000 steps");
 }
 
-TEST_CASE("refused: one list of pairs that is copied again and again") {
-  // x = 1,000 references to the pair [1, 1]; then OrderedDict(x) 1,000 times, in 4 bytes each.
+TEST_CASE("refused: a list of pairs that is copied again and again") {
+  // x holds 1,000 references to the pair [1, 1]. Then OrderedDict(x) is called 1,000 times, which
+  // takes 4 bytes each.
   const std::string pairs = "](K\1K\1eq\1]q\2(" + repeat("h\1", 1000) + "eN";
   const std::string program = py_global("collections", "OrderedDict") + "q\3" + pairs +
                               repeat("\x85h\3h\2\x85R", 1000) + ".";

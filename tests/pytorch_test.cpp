@@ -43,7 +43,7 @@ bool is_inside(const gpt2::TensorView& view, const std::string& file) {
   return data >= file.data() && data + view.bytes <= file.data() + file.size();
 }
 
-// A zip with one tensor 'a' of bytes in a storage of `data`.
+// Returns a zip with one tensor 'a' of bytes, whose storage is `data`.
 std::string one_tensor(const std::string& data, std::int32_t offset,
                        const std::vector<std::int32_t>& size,
                        const std::vector<std::int32_t>& stride) {
@@ -53,7 +53,7 @@ std::string one_tensor(const std::string& data, std::int32_t offset,
       {{"0", data}});
 }
 
-// Its elements, and whether they lie in the file.
+// Returns the elements of 'a', and checks whether they lie in the file.
 std::string elements_of(const std::string& file, bool in_place) {
   const TensorFile result = parse_pytorch(as_bytes(file), "f");
   CHECK(is_inside(result.tensors.at("a"), file) == in_place);
@@ -61,7 +61,7 @@ std::string elements_of(const std::string& file, bool in_place) {
   return bytes_of(result.tensors.at("a"));
 }
 
-// A byte tensor of shape [2].
+// Returns the pickle of a byte tensor of shape [2].
 std::string byte_pair(const std::string& key, std::int32_t elements = 2, bool legacy = false) {
   return py_tensor(py_storage("ByteStorage", key, elements, legacy), 0, {2}, {1});
 }
@@ -96,7 +96,7 @@ TEST_CASE("zip: tensors lie in place, with dtype, shape and shared storages") {
   CHECK(result.tensors.at("none").shape == Shape{5, 0});
 }
 
-TEST_CASE("before 1.6: the same, from the storages after the pickles") {
+TEST_CASE("before PyTorch 1.6: tensors lie in the storages after the pickles") {
   const std::string object =
       py_dict({{"b", py_tensor(py_storage("FloatStorage", "9", 2, true), 0, {2}, {1})},
                {"a", py_tensor(py_storage("FloatStorage", "10", 1, true), 0, {1, 1}, {1, 1})}});
@@ -110,10 +110,10 @@ TEST_CASE("before 1.6: the same, from the storages after the pickles") {
   CHECK(is_inside(result.tensors.at("b"), file));
 }
 
-TEST_CASE("strides: what does not follow in order is put in order, and only that") {
+TEST_CASE("strides: elements are copied only if they are not in order") {
   CHECK(elements_of(one_tensor("abcdef", 0, {2, 3}, {3, 1}), true) == "abcdef");
   CHECK(elements_of(one_tensor("abcdef", 2, {2, 2}, {2, 1}), true) == "cdef");
-  // A stride of a dimension of size 1 says nothing.
+  // The stride of a dimension of size 1 means nothing.
   CHECK(elements_of(one_tensor("abcdef", 0, {1, 3}, {77, 1}), true) == "abc");
   CHECK(elements_of(one_tensor("abcdef", 0, {3, 1}, {1, 2147483647}), true) == "abc");
   CHECK(elements_of(one_tensor("abcdef", 0, {3, 2}, {1, 3}), false) == "adbecf");  // transposed
@@ -126,13 +126,13 @@ TEST_CASE("strides: what does not follow in order is put in order, and only that
   CHECK(elements_of(wide, false) == "0a2c1b3d");
 }
 
-TEST_CASE("a state_dict may be wrapped, and hold more than tensors") {
+TEST_CASE("a state_dict may be wrapped, and may hold more than tensors") {
   const std::string state = py_dict({{"_orig_mod.a", byte_pair("0")}, {"step", "K\7"}});
   const std::vector<StoredBytes> storages = {{"0", "xy"}};
   for (const std::string& root :
        {state, py_dict({{"state_dict", state}, {"epoch", "K\1"}, {"b", byte_pair("1")}}),
         py_dict({{"model", state}, {"optimizer", py_dict({{"exp_avg", byte_pair("gone")}})}}),
-        // With attributes, and plain dicts in place of OrderedDict.
+        // With attributes, and with plain dicts instead of OrderedDict.
         "}" + py_text("model") + state + "}" + py_text("_metadata") + "}sb" + "s"}) {
     const std::string file = torch_zip(root, storages);
     const TensorFile result = parse_pytorch(as_bytes(file), "f");
@@ -144,7 +144,8 @@ TEST_CASE("a state_dict may be wrapped, and hold more than tensors") {
 
 TEST_CASE("refused: more than 100000 tensors") {
   const auto counted = [](std::size_t count) {
-    // One tensor under many names: "q" remembers it as 0, "h" takes it up again, "s" adds a member.
+    // The file has one tensor under many names: "q" stores it in memo slot 0, "h" loads it from
+    // there, and "s" adds a member to the dict.
     std::string state = "}" + py_text("0") + byte_pair("0") + std::string("q\0s", 3);
     for (std::size_t i = 1; i < count; ++i) {
       state += py_text(std::to_string(i)) + std::string("h\0s", 3);
@@ -155,7 +156,7 @@ TEST_CASE("refused: more than 100000 tensors") {
   CHECK(counted(100'001) == "f: more than 100000 tensors");
 }
 
-TEST_CASE("nanoGPT's checkpoint gives its model_args and says how its matrices lie") {
+TEST_CASE("nanoGPT's checkpoint has model_args, and its other entries are ignored") {
   const std::string file = torch_zip(
       py_dict({{"model", py_dict({{"_orig_mod.transformer.wte.weight", byte_pair("0")}})},
                {"optimizer", py_dict({{"state", py_dict({{"m", byte_pair("not in the file")}})}})},
@@ -177,7 +178,7 @@ TEST_CASE("nanoGPT's checkpoint gives its model_args and says how its matrices l
   CHECK(bytes_of(*find(checkpoint, "transformer.wte.weight")) == "xy");
 }
 
-TEST_CASE("a copy that a checkpoint made lives as long as the checkpoint") {
+TEST_CASE("a copy of a tensor lives as long as its checkpoint") {
   const TemporaryDirectory directory;
   const Checkpoint checkpoint = Checkpoint::open(
       find_model_files(directory.write("x.bin", one_tensor("abcd", 0, {2, 2}, {1, 2}))));
@@ -200,7 +201,7 @@ TEST_CASE("refused by name: files of other kinds") {
   CHECK_FALSE(gpt2::is_pytorch(as_bytes(std::string(600, '\0'))));
 }
 
-TEST_CASE("refused: a root that is no state_dict") {
+TEST_CASE("refused: a root that is not a state_dict") {
   CHECK(refusal(torch_zip("]", {})) ==
         "f: holds a list; expected a state_dict, a dict of names and tensors");
   CHECK(refusal(torch_zip(byte_pair("0"), {{"0", "xy"}})) ==
@@ -217,7 +218,7 @@ TEST_CASE("refused: a root that is no state_dict") {
             .find("f: pickle, byte 2: it refers to 'os system'") == 0);
 }
 
-TEST_CASE("refused: a tensor outside its storage, or described wrongly") {
+TEST_CASE("refused: a tensor that lies outside its storage or is described wrongly") {
   const auto tensor = [](std::int32_t offset, const std::vector<std::int32_t>& size,
                          const std::vector<std::int32_t>& stride) {
     return refusal(one_tensor("abcdef", offset, size, stride));
@@ -248,7 +249,7 @@ TEST_CASE("refused: a tensor outside its storage, or described wrongly") {
         "f: tensor 'a': the size is no tuple of at most 8 numbers");
 }
 
-TEST_CASE("refused: a storage described wrongly, missing or of another size") {
+TEST_CASE("refused: a storage that is described wrongly, missing or of another size") {
   const auto stored = [](const std::string& storage, const std::vector<StoredBytes>& storages) {
     return refusal(torch_zip(py_dict({{"a", py_tensor(storage, 0, {1}, {1})}}), storages));
   };
@@ -299,7 +300,7 @@ TEST_CASE("refused: names that are too long or appear twice") {
                           {{"0", "xy"}})) == "f: tensor 'a' appears twice");
 }
 
-TEST_CASE("refused: one key for two values, of which Python would forget the first") {
+TEST_CASE("refused: one key for two values, of which Python would drop the first") {
   const std::string twice = py_dict({{"a", byte_pair("0")}, {"b", "N"}, {"a", byte_pair("1")}});
   const std::string once = py_dict({{"a", byte_pair("0")}});
   for (const std::string& root : {twice, py_dict({{"model", twice}}),
@@ -315,7 +316,7 @@ TEST_CASE("refused: one key for two values, of which Python would forget the fir
                         {{"0", "xy"}})) == "f: key 'n_head' appears twice in one dict");
 }
 
-TEST_CASE("messages show what a file calls its tensors and storages without control characters") {
+TEST_CASE("messages show names from a file without control characters") {
   const std::string bad = "a\x1b[2J\n\xc3\xa9";
   const std::string shown = "'a\\x1b[2J\\x0a\\xc3\\xa9'";
   CHECK(refusal(torch_zip(py_dict({{bad, byte_pair("0", 1)}}), {{"0", "x"}}))
@@ -331,7 +332,7 @@ TEST_CASE("messages show what a file calls its tensors and storages without cont
         "f: byte order " + shown + "; expected 'little'");
 }
 
-TEST_CASE("refused: a zip that is cut short, or whose pickle is damaged") {
+TEST_CASE("refused: a zip that is cut short or has a damaged pickle") {
   std::string file = one_tensor("abcdef", 0, {6}, {1});
   CHECK(refusal(file.substr(0, file.size() / 2)) ==
         "f: a zip archive without its end; the file is cut short: download it again");
@@ -341,7 +342,7 @@ TEST_CASE("refused: a zip that is cut short, or whose pickle is damaged") {
         "again");
 }
 
-TEST_CASE("refused: a file of before 1.6 that is cut short, with the tensor's name") {
+TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the tensor") {
   const std::string object = py_dict({{"second", byte_pair("2", 2, true)},
                                       {"first", byte_pair("1", 2, true)},
                                       {"tied", byte_pair("1", 2, true)}});
@@ -356,7 +357,7 @@ TEST_CASE("refused: a file of before 1.6 that is cut short, with the tensor's na
   CHECK(refusal(whole.substr(0, size - 1)) == message("second", size - 1, 1));
   CHECK(refusal(whole.substr(0, size - 5)) == message("second", size - 5, 2));
   CHECK(refusal(whole.substr(0, size - 11)) == message("first", size - 11, 1));
-  // A storage that only the optimiser refers to.
+  // Only the optimiser refers to this storage.
   const std::string wrapped = py_dict({{"model", object}, {"optimizer", byte_pair("3", 2, true)}});
   const std::string more = torch_legacy(wrapped, {{"1", "ab"}, {"2", "cd"}, {"3", "ef"}}, 1);
   CHECK(refusal(more.substr(0, more.size() - 1)) ==
@@ -369,7 +370,7 @@ TEST_CASE("refused: a file of before 1.6 that is cut short, with the tensor's na
   }
 }
 
-TEST_CASE("refused: a file of before 1.6 that contradicts itself") {
+TEST_CASE("refused: a pre-1.6 file that contradicts itself") {
   const std::string object = py_dict({{"a", byte_pair("1", 2, true)}});
   const std::string good = torch_legacy(object, {{"1", "ab"}}, 1);
   CHECK(refusal(torch_legacy(object, {}, 1)) == "f: tensor 'a': its storage is missing");
@@ -393,21 +394,20 @@ TEST_CASE("refused: a file of before 1.6 that contradicts itself") {
         "f: no list of storages after the pickles");
 }
 
-// -- Files that PyTorch wrote
-// ----------------------------------------------------------------------
+// -- Files that PyTorch wrote ---------------------------------------------------------------------
 
 namespace {
 
 const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
 
-// The names in `checkpoint` of tensors that a newer version would not have stored.
+// Returns whether a tensor is one that newer versions do not store.
 bool is_buffer(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
 }
 
 }  // namespace
 
-TEST_CASE("a pytorch_model.bin holds, bit for bit, the tensors of its model.safetensors") {
+TEST_CASE("a pytorch_model.bin has the same tensors as its model.safetensors, bit for bit") {
   std::size_t compared = 0;
   for (const fs::path& folder : fs::directory_iterator(kCases)) {
     if (!fs::exists(folder / "pytorch_model.bin") || !fs::exists(folder / "model.safetensors")) {
@@ -422,7 +422,7 @@ TEST_CASE("a pytorch_model.bin holds, bit for bit, the tensors of its model.safe
       const gpt2::TensorView* const view = find(bin, name);
       REQUIRE(view != nullptr);
       CHECK(view->dtype == expected.dtype);
-      // safetensors turned the scalar into a row of one.
+      // safetensors stores the scalar as a row of one element.
       if (!name.ends_with("masked_bias")) CHECK(view->shape == expected.shape);
       CHECK(bytes_of(*view) == bytes_of(expected));
     }
@@ -435,7 +435,7 @@ TEST_CASE("a pytorch_model.bin holds, bit for bit, the tensors of its model.safe
   CHECK(compared == 7);
 }
 
-TEST_CASE("the .bin files without a twin hold a GPT-2's tensors") {
+TEST_CASE(".bin files without a model.safetensors beside them hold a GPT-2's tensors") {
   const std::map<std::string, DType> cases = {{"bin_only", DType::f32},
                                               {"bin_legacy_pickle", DType::f32},
                                               {"bin_f16", DType::f16},
@@ -464,7 +464,7 @@ TEST_CASE("the .bin files without a twin hold a GPT-2's tensors") {
   }
 }
 
-TEST_CASE("models that others trained open, and a truncated one is refused with its tensor") {
+TEST_CASE("models that others trained open; a truncated one is refused with its tensor") {
   const fs::path models = fs::path(GPT2_SHARED_DIR) / "models";
   if (!fs::exists(models)) {
     WARN("skipped: no " << models);

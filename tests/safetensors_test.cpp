@@ -31,7 +31,7 @@ std::string refusal(const std::string& header, const std::string& data = "") {
   return refusal_of_file(file_of(header, data));
 }
 
-// One tensor 'a' of four bytes, with these fields.
+// Returns a header with one tensor 'a' that has these fields.
 std::string with_fields(const std::string& fields) { return "{\"a\":{" + fields + "}}"; }
 
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
@@ -44,8 +44,8 @@ const std::string kF32 = R"("dtype":"F32","shape":[1],"data_offsets":[0,4])";
 
 }  // namespace
 
-TEST_CASE("tensors lie where their offsets say, in place and at any alignment") {
-  // The header has 107 bytes: the data begins at byte 115.
+TEST_CASE("tensors are read in place where their offsets say, at any alignment") {
+  // The header has 107 bytes, so the data begins at byte 115.
   const std::string header =
       "{" + entry("b", "F16", "[2,1]", "[4,8]") + "," + entry("a", "F32", "[]", "[0,4]") + "}";
   const std::string file = file_of(header, "1234abcd");
@@ -62,7 +62,7 @@ TEST_CASE("tensors lie where their offsets say, in place and at any alignment") 
   CHECK(std::memcmp(b.data, "abcd", 4) == 0);
 }
 
-TEST_CASE("every dtype of the format is measured by its bits") {
+TEST_CASE("the size of every dtype of the format follows from its bits") {
   const std::map<std::string, std::pair<DType, std::size_t>> bytes_of_eight = {
       {"BOOL", {DType::boolean, 8}},    {"F4", {DType::f4, 4}},
       {"F6_E2M3", {DType::f6_e2m3, 6}}, {"F6_E3M2", {DType::f6_e3m2, 6}},
@@ -90,7 +90,7 @@ TEST_CASE("every dtype of the format is measured by its bits") {
   }
 }
 
-TEST_CASE("what the format allows is accepted") {
+TEST_CASE("everything that the format allows is accepted") {
   const auto count = [](const std::string& file) {
     return gpt2::parse_safetensors(as_bytes(file), "f").size();
   };
@@ -103,7 +103,7 @@ TEST_CASE("what the format allows is accepted") {
                           entry("b", "F32", "[1]", "[0,4]") + "," +
                           entry("c", "F32", "[0]", "[4,4]") + "}",
                       "1234")) == 3);
-  // Quiet and signalling NaN, infinity: numbers are not looked at.
+  // The values may be anything, such as a NaN, because the reader does not look at them.
   CHECK(count(file_of(with_fields(kF32), std::string("\x01\x00\x80\x7f", 4))) == 1);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("refused: a file too small for the header's length") {
   CHECK(refusal_of_file("") == "f: 0 bytes; no weights: download it again");
 }
 
-TEST_CASE("refused: a header longer than 100,000,000 bytes, whatever the file's size") {
+TEST_CASE("refused: a header longer than 100,000,000 bytes, however long the file is") {
   CHECK(
       refusal_of_file(little_endian<std::uint64_t>(100'000'001)) ==
       "f: written neither by torch.save nor as safetensors: the header would have 100000001 bytes; "
@@ -126,12 +126,12 @@ TEST_CASE("refused: a header longer than 100,000,000 bytes, whatever the file's 
         std::string::npos);
 }
 
-TEST_CASE("refused: a header that the file ends inside of") {
+TEST_CASE("refused: a file that ends inside its header") {
   CHECK(refusal_of_file(little_endian<std::uint64_t>(100'000'000) + "{}") ==
         "f: the header has 100000000 bytes, but the file ends after 2 of them; download it again");
 }
 
-TEST_CASE("refused: a header that is not UTF-8, before any other fault of it") {
+TEST_CASE("refused: a header that is not UTF-8, before any other error is reported") {
   CHECK(refusal("{\"\xff\":") == "f: the header is not UTF-8 at byte 10");
   CHECK(refusal("\xef\xbb\xbf{}") == "f: begins with a byte order mark; remove it");
 }
@@ -142,7 +142,7 @@ TEST_CASE("refused: a header that is not JSON") {
   CHECK(refusal("{}x").find("f: invalid JSON") == 0);
 }
 
-TEST_CASE("refused: a header of another schema") {
+TEST_CASE("refused: a header that does not follow the schema") {
   const std::map<std::string, std::string> messages = {
       {"[1]", "f: the header is an array; expected an object"},
       {"1", "f: the header is 1; expected an object"},
@@ -195,7 +195,7 @@ TEST_CASE("refused: a header of another schema") {
   }
 }
 
-TEST_CASE("refused: a name twice (the reference takes the last)") {
+TEST_CASE("refused: a name that appears twice (the reference takes the last one)") {
   CHECK(refusal("{\"a\":{" + kF32 + "},\"b\":{" + kF32 + "},\"a\":{" + kF32 + "}}", "1234") ==
         "f: key 'a' appears twice in one object");
 }
@@ -217,7 +217,7 @@ TEST_CASE("refused: data that does not begin at zero, has a hole, an overlap or 
   CHECK(second("[4,3]").find("f: tensor 'b': data_offsets are [4, 3]") == 0);
 }
 
-TEST_CASE("refused: a size that overflows, even where a later dimension is zero") {
+TEST_CASE("refused: a size that overflows, even if a later dimension is zero") {
   for (const char* shape : {"[4294967296,4294967296]", "[4611686018427387904,4]",
                             "[576460752303423488]", "[4294967296,4294967296,0]"}) {
     const std::string message = refusal("{" + entry("a", "F32", shape, "[0,4]") + "}", "1234");
@@ -225,17 +225,17 @@ TEST_CASE("refused: a size that overflows, even where a later dimension is zero"
   }
 }
 
-TEST_CASE("refused: a tensor that does not end at a whole byte") {
+TEST_CASE("refused: a tensor that does not end at a byte boundary") {
   CHECK(refusal("{" + entry("a", "F4", "[3]", "[0,2]") + "}", "12") ==
         "f: tensor 'a': F4 of shape [3] does not end at a whole byte");
 }
 
-TEST_CASE("refused: offsets that enclose another size than the shape has") {
+TEST_CASE("refused: offsets that do not match the shape's size") {
   CHECK(refusal("{" + entry("a", "F32", "[2,2]", "[0,12]") + "}", "123456789012") ==
         "f: tensor 'a': F32 of shape [2, 2] takes 16 bytes, but data_offsets enclose 12");
 }
 
-TEST_CASE("refused: data cut short, naming the tensor, and data left over") {
+TEST_CASE("refused: data that is cut short, with the tensor named, and data left over") {
   const std::string header =
       "{" + entry("b", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[2]", "[4,12]") + "}";
   CHECK(
@@ -244,7 +244,7 @@ TEST_CASE("refused: data cut short, naming the tensor, and data left over") {
   CHECK(refusal(header, "123456789012345") == "f: 3 bytes follow the last tensor");
 }
 
-TEST_CASE("refused: names, ranks and numbers of tensors past the limits") {
+TEST_CASE("refused: names, ranks and tensor counts past the limits") {
   const auto named = [](std::size_t length) {
     return refusal("{" + entry(std::string(length, 'n'), "F32", "[1]", "[0,4]") + "}", "1234");
   };
@@ -273,7 +273,7 @@ TEST_CASE("refused: names, ranks and numbers of tensors past the limits") {
   CHECK(refusal(values + "]}}", "1234") == "f: JSON of more than 1600000 values");
 }
 
-TEST_CASE("messages show names and values of a header without control characters") {
+TEST_CASE("messages show names and values from a header without control characters") {
   const std::string bad = R"(a\u001b[2J\u000a)";
   const std::string shown = R"('a\x1b[2J\x0a')";
   CHECK(refusal("{" + entry(bad, "F32", "[1]", "[0,5]") + "}", "12345")
@@ -284,7 +284,7 @@ TEST_CASE("messages show names and values of a header without control characters
         "f: key " + shown + " appears twice in one object");
 }
 
-TEST_CASE("the same verdicts as the reference reader, for the same reasons") {
+TEST_CASE("verdicts and reasons are those of the reference reader") {
   const std::map<std::string, std::string> our_words = {
       {"HeaderTooSmall", "no weights: download it again"},
       {"HeaderTooLarge", "the header would have"},

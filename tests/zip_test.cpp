@@ -22,7 +22,7 @@ std::string content(const ZipReader& zip, std::string_view name) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What opening the archive, or else asking for the file 'a' of it, says.
+// Returns the error from opening the archive or from asking for its file 'a'.
 std::string refusal(const std::string& archive) {
   return refusal_of([&] {
     const ZipReader zip(as_bytes(archive), "f");
@@ -116,7 +116,7 @@ TEST_CASE("refused: a zip64 end record that is not where its locator says") {
   CHECK(refusal(elsewhere) == "f: no zip64 end record where its locator says");
 }
 
-TEST_CASE("refused: a name twice") {
+TEST_CASE("refused: a name that appears twice") {
   CHECK(refusal(write_zip({{.name = "a", .data = "1"}, {.name = "a", .data = "2"}})) ==
         "f: file 'a' is in the archive twice");
   const std::string bad = "a\x1b[2J\n";
@@ -136,7 +136,7 @@ TEST_CASE("refused: a file that is missing, compressed or encrypted") {
         "again");
 }
 
-TEST_CASE("refused: sizes and places that cannot be") {
+TEST_CASE("refused: impossible sizes and offsets") {
   CHECK(refusal(write_zip({{.name = "a", .data = "1", .stored_size = 5}})) ==
         "f: file 'a' of the archive has two sizes, 5 and 1");
   CHECK(refusal(write_zip({{.name = "a", .data = "1", .size = 500}}))
@@ -156,11 +156,11 @@ TEST_CASE("refused: sizes and places that cannot be") {
   }
 }
 
-TEST_CASE("refused: a file whose CRC-32 differs, unless the archive has none") {
+TEST_CASE("refused: a file whose CRC-32 differs, unless the archive has no CRC-32") {
   CHECK(refusal(write_zip({{.name = "a", .data = "1", .crc32 = 7}})) ==
         "f: file 'a' of the archive is damaged (its CRC-32 differs): download it again");
   CHECK(refusal(write_zip({{.name = "a", .data = "1", .crc32 = 0}})) == "(accepted)");
-  // The check value of the CRC catalogue: "123456789" has CRC-32 cbf43926.
+  // This is the check value of the CRC catalogue: "123456789" has the CRC-32 cbf43926.
   CHECK(refusal(write_zip({{.name = "a", .data = "123456789", .crc32 = 0xcbf43926}})) ==
         "(accepted)");
 }
