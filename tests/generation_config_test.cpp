@@ -52,14 +52,14 @@ TEST_CASE("a temperature that is too small for a sampler is greedy") {
   CHECK(parse(R"({"temperature": 1e-6})").temperature == 1e-6f);
 }
 
-TEST_CASE("keys that do nothing are no reason to refuse") {
+TEST_CASE("keys whose values change nothing are accepted") {
   CHECK(refusal(R"({"num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
                     "typical_p": 1.0, "min_length": 0, "bad_words_ids": null, "suppress_tokens": [],
                     "remove_invalid_values": false, "length_penalty": 2.0, "early_stopping": true,
                     "use_cache": false, "pad_token_id": 0})") == "(accepted)");
 }
 
-TEST_CASE("refused by name: what changes the text and is not implemented") {
+TEST_CASE("refused by name: settings that change the text and are not implemented") {
   for (const std::string field : {R"("num_beams": 2)",
                                   R"("num_beam_groups": 2)",
                                   R"("num_return_sequences": 3)",
@@ -116,7 +116,7 @@ TEST_CASE("refused: values of the wrong type or out of range") {
         "g: temperature is -1; expected a number from 0 to 100");
 }
 
-TEST_CASE("a directory's generation_config.json comes before its config.json") {
+TEST_CASE("a directory's generation_config.json is preferred to its config.json") {
   const gpt2::test::TemporaryDirectory directory;
   directory.write("config.json", R"({"model_type": "gpt2", "top_k": 3, "do_sample": true})");
   CHECK(GenerationConfig::load(directory.path()).top_k == 3);
@@ -126,7 +126,7 @@ TEST_CASE("a directory's generation_config.json comes before its config.json") {
   directory.write("generation_config.json", R"({"num_beams": 4})");
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
         file.string() + ": num_beams is 4" + kAdvice);
-  std::filesystem::resize_file(file, (std::uintmax_t{16} << 20) + 1);  // a hole
+  std::filesystem::resize_file(file, (std::uintmax_t{16} << 20) + 1);  // a sparse file
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
         file.string() + ": 16777217 bytes; expected at most 16777216");
 }

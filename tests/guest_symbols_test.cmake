@@ -1,21 +1,22 @@
 # The library is a guest in somebody's process: it never prints, reads standard input, ends the
-# process or installs handlers. This script reads which functions and objects of the C and C++
-# libraries the library's own objects refer to, and fails unless those that are refused are exactly
-# the ones EXPECTED: none for the library, all of them for planted/bad_guest.cpp.
+# process or installs handlers. This script reads from the library's objects which functions and
+# objects of the C and C++ libraries they refer to. It fails unless the forbidden ones among these
+# are exactly the ones in EXPECTED: none for the library, all of them for planted/bad_guest.cpp.
 #
 #   cmake -D NM=... -D OBJECTS=... -D EXPECTED=... -D SOURCES=DIRECTORIES
 #         -P guest_symbols_test.cmake
 #
 # It cannot see
-#   - what the libraries that are linked do: nlohmann/json is compiled into the objects, and so is
-#     checked; utf8proc, the OpenMP runtime and the standard library are not;
-#   - read(2) of descriptor 0, which looks like a read of any other file, and system calls by number;
-#   - a FILE* or a std::ostream that the caller hands over;
-#   - the assertions of a build without NDEBUG (__assert_fail, __glibcxx_assert_fail), which is why
-#     these are not refused;
+#   - what linked libraries do: nlohmann/json is compiled into the objects and therefore checked,
+#     but utf8proc and the standard library are not;
+#   - read(2) of descriptor 0, which looks like a read of any other file, and system calls by
+#     number;
+#   - a FILE* or a std::ostream that the caller passes in;
+#   - the assertions of a build without NDEBUG. Therefore, __assert_fail and __glibcxx_assert_fail
+#     are not forbidden;
 #   - who calls std::terminate. Compilers call it where an exception would leave a noexcept function
-#     (clang by way of __clang_call_terminate), and so does <thread> where a thread is not joined.
-#     Objects may refer to it, therefore; the sources must not name it.
+#     (clang through __clang_call_terminate), and <thread> calls it if a thread is not joined. So
+#     objects may refer to it, but the sources must not name it.
 cmake_minimum_required(VERSION 3.20)
 
 set(refused

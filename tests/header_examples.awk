@@ -1,7 +1,8 @@
 # Turns the examples in a public header into a source file: awk -f header_examples.awk HEADER >FILE
 #
-# An example begins after a comment line "Example:" and ends where the comment does. The header comes
-# first in the file, so that it must compile alone. A header without an example is an error.
+# An example begins after a comment line "Example:" and ends where the comment ends. The source file
+# includes the header first, which shows that the header compiles on its own. A header without an
+# example is an error.
 
 FNR == 1 {
   header = FILENAME

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What README.md shows: its program, built and run against the library in each way that it names; its
-# other examples of the library; and its sample of the command's output.
+# Tests what README.md shows: its program, which is built against the library in each way that
+# README.md names and then run; its other examples of the library; and its sample of the command's
+# output.
 #
 #   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX
 #
-# BUILD_DIR, which must be built, is installed into an empty prefix, which is then moved.
+# BUILD_DIR, which must be built, is installed into an empty prefix. The prefix is then moved.
 set -euo pipefail
 
 source="$1" build="$2" model="$3" cxx="$4"
@@ -19,7 +20,7 @@ cd "$scratch"
 
 quietly() { "$@" >log 2>&1 || { cat log >&2; exit 1; }; }
 
-# runs COMMAND...: it must write something, and to standard output only.
+# runs COMMAND...: fails unless the command succeeds and writes to standard output only.
 runs() {
   "$@" >text 2>errors && [[ -s text && ! -s errors ]] && return
   printf '%s failed; it wrote "%s"\n' "$1" "$(<text)" >&2
@@ -75,9 +76,9 @@ END
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
 runs found/app "$model"
-runs env -C "$source" "$scratch/found/app"  # its argument can be left out
+runs env -C "$source" "$scratch/found/app"  # without an argument
 [[ "$(<text)" == 'Once upon a time, '* ]]
-[[ -z "$(tail -c 1 text)" ]]  # the last line is a whole one
+[[ -z "$(tail -c 1 text)" ]]  # the text ends in a newline
 if found/app /nowhere 2>errors; then exit 1; fi
 [[ "$(<errors)" == '/nowhere: no such file or directory' ]]
 
@@ -87,7 +88,7 @@ read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror examples.cpp -o examples "${flags[@]}"
 for program in ./packaged ./examples; do
-  LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"  # where the library is a shared one
+  LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"  # needed if the library is shared
 done
 
 # -- add_subdirectory -----------------------------------------------------------------------------
@@ -115,7 +116,7 @@ runs nested/app "$model"
 [[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]
 runs "$prefix/bin/gpt2" -m "$model" --max-new-tokens 1 x
 
-# -- whose work it is comes along -----------------------------------------------------------------
+# -- licences and attributions are installed -------------------------------------------------------
 for name in LICENSE ATTRIBUTION gpt2-stories/config.json; do
   [[ -n "$(find "$prefix" -path "*/$name")" ]] || {
     printf 'not installed: %s\n' "$name" >&2
@@ -123,7 +124,7 @@ for name in LICENSE ATTRIBUTION gpt2-stories/config.json; do
   }
 done
 
-# -- the sample in README.md is what the installed command and model write --------------------------
+# -- the installed command and model write the sample in README.md ---------------------------------
 "$prefix/bin/gpt2" 'Once upon a time' | fold -s -w 100 | sed 's/ *$//' >written
 first_block text >printed
 [[ "$(<written)" == "$(<printed)" ]] || {

@@ -1,4 +1,5 @@
-// Which instruction set runs: the choice at the start, GPT2_ISA, and force_isa.
+// Tests which instruction set is used: the choice at the start, the variable GPT2_ISA, and
+// force_isa.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +15,9 @@ using namespace gpt2;
 
 namespace {
 
-/// What a process says that has GPT2_ISA set when it first asks: the name in use, or the error.
-/// This process must not have asked yet, so the tests that call it come first.
+/// Starts a process with GPT2_ISA set and returns what it reports: the name of the instruction set
+/// in use, or the error. This process itself must not have asked before, so the tests that call
+/// this function come first.
 std::string isa_chosen_with(const char* gpt2_isa) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -42,14 +44,14 @@ std::string isa_chosen_with(const char* gpt2_isa) {
 
 }  // namespace
 
-TEST_CASE("the best available instruction set is chosen, scalar is always there") {
+TEST_CASE("the best available instruction set is chosen, and scalar is always available") {
   const std::vector<std::string> isas = available_isas();
   REQUIRE(!isas.empty());
   CHECK(isas.back() == "scalar");
   CHECK(isa_chosen_with("") == isas.front());
 }
 
-TEST_CASE("GPT2_ISA chooses, and refuses what is not available") {
+TEST_CASE("GPT2_ISA chooses the instruction set, and an unavailable one is refused") {
   for (const std::string& isa : available_isas()) {
     CHECK(isa_chosen_with(isa.c_str()) == isa);
   }
@@ -60,7 +62,7 @@ TEST_CASE("GPT2_ISA chooses, and refuses what is not available") {
   for (const std::string& isa : available_isas()) CHECK(refusal.find(isa) != std::string::npos);
 }
 
-TEST_CASE("force_isa swaps the table, and refuses what is not available") {
+TEST_CASE("force_isa swaps the table, and refuses an unavailable instruction set") {
   const std::string before(isa_name());
   for (const std::string& isa : available_isas()) {
     force_isa(isa);
@@ -83,7 +85,7 @@ TEST_CASE("force_isa swaps the table, and refuses what is not available") {
 TEST_CASE("every table is complete") {
   for (const std::string& isa : available_isas()) {
     force_isa(isa);
-    // The table is a name and function pointers, nothing else.
+    // The table consists of a name and function pointers only.
     const auto* const entry = reinterpret_cast<void* const*>(&kernels());
     for (std::size_t i = 0; i < sizeof(Kernels) / sizeof(void*); ++i) {
       INFO(isa << ", entry " << i);

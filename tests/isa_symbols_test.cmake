@@ -1,6 +1,6 @@
-# Every global symbol that a kernel object defines must name its instruction set. One that does not
-# (an inline function of the standard library, say) could be the copy that the linker keeps for the
-# whole program, and then fail on an older CPU.
+# Every global symbol that a kernel object defines must name its instruction set. If one does not,
+# for example an inline function of the standard library, then the linker may keep that copy for the
+# whole program, and the program fails on an older CPU.
 #
 #   cmake -D NM=... -D ISA=avx2 -D OBJECTS=... -P isa_symbols_test.cmake
 string(REPLACE "_" "" isa "${ISA}")
@@ -16,7 +16,7 @@ foreach(object IN LISTS OBJECTS)
     message(FATAL_ERROR "${object} defines nothing")
   endif()
   foreach(symbol IN LISTS symbols)
-    string(TOLOWER "${symbol}" name)  # kNeonDotprodKernels as well as gpt2::neon_dotprod
+    string(TOLOWER "${symbol}" name)  # kNeonDotprodKernels and gpt2::neon_dotprod
     string(REPLACE "_" "" name "${name}")
     if(NOT name MATCHES "${isa}")
       message(FATAL_ERROR "${object} defines a symbol that does not name ${ISA}: ${symbol}")

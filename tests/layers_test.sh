@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The architecture as a test: layers_test.sh SOURCE_DIR
+# Tests the architecture: layers_test.sh SOURCE_DIR
 #
 #   - an #include leads to the same layer or to one below it;
 #   - the files compiled for one instruction set include nothing but kernels;
 #   - threads are started in one file;
 #   - every folder of src has a README;
-#   - no file grows too long to be read in one go.
+#   - no file is too long to be read in one go.
 #
-# It also plants each kind of violation in a copy and demands that it is found.
+# It also adds a violation of each kind to a copy of the tree, and fails unless each of them is
+# found.
 set -euo pipefail
 
 max_file_lines=300
@@ -69,7 +70,7 @@ violations() (
           print $1 ":" $2 ": " layer_of(from) " must not include " quoted[2]
       }'
 
-  # What is compiled for one instruction set: everything that the tables reach.
+  # The code that is compiled for one instruction set is everything that the kernel tables reach.
   for file in src/kernels/*.h src/kernels/kernels_*.cpp; do
     [[ "$file" == src/kernels/pack.h ]] && continue
     grep -Hn -E '^ *# *include' "$file" |
@@ -94,7 +95,8 @@ fail() {
   exit 1
 }
 
-# plant EXPECTED FILE LINE...: adds the lines to a copy of the tree, where they must be found.
+# plant EXPECTED FILE LINE...: adds the lines to FILE in a copy of the tree, and fails unless
+# `violations` prints EXPECTED.
 plant() {
   local expected="$1" file="$2"
   shift 2

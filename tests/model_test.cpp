@@ -1,4 +1,4 @@
-// Model::load: what it says about a model, and the files that nanoGPT writes.
+// Tests Model::load: the description of a model, and the files that nanoGPT writes.
 #include "gpt2/model.h"
 
 #include <cmath>
@@ -46,7 +46,7 @@ const std::vector<TokenId> kIds = {1, 207, 33, 0, 99, 4, 4, 150};
 
 }  // namespace
 
-TEST_CASE("a model tells its files, their format and the types of its tensors") {
+TEST_CASE("the description has the files, their format and the types of the tensors") {
   const fs::path directory = kCases / "mixed_dtypes";
   const Model model = Model::load(directory);
   const ModelDescription& description = model.description();
@@ -60,19 +60,21 @@ TEST_CASE("a model tells its files, their format and the types of its tensors") 
                                      {"embeddings", {{"BF16", 1}, {"F16", 1}}},
                                      {"mlp", {{"BF16", 4}, {"F16", 2}, {"F32", 2}}},
                                      {"norms", {{"F16", 5}, {"F32", 5}}}});
-  // Two bytes for each of wte (211, 32), wpe (64, 32) and, in two layers, 12 * 32 * 32.
+  // There are two bytes for each weight of wte (211, 32), of wpe (64, 32) and of the 12 * 32 * 32
+  // weights in each of two layers.
   CHECK(description.mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * 12 * 32 * 32));
   CHECK(description.converted_bytes == 0);
 }
 
-TEST_CASE("a model tells which matrices were converted") {
+TEST_CASE("the description says how many bytes were converted") {
   const Model model = Model::load(kCases / "mixed_dtypes", {.dtype = WeightType::f16});
-  // In each layer c_attn and c_fc are BF16; what is F16 stays where it is, and so does wpe.
+  // In each layer, c_attn and c_fc are BF16 and are converted. F16 matrices stay in the file, and
+  // so does wpe.
   CHECK(model.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
   CHECK(model.description().mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * (1 + 4) * 32 * 32));
 }
 
-TEST_CASE("a model tells which tensors it passed over, and why") {
+TEST_CASE("the description says which tensors were ignored, and why") {
   const auto ignored = [](const char* name) {
     return Model::load(kCases / name).description().ignored;
   };
@@ -105,25 +107,25 @@ TEST_CASE("nanoGPT's ckpt.pt gives the logits that HuggingFace gives for the sam
       REQUIRE(more[i / 211 * 256 + i % 211] == logits[i]);
     }
   }
-  // Its matrices lie the other way round, and sums over other lanes round otherwise; once packed,
-  // both are the same bits.
+  // nanoGPT stores its matrices transposed. Their products add up other lanes, so the sums round
+  // differently. Once quantized, both models have the same bits.
   const LoadOptions int8{.dtype = WeightType::int8};
   CHECK(logits_of(load({}, int8), kIds) == logits_of(Model::load(kCases / "act_gelu", int8), kIds));
 }
 
-TEST_CASE("nanoGPT's ckpt.pt without biases is one with biases of zero") {
+TEST_CASE("nanoGPT's ckpt.pt without biases equals one with zero biases") {
   const Model model = load({.bias = false});
   CHECK(model.description().tensors == 2 + 2 * 6 + 1);
   CHECK(logits_of(model, kIds) == logits_of(load({.zero_bias = true}), kIds));
   CHECK(logits_of(model, kIds) != logits_of(load({}), kIds));
 }
 
-TEST_CASE("nanoGPT's ckpt.pt tells its numbers, and what was passed over") {
+TEST_CASE("nanoGPT's ckpt.pt has its own config, and the ignored entries are listed") {
   const Model model = load({});
   CHECK(model.config().n_layer == 2);
   CHECK(model.config().n_positions == 64);
   CHECK(model.config().activation_function == ActivationFunction::gelu);
-  CHECK(model.config().eos_token_id.empty());  // 50256 is none of 211 ids
+  CHECK(model.config().eos_token_id.empty());  // there are 211 ids, so 50256 is not one
   CHECK_FALSE(model.config().bos_token_id);
   const Model larger = load({.vocab_size = 50257});
   CHECK(larger.config().eos_token_id == std::vector<TokenId>{50256});
@@ -137,7 +139,7 @@ TEST_CASE("nanoGPT's ckpt.pt tells its numbers, and what was passed over") {
             {"tied: wte.weight is used in its place", {"lm_head.weight"}}});
 }
 
-TEST_CASE("packed weights are never converted, whatever lies beside them") {
+TEST_CASE("quantized weights are never converted, whatever files lie beside them") {
   for (const WeightType packed : {WeightType::int8, WeightType::int4}) {
     const test::TemporaryDirectory place;
     const fs::path out = place.path() / "packed";
@@ -159,7 +161,7 @@ TEST_CASE("packed weights are never converted, whatever lies beside them") {
   }
 }
 
-TEST_CASE("a packed copy is not written without a file that its source should have") {
+TEST_CASE("a quantized copy is not written if a file of its source cannot be read") {
   const test::TemporaryDirectory place;
   const Model model = Model::load(kCases / "tiny_default", {.dtype = WeightType::int8});
   fs::create_symlink("gone", place.path() / "tokenizer.json");
@@ -170,13 +172,13 @@ TEST_CASE("a packed copy is not written without a file that its source should ha
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
-TEST_CASE("a file that holds no weights stands for its directory") {
+TEST_CASE("a file without weights stands for its directory") {
   for (const char* name : {"", "model.safetensors", "config.json", "golden.json"}) {
     CHECK(Model::load(kCases / "tiny_default" / name).config().vocab_size == 211);
   }
 }
 
-TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
+TEST_CASE("refused: a ckpt.pt whose model_args lack a size") {
   const auto refusal = [](const test::NanoGpt& nano) {
     const std::string message = test::refusal_of([&] { (void)load(nano); });
     const std::size_t at = message.find("ckpt.pt: ");
@@ -185,7 +187,7 @@ TEST_CASE("refused: a ckpt.pt whose model_args make no model") {
   for (const std::string key : {"n_layer", "n_head", "n_embd", "block_size", "vocab_size"}) {
     CHECK(refusal({.without = key}) == "model_args: " + key + " is missing");
   }
-  CHECK(refusal({.without = "bias"}) == "(accepted)");  // the tensors tell
+  CHECK(refusal({.without = "bias"}) == "(accepted)");  // the tensors show whether there are biases
 }
 
 TEST_CASE(

@@ -1,6 +1,7 @@
-// One answer, bit for bit: {instruction sets} x {threads} x {division of the prompt} x {company} x
-// {weight types}, on a model of random weights whose sizes divide by nothing. The hashes are the
-// same on every machine; tools/test.sh --aarch64 compares them on Arm.
+// There is one answer, bit for bit, for every combination of instruction set, number of threads,
+// division of the prompt, other sequences in the batch and weight type. The model has random
+// weights, and its sizes are not multiples of any vector or tile. The hashes are the same on every
+// machine; tools/test.sh --aarch64 compares them on Arm.
 #include <cstdlib>
 #include <iterator>
 #include <span>
@@ -25,7 +26,7 @@ struct Type {
   std::uint64_t hash;
 };
 
-// Of the logits of all positions of the prompt below, in one piece, on one thread.
+// The hash is that of the logits at all positions of the prompt below, in one piece, on one thread.
 constexpr Type kTypes[] = {
     {WeightType::f32, "f32", 0xfb1ebf1ca1a723ae},   {WeightType::f16, "f16", 0x236417e1e2a71dab},
     {WeightType::bf16, "bf16", 0xa1185e078fd91594}, {WeightType::int8, "int8", 0xbb1edf56316d42a1},
@@ -65,7 +66,7 @@ std::vector<float> run(const Model& model, std::span<const TokenId> ids, int thr
   return logits;
 }
 
-// The prompt in the company of eight others; each sequence in two passes.
+// Runs the prompt in a batch with eight others, each of them in two passes.
 std::vector<float> run_in_batch(const Model& model, const std::vector<TokenId>& ids, int threads) {
   const std::size_t vocab_size = model.config().vocab_size;
   std::vector<Session> sessions = sessions_of(model, threads, std::vector<std::size_t>(9));
@@ -89,7 +90,8 @@ std::vector<float> run_in_batch(const Model& model, const std::vector<TokenId>& 
   return logits[4];
 }
 
-// Those that are compared: plain C++ only where it is the only one or asked for, as it is slow.
+// Returns the instruction sets to compare. Plain C++ is slow, so it is left out unless it is asked
+// for or is the only one.
 std::vector<std::string> isas(bool with_scalar) {
   std::vector<std::string> names = available_isas();
   if (names.size() > 1 && !with_scalar) names.pop_back();
@@ -98,8 +100,8 @@ std::vector<std::string> isas(bool with_scalar) {
 
 }  // namespace
 
-TEST_CASE("one answer, whatever computes it") {
-  const bool is_slow = std::getenv("GPT2_TEST_SLOW") != nullptr;  // emulated, sanitized
+TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
+  const bool is_slow = std::getenv("GPT2_TEST_SLOW") != nullptr;  // an emulator or a sanitizer
   const std::string before(isa_name());
   const std::vector<TokenId> ids = prompt_of(100, 0);
   std::size_t runs = 0;
@@ -113,7 +115,8 @@ TEST_CASE("one answer, whatever computes it") {
         expected = run(model, ids, 1, ids.size());
         CHECK(hash_floats(expected, 0) == type.hash);
       }
-      // Plain C++ emulates the fused multiply-add: a few of its runs stand for all.
+      // Plain C++ emulates the fused multiply-add and is slow, so only a few of its combinations
+      // are run.
       const bool slow = isa == "scalar" || is_slow;
       for (const int threads : {1, 2, 3, 8}) {
         for (const std::size_t piece :
@@ -132,8 +135,9 @@ TEST_CASE("one answer, whatever computes it") {
     }
   }
   force_isa(before);
-  // Pieces of 7 and a batch where it is slow; else 3 sizes of pieces and a batch in plain C++, and
-  // on every other instruction set 4 and a batch for each of 4 numbers of threads.
+  // If GPT2_TEST_SLOW is set, each instruction set runs pieces of 7 and a batch. Otherwise plain
+  // C++ runs 3 sizes of pieces and a batch, and every other instruction set runs 4 sizes and a
+  // batch for each of 4 numbers of threads.
   const std::size_t others = available_isas().size() - 1;
   const std::size_t runs_of_a_type =
       is_slow ? 2 * isas(false).size() : (3 + 1) + others * 4 * (4 + 1);
@@ -141,7 +145,7 @@ TEST_CASE("one answer, whatever computes it") {
   WARN("compared " << runs << " runs on " << isas(!is_slow).size() << " instruction sets");
 }
 
-// The last block leaves out what nobody asks for.
+// The last block computes only the rows whose logits are wanted.
 TEST_CASE("one answer, whichever tokens' logits are wanted") {
   const std::string before(isa_name());
   const std::vector<TokenId> ids = prompt_of(100, 0);
@@ -153,7 +157,7 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
       force_isa(isa);
       for (const int threads : {1, 2, 3}) {
         INFO(type.name << " on " << isa << ", " << threads << " threads");
-        // Of a pass, and of the pass after it: three sessions side by side.
+        // How many logits three sessions want: in the first pass, and in the pass after it.
         constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};
         std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0});
         const std::span<const TokenId> passes[] = {std::span(ids).first(70),
@@ -177,7 +181,7 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
   }
 }
 
-TEST_CASE("one answer where threads share out the keys of a head") {
+TEST_CASE("one answer when threads share the keys of a head") {
   Config config;
   config.vocab_size = 1003;
   config.n_positions = 600;
@@ -190,7 +194,8 @@ TEST_CASE("one answer where threads share out the keys of a head") {
   const std::size_t vocab_size = config.vocab_size;
   const std::vector<float> expected = run(model, ids, 1, 64);
 
-  // The first writes on after one chunk of keys, the second after two; a third has but a few.
+  // The first session continues after one chunk of keys and the second after two. The third has
+  // only a few keys.
   for (const int threads : {3, 5, 8}) {
     std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0});
     std::vector<std::size_t> at = {255, 511, 3};

@@ -1,4 +1,5 @@
-// The whole model against HuggingFace's own outputs, for every folder found (see golden.h).
+// Compares the whole model with HuggingFace's own outputs, for every folder that oracle_cases()
+// finds.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -17,11 +18,12 @@ using gpt2::test::Golden;
 
 namespace {
 
-// Two f32 computations of one logit differ by their rounding errors. A logit is a sum of K products
-// in some order, so each is off by up to about sqrt(K) u times the terms' size (u = 2^-24, signs at
-// random), for every layer on the way; the terms' size is that of the logits. For these models (K <=
-// 320, up to 5 layers of 4 products) that is some 20 * 18 * 6e-8 = 2e-5 of the range of the logits,
-// and HuggingFace's own f32 is off its f64 by a third of it.
+// Two f32 computations of the same logit differ by their rounding errors. A logit is a sum of K
+// products in some order, so each layer on the way adds an error of up to about sqrt(K) u times the
+// size of the terms, with u = 2^-24 and random signs. The terms are about as large as the logits.
+// These models have K <= 320 and up to 5 layers of 4 products, so the error is about
+// 20 * 18 * 6e-8 = 2e-5 of the range of the logits. HuggingFace's own f32 differs from its f64 by a
+// third of that.
 constexpr double kLogitTolerance = 2e-5;
 
 double worst_difference(std::span<const float> actual, const std::vector<double>& expected) {
@@ -62,7 +64,8 @@ void check_hidden(const Golden& golden, const nlohmann::json& prompt, const Hidd
   if (!prompt.contains("hidden_all")) return;
   const std::vector<double> all = golden.tensor(prompt["hidden_all"]);
   const std::size_t stage_size = last.size();
-  // HuggingFace's last hidden state is after ln_f; the one before it, the last block's, is not kept.
+  // HuggingFace's last hidden state comes after ln_f. It does not keep the one before, which is the
+  // output of the last block.
   const std::size_t stages = all.size() / stage_size;
   for (std::size_t stage = 0; stage < stages; ++stage) {
     INFO("hidden state " << stage);
@@ -73,7 +76,7 @@ void check_hidden(const Golden& golden, const nlohmann::json& prompt, const Hidd
   }
 }
 
-// log p of every id after the first, from the logits before it, in double.
+// Checks log p of every id after the first, computed in double from the logits before that id.
 void check_log_probabilities(const Golden& golden, const nlohmann::json& prompt,
                              const std::vector<float>& logits, double tolerance) {
   if (!prompt.contains("logprobs")) return;
@@ -137,7 +140,8 @@ std::size_t check_greedy(const Model& model, const Golden& golden) {
   return compared;
 }
 
-// HuggingFace pads a batch on the left; here its rows are the slices of one ragged pass.
+// HuggingFace pads a batch on the left. Here, the rows of the batch are the slices of one ragged
+// pass.
 void check_ragged_batch(const Model& model, const Golden& golden) {
   if (!golden.json.contains("left_padded_batch")) return;
   const auto& batch = golden.json["left_padded_batch"];
@@ -167,7 +171,7 @@ void check_ragged_batch(const Model& model, const Golden& golden) {
     CHECK(worst_difference(logits[i], expected) <= kLogitTolerance * test::range_of(expected));
   }
 
-  // Then all of them go on together, a token each.
+  // Then all sequences continue together, one token each.
   const std::size_t steps = batch.at("greedy_new_ids")[0].size();
   std::vector<std::vector<TokenId>> ids(prompts.size());
   for (std::size_t step = 0; step < steps; ++step) {
@@ -204,7 +208,7 @@ TEST_CASE("logits, hidden states, log-probabilities and greedy ids equal Hugging
   CHECK(cases >= 40);
 }
 
-TEST_CASE("tiny-random-gpt2 gives what onnxruntime's tests expect of it") {
+TEST_CASE("tiny-random-gpt2 gives the ids and logits that onnxruntime's tests expect") {
   const std::filesystem::path directory =
       std::filesystem::path(GPT2_SHARED_DIR) / "models/tiny-random-gpt2-hf";
   if (!std::filesystem::exists(directory / "expected.json")) {
@@ -225,8 +229,8 @@ TEST_CASE("tiny-random-gpt2 gives what onnxruntime's tests expect of it") {
     CHECK(ids == test::ids_of(run.at("out")));
   }
 
-  // Every 200th logit of [2, 4, 1000] for the same two prompts; the file states the tolerance 1e-3,
-  // its values have 8 digits.
+  // The file has every 200th logit of [2, 4, 1000] for the same two prompts. It states a tolerance
+  // of 1e-3, but its values have 8 digits.
   const auto sampled =
       expected.at("prompt_logits_every_200th_of_[2,4,1000]").get<std::vector<double>>();
   std::vector<float> logits;

@@ -1,4 +1,4 @@
-// The cost of quantizing: perplexities, their change, and its standard error.
+// Tests the cost of quantizing: perplexities, their change, and its standard error.
 #include "generate/perplexity.h"
 
 #include <cmath>
@@ -19,8 +19,9 @@ Model tiny_model(WeightType dtype = WeightType::stored) {
                      {.dtype = dtype});
 }
 
-// 172 random ids. What HuggingFace's GPT2LMHeadModel says of them in float64 is below, by the
-// recipe of its documentation on perplexity: windows of 64 tokens, 32 apart.
+// 172 random ids. The tests below compare with what HuggingFace's GPT2LMHeadModel gives for them in
+// float64, by the recipe in its documentation on perplexity, with windows of 64 tokens that begin
+// 32 apart.
 const std::vector<TokenId> kText = {
     51,  41,  109, 199, 29,  35,  3,   40,  22,  145, 65,  139, 132, 91,  198, 114, 95,  17,
     12,  59,  97,  62,  40,  43,  55,  192, 68,  166, 165, 98,  41,  47,  113, 175, 174, 183,
@@ -35,7 +36,7 @@ const std::vector<TokenId> kText = {
 
 const auto kNoProgress = [](double) {};
 
-// -log p of window[first ...], one token at a time and in double.
+// Returns -log p of window[first ...], computed in double from one token at a time.
 double naive_nll(const Model& model, std::span<const TokenId> window, std::size_t first) {
   Session session(model);
   double nll = 0.0;
@@ -51,9 +52,10 @@ double naive_nll(const Model& model, std::span<const TokenId> window, std::size_
 
 }  // namespace
 
-TEST_CASE("the change of perplexity and its standard error are those computed by hand") {
+TEST_CASE("the change of perplexity and its standard error equal those computed by hand") {
   SECTION("windows of one length") {
-    // d = 0.2 and 0, D = 0.2 / 4 = 0.05; per-window means 0.1 and 0: variance 0.005, halved.
+    // The differences d are 0.2 and 0, so the mean per token is D = 0.2 / 4 = 0.05. The means per
+    // window are 0.1 and 0. Their variance is 0.005, and the mean of two windows has half of that.
     const WindowScore windows[] = {{2, {2.0, 2.2}}, {2, {4.0, 4.0}}};
     const Comparison result = summarize(windows);
     CHECK(result.tokens == 4);
@@ -64,13 +66,14 @@ TEST_CASE("the change of perplexity and its standard error are those computed by
     CHECK(result.standard_error == Approx(0.05256355481880121).epsilon(1e-12));  // 0.05 exp(0.05)
   }
   SECTION("windows of several lengths") {
-    // D = 0.6 / 6 = 0.1; d - D n = 0.3, -0.1, -0.2; sqrt(3 / 2 * 0.14) / 6 = 0.0763762616
+    // The differences d are 0.6, 0 and 0, so D = 0.6 / 6 = 0.1. The values of d - D n are 0.3, -0.1
+    // and -0.2, and sqrt(3 / 2 * 0.14) / 6 = 0.0763762616.
     const WindowScore windows[] = {{3, {3.0, 3.6}}, {1, {1.0, 1.0}}, {2, {2.0, 2.0}}};
     const Comparison result = summarize(windows);
     CHECK(result.change == Approx(0.10517091807564771).epsilon(1e-12));  // exp(0.1) - 1
     CHECK(result.standard_error == Approx(0.08440882313242491).epsilon(1e-12));
   }
-  SECTION("the same change everywhere is known exactly") {
+  SECTION("if all tokens change equally, the standard error is zero") {
     const WindowScore windows[] = {{3, {6.0, 6.75}}, {1, {1.0, 1.25}}, {4, {20.0, 21.0}}};
     const Comparison result = summarize(windows);
     CHECK(result.change == Approx(std::expm1(0.25)).epsilon(1e-12));
@@ -82,13 +85,14 @@ TEST_CASE("the change of perplexity and its standard error are those computed by
   }
 }
 
-TEST_CASE("perplexity by windows is HuggingFace's") {
+TEST_CASE("perplexity by windows equals HuggingFace's") {
   const Model model = tiny_model();
   const auto check = [&](std::size_t count, std::size_t windows, double perplexity) {
     const Comparison result = compare(model, model, std::span(kText).first(count), kNoProgress);
     CHECK(result.tokens == count - 1);
     CHECK(result.windows == windows);
-    // A mean negative log-likelihood has the error of a logit: 5e-6 in HuggingFace's own float32.
+    // A mean negative log-likelihood has the error of a logit, which is 5e-6 in HuggingFace's own
+    // float32.
     CHECK(result.perplexity[0] == Approx(perplexity).epsilon(2e-5));
     CHECK(result.perplexity[1] == result.perplexity[0]);
     CHECK(result.change == 0.0);
@@ -121,14 +125,14 @@ TEST_CASE("two models are compared window by window as the naive computation doe
   for (std::size_t w = 0; w < 5; ++w) {
     variance += 5.0 / 4.0 * std::pow((difference[w] - mean * tokens[w]) / 171, 2);
   }
-  CHECK(std::abs(mean) > 1e-3);  // so that a change is seen
-  // The logits are the same bits; a float sum of 211 exponentials errs by 16 units of 2^-24.
+  CHECK(std::abs(mean) > 1e-3);  // large enough to notice a wrong result
+  // The logits have the same bits. A float sum of 211 exponentials errs by up to 16 units of 2^-24.
   CHECK(result.change == Approx(std::exp(mean) - 1).margin(2e-6));
   CHECK(result.standard_error == Approx(std::exp(mean) * std::sqrt(variance)).margin(2e-6));
   CHECK(result.largest_logit_change > 0.0);
 }
 
-TEST_CASE("a token outside the vocabulary is refused, though it is the last") {
+TEST_CASE("a token outside the vocabulary is refused, even if it is the last one") {
   const Model model = tiny_model();
   for (const TokenId bad : {-1, 211, 2'000'000'000}) {
     for (const std::size_t at : {std::size_t{0}, std::size_t{7}}) {

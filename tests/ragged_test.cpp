@@ -1,6 +1,7 @@
-// Ragged passes, drawn at random: sequences of any capacity, position, order and number of tokens
-// share a pass, and each gets the logits, bit for bit, that it gets alone. Under ASan and TSan this
-// also shows a pass that writes past the end of a buffer, or where it must not yet.
+// Tests random ragged passes. Sequences of any capacity, position, order and number of tokens share
+// a pass, and each must get the same logits, bit for bit, as it gets alone. Under ASan and TSan,
+// this also finds passes that write past the end of a buffer or before the other threads have
+// finished with it.
 #include <algorithm>
 #include <cstdlib>
 #include <random>
@@ -18,7 +19,7 @@ using namespace gpt2::test;
 
 namespace {
 
-// Sequences of this many tokens span several of the chunks of keys that threads share out.
+// Sequences of this length span several of the chunks of keys that threads share.
 constexpr std::size_t kPositions = 1400;
 constexpr std::size_t kMostSequences = 6;
 
@@ -32,7 +33,8 @@ Model model_of(std::size_t n_head, WeightType dtype) {
   return random_model(config, {.dtype = dtype});
 }
 
-// A model, and for each of some texts the logits after every token, computed alone on one thread.
+// A model and some texts, with the logits after every token of each text, computed alone on one
+// thread.
 struct Subject {
   explicit Subject(const Model& m) : model(m) {
     for (unsigned i = 0; i < kMostSequences; ++i) {
@@ -47,7 +49,8 @@ struct Subject {
   std::vector<std::vector<float>> expected;
 };
 
-// The draws of one trial. (std::uniform_int_distribution differs between standard libraries.)
+// The random numbers of one trial. std::uniform_int_distribution is not used, because it differs
+// between standard libraries.
 class Dice {
  public:
   explicit Dice(unsigned seed) : random_(seed) {}
@@ -55,7 +58,7 @@ class Dice {
   std::size_t up_to(std::size_t most) { return random_() % (most + 1); }
   bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
 
-  // From 1 to `most`; small numbers are as likely as large ones.
+  // Returns a number from 1 to `most`. Small numbers are as likely as large ones.
   std::size_t of_any_size(std::size_t most) {
     std::size_t limit = 1;
     while (limit < most && !one_in(6)) limit *= 2;
@@ -71,7 +74,7 @@ class Dice {
   std::mt19937 random_;
 };
 
-// Some sequences in the state that the passes so far have brought them to.
+// Some sequences, in the state to which the passes so far have brought them.
 class Trial {
  public:
   Trial(const Subject& subject, unsigned seed) : subject_(subject), dice_(seed) {
@@ -85,7 +88,7 @@ class Trial {
     for (std::size_t i = 0; i < sessions_.size(); ++i) begin(i);
   }
 
-  // Makes a pass of some of the sequences, in any order. Returns how many logits were compared.
+  // Runs a pass over some of the sequences in random order. Returns how many logits were compared.
   std::size_t pass() {
     std::vector<std::size_t> members;
     const bool one_token_each = dice_.one_in(2);
@@ -104,13 +107,14 @@ class Trial {
   }
 
  private:
-  // Tokens [begin, end) of text `sequence`, whose last logits are wanted.
+  // Tokens [begin, end) of text `sequence`. The logits of the last of them are wanted.
   struct Piece {
     std::size_t sequence, begin, end;
     std::vector<float> logits;
   };
 
-  // Brings a sequence to a position of its own; alone, so that the first mix has varied positions.
+  // Brings a sequence to a position of its own. It runs alone, so that the positions differ already
+  // in the first mixed pass.
   void begin(std::size_t i) {
     const std::size_t room = sessions_[i].capacity();
     const std::size_t most = room - dice_.up_to(room / 8);
@@ -159,7 +163,7 @@ class Trial {
 
 void check_trials(std::size_t n_head, WeightType dtype) {
   const Subject subject(model_of(n_head, dtype));
-  // Sanitizers and emulators make do with a part.
+  // Under sanitizers and emulators, fewer trials are enough.
   const unsigned trials = std::getenv("GPT2_TEST_SLOW") != nullptr ? 6 : 30;
   std::size_t compared = 0;
   for (unsigned seed = 0; seed < trials; ++seed) {
@@ -178,7 +182,7 @@ TEST_CASE("each sequence of a ragged pass gets the logits that it gets alone") {
   SECTION("int8 weights") { check_trials(2, WeightType::int8); }
 }
 
-TEST_CASE("a short sequence may come first in a pass of a long one") {
+TEST_CASE("a short sequence may precede a long one in a pass") {
   const Model model = model_of(1, WeightType::f32);
   const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
   Session alone = session_of(model, 1);

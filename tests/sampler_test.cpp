@@ -59,7 +59,7 @@ TEST_CASE("Philox gives the known answers of its authors' test vectors") {
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("temperature, top_k and top_p keep and scale what HuggingFace's processors do") {
+TEST_CASE("temperature, top_k and top_p keep and scale the same logits as HuggingFace's") {
   std::size_t compared = 0;
   const std::size_t rows = processors().shape("rows")[0];
   const std::vector<std::size_t> tied = processors().json.at("tie_rows");
@@ -79,7 +79,7 @@ TEST_CASE("temperature, top_k and top_p keep and scale what HuggingFace's proces
           std::span(all).subspan(i * logits.size(), logits.size());
       const std::size_t count = entry.at("kept")[i];
       CHECK(kept(actual).size() == count);
-      // Which of several equal logits top_p keeps is a matter of sort order.
+      // Which of several equal logits top_p keeps depends on the sort order.
       if (name == "top_p" && std::find(tied.begin(), tied.end(), i) != tied.end()) continue;
       CHECK(std::equal(actual.begin(), actual.end(), expected.begin()));
       ++compared;
@@ -89,7 +89,7 @@ TEST_CASE("temperature, top_k and top_p keep and scale what HuggingFace's proces
   CHECK(compared >= 80);
 }
 
-TEST_CASE("their chain keeps what HuggingFace's keeps") {
+TEST_CASE("chained processors keep the same tokens as HuggingFace's") {
   std::size_t compared = 0;
   const auto& chains = processors().json.at("chains");
   for (const auto& chain : chains) {
@@ -111,7 +111,7 @@ TEST_CASE("their chain keeps what HuggingFace's keeps") {
   CHECK(compared >= 12);
 }
 
-TEST_CASE("the kept sets over GPT-2's vocabulary are HuggingFace's") {
+TEST_CASE("the sets kept from GPT-2's vocabulary are HuggingFace's") {
   const auto& big = processors().json.at("big");
   for (const auto& entry : big.at("kept")) {
     const std::string name = entry.at("name");
@@ -125,7 +125,7 @@ TEST_CASE("the kept sets over GPT-2's vocabulary are HuggingFace's") {
       for (const double id : processors().tensor(entry.at("ids")[i])) {
         expected.insert(static_cast<std::size_t>(id));
       }
-      // HuggingFace sums 50,257 probabilities in f32 one after another: tokens whose cumulative
+      // HuggingFace sums 50,257 probabilities in f32, one after another. So tokens whose cumulative
       // probability lies within about 1e-6 of the cut may differ.
       std::vector<std::size_t> different;
       std::set_symmetric_difference(actual.begin(), actual.end(), expected.begin(), expected.end(),
@@ -141,7 +141,7 @@ TEST_CASE("the kept sets over GPT-2's vocabulary are HuggingFace's") {
   }
 }
 
-TEST_CASE("greedy takes the largest logit, the first of equals") {
+TEST_CASE("greedy takes the largest logit, and the first of several equal ones") {
   Sampler sampler({.temperature = 0.0f}, 5);
   CHECK(sampler.sample(std::vector<float>{1, 3, 2, 3, 0}, 0) == 1);
   CHECK(sampler.sample(std::vector<float>{-kInfinity, -1, -kInfinity, -2, -3}, 0) == 1);
@@ -167,7 +167,7 @@ TEST_CASE("tokens are drawn with their softmax probabilities") {
   }
 }
 
-TEST_CASE("a draw depends on seed, sequence, position and logits alone") {
+TEST_CASE("a draw depends only on seed, sequence, position and logits") {
   std::vector<float> logits(1000);
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i % 7) * 0.1f;
   const auto draws = [&](const SamplingOptions& options, bool backwards) {
@@ -187,14 +187,14 @@ TEST_CASE("a draw depends on seed, sequence, position and logits alone") {
   CHECK(std::set<TokenId>(base.begin(), base.end()).size() > 40);
 }
 
-TEST_CASE("options and logits that make no sense are refused") {
+TEST_CASE("invalid options and logits are refused") {
   CHECK_THROWS_AS(Sampler({.temperature = -1.0f}, 3), Error);
   CHECK_THROWS_AS(Sampler({.temperature = kInfinity}, 3), Error);
   CHECK_THROWS_AS(Sampler({.temperature = std::nanf("")}, 3), Error);
   CHECK_THROWS_AS(Sampler({.temperature = 1e-7f}, 3), Error);
   CHECK_THROWS_AS(Sampler({.top_p = 1.5f}, 3), Error);
   CHECK_THROWS_AS(Sampler({.top_p = std::nanf("")}, 3), Error);
-  for (const float top_p : {0.0f, 0.5f, 1.0f}) {  // beyond all floats once divided
+  for (const float top_p : {0.0f, 0.5f, 1.0f}) {  // dividing by the temperature overflows
     Sampler sampler({.temperature = 1e-6f, .top_p = top_p}, 3);
     CHECK(sampler.sample(std::vector<float>{-1e38f, 1e38f, 0}, 0) == 1);
     CHECK(sampler.sample(std::vector<float>{-1e38f, -3e38f, -1e38f}, 0) < 3);

@@ -1,4 +1,4 @@
-// One answer: a token's logits depend on the tokens up to it and on nothing else, bit for bit.
+// There is one answer: a token's logits depend, bit for bit, only on the tokens up to it.
 #include "gpt2/session.h"
 
 #include <cstring>
@@ -17,10 +17,11 @@
 using namespace gpt2;
 using test::same_bits;
 
-TEST_CASE("the memory of a workspace that fits in none is told") {
+TEST_CASE("the memory of a workspace can be computed even if no machine has that much") {
   constexpr std::size_t kWidest = std::size_t{1} << 24;
   const Config config{.n_positions = kWidest, .n_embd = kWidest, .n_layer = 1, .n_head = 1};
-  // As cli_info_test.cpp counts it; the chunk sums of c_proj, and of a thread's values.
+  // The terms are those of cli_info_test.cpp. Here, the largest chunk sums are those of c_proj, and
+  // each thread's chunk sums are those of attention's values.
   CHECK(Workspace::bytes(config, kWidest, 1024) ==
         4 * 512 * 10 * kWidest + 516 * (4 * kWidest + 2 * 4 * kWidest / 8) +
             4 * (4 * kWidest / 256 * kWidest) +
@@ -33,7 +34,7 @@ Model load(const char* name) {
   return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases" / name);
 }
 
-// The logits of all positions, the prompt given in pieces.
+// Returns the logits at all positions. The prompt is read in pieces.
 std::vector<float> run(const Model& model, const std::vector<TokenId>& ids, int threads,
                        std::size_t piece) {
   Session session(Engine(model, {.threads = threads}));
@@ -90,7 +91,8 @@ TEST_CASE("the same bits alone and in a ragged batch of nine") {
       CHECK(same_bits(logits[i], run(model, prompts[i], 1, 100)));
     }
 
-    // A second pass: each goes on by some tokens of its own, some want no logits.
+    // In a second pass, each sequence continues with some tokens of its own, and some want no
+    // logits.
     slices.clear();
     for (std::size_t i = 0; i < 9; ++i) {
       const std::size_t more = 1 + i % 4;
@@ -107,7 +109,7 @@ TEST_CASE("the same bits alone and in a ragged batch of nine") {
   }
 }
 
-TEST_CASE("the same bits whichever logits are wanted, of one layer and in several passes") {
+TEST_CASE("the same bits whichever logits are wanted, with one layer and in several passes") {
   const Model model = random_model(
       {.vocab_size = 40, .n_positions = 1100, .n_embd = 34, .n_layer = 1, .n_head = 2}, {});
   const std::vector<TokenId> ids = test::random_tokens(model, 1100, 1);
@@ -147,7 +149,7 @@ TEST_CASE("the same bits after a rewind and in a fork") {
   CHECK_THROWS_AS(session.rewind(41), Error);
 }
 
-TEST_CASE("what cannot be run is refused and changes nothing") {
+TEST_CASE("invalid passes are refused and change nothing") {
   const Model model = load("tiny_default");
   const auto limit = static_cast<TokenId>(model.config().vocab_size);
   Session session(model, {.max_tokens = 8});
@@ -182,7 +184,7 @@ TEST_CASE("what cannot be run is refused and changes nothing") {
   CHECK(session.position() == 2);
 }
 
-TEST_CASE("a small model uses few threads, unless told how many") {
+TEST_CASE("a small model uses few threads unless a number is given") {
   const auto model = [](std::size_t n_embd) {
     Config config;
     config.vocab_size = 64;
@@ -204,7 +206,7 @@ TEST_CASE("a small model uses few threads, unless told how many") {
   CHECK(Engine(tiny).impl().fewer_threads == true);
 }
 
-TEST_CASE("sessions made of a model share one engine, with one workspace") {
+TEST_CASE("sessions made from a model share one engine") {
   const Model model = load("tiny_default");
   const Session a(model);
   const Session b(model, {.max_tokens = 4});
@@ -215,14 +217,14 @@ TEST_CASE("sessions made of a model share one engine, with one workspace") {
   CHECK(&Engine::shared(load("tiny_default")).impl() != &a.engine().impl());
 }
 
-TEST_CASE("numbers of threads that make no sense are refused") {
+TEST_CASE("invalid numbers of threads are refused") {
   const Model model = load("tiny_default");
   for (const int threads : {-4, -1, EngineOptions::kMaxThreads + 1, 5000}) {
     CHECK_THROWS_AS(Engine(model, {.threads = threads}), Error);
   }
 }
 
-TEST_CASE("a slice without a session, or with one moved from, is refused") {
+TEST_CASE("a slice without a session, or with a moved-from one, is refused") {
   const Model model = load("tiny_default");
   Session session(model);
   const std::vector<TokenId> two = {1, 2};
@@ -235,7 +237,7 @@ TEST_CASE("a slice without a session, or with one moved from, is refused") {
   CHECK_THROWS_AS(session.forward(two), Error);
 }
 
-TEST_CASE("tokens that wait are read by the next pass, with the same bits") {
+TEST_CASE("waiting tokens are read by the next pass, with the same bits") {
   const Model model = load("layers5");
   const std::vector<TokenId> ids = test::random_tokens(model, 30, 1);
   const std::span<const TokenId> all(ids);
@@ -251,7 +253,7 @@ TEST_CASE("tokens that wait are read by the next pass, with the same bits") {
   CHECK(session.waiting() == 5);
   CHECK(same_bits(session.forward({}), logits_at(4)));
   CHECK(session.waiting() == 0);
-  CHECK_THROWS_AS(session.forward({}), Error);  // nothing waits any more
+  CHECK_THROWS_AS(session.forward({}), Error);  // no token waits any more
 
   session.append(all.subspan(5, 9));
   Session fork = session.fork();
@@ -271,7 +273,7 @@ TEST_CASE("tokens that wait are read by the next pass, with the same bits") {
   const std::vector<TokenId> stranger = {static_cast<TokenId>(vocab_size)};
   CHECK_THROWS_AS(session.append(stranger), Error);
   CHECK(session.position() == 23);
-  std::vector<float> logits(21 * vocab_size);  // of one that waited, and of those that follow it
+  std::vector<float> logits(21 * vocab_size);  // of a waiting token and of the 7 that follow
   const Slice slice{&session, all.subspan(23), std::span(logits).first(8 * vocab_size)};
   forward(std::span(&slice, 1));
   CHECK(same_bits(std::span<const float>(logits).first(8 * vocab_size),

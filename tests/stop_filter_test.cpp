@@ -9,7 +9,7 @@ using gpt2::StopFilter;
 
 namespace {
 
-// What comes out for these pieces, and after which of them it stopped (0: never).
+// The text that the filter writes, and the number of the piece after which it stopped (0: never).
 struct Outcome {
   std::string text;
   std::size_t stopped_after = 0;
@@ -31,7 +31,7 @@ Outcome run(const std::vector<std::string>& stops, const std::vector<std::string
 
 }  // namespace
 
-TEST_CASE("text before a stop string is written, the rest is not") {
+TEST_CASE("only the text before a stop string is written") {
   const Outcome outcome = run({"END"}, {"one ", "twoEND three", "four"});
   CHECK(outcome.text == "one two");
   CHECK(outcome.stopped_after == 2);
@@ -44,23 +44,23 @@ TEST_CASE("a stop string across pieces is found") {
   CHECK(run({"abcd"}, {"xa", "b", "c", "d"}).text == "x");
 }
 
-TEST_CASE("what only begins like a stop string is written in the end") {
+TEST_CASE("text that only begins like a stop string is written in the end") {
   CHECK(run({"abcd"}, {"xabc"}).text == "xabc");
   CHECK(run({"abab!"}, {"ab", "ab", "ab", "?"}).text == "ababab?");
 }
 
-TEST_CASE("nothing is held back longer than need be") {
+TEST_CASE("no text is held back longer than necessary") {
   StopFilter filter({"stop"});
   CHECK(filter.write("a st") == "a ");
   CHECK(filter.write("ar") == "star");
 }
 
-TEST_CASE("the first of several stop strings ends the text") {
+TEST_CASE("the stop string that comes first in the text ends it") {
   CHECK(run({"c", "b"}, {"abc"}).text == "a");
   CHECK(run({"bcd", "c"}, {"ab", "c"}).text == "ab");
 }
 
-TEST_CASE("without stop strings, or with an empty one, all is written") {
+TEST_CASE("without stop strings, or with an empty one, the whole text is written") {
   CHECK(run({}, {"a", "b"}).text == "ab");
   CHECK(run({""}, {"a", "b"}).text == "ab");
 }

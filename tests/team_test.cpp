@@ -17,14 +17,14 @@
 
 using gpt2::Team;
 
-TEST_CASE("every index is visited once, and each step sees all of the one before") {
+TEST_CASE("every index is visited once, and each step sees all results of the one before") {
   for (const int threads : {1, 2, 3, 8}) {
     std::vector<int> visits(1000);
     std::atomic<int> wrong{0};
     Team team(threads);
     for (int round = 0; round < 50; ++round) {
       team.for_each(visits.size(), [&](std::size_t i, int) { ++visits[i]; });
-      // Nobody is still counting: every element must have the round's value.
+      // The previous step is over, so every element must have the value of this round.
       team.for_ranges(visits.size(), 64, [&](std::size_t begin, std::size_t end, int) {
         for (std::size_t i = begin; i < end; ++i) {
           if (visits[visits.size() - 1 - i] != round + 1) ++wrong;
@@ -36,7 +36,7 @@ TEST_CASE("every index is visited once, and each step sees all of the one before
   }
 }
 
-TEST_CASE("an empty range and a grain that does not divide are fine") {
+TEST_CASE("an empty range and a grain that does not divide the count are allowed") {
   std::atomic<std::size_t> covered{0};
   Team team(3);
   team.for_each(0, [&](std::size_t, int) { covered += 1000; });
@@ -44,7 +44,7 @@ TEST_CASE("an empty range and a grain that does not divide are fine") {
   CHECK(covered == 10);
 }
 
-TEST_CASE("no rank is used twice at a time") {
+TEST_CASE("no two tasks that run at the same time have the same rank") {
   Team team(4);
   for (const int size : {4, 2, 3, 1, 100}) {
     team.resize(size);
@@ -53,7 +53,7 @@ TEST_CASE("no rank is used twice at a time") {
     std::atomic<int> wrong{0};
     for (int round = 0; round < 20; ++round) {
       team.for_each(64, [&](std::size_t, int rank) {
-        if (rank < 0 || rank >= 4) ++wrong;  // one that was late may be above the new size
+        if (rank < 0 || rank >= 4) ++wrong;  // a late helper may have a rank above the new size
         if (users[static_cast<std::size_t>(rank)]++ != 0) ++wrong;
         std::this_thread::yield();
         --users[static_cast<std::size_t>(rank)];
@@ -63,8 +63,8 @@ TEST_CASE("no rank is used twice at a time") {
   }
 }
 
-// A step is over when its tasks are done: a thread that comes late delays nobody.
-TEST_CASE("steps go on while helpers sleep, and helpers come back") {
+// A step ends when its tasks are done, so that no thread waits for a helper that comes late.
+TEST_CASE("steps proceed while helpers sleep, and helpers take part again") {
   Team team(3);
   std::size_t sum = 0;
   for (int round = 0; round < 30; ++round) {
@@ -76,7 +76,7 @@ TEST_CASE("steps go on while helpers sleep, and helpers come back") {
   CHECK(sum == 30 * 40425);
 }
 
-TEST_CASE("several threads may use a team each at the same time") {
+TEST_CASE("several threads may each use a team of their own at the same time") {
   std::vector<std::size_t> sums(4);
   std::vector<std::thread> callers;
   for (std::size_t caller = 0; caller < sums.size(); ++caller) {
@@ -112,7 +112,7 @@ TEST_CASE("helpers leave signals to the threads of the host") {
   sigemptyset(&signals);
   sigaddset(&signals, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &signals, &before);
-  kill(getpid(), SIGUSR1);  // would end the process if any thread did not block it
+  kill(getpid(), SIGUSR1);  // ends the process unless every thread blocks it
   int found = 0;
   CHECK(sigwait(&signals, &found) == 0);
   CHECK(found == SIGUSR1);
@@ -121,8 +121,8 @@ TEST_CASE("helpers leave signals to the threads of the host") {
 
 TEST_CASE("there is at least one thread to use") { CHECK(gpt2::thread_count() >= 1); }
 
-#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not follow threads into a child process
-TEST_CASE("a child process of fork starts the helpers anew, and finds locks open") {
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support threads in a child process
+TEST_CASE("a child process of fork starts its own helpers, and finds locks open") {
   Team team(3);
   std::atomic<std::size_t> sum{0};
   team.for_each(100, [&](std::size_t i, int) { sum += i; });
@@ -131,7 +131,7 @@ TEST_CASE("a child process of fork starts the helpers anew, and finds locks open
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
-    mutex.lock();  // the parent's thread that holds it is not here
+    mutex.lock();  // the thread that holds it exists in the parent only
     for (int i = 0; i < 20; ++i) std::thread([] {}).join();  // takes over the helpers' memory
     team.restart_after_fork();
     std::thread([] {}).join();

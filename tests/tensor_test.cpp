@@ -1,4 +1,4 @@
-// Tensors, the memory they lie in, and the types of their elements.
+// Tests tensors, their memory, and the types of their elements.
 #include "gpt2/tensor.h"
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 using namespace gpt2;
 using test::refusal_of;
 
-TEST_CASE("a tensor of more elements than memory can have is refused") {
+TEST_CASE("a tensor with more elements than memory can hold is refused") {
   const std::string expected = "shape [4611686018427387904] has too many elements";
   CHECK(refusal_of([] { (void)Tensor(Shape{std::size_t{1} << 62}); }) == expected);
   CHECK(refusal_of([] {
@@ -44,7 +44,7 @@ TEST_CASE("a buffer that was moved from is empty") {
   CHECK(first.size() == 1);
 }
 
-// https://github.com/huggingface/safetensors: safetensors/src/tensor.rs, Dtype.
+// See Dtype in safetensors/src/tensor.rs of https://github.com/huggingface/safetensors.
 TEST_CASE("every type has the name and the size that safetensors gives it") {
   const std::pair<const char*, std::size_t> kTypes[] = {
       {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
