@@ -435,7 +435,7 @@ TEST_CASE("a pytorch_model.bin has the same tensors as its model.safetensors, bi
   CHECK(compared == 7);
 }
 
-TEST_CASE(".bin files without a model.safetensors beside them hold a GPT-2's tensors") {
+TEST_CASE("the .bin files without a model.safetensors beside them hold a GPT-2's tensors") {
   const std::map<std::string, DType> cases = {{"bin_only", DType::f32},
                                               {"bin_legacy_pickle", DType::f32},
                                               {"bin_f16", DType::f16},

@@ -1,5 +1,5 @@
-# Cross-compiles for 64-bit Arm with Debian's g++-aarch64-linux-gnu and runs the tests under qemu.
-# GPT2_SYSROOT has the dependencies (tools/aarch64_sysroot.sh).
+# Cross-compiles for 64-bit Arm with Debian's g++-aarch64-linux-gnu, and runs the tests with qemu.
+# GPT2_SYSROOT is the directory with the dependencies, which tools/aarch64_sysroot.sh makes.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

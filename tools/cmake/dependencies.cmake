@@ -1,5 +1,5 @@
-# Every dependency is looked for on the system first; what is missing is fetched from its own
-# project, which needs an internet connection.
+# Looks for every dependency on the system first. A missing one is downloaded from its own project,
+# which needs an internet connection.
 include(FetchContent)
 
 find_package(Threads REQUIRED)
@@ -11,7 +11,8 @@ if(NOT nlohmann_json_FOUND)
   FetchContent_MakeAvailable(nlohmann_json)
 endif()
 
-# utf8proc's package brings no CMake file on Debian 12: a target is made from its two files.
+# The utf8proc package of Debian 12 has no CMake file, so this makes a target from the header and
+# the library.
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h)
 find_library(UTF8PROC_LIBRARY utf8proc)
 if(UTF8PROC_INCLUDE_DIR AND UTF8PROC_LIBRARY)
@@ -33,7 +34,7 @@ if(GPT2_BUILD_CLI)
   endif()
 endif()
 
-# Catch2 3 is preferred; 2.13 (Debian 12) serves too. tests/support/catch.h hides the difference.
+# Catch2 3 is preferred, but 2.13 (Debian 12) works too. tests/support/catch.h hides the difference.
 if(GPT2_BUILD_TESTS)
   find_package(Catch2 3 QUIET)
   if(NOT Catch2_FOUND)

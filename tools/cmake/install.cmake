@@ -1,5 +1,6 @@
-# cmake --install: the library and its headers, for find_package(gpt2) and for pkg-config; the
-# command; the bundled model. All of it can be moved to another prefix.
+# The rules of cmake --install. They install the library and its headers, for find_package(gpt2) and
+# for pkg-config; the command; and the bundled model. The installed files can be moved to another
+# prefix together.
 
 set(gpt2_bundled_model gpt2-stories)
 file(RELATIVE_PATH gpt2_bin_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
@@ -49,6 +50,6 @@ if(GPT2_BUILD_CLI)
   install(TARGETS gpt2_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY models/${gpt2_bundled_model} DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models
           OPTIONAL)
-  # Who wrote what it learned from, and under which licence.
+  # The authors and the licences of the model's training data.
   install(FILES models/README.md models/ATTRIBUTION DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models)
 endif()
