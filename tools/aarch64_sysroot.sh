@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks Debian's arm64 packages of the dependencies into DIR, without installing them:
-# tools/aarch64_sysroot.sh DIR
+# Downloads Debian's arm64 packages of the dependencies and unpacks them into DIR, without
+# installing them: tools/aarch64_sysroot.sh DIR
 set -euo pipefail
 
 dir="$(realpath -m "$1")"

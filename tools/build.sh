@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Configures and builds a preset of CMakePresets.json: tools/build.sh PRESET [TARGET...].
-# Writes to stderr only: progress on a terminal, otherwise a line and, where it fails, the log.
+# Configures and builds a preset of CMakePresets.json: tools/build.sh PRESET [TARGET...]. Writes to
+# stderr only. On a terminal it shows progress; elsewhere it writes a line and, if the build fails,
+# the log.
 set -euo pipefail
 
 preset="${1:?is missing: tools/build.sh PRESET [TARGET...]}"
@@ -19,7 +20,8 @@ quietly() {
   exit 1
 }
 
-# A copied or moved checkout comes with a build of the original's sources: that starts anew.
+# If the checkout was copied or moved, its build directory still belongs to the original's sources.
+# Then the build starts anew.
 cache="build/$preset/CMakeCache.txt"
 if [[ -f "$cache" ]]; then
   sources="$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")"

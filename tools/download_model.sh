@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads a GPT-2 model from the HuggingFace hub to where `gpt2 -m NAME` finds it.
+# Downloads a GPT-2 model from the HuggingFace hub to a place where `gpt2 -m NAME` finds it.
 #
 #   tools/download_model.sh NAME[@REVISION] [DIRECTORY]
 #
@@ -8,14 +8,14 @@
 #   tools/download_model.sh gpt2@607a30d783dfa663caf39e06633721c8d4cfcd7e
 #   HF_TOKEN=hf_... tools/download_model.sh owner/private-model ~/models/private
 #
-# Takes what gpt2 reads (config.json, the weights, the tokenizer) and prints the directory: by
-# default NAME in $GPT2_MODELS, or in models/ of this repository. Every file is checked against the
-# size and the hash that the hub gives. Run again, it goes on where it was cut off; what is there
-# and right is left alone. HF_ENDPOINT is another hub to ask, HF_TOKEN opens gated and private
-# models.
+# Downloads the files that gpt2 reads (config.json, the weights, the tokenizer) and prints their
+# directory. The default is NAME in $GPT2_MODELS, or in models/ of this repository. Every file is
+# checked against the size and the hash that the hub gives. If a download was cut off, run the
+# script again: it continues, and keeps complete files. HF_ENDPOINT names another hub to use.
+# HF_TOKEN is the access token for gated and private models.
 set -euo pipefail
-export LC_ALL=C  # [a-z] are 26 letters, and messages are what this script expects
-unset CDPATH      # with one, cd may go elsewhere, and prints where
+export LC_ALL=C  # [a-z] means 26 letters, and tools write the messages that this script expects
+unset CDPATH     # otherwise cd may go to another directory, and print its name
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -28,8 +28,8 @@ usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 # -- The hub -------------------------------------------------------------------------------------
 
-# curl's options for one URL, for its standard input: neither the token nor a signed address shows
-# in the list of processes. The token goes to the hub alone.
+# Prints curl's options for one URL. curl reads them from standard input, so that neither the token
+# nor a signed address appears in the list of processes. Only the hub gets the token.
 options_for() {
   local url="${1//\\/\\\\}"
   printf 'url = "%s"\n' "${url//\"/\\\"}"
@@ -52,7 +52,7 @@ origin_of() {
   printf '%s://%s' "$scheme" "${url%%/*}"
 }
 
-# Reads an answer's first lines: its status and, by lower-case name, its headers.
+# Reads the first lines of an answer: sets $status, and $header, whose keys are names in lower case.
 declare -A header
 parse() {
   local line
@@ -69,9 +69,10 @@ parse() {
   done <<<"$1"
 }
 
-# look FILE: what the hub knows of a file, without fetching it: status, url, size and hash. Follows
-# redirects within the hub (a model that was renamed); one that leads out of it is where the content
-# is. The hub describes a large file before it leads there.
+# look FILE: sets $status, $url, $size and $hash to what the hub knows of a file, without
+# downloading it. Follows redirects within the hub, because a model may have been renamed. A
+# redirect that leaves the hub leads to the file's content; before that, the hub tells the size and
+# hash of a large file.
 look() {
   local file="$1" hops answer location commit=''
   url="$endpoint/$name/resolve/${revision//\//%2F}/$file"
@@ -88,11 +89,11 @@ look() {
     location="${header[location]:-}"
     [[ "$location" == /* ]] && location="$origin$location"
     [[ "$location" == http://* || "$location" == https://* ]] ||
-      fail "$file: the hub leads nowhere (status $status)"
+      fail "$file: the hub's redirect leads nowhere (status $status)"
     url="$location"
     [[ "$(origin_of "$url")" == "$origin" ]] || break
   done
-  ((hops < 5)) || fail "$file: the hub leads in circles"
+  ((hops < 5)) || fail "$file: the hub's redirect leads in circles"
 
   if [[ "$status" == 200 ]]; then
     size="${size:-${header[content-length]:-}}"
@@ -102,11 +103,12 @@ look() {
   hash="${hash#W/}"
   hash="${hash//\"/}"
   [[ "$hash" =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || hash=''
-  # All files of one commit, whatever happens to the branch meanwhile.
+  # All files come from one commit, even if the branch changes meanwhile.
   if [[ "$commit" =~ ^[0-9a-f]{40}$ ]]; then revision="$commit"; fi
 }
 
-# Whether the hub has the file that `look` asked for; anything but yes or no ends the program.
+# Returns whether the hub has the file that `look` asked for. Ends the program if the hub's answer
+# is neither yes nor no.
 is_there() {
   local file="$1"
   case "$status:${header[x-error-code]:-}" in
@@ -137,7 +139,7 @@ size_of() {
   if [[ -f "$1" ]]; then wc -c <"$1"; else printf 0; fi
 }
 
-# The hub names a large file by its SHA-256, a small one as git does.
+# The hub's hash of a large file is its SHA-256; that of a small file is git's.
 hash_of() {
   if [[ ${#hash} -eq 64 ]]; then
     sha256sum <"$1"
@@ -146,13 +148,13 @@ hash_of() {
   fi | cut -d ' ' -f 1
 }
 
-# Whether a file is what `look` found, as far as the hub tells.
+# Returns whether a file has the size and hash that `look` found, as far as the hub tells them.
 is_right() {
   [[ -f "$1" ]] && [[ -z "$size" || "$(size_of "$1")" == "$size" ]] &&
     [[ -n "$size$hash" ]] && [[ -z "$hash" || "$(hash_of "$1")" == "$hash" ]]
 }
 
-# "665 bytes", "1.5 KiB", "522.7 MiB"
+# Prints a size, such as "665 bytes", "1.5 KiB" or "522.7 MiB".
 in_words() {
   awk -v bytes="$1" 'BEGIN {
     if (bytes < 1024) printf "%d %s", bytes, bytes == 1 ? "byte" : "bytes"
@@ -170,8 +172,8 @@ check_space() {
   fi
 }
 
-# Appends to $part what is missing of it. Shows on a terminal how far it is. Sets $result to curl's
-# exit status and $error to its words.
+# Downloads the missing end of $part and appends it. Shows the progress on a terminal. Sets $result
+# to curl's exit status and $error to its message.
 transfer() {
   local follow=() watcher=''
   [[ "$(origin_of "$url")" == "$origin" ]] || follow=(--location --max-redirs 5)
@@ -189,7 +191,7 @@ transfer() {
   fi
 }
 
-# Fills $part, going on after every cut as long as something arrives.
+# Completes $part. If the download is cut off, continues as long as some data arrives.
 fill() {
   local file="$1" tries=0 before have
   while :; do
@@ -201,26 +203,28 @@ fill() {
     have="$(size_of "$part")"
     case "$result $error" in
       23*) fail "$file: cannot write to $directory: $error; make room and run this again" ;;
-      33* | 22*416*) rm -f "$part" ;;  # the server cannot go on from there
+      33* | 22*416*) rm -f "$part" ;;  # the server cannot continue from there
       22*' 4'*) fail "$file: the server answered with status ${error##*: }; run this again" ;;
     esac
     if ((have > before)); then
       tries=0
     elif ((++tries == 3)); then
-      fail "$file: cut off at $(in_words "$have"): $error; run this again to go on from there"
+      fail "$file: cut off at $(in_words "$have"): $error; run this again to continue from there"
     fi
     sleep $((tries + 1))
   done
 }
 
-# fetch FILE, which `look` was asked for last: complete and checked under its name, or not there.
+# fetch FILE: downloads the file that `look` was last asked for. It appears under its name only when
+# it is complete and checked.
 fetch() {
   local file="$1" target="$directory/$1" have found
   if is_right "$target"; then
-    say "$file: is there already"
+    say "$file: already complete"
     return
   fi
-  # The part of another version is another file; one that no hash names is not gone on with.
+  # A part of another version has another name, because the name contains the hash. Without a hash,
+  # a part is never continued.
   part="$directory/.$file.${hash:0:16}.part"
   if [[ -z "$hash" || (-n "$size" && "$(size_of "$part")" -gt "$size") ]]; then rm -f "$part"; fi
 
@@ -235,7 +239,7 @@ fetch() {
   found="${hash:+$(hash_of "$part")}"
   if [[ "$found" != "$hash" ]]; then
     rm -f "$part"
-    fail "$file: its hash is $found, expected $hash: damaged on the way; run this again"
+    fail "$file: its hash is $found, expected $hash: it was damaged on the way; run this again"
   fi
   mv -f "$part" "$target"
   rm -f "$directory/.$file."*.part  # of other versions
@@ -243,7 +247,8 @@ fetch() {
 
 # -- A model -------------------------------------------------------------------------------------
 
-# The names of the files that an index names. They come from a stranger.
+# Prints the names of the shards in an index. The index comes from a stranger, so the names are
+# checked.
 shards_in() {
   local suffix="$2" shards shard
   shards="$(tr '\n\r' '  ' <"$directory/$1" |
@@ -252,21 +257,21 @@ shards_in() {
     fail "$1: names no files in a weight_map"
   while IFS= read -r shard; do
     [[ "$shard" =~ ^[A-Za-z0-9_][A-Za-z0-9._-]*$ && "$shard" == *"$suffix" ]] ||
-      fail "$1: names the file '$(tr -cd '[:print:]' <<<"${shard:0:80}")', expected NAME$suffix"
+      fail "$1: names the file '$(tr -cd '[:print:]' <<<"${shard:0:80}")'; expected NAME$suffix"
   done <<<"$shards"
   printf '%s\n' "$shards"
 }
 
-# Sets $weights and $tokenizer to the files that the hub has. Nothing is fetched before it is known
-# that they make a model.
+# Sets $weights and $tokenizer to the names of the files that the hub has. No file is downloaded
+# before it is known that the files make a model.
 find_files() {
-  has config.json || fail "$name has no config.json at $endpoint: no model for gpt2"
+  has config.json || fail "$name has no config.json at $endpoint, so it is not a model for gpt2"
   for weights in {model.safetensors,pytorch_model.bin}{,.index.json} ''; do
     if [[ -z "$weights" ]] || has "$weights"; then break; fi
   done
   [[ -n "$weights" ]] ||
     fail "$name has no weights that gpt2 reads: neither model.safetensors nor pytorch_model.bin," \
-      "nor an index of shards of one"
+      "nor an index of the shards of either"
   tokenizer=()
   if has tokenizer.json; then
     tokenizer=(tokenizer.json)
@@ -274,11 +279,11 @@ find_files() {
     has merges.txt || fail "$name has a vocab.json, but no merges.txt"
     tokenizer=(vocab.json merges.txt)
   else
-    say "note: $name has no tokenizer that gpt2 reads; it runs on token ids (gpt2 --tokens)"
+    say "note: $name has no tokenizer that gpt2 reads; use it with token ids (gpt2 --tokens)"
   fi
 }
 
-# get FILE [WHY]: fetches a file that the hub must have.
+# get FILE [WHY]: downloads a file that the hub must have.
 get() {
   has "$1" || fail "$name has no file $1${2:-}"
   fetch "$1"
@@ -313,7 +318,8 @@ main() {
   fi
   local word='[A-Za-z0-9_][A-Za-z0-9._-]*'
   [[ "$1" =~ ^$word(/$word)?(@$word(/$word)*)?$ && "$1" != *..* ]] ||
-    fail "'${1//[^[:print:]]/?}' is no model's name, expected NAME or OWNER/NAME, and @REVISION if any"
+    fail "'${1//[^[:print:]]/?}' is no model's name; expected NAME or OWNER/NAME, optionally" \
+      "with @REVISION"
   name="${1%%@*}"
   revision=main
   [[ "$1" == *@* ]] && revision="${1#*@}"
@@ -321,11 +327,13 @@ main() {
 
   endpoint="${HF_ENDPOINT:-https://huggingface.co}"
   endpoint="${endpoint%/}"
-  [[ "$endpoint" =~ ^https?://[^[:space:]]+$ ]] || fail "HF_ENDPOINT is no web address: '$endpoint'"
+  [[ "$endpoint" =~ ^https?://[^[:space:]]+$ ]] ||
+    fail "HF_ENDPOINT is no web address: '$endpoint'; expected https://..."
   origin="$(origin_of "$endpoint")"
   protocols='=https'
   [[ "$origin" == http://* ]] && protocols='=http,https'
-  [[ "${HF_TOKEN:-}" =~ ^[A-Za-z0-9_.~+/=-]*$ ]] || fail "HF_TOKEN is no token"
+  [[ "${HF_TOKEN:-}" =~ ^[A-Za-z0-9_.~+/=-]*$ ]] ||
+    fail "HF_TOKEN is no token: it has characters that no token has"
   command -v curl >/dev/null || fail "curl is missing; install it (apt-get install curl)"
 
   find_files

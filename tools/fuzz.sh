@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Looks for inputs that break a reader: tools/fuzz.sh TARGET SECONDS [libFuzzer's options]
+# Searches for inputs that break a reader: tools/fuzz.sh TARGET SECONDS [libFuzzer's options]
 #
-# TARGET is a file of tests/fuzz without fuzz_ and .cpp: safetensors, zip, pickle ... Starts from
-# tests/fuzz/corpus/TARGET; what is worth keeping collects in build/fuzz/corpus/TARGET, an input that
-# breaks something in build/fuzz/found. Needs clang.
+# TARGET, such as safetensors, zip or pickle, names the program tests/fuzz/fuzz_TARGET.cpp and its
+# first inputs, tests/fuzz/corpus/TARGET. New inputs that are worth keeping are written to
+# build/fuzz/corpus/TARGET, inputs that break something to build/fuzz/found. Needs clang.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -20,7 +20,8 @@ shift 2
 work="$root/build/fuzz"
 mkdir -p "$work/corpus/$target" "$work/found"
 cd "$work"
-# Memory far past an input's size is a finding too: no file may take more than it justifies.
+# Using far more memory than the size of the input is an error too, because no file may take more
+# memory than its content justifies.
 exec "tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
   -malloc_limit_mb=512 -max_len=65536 -artifact_prefix=found/ -print_final_stats=1 "$@" \
   "corpus/$target" "$root/tests/fuzz/corpus/$target"

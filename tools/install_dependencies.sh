@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs and this machine lacks. Says and does nothing where
-# nothing is missing. Debian and Ubuntu; elsewhere it says what to install. Arguments: more packages.
+# Installs the packages that building and testing need and that are missing. If none is missing, it
+# does and prints nothing. It works on Debian and Ubuntu; on other systems it prints what to
+# install. The arguments are more packages to install.
 set -euo pipefail
 
 packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2
@@ -17,9 +18,9 @@ installed() {
 if ! have apt-get || ! have dpkg-query; then
   missing=()
   for tool in c++ cmake ninja; do have "$tool" || missing+=("$tool"); done
-  [[ ${#missing[@]} -eq 0 ]] && exit 0  # CMake names or fetches the libraries it does not find
-  say "missing: ${missing[*]}; this script knows Debian and Ubuntu only: install a C++20 compiler," \
-    "CMake 3.20 and ninja (CMake fetches the libraries where there is internet)"
+  [[ ${#missing[@]} -eq 0 ]] && exit 0  # CMake names or downloads missing libraries
+  say "missing: ${missing[*]}; this script supports only Debian and Ubuntu. Install a C++20" \
+    "compiler, CMake 3.20 or newer and ninja. With internet access, CMake downloads the libraries"
   exit 1
 fi
 
@@ -47,7 +48,7 @@ install() {
 say "installing ${missing[*]}"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
-# The lists of packages are fetched only where the ones at hand do not do.
+# The package lists are updated only if the installation fails with the present ones.
 if ! install >"$log" 2>&1 &&
   ! { "${as_root[@]}" apt-get update --quiet=2 && install; } >"$log" 2>&1; then
   cat "$log" >&2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the gpt2 command with the arguments given; without any
-# it writes a story with the bundled model. Only the command's own output goes to stdout.
+# Installs missing packages, builds, and runs the gpt2 command with the given arguments. Without
+# arguments, the command writes a story with the bundled model. Only the output of the command goes
+# to stdout.
 #
 #   tools/run.sh "Once upon a time"
 #   tools/run.sh --help

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds and runs every test.
+# Installs missing packages, builds, and runs all tests.
 #
 #   tools/test.sh [--asan | --tsan | --aarch64] [ctest's options, such as -R tokenizer]
 #
-#   --asan   under AddressSanitizer and UndefinedBehaviorSanitizer
-#   --tsan   under ThreadSanitizer, those tests that start threads
-#   --aarch64  compiled for 64-bit Arm and run by qemu, on a Debian machine
+#   --asan     under AddressSanitizer and UndefinedBehaviorSanitizer
+#   --tsan     under ThreadSanitizer, only the tests that start threads
+#   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -24,7 +24,7 @@ else
   "$root/tools/install_dependencies.sh"
 fi
 "$root/tools/build.sh" "$preset"
-if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # the longest test makes do with a part
+if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # long tests run only in part
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
