@@ -4,10 +4,12 @@
     tools/make_gpt2_subset.py VOCABULARY > tests/data/tokenizer/gpt2_subset.json
 
 VOCABULARY is a directory with GPT-2's merges.txt and vocab.json, which are not part of this
-repository. The texts, and HuggingFace's token ids for them, are some of tokenizer_cases.jsonl.
-Encodes each text with all of GPT-2's merges, checks the ids, and keeps the merges that could apply
-at any step on the way: with these alone, an encoder faces the same choices and must come to the
-same ids. Each merge comes with its rank, the number of merges before it; its token is 256 + rank.
+repository. The texts and HuggingFace's token ids for them are a part of tokenizer_cases.jsonl.
+
+The script encodes each text with all of GPT-2's merges, checks the ids, and keeps every merge that
+could be applied at any step. With only these merges, an encoder has the same choices at each step,
+so it must arrive at the same ids. Each merge is written with its rank, the number of merges before
+it. The id of its token is 256 + rank.
 """
 import json
 import os
@@ -25,7 +27,7 @@ CASES = os.path.join(HERE, "../tests/data/tokenizer/tokenizer_cases.jsonl")
 
 
 def byte_alphabet():
-    """The printable character that stands for each byte."""
+    """Returns the printable character that stands for each byte."""
     itself = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in itself]
     return {**{b: chr(b) for b in itself}, **{b: chr(256 + i) for i, b in enumerate(others)}}
@@ -35,7 +37,10 @@ ALPHABET = byte_alphabet()
 
 
 def kind(char):
-    """One letter for what GPT-2's pattern tells apart: letters, numbers, white space, others."""
+    """Returns a letter for the class of a character in GPT-2's pattern.
+
+    The classes are letters, numbers, white space (with the space itself apart) and all others.
+    """
     category = unicodedata.category(char)[0]
     if char == " ":
         return " "
@@ -49,7 +54,7 @@ CONTRACTION = re.compile(r"'(s|t|re|ve|m|ll|d)")
 
 
 def split(text):
-    """GPT-2's pre-tokenizer."""
+    """Yields the words into which GPT-2's pre-tokenizer splits a text."""
     kinds = "".join(map(kind, text))
     at = 0
     while at < len(text):
@@ -59,7 +64,7 @@ def split(text):
 
 
 def encode(text, ranks, possible):
-    """The tokens; adds every pair that could have been merged to `possible`."""
+    """Yields the tokens of a text, and adds every pair that could be merged to `possible`."""
     first, *others = text.split(END_OF_TEXT)
     for word in split(first):
         parts = [ALPHABET[b] for b in word.encode()]
@@ -93,7 +98,7 @@ def main():
     with open(CASES, encoding="utf-8") as file:
         cases = [json.loads(line) for line in file]
     merges, chosen, size = set(), [], len(ABOUT)
-    # The first cases are the ones that somebody thought of; the others were drawn at random.
+    # The first cases were written by hand. The others were drawn at random.
     for case in cases[:400] + cases[400::7]:
         text = case["text"]
         if not 0 < len(text.encode()) <= 60:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes a GPT-2 of random weights as a HuggingFace directory (config.json, model.safetensors).
+"""Writes a GPT-2 with random weights as a HuggingFace directory (config.json, model.safetensors).
 
-The weights are those of `gpt2 bench --size`: element i of the t-th tensor is a hash of (t, i), so
-that engines which read HuggingFace's files can be measured on the same model. Needs numpy.
+The weights are the same as those of `gpt2 bench --size`: element i of the t-th tensor is a hash of
+(t, i). So engines that read HuggingFace's files can be measured on the same model. Needs numpy.
 
     tools/make_random_model.py --size 124M --dtype f32 OUT
 """
@@ -24,7 +24,7 @@ VOCAB_SIZE, N_POSITIONS = 50257, 1024
 
 
 def tensors(n_embd, n_layer):
-    """The names and shapes, in the order that numbers them."""
+    """Yields the names and shapes of the tensors, in the order that numbers them."""
     yield "wte.weight", (VOCAB_SIZE, n_embd)
     yield "wpe.weight", (N_POSITIONS, n_embd)
     for layer in range(n_layer):
@@ -41,7 +41,10 @@ def tensors(n_embd, n_layer):
 
 
 def random_values(number, name, count):
-    """Uniform with a deviation of 0.02, around 1 for the weights of LayerNorms."""
+    """Returns uniform numbers with a standard deviation of 0.02.
+
+    They lie around 1 for the weights of LayerNorms, and around 0 for all others.
+    """
     bits = np.arange(count, dtype=np.uint32)
     bits *= np.uint32(0x9E3779B1)
     bits += np.uint32(number * 0x85EBCA6B & 0xFFFFFFFF)

@@ -1,12 +1,12 @@
-// Makes the tokenizer tests' own vocabulary and, with HuggingFace's tokenizers library, what it has
-// to give: tests/data/tokenizer/small/ and variants.jsonl.
+// Writes the small vocabulary of the tokenizer tests, tests/data/tokenizer/small/, and the results
+// that HuggingFace's tokenizers library gives with variants of it, variants.jsonl.
 //
 //   npm install @anush008/tokenizers@0.6.0    # tokenizers 0.22.2, built for Node
 //   node tools/make_tokenizer_cases.mjs [texts per tokenizer] [output folder]
 //
-// variants.jsonl has one tokenizer a line: {name, patch, cases}. `patch` (RFC 7396) turns
-// small/tokenizer.json into it; a case is {text, ids, decoded}, where "bare": true says that the
-// ids are those without the post-processor's tokens.
+// Each line of variants.jsonl is one tokenizer, {name, patch, cases}. `patch` (RFC 7396) turns
+// small/tokenizer.json into this tokenizer. A case is {text, ids, decoded}; "bare": true says that
+// the ids do not include the tokens that the post-processor adds.
 import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {dirname, join, resolve} from 'node:path';
@@ -28,8 +28,9 @@ function byteAlphabet() {
       String.fromCodePoint(c));
 }
 
-// Chosen to collide: shared parts, runs of one letter, spaces, pieces of UTF-8, and merges whose
-// order decides (b a before a b, so that "aba" and "abab" tell).
+// These merges compete with each other: they have shared parts, runs of one letter, spaces and
+// parts of UTF-8 characters. For some of them the order matters: "b a" comes before "a b", so that
+// "aba" and "abab" show whether an encoder follows the order.
 const merges = `Ġ t|h e|Ġt he|i n|e r|Ġ a|r e|o n|a n|Ġ s|b a|a b|ab ab|a a|aa aa|aaaa aaaa|Ġ Ġ|ĠĠ ĠĠ
 |Ċ Ċ|l l|' s|' ll|1 2|12 3|0 0|00 00|in g|Ġa n|Ġan d|Ġ w|Ġw as|a s|Ġ o|Ġo f|Ġ Ċ|Ã ©|Ã ¤|Å Ł|ð Ł|ðŁ ĺ
 |ðŁĺ Ģ|ä ¸|ä¸ Ń|. .|.. ..|! !|Ġ "|< |t h|th er|o u|Ġ y|Ġy ou|e n|d Ġ|o r|w or|Ġwor l|Ġwor ld|l d`
@@ -63,7 +64,7 @@ function added(id, content, flags = {}) {
   return {id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: false, ...flags};
 }
 
-// -- Variants: everything of a tokenizer.json that a GPT-2 uses -----------------------------------
+// -- Variants: every feature of tokenizer.json that a GPT-2 uses ---------------------------------
 
 function variants(base) {
   const eot = base.model.vocab['<|endoftext|>'];
@@ -112,7 +113,7 @@ function variants(base) {
   ].map(([name, patch, edit]) => ({name, patch, edit}));
 }
 
-// -- Texts: by a seeded generator, from pieces that matter ----------------------------------------
+// -- Texts: random sequences of difficult pieces, from a seeded generator -------------------------
 
 function makeRandom(seed) {
   let state = seed >>> 0;
@@ -171,7 +172,8 @@ async function casesOf(tokenizer, texts) {
   return cases;
 }
 
-// What `edit` does, as a patch: parts that are no objects in the base are replaced as a whole.
+// Returns the changes that `patch` and `edit` make as one patch. A pre_tokenizer or post_processor
+// that differs from the base is replaced as a whole.
 function patchOf(base, patch, edit) {
   if (!edit) return patch;
   const edited = merge(base, patch);

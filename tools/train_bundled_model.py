@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 """Trains the small GPT-2 that comes with gpt2.cpp and writes it as a HuggingFace directory in F16.
 
-The model writes stories for children. It has GPT-2's architecture and nothing else: n_embd 256,
-n_layer 6, n_head 4 (head size 64, as in GPT-2), n_positions 512, and a byte-level BPE of 4,096
-tokens of its own.
+The model writes stories for children. It has exactly GPT-2's architecture, with n_embd 256,
+n_layer 6, n_head 4 (head size 64, as in GPT-2) and n_positions 512. Its tokenizer is a byte-level
+BPE of its own with 4,096 tokens.
 
-Data, under --text (see models/README.md for the sources and licences):
+The data lies under --text (models/README.md has the sources and licences):
   tinystories/combined_dedup.txt     TinyStories; every 40th story is held out
   storybooks/*/all.txt               African Storybook and Pratham Books, in English
-with <|endoftext|> between the documents of a file.
+The documents of a file are separated by <|endoftext|>.
 
 Usage:
   train_bundled_model.py --text DIR --out models/gpt2-stories [--steps N --cooldown N] [--resume]
 
-Needs PyTorch, numpy and regex (Debian: python3-torch python3-numpy python3-regex). The default is
-short, about half an hour on two idle cores with AVX512-BF16; more steps give better stories. The
-state of training is kept in --work, for --resume. A seed fixes the initial weights and the order
-of the data; sums of floats still depend on the machine, so a new run gives other bits.
+Needs PyTorch, numpy and regex (Debian: python3-torch python3-numpy python3-regex). By default,
+training takes about half an hour on two idle cores with AVX512-BF16; more steps give better
+stories. The state of training is kept in --work, for --resume. A seed fixes the initial weights and
+the order of the data. Sums of floats still depend on the machine, so a new run gives other bits.
 """
 
 import argparse
@@ -31,7 +31,7 @@ import random
 import struct
 import time
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # do not spin: the machine may be shared
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # idle threads sleep: others may need the cores
 
 import numpy as np
 import regex
@@ -45,13 +45,13 @@ SEED = 1337
 
 # ------------------------------------------------------------------------------------ tokenizer
 
-# GPT-2's pattern: BPE never merges across the pieces it finds.
+# GPT-2's pattern. BPE never merges across the pieces that it finds.
 SPLIT = regex.compile(
     r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
 
 
 def byte_alphabet():
-    """GPT-2's printable character for each byte, in the order of the first 256 token ids."""
+    """Returns GPT-2's printable character of each byte, in the order of the first 256 token ids."""
     printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(256) if b not in printable]
     alphabet = {b: chr(b) for b in printable}
@@ -60,7 +60,7 @@ def byte_alphabet():
 
 
 class Tokenizer:
-    """Byte-level BPE: 256 ids for the bytes, one for each merge in rank order, <|endoftext|>."""
+    """Byte-level BPE. The ids are the 256 bytes, the merges in rank order, and <|endoftext|>."""
 
     def __init__(self, merges):
         alphabet = byte_alphabet()
@@ -79,10 +79,11 @@ class Tokenizer:
 
     @staticmethod
     def train(texts, vocab_size):
-        """Merges the most frequent pair until there are vocab_size tokens (ties: the lower ids).
+        """Merges the most frequent pair until there are vocab_size tokens.
 
-        Works on the distinct pieces and their counts. A merge visits only the pieces that hold the
-        pair; the heap may hold outdated counts, which are corrected when they surface.
+        Of equally frequent pairs, the one with the lower ids comes first. Training works on the
+        distinct pieces and their counts. A merge visits only the pieces that contain the pair. The
+        heap may contain outdated counts, which are corrected when they are popped.
         """
         pieces = collections.Counter(p for text in texts for p in SPLIT.findall(text))
         byte_id = Tokenizer([]).byte_id
@@ -90,7 +91,7 @@ class Tokenizer:
         weights = list(pieces.values())
 
         counts = collections.Counter()
-        where = collections.defaultdict(set)             # pair -> the words that hold it
+        where = collections.defaultdict(set)             # pair -> the words that contain it
         for i, word in enumerate(words):
             for pair in zip(word, word[1:]):
                 counts[pair] += weights[i]
@@ -141,7 +142,7 @@ class Tokenizer:
 
 
 def merge(ids, pair, new_id):
-    """Replaces every occurrence of `pair`, from the left."""
+    """Returns the ids with every occurrence of `pair`, from the left, replaced by new_id."""
     out, i = [], 0
     while i < len(ids):
         if i + 1 < len(ids) and ids[i] == pair[0] and ids[i + 1] == pair[1]:
@@ -161,7 +162,7 @@ def read_documents(path):
 
 
 def clean(paragraphs):
-    """One paragraph a line, plain quotes, single spaces."""
+    """Returns the text with one paragraph a line, plain quotes and single spaces."""
     text = "\n".join(" ".join(p.split()) for p in paragraphs)
     text = regex.sub("[\u201c\u201d]", '"', regex.sub("[\u2018\u2019]", "'", text))
     text = regex.sub(r"[\uFEFF\u200B\u2060\uFFFD]", "", text).replace("\u2026", "...")
@@ -169,7 +170,7 @@ def clean(paragraphs):
 
 
 def load_stories(root):
-    """TinyStories as (training, held out). A story that was cut off in its source is left out."""
+    """Returns TinyStories as (training, held out), without stories that the source cut off."""
     path = f"{root}/tinystories/combined_dedup.txt"
     stories = [clean(d.split("\n")) for d in read_documents(path)]
     stories = [s for s in stories if len(s) >= 150 and s[-1] in ".!?\"'"]
@@ -177,7 +178,7 @@ def load_stories(root):
 
 
 def load_storybooks(root):
-    """The text of each storybook. Its first paragraph is the title, which is left out."""
+    """Returns the text of each storybook without its first paragraph, which is the title."""
     books = [d for path in sorted(glob.glob(f"{root}/storybooks/*/all.txt"))
              for d in read_documents(path)]
     books = [clean(d.split("\n\n")[1:]) for d in books]
@@ -185,10 +186,11 @@ def load_storybooks(root):
 
 
 class Corpus:
-    """Rows of n + 1 tokens from documents that are shuffled anew on every pass.
+    """Rows of n + 1 tokens from documents that are shuffled again for every pass.
 
-    Half of the rows are moved to the nearest beginning of a document, half of those just after
-    the <|endoftext|> before it: so the model learns what may stand at position 0.
+    Half of the rows are moved to the nearest beginning of a document. Half of these begin with the
+    <|endoftext|> before the document, the others right after it. So the model learns which tokens
+    may stand at position 0.
     """
 
     def __init__(self, documents, tokenizer, seed):
@@ -239,7 +241,7 @@ class Config:
 
 
 class FastGelu(torch.autograd.Function):
-    """gelu_new in training: with 0.5 (1 + tanh(u)) = sigmoid(2u) it costs a third of F.gelu."""
+    """gelu_new for training. As 0.5 (1 + tanh(u)) = sigmoid(2u), it costs a third of F.gelu."""
 
     SCALE = 2 * math.sqrt(2 / math.pi)
     CUBIC = 0.044715
@@ -283,7 +285,7 @@ class Attention(nn.Module):
         B, T, C = x.shape
         D = C // self.n_head
         q, k, v = self.c_attn(x).view(B, T, 3, self.n_head, D).permute(2, 0, 3, 1, 4)
-        with torch.autocast("cpu", enabled=False):       # the scores stay in bf16 where x is
+        with torch.autocast("cpu", enabled=False):       # keeps the scores in bf16 if x is
             q = (q / math.sqrt(D)).reshape(-1, T, D)
             k, v = k.reshape(-1, T, D), v.reshape(-1, T, D)
             scores = torch.baddbmm(self.future[:T, :T].to(q.dtype), q, k.transpose(1, 2))
@@ -336,7 +338,7 @@ class GPT2(nn.Module):
 # ------------------------------------------------------------------------------------- training
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose step is made orthogonal (Jordan et al. 2024): for the blocks' matrices."""
+    """Momentum with orthogonalised steps (Jordan et al. 2024), for the matrices of the blocks."""
 
     def __init__(self, params, lr, weight_decay, momentum=0.95):
         super().__init__(params, dict(lr=lr, weight_decay=weight_decay, momentum=momentum))
@@ -359,7 +361,7 @@ class Muon(torch.optim.Optimizer):
 
     @staticmethod
     def orthogonal(g, steps=5):
-        """The nearest orthogonal matrix, roughly: singular values end up between 0.7 and 1.2."""
+        """Returns roughly the nearest orthogonal matrix, with singular values from 0.7 to 1.2."""
         x = (g / (g.norm() + 1e-7)).bfloat16()
         tall = x.shape[0] > x.shape[1]
         x = x.t() if tall else x
@@ -371,10 +373,13 @@ class Muon(torch.optim.Optimizer):
 
 
 class Trainer:
-    """Training at a constant rate, then a cooldown in which the rate falls linearly to zero: until
-    that begins, --steps may still change. Rows are half the context long at first, for speed."""
+    """Trains at a constant learning rate, and then in a cooldown with a rate that falls to zero.
 
-    MIXTURE = dict(stories=0.93, storybooks=0.07)        # of the rows
+    The rate falls linearly. Until the cooldown begins, --steps may still be changed. At first, rows
+    are only half as long as the context, because that is faster.
+    """
+
+    MIXTURE = dict(stories=0.93, storybooks=0.07)        # shares of the rows
     BATCH = 4096                                         # tokens a step
     WARMUP = 100                                         # steps
 
@@ -388,7 +393,7 @@ class Trainer:
         adam = [dict(params=tables, weight_decay=args.weight_decay),
                 dict(params=vectors, weight_decay=0.0)]
         if args.muon_lr > 0:
-            decay = args.weight_decay * args.lr / args.muon_lr   # the same decay a step
+            decay = args.weight_decay * args.lr / args.muon_lr   # the same decay per step
             self.optimizers = [Muon(matrices, args.muon_lr, decay)]
         else:
             self.optimizers = []
@@ -401,12 +406,12 @@ class Trainer:
         self.step = 0
 
     def rate(self):
-        """The learning rate of this step, as a fraction of the peak."""
+        """Returns the learning rate of this step as a fraction of the peak."""
         left = (self.args.steps - self.step) / max(1, self.args.cooldown)
         return min(1.0, (self.step + 1) / self.WARMUP, left)
 
     def batch(self):
-        """Inputs and targets, (rows, n) each."""
+        """Returns inputs and targets, each (rows, n)."""
         n = Config.n_positions
         names = random.Random(SEED + self.step).choices(
             list(self.MIXTURE), list(self.MIXTURE.values()), k=self.BATCH // n)
@@ -447,8 +452,9 @@ class Trainer:
 
 
 def run(args):
-    ctypes.CDLL(None).mallopt(-4, 0)                     # M_MMAP_MAX: keep freed memory, because
-    ctypes.CDLL(None).mallopt(-1, 2**31 - 1)             # M_TRIM_THRESHOLD: page faults cost 25 %
+    # Keep freed memory in the process, because page faults cost 25 %.
+    ctypes.CDLL(None).mallopt(-4, 0)                     # M_MMAP_MAX
+    ctypes.CDLL(None).mallopt(-1, 2**31 - 1)             # M_TRIM_THRESHOLD
     torch.set_num_threads(args.threads)
     os.makedirs(args.work, exist_ok=True)
     state_path = f"{args.work}/state.pt"
@@ -489,7 +495,11 @@ def run(args):
 # --------------------------------------------------------------------------------------- export
 
 def write_safetensors(path, tensors):
-    """`tensors`: name -> F16 tensor. u64 header size, JSON header padded to 8 bytes, the data."""
+    """Writes a safetensors file. `tensors` maps names to F16 tensors.
+
+    The file has the size of the header as a u64, a JSON header padded to a multiple of 8 bytes, and
+    the data.
+    """
     header, data, offset = {"__metadata__": {"format": "pt"}}, [], 0
     for name in sorted(tensors):
         raw = tensors[name].contiguous().numpy().tobytes()
@@ -507,7 +517,7 @@ def write_json(path, value, indent=2):
 
 
 def write_file(path, data):
-    """A reader sees the old file or the new one, never half of one."""
+    """Replaces a file as a whole, so that a reader sees the old file or the new one."""
     with open(path + ".new", "wb") as f:
         f.write(data)
     os.replace(path + ".new", path)
@@ -564,8 +574,11 @@ def export(model, tokenizer, out):
 
 @torch.no_grad()
 def evaluate(model, tokenizer, stories):
-    """Each story alone: <|endoftext|> story <|endoftext|>, every token after the first counted, up
-    to n_positions of them. Returns nats per token, the number of tokens, and nats in all."""
+    """Returns nats per token, the number of tokens, and the total of nats.
+
+    Each story is evaluated alone, as <|endoftext|> story <|endoftext|>. Every token after the first
+    one counts, up to n_positions of them.
+    """
     model.eval()
     end, n = tokenizer.end_of_text, Config.n_positions
     rows = sorted(([end, *tokenizer.encode(s), end][:n + 1] for s in stories), key=len)
@@ -586,7 +599,7 @@ def evaluate(model, tokenizer, stories):
 
 @torch.no_grad()
 def sample(model, tokenizer, prompt, n, temperature=0.8, top_k=40, seed=0):
-    """The prompt and up to n tokens more. A temperature of 0 takes the most likely token."""
+    """Returns the prompt and up to n more tokens. With temperature 0, takes the likeliest token."""
     model.eval()
     generator = torch.Generator().manual_seed(seed)
     ids = tokenizer.encode(prompt)
@@ -606,7 +619,7 @@ def sample(model, tokenizer, prompt, n, temperature=0.8, top_k=40, seed=0):
 
 
 def report(model, tokenizer, held_out, out):
-    """Perplexity and samples of the weights as exported: rounded to F16, computed in F32."""
+    """Prints the perplexity and samples of the weights as exported, in F16, but computes in F32."""
     rounded = GPT2(Config)
     rounded.load_state_dict({k: v.half().float() for k, v in model.state_dict().items()})
     per_token, count, nats = evaluate(rounded, tokenizer, held_out)
@@ -621,20 +634,25 @@ def report(model, tokenizer, held_out, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--text", required=True, help="folder with the texts")
-    parser.add_argument("--out", default="models/gpt2-stories", help="where the model goes")
-    parser.add_argument("--work", default="build/bundled_model", help="where the state is kept")
-    parser.add_argument("--steps", type=int, default=1350, help="steps in all")
-    parser.add_argument("--cooldown", type=int, default=900, help="the last of them, cooling down")
+    parser.add_argument("--text", required=True, help="the folder with the texts")
+    parser.add_argument("--out", default="models/gpt2-stories", help="the folder for the model")
+    parser.add_argument("--work", default="build/bundled_model",
+                        help="the folder for the state of training")
+    parser.add_argument("--steps", type=int, default=1350, help="the total number of steps")
+    parser.add_argument("--cooldown", type=int, default=900,
+                        help="the number of cooldown steps at the end")
     parser.add_argument("--long-rows", type=int, default=250,
-                        help="the last of them, on rows of n_positions")
+                        help="the number of steps at the end that have rows of n_positions tokens")
     parser.add_argument("--lr", type=float, default=2e-3, help="AdamW's peak learning rate")
-    parser.add_argument("--muon-lr", type=float, default=0.02, help="Muon's; 0: AdamW everywhere")
+    parser.add_argument("--muon-lr", type=float, default=0.02,
+                        help="Muon's peak learning rate; 0: only AdamW")
     parser.add_argument("--weight-decay", type=float, default=0.1)
-    parser.add_argument("--save-every", type=int, default=100, help="steps between checkpoints")
-    parser.add_argument("--eval-stories", type=int, default=64, help="held-out stories at those")
+    parser.add_argument("--save-every", type=int, default=100,
+                        help="the number of steps between checkpoints")
+    parser.add_argument("--eval-stories", type=int, default=64,
+                        help="the number of held-out stories to evaluate at a checkpoint")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--resume", action="store_true", help="continue from --work")
+    parser.add_argument("--resume", action="store_true", help="continue with the state in --work")
     run(parser.parse_args())
 
 
