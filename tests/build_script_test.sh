@@ -42,7 +42,7 @@ echo changed >first/text
 builds first changed
 [[ "$(<second/build/small/built)" == two ]]
 
-# So does a checkout that was moved.
+# A checkout that was moved builds its own sources too.
 mv first third
 builds third changed
 

@@ -50,7 +50,7 @@ class Places {
 
 }  // namespace
 
-TEST_CASE("a model is a directory, or a file in it") {
+TEST_CASE("-m takes a directory, or a file in it") {
   const Places places;
   CHECK(places.found("the_model") == "the_model");
   CHECK(places.found("./the_model/") == "./the_model/");

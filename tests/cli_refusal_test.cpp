@@ -217,7 +217,7 @@ TEST_CASE("a directory or a file that is not a model is refused with what is exp
   }
 }
 
-TEST_CASE("weights that are cut short, missing or a pointer to weights are refused") {
+TEST_CASE("weights that are cut short, missing or a git-lfs pointer are refused") {
   const DamagedModel model;
   const auto bytes = fs::file_size(model.file("model.safetensors"));
   for (const auto kept : {std::uintmax_t{0}, std::uintmax_t{7}, std::uintmax_t{8},

@@ -152,7 +152,7 @@ TEST_CASE("disturbed runs are repeated, but only a limited number of times") {
   CHECK(repeated(1, {bad, attempt(5)}, 2) == std::vector{5.0});
 }
 
-TEST_CASE("a row is the median of its runs, with the extremes") {
+TEST_CASE("a row has the median of its runs, and the extremes") {
   const std::vector<Attempt> odd = {attempt(5), attempt(9, true, 0.3), attempt(4)};
   const Summary row = summarize(odd);
   CHECK(row.tokens_per_s == 5.0);
@@ -169,7 +169,7 @@ TEST_CASE("a row is the median of its runs, with the extremes") {
   CHECK_FALSE(summarize(even).by_memory);
 }
 
-TEST_CASE("a row says in text what it says in JSON") {
+TEST_CASE("a row has the same content in text as in JSON") {
   Json row = {{"workload", "writing"}, {"tokens_per_s", 444.35}, {"min", 440.0},
               {"max", 446.0},          {"bytes_per_s", 27.3e9},  {"flop_per_s", 150.4e9},
               {"int8_op_per_s", 0.0},  {"of_limit", 0.9514},     {"limit", "memory"},

@@ -105,7 +105,7 @@ TEST_CASE("n_ctx is used only if n_positions is missing") {
   CHECK(parse(R"({"n_ctx": 0, "n_positions": 32})").n_positions == 32);
 }
 
-TEST_CASE("the end of text may be one id, several or none") {
+TEST_CASE("eos_token_id may be one id, several or none") {
   using Ids = std::vector<gpt2::TokenId>;
   CHECK(parse(R"({"eos_token_id": [5, 7]})").eos_token_id == Ids{5, 7});
   CHECK(parse(R"({"eos_token_id": []})").eos_token_id.empty());

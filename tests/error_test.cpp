@@ -17,7 +17,7 @@ TEST_CASE("an error has its code and its message") {
   CHECK(error.what() == std::string("f: version 7; expected 1, \u00e9"));
 }
 
-TEST_CASE("a message is one printable line, whatever it was made of") {
+TEST_CASE("a message is one printable line, whatever text it is made from") {
   const auto message = [](const char* text) {
     return std::string(Error(ErrorCode::invalid_file, text).what());
   };

@@ -248,7 +248,7 @@ TEST_CASE("the model of this test computes with denormals") {
   CHECK(denormals_in(logits) < logits.size());
 }
 
-TEST_CASE("the caller's floating-point state changes no bit") {
+TEST_CASE("the caller's floating-point state does not change any bit of a result") {
   const DenormalModel files;
   const Model model = files.load(WeightType::stored);
   const std::vector<TokenId> text = random_tokens(model, kPositions, 1);

@@ -50,7 +50,7 @@ Tokenizer load(const json& subset) {
 
 }  // namespace
 
-TEST_CASE("ids are GPT-2's own") {
+TEST_CASE("ids equal GPT-2's own") {
   const json subset = json::parse(read_text(tokenizer_data("gpt2_subset.json")));
   const Tokenizer tokenizer = load(subset);
   CHECK(tokenizer.end_of_text() == kEndOfText);

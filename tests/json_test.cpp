@@ -88,7 +88,7 @@ TEST_CASE("quote shows any bytes as one line of printable ASCII") {
   CHECK(gpt2::quote("abcdef", 3) == "'abc...'");
 }
 
-TEST_CASE("valid_utf8_prefix ends where RFC 3629 says so") {
+TEST_CASE("valid_utf8_prefix ends where RFC 3629 says") {
   const auto valid = [](std::string_view text) { return gpt2::valid_utf8_prefix(text); };
   CHECK(valid("") == 0);
   CHECK(valid("abc\x7f") == 4);

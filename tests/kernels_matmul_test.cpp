@@ -179,7 +179,7 @@ TEST_CASE("matrix products follow the rules bit for bit on every instruction set
   }
 }
 
-TEST_CASE("matrix products of every number of rows follow the rules") {
+TEST_CASE("matrix products with every number of rows follow the rules") {
   for (std::size_t m = 1; m <= kFewRows + 13; ++m) {
     check({m, 300, 70, Stored::f32, true, true, false, false}, static_cast<unsigned>(m));
     check({m, 40, 37, Stored::bf16, false, true, false, false}, static_cast<unsigned>(m));
@@ -190,7 +190,7 @@ TEST_CASE("matrix products of every number of rows follow the rules") {
   check({kMaxRows, 33, 40, Stored::f16, false, true, true, true}, 2);
 }
 
-TEST_CASE("one row follows the rules by columns and by chunks") {
+TEST_CASE("one row follows the rules, whether computed by columns or by chunks") {
   unsigned seed = 50;
   for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
     for (const std::size_t k : {1u, 255u, 256u, 257u, 1500u, 1792u, 3072u}) {
@@ -205,7 +205,7 @@ TEST_CASE("one row follows the rules by columns and by chunks") {
   }
 }
 
-TEST_CASE("matrix products of GPT-2's depths follow the rules") {
+TEST_CASE("matrix products with GPT-2's values of k follow the rules") {
   unsigned seed = 100;
   for (const std::size_t k : {768u, 3072u}) {
     for (const std::size_t m : {1u, 9u}) {

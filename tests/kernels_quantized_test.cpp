@@ -178,7 +178,7 @@ TEST_CASE("quantized products follow the rules bit for bit on every instruction 
   }
 }
 
-TEST_CASE("quantize_row rounds to the nearest of 255 steps of its block") {
+TEST_CASE("quantize_row rounds to the nearest of a block's 255 steps") {
   for (const std::size_t k : {1u, 2u, 31u, 32u, 33u, 64u, 100u, 768u}) {
     for (const Format& format : {kInt8, kInt4}) {
       const std::size_t block = format.block;

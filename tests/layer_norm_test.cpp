@@ -54,7 +54,7 @@ bool same_bits(const float* a, const float* b, std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("[4, 6, 8, 2] has mean 5 and variance 5") {
+TEST_CASE("[4, 6, 8, 2], with mean 5 and variance 5, is normalised") {
   const Tensor x(Shape{4}, {4.0f, 6.0f, 8.0f, 2.0f});
   LayerNorm ln({4}, 1e-8f);
   const std::vector<double> expected = {-0.4472136, 0.4472136, 1.34164079, -1.34164079};
@@ -85,7 +85,7 @@ TEST_CASE("two rows of six features come out with mean 0 and biased variance 1")
   }
 }
 
-TEST_CASE("emb_dim 5 on a batch of two") {
+TEST_CASE("two rows of five features come out with mean 0 and biased variance 1") {
   const Tensor x = random_tensor({2, 5}, 123);
   const Tensor y = LayerNorm({5})(x);
   for (std::size_t row = 0; row < 2; ++row) {
@@ -93,7 +93,7 @@ TEST_CASE("emb_dim 5 on a batch of two") {
     CHECK(std::abs(biased_variance_of(y.data() + row * 5, 5) - 1.0) < 1e-3);
   }
 
-  SECTION("the same through [batch, tokens, n_embd]") {
+  SECTION("the same rows in the shape [batch, tokens, n_embd]") {
     const Tensor z = LayerNorm({5})(Tensor(Shape{1, 2, 5}, {x.values().begin(), x.values().end()}));
     CHECK(z.shape() == Shape{1, 2, 5});
     CHECK(same_bits(y.data(), z.data(), y.size()));
@@ -223,7 +223,7 @@ TEST_CASE("a single feature gives the bias") {
 //   - the variance has a relative error of (k + 4) u, which the square root halves;
 //   - the last steps round a few times more.
 // The sum is scaled by the weight, and the rounding of the bias is added.
-TEST_CASE("equal to torch's layer_norm in double precision") {
+TEST_CASE("results are within the error bound of torch's layer_norm in double precision") {
   const gpt2::test::Golden golden(std::filesystem::path(GPT2_TEST_DATA) /
                                   "oracle/layer_norm_cases/golden.json");
   std::size_t compared = 0;

@@ -13,7 +13,7 @@ set -euo pipefail
 
 max_file_lines=300
 
-# Which layers each layer may include. Every folder of src/ must be here.
+# The layers that each layer may include. Every folder of src/ must be listed.
 layers='
   base:
   tensor:   base
@@ -25,7 +25,7 @@ layers='
   cli:      generate model text formats kernels tensor base
 '
 
-# Which layer each public header belongs to. Every file of include/gpt2/ must be here.
+# The layer that each public header belongs to. Every file of include/gpt2/ must be listed.
 headers='
   error:base runtime:base
   dtype:tensor tensor:tensor config:tensor

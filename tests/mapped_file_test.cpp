@@ -51,7 +51,7 @@ TEST_CASE("the last copy of a mapped file unmaps it") {
   CHECK(msync(address, 1, MS_ASYNC) != 0);  // ENOMEM: nothing is mapped there
 }
 
-TEST_CASE("a file that is missing, a directory or a pipe is an Error that says so") {
+TEST_CASE("a missing file, a directory and a pipe each cause an Error that says so") {
   const gpt2::test::TemporaryDirectory directory;
   const auto refusal = [](const std::filesystem::path& path) {
     return refusal_of([&] { const MappedFile file(path); });

@@ -190,8 +190,7 @@ TEST_CASE("refused: a ckpt.pt whose model_args lack a size") {
   CHECK(refusal({.without = "bias"}) == "(accepted)");  // the tensors show whether there are biases
 }
 
-TEST_CASE(
-    "refused: tensors that are missing, left over, twice there, or of another shape or type") {
+TEST_CASE("refused: tensors that are missing, extra or duplicate, or have a wrong shape or type") {
   const Checkpoint checkpoint = Checkpoint::open(find_model_files(kCases / "act_gelu"));
   const Config config = Config::load(kCases / "act_gelu" / "config.json");
   const auto refusal = [&](const auto& change) {

@@ -13,7 +13,7 @@ using namespace gpt2;
 
 namespace {
 
-// n_positions 64, vocab_size 211.
+// Returns a model with n_positions 64 and vocab_size 211.
 Model tiny_model(WeightType dtype = WeightType::stored) {
   return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default",
                      {.dtype = dtype});
@@ -100,10 +100,10 @@ TEST_CASE("perplexity by windows equals HuggingFace's") {
   };
   check(61, 1, 11357.340689216051);  // shorter than a window
   check(96, 2, 8767.130640028034);   // ends with a window
-  check(172, 5, 9580.904632343118);  // ends within one
+  check(172, 5, 9580.904632343118);  // ends inside a window
 }
 
-TEST_CASE("two models are compared window by window as the naive computation does") {
+TEST_CASE("comparing two models window by window gives the same as the naive computation") {
   const Model a = tiny_model();
   const Model b = tiny_model(WeightType::int4);
   const std::span<const TokenId> text = kText;

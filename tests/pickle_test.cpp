@@ -127,7 +127,7 @@ TEST_CASE("a list that contains itself is accepted as data") {
   CHECK(pickle.root->items[0] == pickle.root);
 }
 
-TEST_CASE("tensors, parameters and storages become descriptions") {
+TEST_CASE("tensors, parameters and storages are read as descriptions") {
   const std::string tensor = py_tensor(py_storage("HalfStorage", "7", 6), 1, {2, 2}, {2, 1});
   for (const bool is_parameter : {false, true}) {
     const std::string bytes = kProto2 +
@@ -248,7 +248,7 @@ TEST_CASE("refused: a pickle that is cut short, anywhere") {
   }
 }
 
-TEST_CASE("refused: a program that does not fit its stack") {
+TEST_CASE("refused: opcodes that do not match the values on the stack") {
   const std::map<std::string, std::string> messages = {
       {".", "f: pickle, byte 0: too few values on the stack"},
       {"N(.", "f: pickle, byte 2: too few values on the stack"},

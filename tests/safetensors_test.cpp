@@ -200,7 +200,7 @@ TEST_CASE("refused: a name that appears twice (the reference takes the last one)
         "f: key 'a' appears twice in one object");
 }
 
-TEST_CASE("refused: data that does not begin at zero, has a hole, an overlap or a negative size") {
+TEST_CASE("refused: data that begins after zero, or has a hole, an overlap or a negative size") {
   CHECK(
       refusal("{" + entry("a", "F32", "[1]", "[4,8]") + "}", "12345678") ==
       "f: tensor 'a': data_offsets are [4, 8]; expected them to begin at 0, where the data before "

@@ -49,7 +49,7 @@ std::set<std::size_t> kept(std::span<const float> scores) {
 
 }  // namespace
 
-TEST_CASE("Philox gives the known answers of its authors' test vectors") {
+TEST_CASE("Philox gives the results of its authors' test vectors") {
   using Words = std::array<std::uint32_t, 4>;
   CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint32_t kOnes = 0xffffffff;

@@ -105,7 +105,7 @@ TEST_CASE("a team may end at any time after a step") {
   }
 }
 
-TEST_CASE("helpers leave signals to the threads of the host") {
+TEST_CASE("helpers block signals, so that the host's threads receive them") {
   Team team(3);
   sigset_t signals;
   sigset_t before;
@@ -119,7 +119,7 @@ TEST_CASE("helpers leave signals to the threads of the host") {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-TEST_CASE("there is at least one thread to use") { CHECK(gpt2::thread_count() >= 1); }
+TEST_CASE("thread_count() is at least one") { CHECK(gpt2::thread_count() >= 1); }
 
 #if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support threads in a child process
 TEST_CASE("a child process of fork starts its own helpers, and finds locks open") {
@@ -132,7 +132,7 @@ TEST_CASE("a child process of fork starts its own helpers, and finds locks open"
   if (child == 0) {
     alarm(20);
     mutex.lock();  // the thread that holds it exists in the parent only
-    for (int i = 0; i < 20; ++i) std::thread([] {}).join();  // takes over the helpers' memory
+    for (int i = 0; i < 20; ++i) std::thread([] {}).join();  // reuses the helpers' memory
     team.restart_after_fork();
     std::thread([] {}).join();
     sum = 0;

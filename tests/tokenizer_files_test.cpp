@@ -131,7 +131,7 @@ TEST_CASE("refused: a git-lfs pointer in place of a tokenizer's file") {
         "merges.txt: a git-lfs pointer in place of the file; fetch it with 'git lfs pull'");
 }
 
-TEST_CASE("a file stands for its folder, as it does for a model") {
+TEST_CASE("a path to a file stands for its folder, as with models") {
   for (const char* name : {"", "vocab.json", "merges.txt"}) {
     CHECK(Tokenizer::load(tokenizer_data("small") / name).size() ==
           Tokenizer::load(tokenizer_data("small")).size());
@@ -194,7 +194,7 @@ TEST_CASE("merges must be pairs of tokens of the vocabulary") {
   CHECK(merges_refusal("b a\n").find("found 'ba'") != std::string::npos);
 }
 
-TEST_CASE("sizes are limited") {
+TEST_CASE("refused: sizes past the limits") {
   std::string merges;
   for (int i = 0; i <= 1 << 20; ++i) merges += "a b\n";
   CHECK(merges_refusal(merges) == "merges.txt: expected at most 1048576 merges, found more");
@@ -226,7 +226,7 @@ TEST_CASE("a file of more than 256 MiB is not read") {
         vocab.string() + ": 268435457 bytes; expected at most 268435456");
 }
 
-TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value") {
+TEST_CASE("a tokenizer.json of another kind than GPT-2's is refused with key and value") {
   const auto unsupported = [](const std::function<void(json&)>& edit) {
     return json_refusal(edit, ErrorCode::unsupported);
   };
@@ -288,7 +288,7 @@ TEST_CASE("a tokenizer.json that is not GPT-2's kind is refused by key and value
         "tokens");
 }
 
-TEST_CASE("a tokenizer.json that is wrong is refused by key and value") {
+TEST_CASE("an invalid tokenizer.json is refused with key and value") {
   CHECK(refusal({{"tokenizer.json", "[]"}}) == "tokenizer.json is an array; expected an object");
   CHECK(refusal({{"tokenizer.json", "{"}}).starts_with("tokenizer.json: invalid JSON at line 1"));
   CHECK(json_refusal([](json& r) { r["version"] = 1; }) ==

@@ -121,7 +121,7 @@ TEST_CASE("ids equal those of llama.cpp's test vectors") {
   WARN("compared " << texts.size() << " cases of llama.cpp");
 }
 
-TEST_CASE("both forms of the vocabulary agree on whole corpora, and lose nothing") {
+TEST_CASE("both forms of the vocabulary agree on whole corpora, and no byte is lost") {
   const fs::path vocabulary = real_vocabulary();
   const fs::path corpora = fs::path(GPT2_SHARED_DIR) / "vocab" / "vectors" / "corpora";
   if (!is_there(vocabulary) || !is_there(corpora)) return;

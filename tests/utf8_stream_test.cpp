@@ -42,7 +42,7 @@ constexpr const char* kBad = "\ufffd";
 
 }  // namespace
 
-TEST_CASE("characters come out as soon as they are whole") {
+TEST_CASE("characters are written as soon as they are complete") {
   Utf8Stream stream;
   CHECK(stream.write("a\xc3") == "a");
   CHECK(stream.write("") == "");
@@ -65,7 +65,7 @@ TEST_CASE("bytes that cannot become a character are replaced at once") {
   CHECK(stream.write("x") == std::string(kBad) + "x");
 }
 
-// "Maximal subparts": The Unicode Standard 15, tables 3-8 to 3-11.
+// See "maximal subparts" in The Unicode Standard 15, tables 3-8 to 3-11.
 TEST_CASE("one replacement stands for each maximal invalid part") {
   const auto bad = [](int count) {
     std::string text;

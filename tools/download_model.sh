@@ -242,7 +242,7 @@ fetch() {
     fail "$file: its hash is $found, expected $hash: it was damaged on the way; run this again"
   fi
   mv -f "$part" "$target"
-  rm -f "$directory/.$file."*.part  # of other versions
+  rm -f "$directory/.$file."*.part  # parts of other versions
 }
 
 # -- A model -------------------------------------------------------------------------------------
