@@ -32,14 +32,15 @@ quietly cmake --install "$build" --prefix "$scratch/first"
 mv first prefix
 prefix="$scratch/prefix"
 
-# first_block LANGUAGE: the first block of README.md in that language.
+# first_block LANGUAGE: prints the first block of README.md in that language.
 first_block() {
   awk -v fence="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == fence; next } inside' \
     "$source/README.md"
 }
 
-# A program that runs the C++ blocks after the first one, each in a scope of its own. Their #include
-# lines go to the top; `model` and `tokenizer` are those of the first block's program.
+# Prints a program that runs the C++ blocks after the first one, each in a scope of its own. Their
+# #include lines go to the top. The blocks use `model` and `tokenizer`, which the program loads as
+# the first block does.
 examples() {
   awk '
     /^```/ {
