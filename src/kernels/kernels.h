@@ -3,35 +3,69 @@
 #include <cstddef>
 #include <cstdint>
 
-// What the machine does fast: a table of functions, one table per instruction set, chosen once.
+// The functions that decide how fast a model runs. They form a table, and there is one table for
+// each instruction set. The program chooses a table once.
 //
-// One answer: every function gives the same bits in every table. The rules that make it so:
-//   - f32 arithmetic; every multiply-accumulate is one fused multiply-add;
-//   - sixteen logical lanes: a reduction is 16 partial results by index mod 16, then one tree,
-//     ((i) + (i + 8)), then 4, 2, 1;
-//   - a matrix product accumulates k ascending in chunks of kChunk: each chunk starts at zero, and
-//     chunk sums are added in order. One fma chain per chunk for weights that lie as [k, n]; 16
-//     lane chains per chunk for weights that lie as [n, k], chunk sums added lane by lane, then the
-//     tree. A result depends on k alone, never on the rows beside it, the tile or the thread.
+// Every function gives the same bits in every table. These rules make that possible:
+//   - Arithmetic is f32, and every multiply-accumulate is one fused multiply-add.
+//   - There are sixteen logical lanes, however wide the machine's registers are. A reduction over n
+//     elements first forms 16 partial results: lane i takes the elements whose index mod 16 is i.
+//     Then a fixed tree combines the lanes: lane i with lane i + 8, then with i + 4, i + 2, i + 1.
+//   - A matrix product sums over k in ascending order, in chunks of kChunk. The sum of each chunk
+//     starts at zero, and the chunk sums are added in order. If the weights lie as [k, n], each
+//     chunk sum of a result is one chain of fused multiply-adds. If the weights lie as [n, k], it
+//     is 16 chains, one for each lane; chunk sums are added lane by lane, and the tree comes last.
+//     The order of the additions therefore depends on k alone, never on how many rows there are, on
+//     the tile or on the thread.
 //
-// All functions are noexcept, allocate nothing and keep no state. Pointers need no alignment beyond
-// their type's (weights: none at all). Elements outside the stated ranges are neither read nor
-// written. Axes: m rows, k input features (at least one), n output features.
+// All functions are noexcept, allocate nothing and keep no state. Pointers need the alignment of
+// their type and no more; pointers to weights need none. A function neither reads nor writes
+// elements outside the ranges stated here. The axes are m (rows), k (input features, at least one)
+// and n (output features).
 
 namespace gpt2 {
 
+/// Logical lanes: as many floats as one register of AVX-512 holds, two of AVX2, or four of NEON.
 inline constexpr std::size_t kLanes = 16;
-inline constexpr std::size_t kChunk = 256;  ///< k is summed in chunks of this many
-inline constexpr std::size_t kPanel = 32;   ///< columns of a packed panel, and keys of a key panel
-/// Consecutive k that share one quantisation scale. 64 for int8 halves the scaling of sums that 32
-/// would need, and costs the bundled model 0.06 % more of perplexity.
+
+/// k is summed in chunks of this many. The chunks of a product are independent, so that threads can
+/// share them out; 256 rows of a strip of 16 columns take 16 KiB and fit an L1 cache. No measured
+/// comparison with other sizes is recorded. Another size would change the bits of every result.
+inline constexpr std::size_t kChunk = 256;
+
+/// The columns of a panel of quantized weights, and the keys of a panel of keys. 32 of the 16-bit
+/// scales fill one cache line. In trials with panels of 32 columns, f32 products of 512 rows
+/// reached 85-95 % of the peak rate of multiply-adds, and int8 products of one row 98 % of the
+/// memory's bandwidth. Files of quantized weights have this layout, too.
+inline constexpr std::size_t kPanel = 32;
+
+/// Consecutive k that share one scale of int8 weights. Blocks of 64 need half as many scalings of
+/// sums as blocks of 32, and cost the bundled model 0.06 % more of perplexity.
 inline constexpr std::size_t kInt8Block = 64;
+
+/// Consecutive k that share one scale of int4 weights. A 16-bit scale for 32 weights adds half a
+/// bit to each. kInt4Codebook is fitted to blocks of this size.
 inline constexpr std::size_t kInt4Block = 32;
-inline constexpr std::size_t kRowGroup = 12;    ///< quantised rows that lie side by side
-inline constexpr std::size_t kMaxRows = 512;    ///< the most rows one matmul call takes
-inline constexpr std::size_t kFewRows = 64;     ///< up to so many, weights are streamed
-inline constexpr std::size_t kMaxQueries = 12;  ///< the most queries of one tile of attention
-/// Bytes of a thread's scratch that matmuls need, 64-byte aligned.
+
+/// Quantized rows that lie side by side. A tile of AVX2 or AVX-512 has 12 rows; the number must be
+/// a multiple of each Vec's kQuantizedRows, and at most 16, the rows of an AMX tile register.
+inline constexpr std::size_t kRowGroup = 12;
+
+/// The max rows of one matrix product. It bounds the workspace and the scratch: the sums of 512
+/// rows and 128 columns take 256 KiB. No measured comparison with other limits is recorded.
+inline constexpr std::size_t kMaxRows = 512;
+
+/// Products of up to this many rows stream the weights from where they lie; products of more rows
+/// pack them first (weights as [k, n]), or compute on one panel after another (weights as [n, k]).
+/// Raising the limit from 32 to 64 gained 47 % for 33 rows, together with the present layout of the
+/// sums, which gained 13 % for 32 rows and 3-11 % for 16.
+inline constexpr std::size_t kFewRows = 64;
+
+/// The max queries of one tile of attention: kAttentionRows of AVX-512.
+inline constexpr std::size_t kMaxQueries = 12;
+
+/// The bytes of scratch that a matrix product needs for each thread, aligned to 64 bytes. The
+/// largest use, packed_columns(), takes 640 KiB, so that it fits an L2 cache of 1 MiB.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
 
 [[gnu::always_inline]] constexpr inline std::size_t ceil_div(std::size_t a, std::size_t b) {
@@ -41,19 +75,19 @@ inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
   return ceil_div(a, multiple) * multiple;
 }
 
-/// Floats of the chunk sums of one row: those of a chunk are round_up(n, kLanes), one chunk's after
-/// another's.
+/// The number of floats in the chunk sums of one row. A chunk has round_up(n, kLanes) sums, and the
+/// sums of one chunk follow those of the chunk before it.
 constexpr std::size_t chunk_sums_floats(std::size_t k, std::size_t n) {
   return ceil_div(k, kChunk) * round_up(n, kLanes);
 }
 
 using ActivationKernel = void (*)(float* y, std::size_t n) noexcept;
 
-/// A matrix product and what is done to its result before it is stored:
+/// A matrix product, and what happens to its result before it is stored:
 ///
-///   y = activation(x w + bias)        or, with accumulate,      y = y + activation(x w + bias)
+///   y = activation(x w + bias)          or, with `accumulate`,    y = y + activation(x w + bias)
 ///
-///   y (m, n), rows y_stride apart      x (m, k), rows x_stride apart      bias (n) or nullptr
+///   y (m, n), rows y_stride apart       x (m, k), rows x_stride apart       bias (n) or nullptr
 struct Matmul {
   float* y;
   std::size_t y_stride = 0;
@@ -62,35 +96,44 @@ struct Matmul {
   const void* w;
   std::size_t m, k, n;
   const float* bias = nullptr;
-  ActivationKernel activation = nullptr;  ///< nullptr: none
+  ActivationKernel activation = nullptr;  ///< nullptr: no activation
   bool accumulate = false;
 };
 
-/// Rows of activations quantised in symmetric blocks along k (the last one filled with zeros),
-/// value in [-127, 127]: x = scale * value. `block` is kInt8Block or kInt4Block, as the weights'.
-/// A tile reads its rows side by side, so groups of kRowGroup rows lie block by block; what would
-/// follow the last row in its group may be read, and does not matter.
+/// Rows of activations, quantized in symmetric blocks along k: x = scale * value, with the values
+/// in [-127, 127]. Zeros fill up the last block. `block` is the size of the weights' blocks,
+/// kInt8Block or kInt4Block.
+///
+/// A tile of a product reads several rows at once. Therefore kRowGroup rows form a group, and a
+/// group stores one block of all its rows after another. If the last group has fewer rows, kernels
+/// may read the places of the missing ones, but the results do not depend on what is there.
 struct QuantizedRows {
   std::int8_t* value;    ///< (groups, blocks, kRowGroup, block)
   float* scale;          ///< (groups, blocks, kRowGroup)
-  std::int32_t* offset;  ///< (groups, blocks, kRowGroup): -128 times the sum of a block's values
+  std::int32_t* offset;  ///< (groups, blocks, kRowGroup): -128 * the sum of a block's values
   std::size_t blocks;    ///< ceil(k / block)
 };
 
-/// Quantised weights lie in panels of kPanel output columns, blocks ascending within a panel (the
-/// last panel and the last block are filled with zero weights and zero scales). A block is
-///   f16 scale[kPanel], then
-///   int8: u8 code[kInt8Block / 4][kPanel][4], for 4 consecutive k: weight = scale * (code - 128)
-///   int4: u8 code[kInt4Block / 8][kPanel][4]: the low nibble of byte i of group g is the code of
-///         k = 8 g + i, the high one of k = 8 g + 4 + i; weight = scale * kInt4Codebook[nibble].
+/// Quantized weights lie in panels of kPanel output columns, and the blocks of a panel lie in
+/// ascending order of k. Past the last column, the last panel has scales of zero. Past the last k,
+/// the last block has the codes nearest to zero, which are multiplied with zeros of QuantizedRows.
+/// A block begins with
+///   f16 scale[kPanel]
+/// and goes on with
+///   int8: u8 code[kInt8Block / 4][kPanel][4], where the 4 codes of a column are those of
+///         4 consecutive k: weight = scale * (code - 128)
+///   int4: u8 code[kInt4Block / 8][kPanel][4], where byte i of group g has the code of k = 8 g + i
+///         in its low nibble and that of k = 8 g + 4 + i in its high nibble:
+///         weight = scale * kInt4Codebook[nibble]
 inline constexpr std::size_t kInt8BlockBytes = kPanel * 2 + kInt8Block * kPanel;
 inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kInt4Block * kPanel / 2;
 
 /// Causal attention of one head for `rows` consecutive queries. Query r sees the keys
 /// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
 ///
-/// Scores follow the [k, n] rule over head_dim, softmax is max-subtracted with a 16-lane sum over
-/// all keys, and the values are mixed by the [k, n] rule over the keys.
+/// The scores are summed over head_dim by the rule for weights that lie as [k, n]. The softmax
+/// subtracts the max, and sums over all keys in 16 lanes. The values are mixed by the rule for
+/// [k, n] with the keys as k, and the result is divided by the softmax's sum at the end.
 struct HeadAttention {
   float* y;  ///< (rows, head_dim)
   std::size_t y_stride;
@@ -102,94 +145,102 @@ struct HeadAttention {
   float scale;
 };
 
-/// Bytes of a thread's scratch that attention over up to `keys` keys needs: a tile's scores.
+/// The bytes of scratch that attention over up to `keys` keys needs for each thread, which hold the
+/// scores of one tile of queries.
 constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
   return kMaxQueries * sizeof(float) * round_up(keys, kPanel);
 }
 
-inline constexpr std::size_t kReadWays = 4;  ///< of reading memory: as 1, 2, 4 and 8 streams
+/// In how many ways Kernels::read_limit reads memory: as 1, 2, 4 and 8 streams.
+inline constexpr std::size_t kReadWays = 4;
 
 struct Kernels {
   const char* name;  ///< "scalar", "avx2", "avx512", "avx512_amx", "neon", "neon_dotprod"
 
-  /// Rows of n, one after the other, each on its own:
+  /// For each of `rows` rows of n elements, which lie one after another:
   ///   y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i]
-  /// var is divided by n, in a second pass over the deviations. y may be x. weight and bias may be
-  /// nullptr. n >= 1.
+  /// var is the mean of the squared deviations (divided by n, not by n - 1), computed in a second
+  /// pass. y may be x. weight and bias may be nullptr. n >= 1.
   void (*layer_norm)(float* y, const float* x, const float* weight, const float* bias,
                      std::size_t rows, std::size_t n, float epsilon) noexcept;
 
-  /// In place, element by element (torch's formulas, HuggingFace's ACT2FN; gelu_fast is gelu_new).
+  /// Activation functions, in place and element by element. The names are those of HuggingFace's
+  /// ACT2FN, and the formulas are torch's. gelu_new also serves as gelu_fast.
   ActivationKernel gelu_new, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish, tanh,
       sigmoid, laplace;
 
   /// y[i] += x[i]
   void (*add)(float* y, const float* x, std::size_t n) noexcept;
 
-  /// y[i] = x[i], exact. x needs no alignment.
+  /// y[i] = x[i], exactly. x needs no alignment.
   void (*widen_f32)(float* y, const void* x, std::size_t n) noexcept;
   void (*widen_f16)(float* y, const void* x, std::size_t n) noexcept;
   void (*widen_bf16)(float* y, const void* x, std::size_t n) noexcept;
 
   /// Columns [n_begin, n_end) of a product whose weights lie as [k, n] (HuggingFace's Conv1D).
-  /// n_begin is a multiple of kPanel; so is n_end, or it is n. m <= kMaxRows. scratch:
-  /// kMatmulScratchBytes. y must not overlap x.
+  /// REQUIRES: n_begin is a multiple of kPanel; n_end is a multiple of kPanel, or is n;
+  /// m <= kMaxRows; scratch has kMatmulScratchBytes; y does not overlap x.
   using MatmulKernel = void (*)(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                                 float* scratch) noexcept;
   MatmulKernel matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
 
-  /// One row (m = 1) of such a product in two steps that threads share out: chunk sums [begin, end)
-  /// of chunk_sums_floats(k, n), both multiples of kLanes; then, of columns [n_begin, n_end) as
-  /// above, what the chunks add up to.
+  /// One row (m = 1) of such a product, in two steps. Threads can share out each of them. The first
+  /// step, matmul_chunks_*, computes the chunk sums [begin, end) of chunk_sums_floats(k, n); begin
+  /// and end are multiples of kLanes. When all chunk sums are there, the second step, add_chunks,
+  /// adds them up for the columns [begin, end), and stores the results. For these columns the
+  /// requirements are those of n_begin and n_end above.
   using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
                                 float* sums) noexcept;
   ChunksKernel matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;
   ChunksKernel add_chunks;
 
-  /// The same for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
+  /// The same as matmul_kn_* for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
   MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
 
-  /// One row (k) into one row of QuantizedRows: that which the pointers of `y` point at. For int8
-  /// weights, and for int4.
+  /// Quantizes one row x (k) for a product with int8 or with int4 weights. The pointers of `y`
+  /// point at the places of this row in its group.
   using QuantizeKernel = void (*)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;
   QuantizeKernel quantize_row_int8, quantize_row_int4;
 
-  /// The same product from quantised rows and packed panels (`product.x` is not read). Within a
-  /// block the sum is an exact integer; block results are added in order, one fma each:
+  /// The same product of quantized rows and quantized weights. They do not read `product.x`. The
+  /// sum of a block is an exact integer. The blocks are added in order, with one fma each:
   ///   y = fma(float(sum), scale_x * scale_w, y)
   using QuantizedMatmulKernel = void (*)(const Matmul& product, const QuantizedRows& x,
                                          std::size_t n_begin, std::size_t n_end,
                                          float* scratch) noexcept;
   QuantizedMatmulKernel matmul_int8, matmul_int4;
 
-  /// scratch: attention_scratch_bytes(first + rows).
+  /// REQUIRES: scratch has attention_scratch_bytes(first + rows).
   void (*attention)(const HeadAttention& attention, float* scratch) noexcept;
 
-  /// The largest of x[0 ... n), and the first index that holds it; NaN counts as minus infinity.
-  /// n >= 1.
+  /// Returns the first index of the max of x[0 ... n). NaN counts as minus infinity. n >= 1.
   std::size_t (*argmax)(const float* x, std::size_t n) noexcept;
 
-  /// y[i] = exp(x[i] - max); returns the 16-lane sum of y. y may be x.
+  /// y[i] = exp(x[i] - max). Returns the sum of y, formed in 16 lanes. y may be x.
   float (*exp_sum)(float* y, const float* x, float max, std::size_t n) noexcept;
 
-  /// Gumbel noise: y[i] = -log(-log(u[i])), u[i] = (bits[i] / 2^9 + 0.5) * 2^-23, in (0, 1).
+  /// Gumbel noise: y[i] = -log(-log(u[i])) with u[i] = (floor(bits[i] / 2^9) + 0.5) * 2^-23, which
+  /// is in (0, 1).
   void (*gumbel)(float* y, const std::uint32_t* bits, std::size_t n) noexcept;
 
-  /// The machine's limits, for measuring: the sum of x, read as fast as memory gives it, in several
-  /// ways, of which the fastest is the limit (n a multiple of 32 * kLanes); `count` times kLanes
-  /// fused multiply-adds; as many 4-byte dot products. count: a multiple of kLimitStep. What the
-  /// last two return means nothing.
+  /// These measure the limits of the machine. read_limit sums x, which it reads as fast as memory
+  /// delivers it, in several ways; the fastest way is the limit. fma_limit computes count * kLanes
+  /// fused multiply-adds, and dot_limit as many dot products of 4 bytes; the values that these two
+  /// return have no meaning. n is a multiple of 32 * kLanes, and count a multiple of kLimitStep.
   float (*read_limit[kReadWays])(const float* x, std::size_t n) noexcept;
   float (*fma_limit)(std::size_t count) noexcept;
   float (*dot_limit)(std::size_t count) noexcept;
 };
 
+/// One iteration of amx_dot_limit() counts 2 * kRowGroup * kLanes = 384 steps. This is a multiple
+/// of what one iteration of run_chains() counts: 16, 24 or 96, depending on the instruction set.
 inline constexpr std::size_t kLimitStep = 384;
 
-/// The 16 values of an int4 code, ascending, in [-127, 127].
+/// The values of the 16 int4 codes, in ascending order, within [-127, 127].
 extern const std::int8_t kInt4Codebook[16];
 
-/// Those of the architecture that is compiled for exist; scalar always.
+/// The tables. Only those of the architecture that the library is compiled for are defined, and
+/// kScalarKernels always is.
 extern const Kernels* const kScalarKernels;
 extern const Kernels* const kAvx2Kernels;
 extern const Kernels* const kAvx512Kernels;
@@ -197,12 +248,14 @@ extern const Kernels* const kAvx512AmxKernels;
 extern const Kernels* const kNeonKernels;
 extern const Kernels* const kNeonDotprodKernels;
 
-/// The table in use (see runtime.h). Never throws, so that it can be used anywhere: where GPT2_ISA
-/// names an unavailable instruction set it is the best table, which gives the same bits.
+/// Returns the table in use (see runtime.h). It never throws, so that any function can call it: if
+/// GPT2_ISA names an instruction set that is not available, it returns the best table, which gives
+/// the same bits.
 const Kernels& kernels() noexcept;
 
-/// Throws Error(unsupported) where GPT2_ISA names an unavailable instruction set. Whatever the
-/// public interface makes that leads to kernels calls it first, so that the user is told.
+/// Throws Error(unsupported) if GPT2_ISA names an instruction set that is not available. Everything
+/// in the public interface that leads to kernels calls it first, so that the user learns of the
+/// mistake.
 void require_isa();
 
 }  // namespace gpt2

@@ -2,21 +2,22 @@
 
 #include "kernels/kernels.h"
 
-// What every vector header and every kernel shares: the stored number formats, and the loop that
-// covers n elements in steps of kLanes with one partial step at the end, so that no kernel has a
-// scalar tail.
+// What every vector header and every kernel shares: the number formats of stored weights, and the
+// loops over n elements. Such a loop takes steps of kLanes elements and ends with one partial step,
+// so that no kernel needs a scalar loop for the rest.
 //
-// Everything here that can end up as a symbol is a template on Vec: its name tells the instruction
-// set it was compiled for.
+// Every function here that can become a symbol of an object file is a template on Vec, so that the
+// symbol's name contains the instruction set that it was compiled for.
 
 namespace gpt2 {
 
-/// std::min would be a symbol that all instruction sets share.
+/// Replaces std::min, which could become a symbol that all instruction sets share: the linker keeps
+/// one copy, and this copy may contain instructions that the CPU does not have.
 [[gnu::always_inline]] constexpr inline std::size_t min(std::size_t a, std::size_t b) {
   return b < a ? b : a;
 }
 
-// Elements of weights as they lie in a file: little-endian and at any address.
+// Elements of weights as they lie in a file: little-endian, and at any address.
 struct F32 {
   unsigned char byte[4];
 };
@@ -27,9 +28,10 @@ struct BF16 {
   unsigned char byte[2];
 };
 
+// Which lanes a load or a store is about: all of them, or the first `count`.
 struct Full {};
 struct Partial {
-  std::size_t count;  ///< the first so many of the kLanes, 0 < count < kLanes
+  std::size_t count;  ///< 0 < count < kLanes
 };
 
 template <class Vec, class T>
@@ -37,7 +39,7 @@ template <class Vec, class T>
   return Vec::load(p);
 }
 
-/// Lanes past the end are `fill`.
+/// Reads nothing past the first lanes.count elements; the other lanes become `fill`.
 template <class Vec, class T>
 [[gnu::always_inline]] inline Vec load(const T* p, Partial lanes, T fill = T{}) {
   T buffer[kLanes];
@@ -57,7 +59,8 @@ template <class Vec>
   for (std::size_t i = 0; i < lanes.count; ++i) p[i] = buffer[i];
 }
 
-/// body(i, lanes) for i = 0, 16, 32 ... below n.
+/// Calls body(i, lanes) for i = 0, 16, 32 ... below n. The last call is partial if n is not a
+/// multiple of kLanes.
 template <class Vec, class Body>
 [[gnu::always_inline]] inline void for_each_vec(std::size_t n, const Body& body) {
   std::size_t i = 0;
@@ -65,13 +68,13 @@ template <class Vec, class Body>
   if (i < n) body(i, Partial{n - i});
 }
 
-/// A number that the compiler knows.
+/// A number that is known at compile time, passed as an argument.
 template <std::size_t kValue>
 struct Count {
   static constexpr std::size_t value = kValue;
 };
 
-/// Calls f(Count<c>{}), c being `count` or the nearest of 1 ... kMost.
+/// Calls f(Count<c>{}), where c is `count` clamped to 1 ... kMost.
 template <std::size_t kMost, class F>
 [[gnu::always_inline]] inline void with_count(std::size_t count, const F& f) {
   if constexpr (kMost > 1) {
@@ -80,7 +83,8 @@ template <std::size_t kMost, class F>
   f(Count<kMost>{});
 }
 
-/// body(vecs, i, lanes) for n elements: kVecs steps at a time while so many are left, then one.
+/// Like for_each_vec, but calls body(Count<kVecs>{}, i, lanes) as long as kVecs whole steps are
+/// left, and then body(Count<1>{}, i, lanes) for each of the remaining steps.
 template <class Vec, std::size_t kVecs, class Body>
 [[gnu::always_inline]] inline void for_each_vecs(std::size_t n, const Body& body) {
   std::size_t i = 0;

@@ -2,16 +2,19 @@
 
 #include "kernels/lanes.h"
 
-// What the matrix products share: the register tile, and the way sums become results.
+// What the matrix products share: the tile of sums in registers, and the step that turns sums into
+// results.
 
 namespace gpt2 {
 
-/// A tile of sums that stays in registers: kRows rows of x by kVecs vectors of columns.
+/// A tile of sums that stays in registers, for kRows rows of x and kVecs vectors of columns. The
+/// headers vec_*.h choose the sizes so that the sums, kVecs vectors of weights and one value of x
+/// fit the registers.
 template <class Vec, std::size_t kRows, std::size_t kVecs>
 struct Tile {
   Vec sum[kRows][kVecs] = {};
 
-  /// sum[i][j] += x[i, 0 ... depth) w[0 ... depth, j], one fma chain per element.
+  /// sum[i][j] += x[i, 0 ... depth) w[0 ... depth, j], with one chain of fmas for each sum.
   [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
                                        std::size_t w_stride, std::size_t depth) {
     for (std::size_t k = 0; k < depth; ++k) {
@@ -27,7 +30,7 @@ struct Tile {
     }
   }
 
-  /// y = sum, or with `add` y += sum.
+  /// y = sum, or y += sum if `add`.
   [[gnu::always_inline]] void store(float* y, std::size_t y_stride, bool add) const {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
@@ -40,13 +43,17 @@ struct Tile {
   }
 };
 
-/// Turns the sums of rows begin ... end and columns n_begin ... n_begin + columns into results:
-/// bias, activation, store or accumulate. `sums` (rows, columns rounded up to kLanes) begins with
-/// row 0, and is used up.
+/// Turns the sums of rows [begin, end) and columns [n_begin, n_begin + columns) into results: adds
+/// the bias, applies the activation, and stores the results or accumulates them. `sums` begins with
+/// row 0; its rows are `stride` apart and have `columns` sums, rounded up to kLanes. It is
+/// overwritten.
 template <class Vec>
 void finish(const Matmul& product, std::size_t begin, std::size_t end, float* sums,
             std::size_t stride, std::size_t n_begin, std::size_t columns) {
-  constexpr std::size_t kRowsAhead = 4;  // are fetched to be written: many lie in the L3 cache
+  // The row that is kRowsAhead rows further on is prefetched for writing, because y often lies no
+  // nearer than the L3 cache. With 8- and 4-bit weights this gained 3-4 % for prompts of 512. Other
+  // distances are not recorded.
+  constexpr std::size_t kRowsAhead = 4;
   for (std::size_t row = begin; row < end; ++row) {
     float* const sum = sums + row * stride;
     if (product.bias) {

@@ -2,26 +2,35 @@
 
 #include "kernels/matmul.h"
 
-// Few rows times weights that lie as [k, n]: the weights are read where they lie, a few rows of
-// them at a time and along these rows, as the hardware's prefetchers like it. The sums wait in the
-// cache, and are passed by in the order of memory too: rows of them a power of two apart would push
-// one another out.
+// Few rows times weights that lie as [k, n]. The weights are read where they lie, a few rows of
+// them at a time and along these rows, which suits the hardware's prefetchers. The sums stay in the
+// cache, and lie in the order in which they are used. If they were a matrix whose rows are a power
+// of two apart, the sums of one column would compete for the same cache sets.
 
 namespace gpt2 {
 
-inline constexpr std::size_t kStreamSums = std::size_t{1} << 16;  // floats of chunk sums, of totals
-inline constexpr std::size_t kXStride = kChunk + kLanes;  // not a power of two: all cache sets
+// Floats for the sums of one chunk, and as many for the totals of all chunks. The more there are,
+// the longer are the runs of columns: kFewRows rows get runs of 1024. The sums and the totals take
+// 256 KiB each, and kFewRows rows of x take 68 KiB; together they fit an L2 cache of 1 MiB.
+inline constexpr std::size_t kStreamSums = std::size_t{1} << 16;
+
+// Floats from one row of x to the next. They are not a power of two, so that the values of one
+// column are spread over all sets of the L1 cache.
+inline constexpr std::size_t kXStride = kChunk + kLanes;
 
 /// Rows of x in one chunk of k, and their sums.
 struct StreamBlock {
   float* x;     ///< (rows, kChunk), kXStride apart
-  float* sums;  ///< (strips of kStreamVecs vectors of columns, rows, columns of a strip)
+  float* sums;  ///< (strips, rows, columns of a strip): a strip has kStreamVecs vectors of columns
   std::size_t rows, columns;
 };
 
-/// sums[row, columns] (+)= x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
-/// columns and all rows; w is read once. Meanwhile the rows that come next are fetched into the L2
-/// cache, and the columns and sums that come next from there.
+/// sums[row, columns] += x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
+/// columns and all rows. At k = 0 the sums begin at zero. The weights are read once.
+///
+/// Meanwhile it prefetches the next kDepth rows of weights into the L2 cache. From there it
+/// prefetches into the L1 cache the weights that follow three steps later, and the sums of the next
+/// strip. No measured comparison of these distances is recorded.
 template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
 [[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
                                                   const Stored* w, std::size_t w_stride,
@@ -60,7 +69,7 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
   }
 }
 
-/// The same for all columns.
+/// Calls stream_columns() for all columns.
 template <class Vec, std::size_t kDepth, class Stored>
 [[gnu::flatten]] void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w,
                                   std::size_t w_stride) {
@@ -69,7 +78,7 @@ template <class Vec, std::size_t kDepth, class Stored>
   });
 }
 
-/// All rows and all of k for `columns` columns.
+/// Computes all rows and all of k for `columns` columns, at most kStreamSums / product.m of them.
 template <class Vec, class Stored>
 void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                       float* scratch) {
