@@ -20,13 +20,13 @@ inline constexpr std::size_t kGroup = 4 * kPanel;
 inline constexpr std::size_t kPackDepth = 3 * kChunk;
 
 /// packed[strip][0 ... depth)[columns of a tile] = w[0 ... depth, 0 ... columns). The strips are
-/// kPackDepth rows apart. Columns of the last strip past the matrix are left as they are: the sums
-/// that they lead to are never read.
+/// kPackDepth rows apart. Whole vectors of the last strip that are past the matrix keep what the
+/// scratch had there, because nobody reads the sums that they lead to.
 template <class Vec, class Stored>
 void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
                  std::size_t columns) {
   constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
-  constexpr std::size_t kAhead = 8;  // rows that are prefetched: 4 KiB of f32. Not compared.
+  constexpr std::size_t kAhead = 8;  // rows: 4 KiB of f32; no comparison is recorded
   for (std::size_t k = 0; k < depth; ++k, w += w_stride, packed += kWidth) {
     for (std::size_t n = 0; n < columns; n += 64 / sizeof(Stored)) {
       __builtin_prefetch(w + kAhead * w_stride + n, 0, 2);

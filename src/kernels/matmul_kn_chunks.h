@@ -58,7 +58,7 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
 template <class Vec, std::size_t kCount, class Stored>
 void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t n) {
   constexpr std::size_t kWidth = 4 * kLanes;             // 4 cache lines of f32 of each chunk
-  constexpr std::size_t kAhead = 2048 / sizeof(Stored);  // half a page, into L1. Not compared.
+  constexpr std::size_t kAhead = 2048 / sizeof(Stored);  // half a page; no comparison is recorded
   const std::size_t stride = round_up(n, kLanes);
   for (std::size_t k = 0; k < kChunk; ++k) {
     std::size_t column = 0;

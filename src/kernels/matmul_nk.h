@@ -94,7 +94,7 @@ template <class Vec, class F>
 /// and a batch of 32 gained 7 % from it.
 template <class Vec, std::size_t kStreams, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
-  constexpr std::size_t kAhead = 1024 / sizeof(Stored);  // 16 cache lines. Not compared.
+  constexpr std::size_t kAhead = 1024 / sizeof(Stored);  // 16 lines; no comparison is recorded
   const std::size_t length = columns / kStreams;
   const auto multiply = [&](auto streams, std::size_t n, std::size_t step) {
     for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {

@@ -11,9 +11,10 @@
 
 namespace gpt2 {
 
-// Fitted to blocks of 32 normal, Laplace and Student-t variables, alternating between the best
-// scales and codes and the best values (Lloyd's algorithm): squared error 0.0058 of the variance,
-// where 16 equal steps leave 0.0079. Not symmetric, for the sign of the scale is free.
+// These values are fitted to blocks of 32 normal, Laplace and Student-t variables. The fit
+// alternates between the best scales and codes for the values, and the best values for the scales
+// and codes (Lloyd's algorithm). The squared error is 0.0058 of the variance; 16 equal steps leave
+// 0.0079. The values are not symmetric, because the sign of the scale is free.
 const std::int8_t kInt4Codebook[16] = {-127, -97, -74, -57, -43, -30, -19, -8,
                                        1,    11,  21,  33,  46,  61,  79,  102};
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr float kLargestF16 = 65504.0f;
 
-/// weight[column][k] of one block of one panel, zeros past the matrix.
+/// weight[column][k] = the weights of one block of one panel. Past the matrix they are zero.
 template <std::size_t kBlock>
 void read_block(float (&weight)[kPanel][kBlock], const StoredMatrix& w, std::size_t panel,
                 std::size_t k_begin) {
@@ -47,8 +48,8 @@ float rounded_to_f16(float scale) {
   return from_f16(to_f16(std::clamp(scale, -kLargestF16, kLargestF16)));
 }
 
-/// Where in a block's codes the code of (k, column) is, counted in bytes for int8 and in nibbles'
-/// bytes for int4 (see kernels.h).
+/// The index of the byte, among the codes of a block, that has the code of (k, column). For int4
+/// the byte has two codes, and int4_shift(k) tells which nibble is meant. See kernels.h.
 constexpr std::size_t int8_index(std::size_t k, std::size_t column) {
   return k / 4 * kPanel * 4 + column * 4 + k % 4;
 }
@@ -76,8 +77,8 @@ void encode_int8(std::byte* block, const float (&w)[kInt8Block], std::size_t col
   store_scale(block, column, scale);
   for (std::size_t k = 0; k < kInt8Block; ++k) {
     const float code = w[k] * inverse;
-    const float limited = code > -127.0f ? std::min(code, 127.0f) : -127.0f;  // NaN: -127
-    constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, ties to even
+    const float limited = code > -127.0f ? std::min(code, 127.0f) : -127.0f;  // -127 if NaN
+    constexpr float kRound = 0x1.8p23f;  // adding 1.5 * 2^23 rounds to an integer, ties to even
     const auto rounded = static_cast<int>(limited + kRound - kRound);
     block[2 * kPanel + int8_index(k, column)] = static_cast<std::byte>(rounded + 128);
   }
@@ -85,7 +86,8 @@ void encode_int8(std::byte* block, const float (&w)[kInt8Block], std::size_t col
 
 using Codes = std::array<std::int32_t, kInt4Block>;
 
-/// The nearest codes to w / scale.
+/// Returns the codes whose values are nearest to w / scale. A code is the number of borders between
+/// neighbouring values that lie below.
 Codes nearest_codes(const float (&w)[kInt4Block], float scale) {
   const float inverse = scale != 0.0f ? 1.0f / scale : 0.0f;
   Codes codes = {};
@@ -96,8 +98,8 @@ Codes nearest_codes(const float (&w)[kInt4Block], float scale) {
   return codes;
 }
 
-/// The scale that fits the codes best, sum(w c) / sum(c c), and by how much it lowers the squared
-/// error, sum(w c)^2 / sum(c c).
+/// The scale that fits given codes best, sum(w c) / sum(c c), where c are the values of the codes;
+/// and the gain, sum(w c)^2 / sum(c c), by which it lowers the squared error.
 struct Fit {
   float scale = 0.0f;
   float gain = 0.0f;
@@ -116,7 +118,10 @@ Fit fit_scale(const float (&w)[kInt4Block], const Codes& codes) {
 }
 
 void encode_int4(std::byte* block, const float (&w)[kInt4Block], std::size_t column) {
-  // The largest weight lies near one end of the codebook: a bit inside, a bit outside, either end.
+  // The weight of the largest magnitude should lie near one end of the codebook. This tries both
+  // ends, and at each end a place a little inside (0.95) and two outside (1.03, 1.12), where the
+  // weight is cut off and the others have finer steps. How these three factors were found is not
+  // recorded; each costs one pass over the block for each end.
   const auto [low, high] = std::minmax_element(w, w + kInt4Block);
   const float extreme = -*low > *high ? *low : *high;
   Fit best;
@@ -146,7 +151,8 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t panel, std::size
     std::memset(at, 0, block_bytes);
     for (std::size_t column = 0; column < kPanel; ++column) {
       encode(at, weight[column], column);
-      // Keep damage visible: a NaN or infinite weight turns every product with its block into NaN.
+      // Damage must stay visible: a NaN or infinite weight turns every product with its block into
+      // NaN.
       if (!std::ranges::all_of(weight[column], [](float x) { return std::isfinite(x); })) {
         store_scale(at, column, std::numeric_limits<float>::quiet_NaN());
       }

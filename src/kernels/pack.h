@@ -2,28 +2,32 @@
 
 #include <cstddef>
 
-// Weights into the packed panels of kernels.h, and back. Plain C++ with one answer everywhere;
-// thread-safe; work is shared out by panels.
+// Quantizes weights to the panels that kernels.h describes, and turns them back into floats. It is
+// plain C++ that gives the same bytes on every machine. Every function is thread-safe. A matrix is
+// quantized panel by panel, so that threads can share out the panels.
 
 namespace gpt2 {
 
-/// A weight matrix as a file has it.
+/// A weight matrix as it lies in a file.
 struct StoredMatrix {
   const std::byte* data;
-  std::size_t element_size;                                        ///< bytes
-  void (*widen)(float* y, const void* x, std::size_t n) noexcept;  ///< of the kernel table
+  std::size_t element_size;                                        ///< in bytes
+  void (*widen)(float* y, const void* x, std::size_t n) noexcept;  ///< from the kernel table
   std::size_t k, n;
-  bool k_major;  ///< [k, n] rather than [n, k]
+  bool k_major;  ///< true: the matrix lies as [k, n]; false: as [n, k]
 };
 
-/// Fills one panel of `packed`, which begins with panel 0. A block's scale is its largest magnitude
-/// / 127, rounded to f16; the codes are nearest for that rounded scale.
+/// Quantizes panel `panel` of w to int8 and stores it in its place in `packed`, which begins with
+/// panel 0. The scale of a block's column is its largest magnitude / 127, rounded to f16, and the
+/// codes are the nearest ones for the rounded scale. A NaN or an infinity makes the scale NaN.
 void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t panel);
 
-/// The same for int4; the scale, which may be negative, is searched for the least squared error.
+/// The same for int4. It tries several scales and takes the one with the min squared error. The
+/// scale may be negative.
 void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t panel);
 
-/// y[0 ... k) = the weights of one output column: a row of a packed wte is a token's embedding.
+/// y[0 ... k) = the weights of output column `column` of a quantized matrix. For a quantized wte,
+/// this is the embedding of token `column`.
 void unpack_int8(float* y, const std::byte* packed, std::size_t k, std::size_t column);
 void unpack_int4(float* y, const std::byte* packed, std::size_t k, std::size_t column);
 

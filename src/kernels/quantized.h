@@ -3,16 +3,18 @@
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-// Products of quantised rows with packed int8 and int4 panels. Int::sum_from and dot together make
-// the exact sum of (code - 128) * x, whatever the instructions underneath.
+// Products of quantized rows with panels of int8 or int4 weights. Int::sum_from() and dot()
+// together compute the exact sum of (code - 128) * x, whichever instructions they use.
 
 namespace gpt2 {
 
+// How the codes of a block are read. Each kind of codes becomes unsigned bytes: the weight is
+// scale * (byte - 128).
 struct Int8Codes {
   static constexpr std::size_t kBlock = kInt8Block;
   static constexpr std::size_t kBlockBytes = kInt8BlockBytes;
 
-  /// The codes of k = 4 part ... 4 part + 3 for kLanes columns.
+  /// Returns the codes of k = 4 part ... 4 part + 3 for kLanes columns, four in each lane.
   template <class Int>
   [[gnu::always_inline]] static Int load(const unsigned char* codes, std::size_t part,
                                          std::size_t column) {
@@ -33,10 +35,17 @@ struct Int4Codes {
   }
 };
 
-inline constexpr std::size_t kPanels = 4;  // that are multiplied together, and their columns
+// Panels that are multiplied together. With AVX2 and AVX-512, a single row reads all four at once,
+// as four streams from memory. On AVX2, int8 decoding is 1.4 times and int4 decoding 1.25 times as
+// fast as with one panel at a time. The sums of kMaxRows rows and these columns take 256 KiB of the
+// scratch.
+inline constexpr std::size_t kPanels = 4;
 inline constexpr std::size_t kPanelColumns = kPanels * kPanel;
 
-/// Fetches one of the kBlock / 4 parts of a block.
+// A part of a block is the codes of 4 consecutive k. A block has kBlock / 4 of them, and the tiles
+// prefetch a little in each part, because many prefetches in a row would hold up the loads.
+
+/// Prefetches into the L1 cache the cache lines of a block that are due in part `part`.
 template <class Codes>
 [[gnu::always_inline]] inline void fetch_part(const unsigned char* block, std::size_t part) {
   constexpr std::size_t kParts = Codes::kBlock / 4;
@@ -46,9 +55,11 @@ template <class Codes>
   }
 }
 
-/// Fetches into the L2 cache, at step `step` of kPanels * blocks, a piece of each of the kPanels
-/// panels from `panel` on: that many streams from memory are faster than one. The fetches of a step
-/// are divided into kBlock / 4 parts, for a burst of them would hold up the loads.
+/// Prefetches kPanels panels, the first of which is `panel`, into the L2 cache. The work is divided
+/// into kPanels * blocks steps. Each step fetches a piece of each panel, because several streams
+/// from memory are faster than one. This call fetches the cache lines that are due in part `part`
+/// of step `step`. Fetching in parts, and from the L2 cache on into the L1 cache, gained 11 % for
+/// batches of 8 with int8, 10 % for prompts of 16, 4 % for prompts of 512, and 12 % with AVX2.
 template <class Codes>
 [[gnu::always_inline]] inline void fetch_panels(const unsigned char* panel, std::size_t panel_bytes,
                                                 std::size_t step, std::size_t part) {
@@ -60,8 +71,9 @@ template <class Codes>
   }
 }
 
-/// sums (rows, kPanelColumns) = kRows rows times kVecs vectors of columns that begin at `column`;
-/// the vectors past a panel's end are the next panel's. `panel`: the first one's codes.
+/// Computes sums (rows, kPanelColumns) for kRows rows from `row` on and kVecs vectors of columns
+/// from `column` on. The vectors may span several panels. `panel` is the first of the kPanels
+/// panels, whose columns begin at 0.
 template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
 [[gnu::always_inline]] inline void quantized_tile(float* sums, const QuantizedRows& x,
                                                   std::size_t row, const unsigned char* panel,
@@ -77,8 +89,13 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
     block[j] = panel + at / kPanel * panel_bytes;
     column_in_panel[j] = at % kPanel;
   }
-  constexpr std::size_t kAhead = kRows == 1 ? 1536 : 4096;  // bytes, into the L1 cache
-  constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;  // other streams' panels
+  // How many bytes ahead the codes are prefetched into the L1 cache: from memory if there is one
+  // row, else from the L2 cache, where fetch_panels() has put them. For one row, 1536 rather than
+  // 1024 bytes, together with fetching line by line and past the ends of panels, gained 8 % for
+  // int4 decoding. No comparison is recorded for 4096. After the end of a panel its stream goes on
+  // with a panel that lies behind the kSkipped panels of the other streams.
+  constexpr std::size_t kAhead = kRows == 1 ? 1536 : 4096;
+  constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;
   Vec total[kRows][kVecs] = {};
   for (std::size_t b = 0; b < x.blocks; ++b) {
     const bool ends = (b + 1) * Codes::kBlockBytes + kAhead > panel_bytes;
@@ -96,7 +113,9 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       Int code[kVecs];
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kVecs; ++j) {
-        if (row == 0 && part % 2 == column_in_panel[j] / kLanes) {  // the first rows fetch for all
+        // The first tile of rows prefetches, and the others find the panels in the cache. The two
+        // halves of a panel take turns, so that each part is prefetched once.
+        if (row == 0 && part % 2 == column_in_panel[j] / kLanes) {
           fetch_part<Codes>(block[j] + ahead, part);
           if (kRows > 1) {
             fetch_panels<Codes>(panel + kPanels * panel_bytes, panel_bytes,
@@ -133,11 +152,12 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
   }
 }
 
-/// All rows times `panels` panels.
+/// Computes the sums of all m rows and `panels` panels, at most kPanels of them.
 template <class Vec, class Codes>
 void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
                         const unsigned char* panel, std::size_t panels) {
-  // A single row is read for: panels side by side are so many streams from memory.
+  // The speed of a single row is that of memory. It takes several panels at once, each of which is
+  // a stream from memory.
   constexpr std::size_t kWide = Vec::kQuantizedRowVecs;
   if (m == 1 && panels * kPanel % (kWide * kLanes) == 0) {
     for (std::size_t n = 0; n < panels * kPanel; n += kWide * kLanes) {
@@ -171,11 +191,12 @@ void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t
   }
 }
 
-/// One block: at most kBlock values of x.
+/// Quantizes `count` values of x, at most kBlock of them, to one block.
 template <class Vec, std::size_t kBlock>
 void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, const float* x,
                     std::size_t count) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, in the low bits of the sum
+  // Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits of the sum.
+  constexpr float kRound = 0x1.8p23f;
   float padded[kBlock];
   if (count < kBlock) {
     for (std::size_t i = 0; i < kBlock; ++i) padded[i] = i < count ? x[i] : 0.0f;
@@ -184,7 +205,8 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
   Vec largest = 0.0f;
   for (std::size_t i = 0; i < kBlock; i += kLanes) largest = max(abs(Vec::load(x + i)), largest);
   const float magnitude = reduce_max(largest);
-  // Below this the inverse would overflow, and the block is as good as zero.
+  // The inverse would overflow if the magnitude were below 127 * 2^-128. A block whose magnitude is
+  // 2^-100 or less counts as zero.
   const float inverse = magnitude > 0x1p-100f ? 127.0f / magnitude : 0.0f;
   Vec sum = 0.0f;
   for (std::size_t i = 0; i < kBlock; i += kLanes) {
@@ -192,8 +214,9 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
     store_low_bytes(value + i, bits_of(shifted));
     sum = sum + (shifted - kRound);
   }
-  // The sum of a block's integers is exact in f32, and so is this way to make it an integer. NaN
-  // and infinity make it NaN, and with it the scale and every product.
+  // The sum of a block's integers is exact in f32, because it is at most 64 * 127, and so is this
+  // way to turn it into an integer. A NaN or an infinity in x makes the sum NaN. Then the scale
+  // becomes NaN, and with it every product of this block.
   const float shifted_sum = reduce_add(sum) + kRound;
   const bool is_number = shifted_sum == shifted_sum;
   *scale = is_number ? magnitude / 127.0f : shifted_sum;

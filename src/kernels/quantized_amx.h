@@ -4,16 +4,23 @@
 
 #include "kernels/quantized.h"
 
-// Products of many quantised rows by AMX, which multiplies tiles of bytes: kRowGroup rows of x, one
-// block deep, by two times kLanes columns. Its sums are exact integers, so the answer is that of
-// any other path. Intel SDM volume 1, chapter 18.
+// Products of many quantized rows by AMX, whose instructions multiply tiles of bytes. One step
+// multiplies kRowGroup rows of x, one block deep, with twice kLanes columns of weights. The sums
+// are exact integers, so that the results are the same as without AMX. Intel SDM volume 1, chapter
+// 18, describes the instructions.
 
 namespace gpt2 {
 
-inline constexpr std::size_t kAmxLeastRows = 32;  // fewer are faster without tiles
-inline constexpr std::size_t kAmxDepth = 1024;    // of k, whose codes are unpacked together
+// Fewer rows than this are faster without AMX: the codes must be unpacked to signed bytes in memory
+// first, and few rows use them too seldom. The measurement itself is not recorded.
+inline constexpr std::size_t kAmxLeastRows = 32;
 
-/// Tells the tile registers' shapes: 0 and 1 hold sums, 2 rows of x, 3 and 4 weights.
+// The codes of this many k are unpacked together. Those of one panel take 32 KiB and stay in the L1
+// cache, which has 48 KiB in CPUs with AMX. No measured comparison with other depths is recorded.
+inline constexpr std::size_t kAmxDepth = 1024;
+
+/// Sets the shapes of the tile registers: 0 and 1 hold sums, 2 holds rows of x, 3 and 4 hold
+/// weights.
 template <class Vec>
 void amx_configure(std::size_t block) {
   struct alignas(64) {
@@ -26,14 +33,16 @@ void amx_configure(std::size_t block) {
     config.row_bytes[i] = static_cast<std::uint16_t>(i == 2 ? block : 64);
     config.rows[i] = static_cast<std::uint8_t>(i < 3 ? kRowGroup : block / 4);
   }
-  __asm__ volatile("" ::"r"(&config) : "memory");  // GCC 12 believes that only 8 bytes are read
+  // GCC 12 believes that the next instruction reads only 8 bytes, and drops the stores to the rest.
+  __asm__ volatile("" ::"r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
 
-/// Sums of one block of a group of rows of x times that of the columns of a panel.
+/// Multiplies one block of a group of rows of x with the same block of the columns of a panel. The
+/// sums are then in the tile registers 0 and 1.
 [[gnu::always_inline]] inline void amx_multiply(const std::int8_t* x, std::size_t block,
                                                 const std::int8_t* w) {
-  __asm__ volatile("" ::: "memory");  // GCC's loads of tiles do not say that they read memory
+  __asm__ volatile("" ::: "memory");  // GCC does not know that loads of tiles read memory
   _tile_loadd(2, x, block);
   _tile_loadd(3, w, 4 * kPanel);
   _tile_zero(0);
@@ -48,7 +57,8 @@ void amx_configure(std::size_t block) {
   _tile_stored(1, sum[1], 4 * kLanes);
 }
 
-/// value[k / 4][column][k % 4] of a block of one panel, as signed bytes; meanwhile fetch(part).
+/// value[k / 4][column][k % 4] = the codes of a block of one panel, less 128, as signed bytes.
+/// Calls fetch(part) for each part.
 template <class Vec, class Codes, class Fetch>
 void unpack_codes(std::int8_t* value, const unsigned char* block, const Fetch& fetch) {
   using Int = typename Vec::Integer;
@@ -61,8 +71,10 @@ void unpack_codes(std::int8_t* value, const unsigned char* block, const Fetch& f
   }
 }
 
-/// sums (kRowGroup, kPanelColumns) (+)= the group of rows from `row` on times blocks [begin, begin
-/// + blocks) of the columns of one panel: w their unpacked codes, `scales` their packed ones.
+/// sums (kRowGroup, kPanelColumns) += the group of rows from `row` on times the blocks [begin,
+/// begin + blocks) of the columns of one panel. If begin is 0, the sums begin at zero. `w` has the
+/// unpacked codes of these blocks; `scales` points at the blocks themselves, which begin with their
+/// scales.
 template <class Vec, class Codes>
 void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t begin,
               std::size_t blocks, const std::int8_t* w, const unsigned char* scales) {
@@ -78,7 +90,9 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
   }
   const std::size_t first = (row / kRowGroup * x.blocks + begin) * kRowGroup;
   alignas(64) std::int32_t sum[2][2][kRowGroup * kLanes];
-  for (std::size_t b = 0; b <= blocks; ++b) {  // what is multiplied next hides what is scaled now
+  // Each iteration multiplies block b and scales the sums of block b - 1, so that the CPU can do
+  // both at the same time.
+  for (std::size_t b = 0; b <= blocks; ++b) {
     if (b < blocks) {
       const std::int8_t* const value = x.value + (first + b * kRowGroup) * Codes::kBlock;
       amx_multiply(value, Codes::kBlock, w + b * Codes::kBlock * kPanel);
@@ -112,7 +126,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
     return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
   }
   amx_configure<Vec>(Codes::kBlock);
-  constexpr std::size_t kSums = (kMaxRows + kRowGroup) * kPanelColumns;  // whole groups of rows
+  constexpr std::size_t kSums = (kMaxRows + kRowGroup) * kPanelColumns;  // room for whole groups
   static_assert(kSums * sizeof(float) + kAmxDepth * kPanel <= kMatmulScratchBytes);
   auto* const unpacked = reinterpret_cast<std::int8_t*>(scratch + kSums);
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
@@ -144,7 +158,7 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
   _tile_release();
 }
 
-/// dot_limit by tiles.
+/// Kernels::dot_limit with AMX.
 template <class Vec>
 float amx_dot_limit(std::size_t count) noexcept {
   amx_configure<Vec>(64);
