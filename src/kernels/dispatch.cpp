@@ -19,7 +19,7 @@
 namespace gpt2 {
 namespace {
 
-/// A list without a heap, because kernels() may not throw.
+/// A list that needs no memory from the heap, because kernels() must not throw.
 struct Tables {
   const Kernels* best_first[4];
 
@@ -31,14 +31,16 @@ struct Tables {
 
 #if defined(__x86_64__)
 
-// Linux lets a process use the tile registers, 8 KiB for each thread, once it has asked.
+// Asks Linux for permission to use the tile registers, without which their instructions fail: they
+// make the state that Linux saves for each thread 8 KiB larger.
 bool tiles_permitted() noexcept {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(2)
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// The compiler's builtins also look at what the operating system saves. They do not know F16C and
-// AMX by one name everywhere: Intel SDM volume 2, CPUID leaves 1 and 7.
+// The compiler's builtins also check that the operating system saves the registers. Compilers do
+// not agree on names for F16C and AMX, so that this reads CPUID itself for them (Intel SDM volume
+// 2, CPUID leaves 1 and 7).
 Tables available() noexcept {
   __builtin_cpu_init();
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -73,7 +75,7 @@ Tables available() noexcept { return {{kScalarKernels}}; }
 
 #endif
 
-// nullptr if it is not available.
+// Returns the table of this name, or nullptr if it is not available.
 const Kernels* find(std::string_view name) noexcept {
   for (const Kernels* const table : available()) {
     if (table->name == name) return table;
@@ -90,14 +92,14 @@ const Kernels* find(std::string_view name) noexcept {
        " is not available here; use one of ", names);
 }
 
-// What GPT2_ISA says; empty if it is not set.
+// Returns the value of GPT2_ISA, or an empty name if it is not set.
 std::string_view wanted_name() noexcept {
   const char* const name = std::getenv("GPT2_ISA");
   return name != nullptr ? name : "";
 }
 
-// The library's only global state: the table in use, nullptr until somebody asks, and whether
-// force_isa has chosen it, so that GPT2_ISA no longer matters.
+// The table in use, which is nullptr until the first call that needs it; and whether force_isa()
+// has chosen it, so that GPT2_ISA no longer matters.
 std::atomic<const Kernels*> active{nullptr};
 std::atomic<bool> is_forced{false};
 
@@ -108,7 +110,7 @@ const Kernels& kernels() noexcept {
   if (table) return *table;
   table = find(wanted_name());
   if (table == nullptr) table = *available().begin();
-  const Kernels* expected = nullptr;  // force_isa may come first
+  const Kernels* expected = nullptr;  // another thread, or force_isa(), may be faster
   active.compare_exchange_strong(expected, table, std::memory_order_acq_rel);
   return expected ? *expected : *table;
 }

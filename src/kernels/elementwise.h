@@ -22,7 +22,8 @@ template <class Vec>
 void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
   using Int = typename Vec::Integer;
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-    // 23 bits as the mantissa of a number in [1, 2); every step to u is exact.
+    // The upper 23 bits become the mantissa of a number in [1, 2). Every step from there to u is
+    // exact.
     const Int mantissa = shift_right<9>(load<Int>(bits + i, lanes)) & 0x7fffff;
     const Vec one_to_two = from_bits(mantissa | 0x3f800000);
     const Vec u = (one_to_two - 1.0f) + 0x1p-24f;
@@ -30,7 +31,8 @@ void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
   });
 }
 
-/// NaN is not greater than anything, so it never becomes the largest.
+/// Returns the max of x[0 ... n). A NaN never becomes the max, because it is not greater than
+/// anything.
 template <class Vec>
 float max_of(const float* x, std::size_t n) {
   Vec largest = -__builtin_inff();
@@ -42,7 +44,10 @@ float max_of(const float* x, std::size_t n) {
 
 template <class Vec>
 std::size_t argmax(const float* x, std::size_t n) noexcept {
-  // The first block that holds a new maximum is remembered; only that one is searched.
+  // This finds the max block by block, and remembers the first block that has it. Only that block
+  // is then searched for the index. 512 floats are few to search one by one, and enough that the
+  // work for each block (a reduction and a comparison) costs little. No measured comparison with
+  // other sizes is recorded.
   constexpr std::size_t kSearched = 512;
   float largest = -__builtin_inff();
   std::size_t index = 0;

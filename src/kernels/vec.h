@@ -2,13 +2,14 @@
 
 #include "kernels/lanes.h"
 
-// What all kernels compute with: sixteen lanes in as many registers as an instruction set needs for
-// them. For most of what a register can do the compiler's vectors have an operator; an Isa brings
-// the rest, and the tile sizes that suit it (see vec_scalar.h).
+// The vector that all kernels compute with: sixteen lanes, in as many registers as the instruction
+// set needs for them. The compiler's vector types have operators for most of what a register can
+// do. An Isa adds the rest, and the tile sizes that suit it; vec_scalar.h describes what it
+// consists of.
 
 namespace gpt2 {
 
-/// Registers of `kBytes`.
+/// The types of registers of `kBytes` bytes.
 template <std::size_t kBytes>
 struct Registers {
   template <class Lane>
@@ -18,7 +19,7 @@ struct Registers {
   using Signed = Register<std::int32_t>;
 };
 
-/// Sixteen lanes of float, or of std::uint32_t, whose arithmetic wraps.
+/// Sixteen lanes of float or of std::uint32_t. The arithmetic of integers wraps around.
 template <class Isa, class Lane>
 struct Sixteen : Isa {
   using Register = typename Isa::template Register<Lane>;
@@ -28,40 +29,41 @@ struct Sixteen : Isa {
   Register part[kRegisters];
 
   Sixteen() = default;
-  /// The same in every lane.
+  /// The same value in every lane. It subtracts zeros, because adding them would turn -0 into 0.
   [[gnu::always_inline]] Sixteen(Lane value)
-      : Sixteen(of([&](std::size_t) { return value - Register{}; })) {}  // + would make 0 of -0
+      : Sixteen(of([&](std::size_t) { return value - Register{}; })) {}
   template <class... Rest>
   [[gnu::always_inline]] Sixteen(Register first, Rest... rest) : part{first, rest...} {}
 
-  /// part[i] = f(i)
+  /// Returns the vector with part[i] = f(i).
   template <class F>
   [[gnu::always_inline]] static Sixteen of(const F& f) {
-    // GCC inlines and unrolls well what has no loops to begin with.
+    // Written without a loop, because GCC then inlines and unrolls it reliably.
     if constexpr (kRegisters == 1) return {f(0)};
     if constexpr (kRegisters == 2) return {f(0), f(1)};
     if constexpr (kRegisters == 4) return {f(0), f(1), f(2), f(3)};
   }
 
-  /// Every lane holds the same 4 bytes.
+  /// Returns a vector with the 4 bytes at p in every lane.
   [[gnu::always_inline]] static Sixteen broadcast_bytes(const std::int8_t* p) {
     Lane four;
     __builtin_memcpy(&four, p, 4);
     return four;
   }
-  /// Where a block's sum of dot products begins: see QuantizedRows::offset.
+  /// Returns the value with which a block's sum of dot products begins. If dot() does not subtract
+  /// 128 from the codes, this is the offset that makes up for it: see QuantizedRows::offset.
   [[gnu::always_inline]] static Sixteen sum_from(std::int32_t offset) {
     return Isa::kSignedCodes ? 0 : static_cast<Lane>(offset);
   }
 
-  /// As it lies in memory, at any address.
+  /// A register as it lies in memory, at any address.
   struct [[gnu::packed, gnu::may_alias]] InMemory {
     Register part;
   };
   [[gnu::always_inline]] static Sixteen load(const void* p) {
     return of([&](std::size_t i) { return static_cast<const InMemory*>(p)[i].part; });
   }
-  /// The f32 of the same values, subnormals and infinities included.
+  /// Converts to f32 exactly, subnormals and infinities included.
   [[gnu::always_inline]] static Sixteen load(const F16* p) {
     return of([&](std::size_t i) { return Isa::widen(p, i); });
   }
@@ -97,13 +99,13 @@ struct Sixteen : Isa {
   [[gnu::always_inline]] friend Sixteen shift_left(Sixteen a) {
     return of([&](std::size_t i) { return a.part[i] << kBits; });
   }
-  /// Fills with copies of the sign bit.
+  /// An arithmetic shift: it fills with copies of the sign bit.
   template <int kBits>
   [[gnu::always_inline]] friend Sixteen shift_right(Sixteen a) {
     return of([&](std::size_t i) { return Register(typename Isa::Signed(a.part[i]) >> kBits); });
   }
 
-  /// a > b ? a : b, and a < b ? a : b: the second where either is NaN.
+  /// max is a > b ? a : b, and min is a < b ? a : b. Both are b if one of the two is NaN.
   [[gnu::always_inline]] friend Sixteen max(Sixteen a, Sixteen b) {
     return of([&](std::size_t i) { return a.part[i] > b.part[i] ? a.part[i] : b.part[i]; });
   }
@@ -119,12 +121,13 @@ struct Sixteen : Isa {
     return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
   }
 
-  /// sum + the dot product of each lane's 4 unsigned bytes in `codes`, less 128 where kSignedCodes
-  /// says so, with its 4 signed ones in `x`.
+  /// Returns, for each lane, sum + the dot product of the lane's 4 bytes of `codes` with its 4
+  /// bytes of `x`. The codes are unsigned, and if kSignedCodes is true, 128 is subtracted from
+  /// each. The bytes of x are signed.
   [[gnu::always_inline]] friend Sixteen dot(Sixteen sum, Sixteen codes, Sixteen x) {
     return of([&](std::size_t i) { return Isa::dot(sum.part[i], codes.part[i], x.part[i]); });
   }
-  /// Each byte, 0 ... 15, becomes kInt4Codebook[byte] + 128.
+  /// Turns each byte, which is 0 ... 15, into kInt4Codebook[byte] + 128.
   [[gnu::always_inline]] friend Sixteen codebook_lookup(Sixteen nibbles) {
     return of([&](std::size_t i) { return Isa::codebook_lookup(nibbles.part[i]); });
   }
@@ -147,7 +150,7 @@ template <class Isa>
 [[gnu::always_inline]] inline Floats<Isa> from_bits(Ints<Isa> a) {
   return Floats<Isa>::of([&](std::size_t i) { return typename Isa::Float(a.part[i]); });
 }
-/// Of signed lanes.
+/// Converts lanes of signed integers to float.
 template <class Isa>
 [[gnu::always_inline]] inline Floats<Isa> to_float(Ints<Isa> a) {
   using Float = typename Isa::Float;
@@ -156,7 +159,8 @@ template <class Isa>
       [&](std::size_t i) { return __builtin_convertvector(Signed(a.part[i]), Float); });
 }
 
-/// The lanes by the tree: one half and the other, until one is left.
+/// Combines the lanes with `op` by the fixed tree: the lower half of them with the upper half,
+/// until one is left. Of several registers, it first combines whole registers.
 template <class Isa, std::size_t kCount, class Register, class Op>
 [[gnu::always_inline]] inline float fold(Register a, const Op& op) {
   if constexpr (kCount == 1) {
@@ -176,7 +180,8 @@ template <class Isa, class Op>
   return fold<Isa, kLanes / a.kRegisters>(a.part[0], op);
 }
 
-/// The sum of the lanes by the fixed tree: (i) + (i + 8), then 4, 2, 1.
+/// Returns the sum of the lanes by the fixed tree: lane i plus lane i + 8, then plus lanes i + 4,
+/// i + 2 and i + 1.
 template <class Isa>
 [[gnu::always_inline]] inline float reduce_add(Floats<Isa> a) {
   return fold<Isa>(a, [](auto x, auto y) { return x + y; });

@@ -9,15 +9,24 @@ namespace gpt2::avx2 {
 /// AVX2 with FMA and F16C: sixteen lanes in two registers.
 struct Isa : Registers<32> {
   static constexpr const char* kName = "avx2";
-  static constexpr std::size_t kTileRows = 6;  // 12 accumulators, 2 weights and a broadcast: 15
+  // There are 16 registers, and a vector takes 2. vec_scalar.h explains the sizes.
+  //
+  // 12 sums, 2 weights and a broadcast value of x take 15 registers.
+  static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 1;
+  // 16 weights do not all fit beside 2 sums, so that some are operands in memory. 8 rows are as
+  // many streams. No measured comparison is recorded.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 1;
+  // 12 sums; one register of each vector at a time, 2 of w and 1 of x make it 15.
   static constexpr std::size_t kDotRows = 3;
   static constexpr std::size_t kDotColumns = 2;
-  static constexpr std::size_t kQuantizedRows = 12;  // weights are made ready for all of them
+  // 24 sums do not all fit, so that the compiler keeps some in memory. In exchange, what dot() does
+  // to the codes is done once for 12 rows.
+  static constexpr std::size_t kQuantizedRows = 12;
   static constexpr std::size_t kQuantizedVecs = 1;
-  static constexpr std::size_t kQuantizedRowVecs = 8;  // of a single row
+  // Four panels, which are four streams from memory: see kPanels.
+  static constexpr std::size_t kQuantizedRowVecs = 8;
 
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
 
@@ -29,8 +38,9 @@ struct Isa : Registers<32> {
   }
 
   static constexpr bool kSignedCodes = true;
-  // Two products of a pair make at most 2 * 128 * 127 = 32512: maddubs does not saturate where its
-  // unsigned side is |code - 128| and x, which is never -128, takes the sign.
+  // maddubs adds two products of an unsigned and a signed byte, and saturates at 16 bits. Here the
+  // unsigned side is |code - 128|, and x takes the sign. Because x is never -128, the sum is at
+  // most 2 * 128 * 127 = 32512 and does not saturate.
   static Int dot(Int sum, Int codes, Int x) {
     const __m256i weight = __m256i(codes ^ 0x80808080u);
     const __m256i pairs =

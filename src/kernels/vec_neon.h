@@ -4,7 +4,8 @@
 
 #include "kernels/vec.h"
 
-// Compiled twice, for every aarch64 and for those with the dot product extension: two namespaces.
+// This header is compiled twice: once for every aarch64 CPU, and once for those with the dot
+// product extension. Each time it has a namespace of its own.
 
 #if defined(__ARM_FEATURE_DOTPROD)
 namespace gpt2::neon_dotprod {
@@ -17,19 +18,28 @@ constexpr const char* kIsa = "neon";
 /// NEON: sixteen lanes in four registers.
 struct Isa : Registers<16> {
   static constexpr const char* kName = kIsa;
-  static constexpr std::size_t kTileRows = 6;  // 24 accumulators, 4 weights and a broadcast of 32
+  // There are 32 registers, and a vector takes 4. vec_scalar.h explains the sizes. They are chosen
+  // to fit the registers; no measurement is recorded.
+  //
+  // 24 sums, 4 weights and a broadcast value of x take 29 registers.
+  static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 1;
+  // 24 weights, 4 sums and a broadcast value of x take 29 registers.
   static constexpr std::size_t kStreamDepth = 6;
   static constexpr std::size_t kStreamVecs = 1;
+  // 16 sums, 8 registers of w and 4 of x take 28.
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
+  // 12 sums of a block and 12 totals of all blocks take 24, 4 registers of codes and 1 of x 5 more.
   static constexpr std::size_t kQuantizedRows = 3;
   static constexpr std::size_t kQuantizedVecs = 1;
-  static constexpr std::size_t kQuantizedRowVecs = 2;  // of a single row
+  // 8 sums and 8 totals: the 2 vectors of one panel.
+  static constexpr std::size_t kQuantizedRowVecs = 2;
 
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }
 
-  // The lower or the upper half of eight, which the compiler loads once for both.
+  // Both widen the lower or the upper half of eight numbers. The compiler loads these eight once
+  // for the two registers that they fill.
   static Float widen(const F16* p, std::size_t i) {
     const float16x8_t eight = vreinterpretq_f16_u8(vld1q_u8(p[i / 2 * 8].byte));
     return i % 2 == 0 ? vcvt_f32_f16(vget_low_f16(eight)) : vcvt_high_f32_f16(eight);

@@ -4,37 +4,49 @@
 
 namespace gpt2::scalar {
 
-/// Plain C++, for which the compiler takes whatever the machine has: what runs where nothing else
-/// does, and what every Isa brings for single registers (vec.h says what it means).
+/// The Isa in plain C++, which the compiler turns into whatever the baseline of the machine has. It
+/// runs on every CPU. It also shows what an Isa consists of: tile sizes, and the operations on
+/// single registers that vec.h explains.
+///
+/// The tile sizes here are not tuned. On x86-64 without FMA every fma() is a call of fmaf(), which
+/// no tile size makes fast.
 struct Isa : Registers<16> {
   static constexpr const char* kName = "scalar";
+  // Products with weights as [k, n], and attention: the rows of x and the vectors of columns of a
+  // tile of sums.
   static constexpr std::size_t kTileRows = 4;
   static constexpr std::size_t kTileVecs = 1;
+  // The same products of few rows: the rows of w and the vectors of columns that are in registers
+  // while all rows of x are multiplied with them.
   static constexpr std::size_t kStreamDepth = 4;
   static constexpr std::size_t kStreamVecs = 1;
+  // Products with weights as [n, k]: the rows of x and the rows of w of a tile.
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
+  // Quantized products: the rows of x and the vectors of columns of a tile, and the vectors of
+  // columns of a tile of a single row.
   static constexpr std::size_t kQuantizedRows = 2;
   static constexpr std::size_t kQuantizedVecs = 1;
-  static constexpr std::size_t kQuantizedRowVecs = 1;  // of a single row
+  static constexpr std::size_t kQuantizedRowVecs = 1;
 
   static Float fma(Float a, Float b, Float c) {
     for (int lane = 0; lane < 4; ++lane) c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
     return c;
   }
 
-  /// Register i of those that the numbers from p on fill.
+  /// Returns register i of the registers that hold the 16 numbers from p on, as f32.
   static Float widen(const F16* p, std::size_t i) {
     const Int bits = two_bytes(p + i * 4);
     const Int sign = (bits & 0x8000u) << 16;
     const Int rest = (bits & 0x7fffu) << 13;
-    // The exponents differ by 112. A multiplication adds it, and normalises a subnormal.
+    // The exponent of f32 has a bias that is larger by 112. Multiplying by 2^112 adds this to the
+    // exponent, and normalizes a subnormal number.
     const Int finite = Int(Float(rest) * 0x1p+112f);
     return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | sign);
   }
   static Float widen(const BF16* p, std::size_t i) { return Float(two_bytes(p + i * 4) << 16); }
 
-  static constexpr bool kSignedCodes = false;  ///< whether dot() takes 128 from each code
+  static constexpr bool kSignedCodes = false;  ///< whether dot() subtracts 128 from each code
   static Int dot(Int sum, Int codes, Int x) {
     for (int byte = 0; byte < 32; byte += 8) {
       sum += (codes >> byte & 255u) * Int(Signed(x << (24 - byte)) >> 24);
