@@ -31,16 +31,16 @@ struct Tables {
 
 #if defined(__x86_64__)
 
-// Asks Linux for permission to use the tile registers, without which their instructions fail: they
-// make the state that Linux saves for each thread 8 KiB larger.
+// Asks Linux for permission to use the tile registers. Without it their instructions fail, because
+// the registers make the state that Linux saves for a thread 8 KiB larger.
 bool tiles_permitted() noexcept {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(2)
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// The compiler's builtins also check that the operating system saves the registers. Compilers do
-// not agree on names for F16C and AMX, so that this reads CPUID itself for them (Intel SDM volume
-// 2, CPUID leaves 1 and 7).
+// The compiler's builtins also check that the operating system saves the registers. For F16C and
+// AMX, whose names differ between compilers, this reads CPUID itself (Intel SDM volume 2, CPUID
+// leaves 1 and 7).
 Tables available() noexcept {
   __builtin_cpu_init();
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;

@@ -1,6 +1,7 @@
-# One object library per instruction set: the only files compiled for more than the baseline. They
-# include nothing but kernels, so no shared inline function can be compiled for a newer CPU and win
-# at link time; tests/isa_symbols_test.cmake inspects the objects.
+# There is one object library for each instruction set. Only their files are compiled for more than
+# the baseline of the architecture. They include nothing but kernels, so that the linker never finds
+# a shared inline function that was compiled for a newer CPU, and keeps it for the whole program.
+# tests/isa_symbols_test.cmake inspects the objects.
 set(gpt2_isa_flags_scalar "")
 set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)
 set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c
@@ -15,10 +16,13 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND gpt2_isas neon neon_dotprod)
 endif()
 
-# The tiles live in registers only where everything is inlined and unrolled: -O3 in every build that
-# optimises at all. With a sanitizer's checks in every lane, that and GCC's tracking of variables
-# would take minutes. UBSan's checks of every pointer would nearly double that; without them
-# AddressSanitizer still finds each access outside a buffer, but nothing checks alignment.
+# The tiles stay in registers only if everything is inlined and unrolled. Therefore every build that
+# optimizes at all compiles the kernels with -O3.
+#
+# With a sanitizer, which adds checks to every lane, -O3 and GCC's tracking of variables would make
+# the compilation take minutes, so these builds use -O1. UBSan's checks of every pointer would
+# nearly double the time again, so they are left out. AddressSanitizer still finds each access
+# outside a buffer, but nothing checks alignment.
 set(gpt2_kernels_optimised -O3)
 if(GPT2_SANITIZE)
   set(gpt2_kernels_optimised "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking>")
@@ -34,8 +38,8 @@ foreach(isa IN LISTS gpt2_isas)
   target_include_directories(gpt2_kernels_${isa} PRIVATE src)
   target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
                          "$<$<NOT:$<CONFIG:Debug>>:${gpt2_kernels_optimised}>"
-                         # GCC 12 warns about its own _mm512_undefined functions, and tells what
-                         # older ones made of parameters like a Vec.
+                         # GCC 12 warns about its own _mm512_undefined functions, and notes that
+                         # older versions passed parameters like a Vec in another way.
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized$<SEMICOLON>-Wno-psabi>)
   target_link_libraries(gpt2_kernels_${isa} PRIVATE gpt2_options)
   set_source_files_properties(src/kernels/kernels_${isa}.cpp PROPERTIES  # after -fsanitize

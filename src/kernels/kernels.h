@@ -11,11 +11,14 @@
 //   - There are sixteen logical lanes, however wide the machine's registers are. A reduction over n
 //     elements first forms 16 partial results: lane i takes the elements whose index mod 16 is i.
 //     Then a fixed tree combines the lanes: lane i with lane i + 8, then with i + 4, i + 2, i + 1.
-//   - A matrix product sums over k in ascending order, in chunks of kChunk. The sum of each chunk
-//     starts at zero, and the chunk sums are added in order. If the weights lie as [k, n], each
-//     chunk sum of a result is one chain of fused multiply-adds. If the weights lie as [n, k], it
-//     is 16 chains, one for each lane; chunk sums are added lane by lane, and the tree comes last.
-//     The order of the additions therefore depends on k alone, never on how many rows there are, on
+//   - A product with float weights sums over k in ascending order, in chunks of kChunk. The sum of
+//     each chunk starts at zero, and the chunk sums are added in order. If the weights lie as
+//     [k, n], each chunk sum of a result is one chain of fused multiply-adds. If the weights lie as
+//     [n, k], it is 16 chains, one for each lane; chunk sums are added lane by lane, and the tree
+//     comes last.
+//   - A product with quantized weights sums the products of each block exactly, in integers, and
+//     adds the blocks in ascending order of k.
+//   - The order of the additions therefore depends on k alone, never on how many rows there are, on
 //     the tile or on the thread.
 //
 // All functions are noexcept, allocate nothing and keep no state. Pointers need the alignment of
