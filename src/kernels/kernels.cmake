@@ -1,6 +1,6 @@
 # There is one object library for each instruction set. Only their files are compiled for more than
-# the baseline of the architecture. They include nothing but kernels, so that the linker never finds
-# a shared inline function that was compiled for a newer CPU, and keeps it for the whole program.
+# the baseline of the architecture. They include nothing but kernels, so that no shared inline
+# function is compiled for a newer CPU: the linker could keep that copy for the whole program.
 # tests/isa_symbols_test.cmake inspects the objects.
 set(gpt2_isa_flags_scalar "")
 set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)

@@ -29,8 +29,8 @@ float read_limit(const float* x, std::size_t n) noexcept {
   return reduce_add((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-/// Computes sum = step(sum) `count` times in all, spread over as many chains as a tile has sums:
-/// with these, the chains just fill the registers. Returns the sum of all chains.
+/// Computes sum = step(sum) `count` times in all, spread over as many chains as a tile has sums,
+/// because these are about as many as fit the registers. Returns the sum of all chains.
 template <class Sum, class Step>
 [[gnu::always_inline]] inline Sum run_chains(std::size_t count, const Step& step) {
   constexpr std::size_t kChains = Sum::kTileRows * Sum::kTileVecs;

@@ -14,11 +14,11 @@ struct Isa : Registers<32> {
   // 12 sums, 2 weights and a broadcast value of x take 15 registers.
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 1;
-  // 16 weights do not all fit beside 2 sums, so that some are operands in memory. 8 rows are as
-  // many streams. No measured comparison is recorded.
+  // 16 weights do not all fit beside 2 sums, so that the compiler keeps some in memory. The 8 rows
+  // are read as 8 streams. No measured comparison is recorded.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 1;
-  // 12 sums; one register of each vector at a time, 2 of w and 1 of x make it 15.
+  // 12 sums, and for half of the lanes at a time 2 registers of w and 1 of x, take 15 registers.
   static constexpr std::size_t kDotRows = 3;
   static constexpr std::size_t kDotColumns = 2;
   // 24 sums do not all fit, so that the compiler keeps some in memory. In exchange, what dot() does

@@ -15,8 +15,8 @@ struct Isa : Registers<64> {
   // loads 10 vectors, where one of 12 x 2 would load 14.
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 4;
-  // 16 weights, 2 sums and a broadcast value of x take 19 registers. 8 rows are as many streams. No
-  // measured comparison is recorded.
+  // 16 weights, 2 sums and a broadcast value of x take 19 registers. The 8 rows are read as 8
+  // streams. No measured comparison is recorded.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 2;
   // 24 sums of a chunk, 4 vectors of w and 1 of x take 29 registers. The totals of the chunks are
