@@ -46,8 +46,8 @@ bool spin_until(std::chrono::microseconds patience, bool has_core, const Conditi
 // most waits: polling for 50 us only makes a prompt of 16 tokens a third slower. A longer wait
 // means that another program has taken a core. Then a thread that polls keeps its core from threads
 // that have work, so that for some steps all poll for kHurried only: for 64 after the first such
-// wait, and for four times as many after each further one, until nothing has happened for as many
-// as that.
+// wait, and for four times as many after each further one. The penalty falls back to 64 when as many
+// steps have gone by without a long wait.
 class Patience {
  public:
   [[nodiscard]] std::chrono::microseconds now() const noexcept {
@@ -55,27 +55,32 @@ class Patience {
   }
 
   void begin_step() noexcept {
-    if (left_ > 0 && --left_ == 0) {
-      if (!is_hurried_.load(std::memory_order_relaxed)) penalty_ = kFirst;
-      left_ = is_hurried_.exchange(false, std::memory_order_relaxed) ? penalty_ : 0;
+    if (hurried_steps_ > 0) {
+      if (--hurried_steps_ > 0) return;
+      is_hurried_.store(false, std::memory_order_relaxed);
+      probation_steps_ = penalty_;
+    } else if (probation_steps_ > 0 && --probation_steps_ == 0) {
+      penalty_ = kMinPenalty;
     }
   }
 
   void note_long_wait() noexcept {
-    if (is_hurried_.exchange(true, std::memory_order_relaxed)) return;
-    left_ = penalty_;
-    penalty_ = std::min(4 * penalty_, kMost);
+    if (hurried_steps_ > 0) return;
+    is_hurried_.store(true, std::memory_order_relaxed);
+    hurried_steps_ = penalty_;
+    penalty_ = std::min(4 * penalty_, kMaxPenalty);
   }
 
  private:
   static constexpr std::chrono::microseconds kCalm{500};
   static constexpr std::chrono::microseconds kHurried{20};
-  static constexpr int kFirst = 64;
-  static constexpr int kMost = 16384;
+  static constexpr int kMinPenalty = 64;
+  static constexpr int kMaxPenalty = 16384;
 
-  std::atomic<bool> is_hurried_{false};
-  int left_ = 0;          // steps until the state changes
-  int penalty_ = kFirst;  // steps of hurry after the next long wait
+  std::atomic<bool> is_hurried_{false};  // hurried_steps_ > 0, for the helpers to read
+  int hurried_steps_ = 0;                // left to go with kHurried
+  int probation_steps_ = 0;              // left to go without a long wait to forget the penalty
+  int penalty_ = kMinPenalty;            // hurried steps after the next long wait
 };
 
 // Blocks signals in this thread, and so in the threads that it starts, while it lives: the host's

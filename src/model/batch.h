@@ -40,7 +40,11 @@ struct Batch {
  private:
   template <class F>
   void for_lists(const F& f) {
-    f(slices), f(wanted), f(tokens), f(position), f(logits);
+    f(slices);
+    f(wanted);
+    f(tokens);
+    f(position);
+    f(logits);
   }
 };
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace gpt2 {
+
+/// Where the model of that name is, as a path for Model::load and Tokenizer::load. This is how the
+/// command understands -m. The name may be
+///
+///   - a path: of a directory, or of a file of weights or a config.json in one;
+///   - a name that is looked for in ./models, then in the models of the installation or the source
+///     tree that the running program belongs to, then in the directory $GPT2_MODELS;
+///   - the name of a model in the HuggingFace cache, with or without its owner ("gpt2" or
+///     "openai-community/gpt2") and with or without a revision ("gpt2@main", "gpt2@607a30d...").
+///     The cache is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
+///     $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub: the first that is set.
+///
+/// The first place that has a config.json or nanoGPT's ckpt.pt wins, so a directory of the same
+/// name without a model does not hide it. A path that begins with '/', './' or '../' is looked for
+/// nowhere else.
+///
+/// Returns a path that exists. Nothing is downloaded, and no file but a reference of the cache is
+/// read. Throws Error: not_found, which says where it looked; invalid_file for something of that
+/// name that cannot be read (no permission, a device); invalid_argument for an empty name.
+///
+/// Example:
+///   const std::filesystem::path path = find_model("openai-community/gpt2");
+///   const Model model = Model::load(path);
+///   const Tokenizer tokenizer = Tokenizer::load(path);
+[[nodiscard]] std::filesystem::path find_model(const std::string& name);
+
+}  // namespace gpt2

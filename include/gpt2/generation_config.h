@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace gpt2 {
+
+/// How HuggingFace's generate() would write with a model if it were called without options: the
+/// model's generation_config.json, with the library's defaults (GenerationConfig, transformers 4)
+/// for what the file does not say. The names are HuggingFace's.
+///
+/// A plain value: copies are independent, and threads may read one at the same time.
+///
+/// Example:
+///   const auto config = GenerationConfig::load("models/gpt2-stories");
+///   GenerationOptions options;
+///   if (config.do_sample) {
+///     options.sampling = {.temperature = config.temperature, .top_k = config.top_k};
+///   }
+struct GenerationConfig {
+  bool do_sample = false;    ///< draw tokens; otherwise always take the most probable one
+  float temperature = 1.0f;  ///< 0 if the file's is too small for a Sampler
+  std::size_t top_k = 50;    ///< how many tokens to draw from; 0: all
+  float top_p = 1.0f;        ///< the probability that the tokens to draw from add up to
+  std::size_t max_length = 20;                ///< in tokens, those of the prompt included
+  std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
+
+  /// Reads generation_config.json of the directory `path`, or of the file `path`'s directory. If
+  /// there is none, reads its config.json, where older models have the same keys. Other keys that
+  /// do not change the text are ignored.
+  ///
+  /// Throws Error, which names the file and the key: not_found if there is neither file;
+  /// unsupported for a key that would change the text and is not implemented; invalid_file for a
+  /// value of the wrong type or out of range.
+  [[nodiscard]] static GenerationConfig load(const std::filesystem::path& path);
+
+  /// The same from the text of such a file. `where` takes the place of the file's name in messages.
+  /// Reads no file.
+  [[nodiscard]] static GenerationConfig parse(std::string_view json, std::string_view where);
+};
+
+}  // namespace gpt2

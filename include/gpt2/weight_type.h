@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace gpt2 {
+
+/// How a model's matrices are held in memory.
+///
+/// Fewer bits are faster wherever the time goes into reading the weights, as it does when a text is
+/// written token by token. f32 holds f16 and bf16 weights exactly. int8 and int4 (the quantized
+/// types) change the results a little; `gpt2 quantize` and compare_perplexity (perplexity.h)
+/// measure by how much. The position embedding and the parameters of LayerNorm always stay as they
+/// are stored.
+enum class WeightType : std::uint8_t {
+  stored,  ///< as the file has them, used where they lie in the mapped file
+  f32,     ///< 32-bit floats
+  f16,     ///< 16-bit floats of IEEE 754
+  bf16,    ///< the upper 16 bits of an f32
+  int8,    ///< blocks of 64 weights along the input dimension, each block with an f16 scale
+  int4,    ///< blocks of 32 weights, each with an f16 scale, and a codebook of 16 values
+};
+
+/// The name of a type as above: "stored", "f32", "f16", "bf16", "int8" or "int4". The view lives
+/// for ever.
+///
+/// Example:
+///   const std::string_view name = name_of(WeightType::int8);  // "int8"
+[[nodiscard]] std::string_view name_of(WeightType type) noexcept;
+
+/// The type that has exactly this name, or nothing. Upper and lower case differ.
+///
+/// Example:
+///   const WeightType type = weight_type_named("bf16").value_or(WeightType::stored);
+[[nodiscard]] std::optional<WeightType> weight_type_named(std::string_view name) noexcept;
+
+}  // namespace gpt2

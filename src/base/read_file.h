@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace gpt2 {
+
+/// Reads a whole text file. Throws Error as MappedFile does, and Error(invalid_file), before
+/// anything is allocated, if it has more than `max_bytes`.
+[[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
+
+}  // namespace gpt2

@@ -1,0 +1,195 @@
+#include "gpt2/find_model.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/paths.h"
+
+namespace gpt2 {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool directory_exists(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+bool file_exists(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// nanoGPT's checkpoints need no config.json.
+bool is_model_directory(const fs::path& path) {
+  return file_exists(path / "config.json") || file_exists(path / "ckpt.pt");
+}
+
+// Whether a directory has any file that could be part of a model.
+bool has_model_files(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator file(directory, error), end; file != end; file.increment(error)) {
+    for (const char* const extension : {".json", ".safetensors", ".bin", ".pt", ".gguf"}) {
+      if (file->path().extension() == extension) return true;
+    }
+  }
+  return false;
+}
+
+// The value of an environment variable; empty where it is not set.
+fs::path environment(const char* name) {
+  const char* const value = std::getenv(name);
+  const std::string text = value == nullptr ? "" : value;
+  if (!text.starts_with("~/")) return text;
+  const char* const home = std::getenv("HOME");
+  return fs::path(home == nullptr ? "" : home) / text.substr(2);
+}
+
+// The directories that hold models, each under its name.
+std::vector<fs::path> model_directories() {
+  std::vector<fs::path> places = {"models"};
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (!error) {
+    // As it is installed, and built in build/ or build/PRESET/.
+    for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
+      const fs::path path = (program / place).lexically_normal();
+      if (!fs::equivalent(path, "models", error)) places.push_back(path);
+    }
+  }
+  if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
+  return places;
+}
+
+fs::path huggingface_cache() {
+  constexpr std::pair<const char*, const char*> kPlaces[] = {
+      {"HF_HUB_CACHE", ""},
+      {"HUGGINGFACE_HUB_CACHE", ""},
+      {"HF_HOME", "hub"},
+      {"XDG_CACHE_HOME", "huggingface/hub"},
+  };
+  for (const auto& [variable, below] : kPlaces) {
+    if (const fs::path place = environment(variable); !place.empty()) return place / below;
+  }
+  return environment("HOME") / ".cache/huggingface/hub";
+}
+
+// Whether `text` below a directory leads to something inside it.
+bool stays_below(const std::string& text) {
+  return !text.empty() && !text.starts_with('/') && text.find("..") == std::string::npos &&
+         text.find('\0') == std::string::npos;
+}
+
+// The names under which the hub has had a model: it gave owners to the first ones later on.
+std::vector<std::string> aliases(const std::string& name) {
+  std::vector<std::string> names = {name};
+  for (const std::string owner : {"openai-community/", "distilbert/"}) {
+    if (name.find('/') == std::string::npos) names.push_back(owner + name);
+    if (name.starts_with(owner)) names.push_back(name.substr(owner.size()));
+  }
+  return names;
+}
+
+// Where `model` may be in the cache. NAME is in models--NAME, its '/' made "--": refs/REVISION
+// there holds the name of a directory in snapshots/.
+std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model) {
+  const std::size_t at = std::min(model.find('@'), model.size());
+  const std::string name = model.substr(0, at);
+  const std::string revision = at < model.size() ? model.substr(at + 1) : "main";
+  if (!stays_below(name) || !stays_below(revision)) return {};
+  std::vector<fs::path> found;
+  for (std::string alias : aliases(name)) {
+    if (const std::size_t slash = alias.find('/'); slash != std::string::npos) {
+      alias.replace(slash, 1, "--");
+    }
+    const fs::path repository = cache / ("models--" + alias);
+    const fs::path ref = repository / "refs" / revision;
+    std::string commit = revision;
+    if (file_exists(ref)) std::ifstream(ref) >> std::setw(128) >> commit;
+    if (stays_below(commit)) found.push_back(repository / "snapshots" / commit);
+  }
+  return found;
+}
+
+// Throws the reason if there is something at `path` that cannot be read as a model.
+void require_readable(const fs::path& path) {
+  if (!is_there(path)) return;
+  const bool is_directory = directory_of(path) == path;
+  // To look into a directory takes a permission of its own.
+  if (is_directory) static_cast<void>(is_there(path / "config.json"));
+}
+
+// Whether a path is meant, not a name that could also lie elsewhere.
+bool is_explicit(const fs::path& path) {
+  const std::string first = path.begin()->string();
+  return path.is_absolute() || first == "." || first == "..";
+}
+
+// The place, and why it cannot be searched if it cannot.
+std::string described(const fs::path& place) {
+  try {
+    require_readable(place);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return place.string();
+}
+
+// Says where a model was looked for and not found.
+[[noreturn]] void refuse(const fs::path& model, const std::vector<fs::path>& places,
+                         const fs::path& cache) {
+  if (is_explicit(model)) {
+    fail(ErrorCode::not_found, model.string(),
+         "no such file or directory; expected a model's directory or a file of weights");
+  }
+  std::string looked = "looked in ";
+  for (const fs::path& place : places) looked += described(place) + ", ";
+  looked += "and the HuggingFace cache " + described(cache);
+  if (directory_exists(model)) looked += "; the directory ./" + model.string() + " has no model";
+  if (file_exists(model)) looked += "; if the file is meant, write ./" + model.string();
+  const bool is_bundled = model == GPT2_BUNDLED_MODEL;
+  fail(ErrorCode::not_found,
+       "no model '" + model.string() + (is_bundled ? "', the bundled one" : "'"), looked,
+       is_bundled ? "; it lies in models/ of gpt2's sources: name another one with -m"
+                  : "; set $GPT2_MODELS to add a place, or fetch it with 'hf download NAME' or "
+                    "tools/download_model.sh of the sources");
+}
+
+}  // namespace
+
+fs::path find_model(const std::string& name) {
+  if (name.empty()) reject("the model's name is empty");
+  const fs::path path = name;
+  // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
+  if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return path;
+
+  const std::vector<fs::path> places = model_directories();
+  const fs::path cache = huggingface_cache();
+  std::vector<fs::path> directories = {path};
+  if (!is_explicit(path)) {
+    for (const fs::path& place : places) directories.push_back(place / path);
+    for (const fs::path& snapshot : snapshots(cache, name)) directories.push_back(snapshot);
+  }
+  for (const fs::path& directory : directories) {
+    if (is_model_directory(directory)) return directory;
+  }
+  // None is a model. The loader says best what the first of them lacks. But a directory without any
+  // file of a model has its name by chance, unless it was asked for by a path.
+  for (const fs::path& directory : directories) {
+    const bool is_given = directory == path;
+    std::error_code error;
+    if (is_given || fs::exists(fs::symlink_status(directory, error))) require_readable(directory);
+    const bool by_chance = is_given && !path.has_parent_path() && !is_explicit(path) &&
+                           !has_model_files(directory);
+    if (directory_exists(directory) && !by_chance) return directory;
+  }
+  refuse(path, places, cache);
+}
+
+}  // namespace gpt2

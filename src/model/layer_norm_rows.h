@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+#include "gpt2/layer_norm.h"
+#include "kernels/kernels.h"
+
+namespace gpt2 {
+
+/// LayerNorm::forward for a caller that has set the floating-point state already.
+inline void layer_norm_rows(const LayerNorm& norm, float* y, const float* x, std::size_t rows,
+                            std::size_t n) noexcept {
+  const float* const weight = norm.weight.size() > 0 ? norm.weight.data() : nullptr;
+  const float* const bias = norm.bias.size() > 0 ? norm.bias.data() : nullptr;
+  kernels().layer_norm(y, x, weight, bias, rows, n, norm.eps());
+}
+
+}  // namespace gpt2

@@ -1,0 +1,25 @@
+#include "gpt2/weight_type.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gpt2 {
+namespace {
+
+// In the order of the enumeration.
+constexpr std::string_view kNames[] = {"stored", "f32", "f16", "bf16", "int8", "int4"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(WeightType::int4) + 1);
+
+}  // namespace
+
+std::string_view name_of(WeightType type) noexcept {
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+std::optional<WeightType> weight_type_named(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kNames, name);
+  if (found == std::end(kNames)) return std::nullopt;
+  return static_cast<WeightType>(found - std::begin(kNames));
+}
+
+}  // namespace gpt2
