@@ -15,7 +15,7 @@
 
 #include "gpt2/sampler.h"
 #include "gpt2/session.h"
-#include "model/random_model.h"
+#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 

@@ -203,5 +203,5 @@ TEST_CASE("an error in a shard names the shard") {
   const fs::path index =
       directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
   CHECK(refusal(index) ==
-        directory.path().string() + "/shard: 5 bytes; no weights: download it again");
+        directory.path().string() + "/shard: has only 5 bytes; expected weights: download it again");
 }

@@ -118,7 +118,7 @@ TEST_CASE("the text ends when the context is full") {
   CHECK(outcome.status == 0);
   CHECK(outcome.out.size() == 1024);
   CHECK(outcome.err.starts_with("gpt2: the text ends here: the context of 1024 tokens is full\n"));
-  CHECK(outcome.err.find("finish      length\n") != std::string::npos);
+  CHECK(outcome.err.find("finish      context_full\n") != std::string::npos);
 }
 
 TEST_CASE("--tokens reads and writes token ids") {
@@ -264,7 +264,7 @@ TEST_CASE("--stats describes the run on standard error, with the same hash every
     CHECK(outcome.out == prompt + "ghij");
     CHECK(outcome.err.find("prompt      3 tokens, ") == 0);
     CHECK(outcome.err.find("\ngeneration  4 tokens, ") != std::string::npos);
-    CHECK(outcome.err.find(" GB/s\nfinish      max_new_tokens\n") != std::string::npos);
+    CHECK(outcome.err.find(" GB/s\nfinish      length\n") != std::string::npos);
     const std::size_t at = outcome.err.find("\nlogits      ");
     REQUIRE(at != std::string::npos);
     return outcome.err.substr(at);
@@ -280,11 +280,11 @@ TEST_CASE("--stats leaves out what was not measured") {
   // The first token comes from the pass over the prompt, so that no pass of its own was measured.
   const std::string one = stats("a", "1");
   CHECK(one.starts_with("prompt      1 token, "));
-  CHECK(one.find(" tokens/s\ngeneration  1 token\nfinish      max_new_tokens\nlogits      ") !=
+  CHECK(one.find(" tokens/s\ngeneration  1 token\nfinish      length\nlogits      ") !=
         std::string::npos);
   const std::string none = stats("abc", "0");
   CHECK(none.starts_with("prompt      3 tokens, "));
-  CHECK(none.ends_with(" tokens/s\ngeneration  0 tokens\nfinish      max_new_tokens\n"));
+  CHECK(none.ends_with(" tokens/s\ngeneration  0 tokens\nfinish      length\n"));
 }
 
 TEST_CASE("if not all threads can start, the text is still the same") {

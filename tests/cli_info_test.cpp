@@ -157,7 +157,7 @@ TEST_CASE("no perplexity is measured in a context of one token, which predicts n
   const Outcome outcome = run({"info", "-m", directory.path().string(), "--dtype", "int8"});
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
-        "gpt2: comparing takes one vocabulary, and a text and contexts of two tokens or more\n");
+        "gpt2: comparing perplexity takes models of two positions or more, got 1\n");
 }
 
 TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
@@ -190,7 +190,7 @@ TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
         Approx(100.0 *
                (cost["perplexity"][1].get<double>() / cost["perplexity"][0].get<double>() - 1.0))
             .margin(1e-9));
-  CHECK(cost["largest_logit_change"] > 0.0);
+  CHECK(cost["max_logit_change"] > 0.0);
 
   const Outcome alone = run({"info", "-m", alphabet_model(), "--text", file});
   CHECK(alone.status == 2);
@@ -222,7 +222,7 @@ TEST_CASE("info refuses a --text that is too short before it loads the model") {
   const std::string empty = directory.write("empty", "").string();
   const std::string one = directory.write("one", "a").string();
   const std::string expected = ": expected a text of two tokens or more, found ";
-  CHECK(refusal("/nowhere") == "gpt2: cannot open /nowhere: No such file or directory\n");
+  CHECK(refusal("/nowhere") == "gpt2: cannot read /nowhere: No such file or directory\n");
   CHECK(refusal(empty) == "gpt2: --text " + empty + expected + "0\n");
   CHECK(refusal(one) == "gpt2: --text " + one + expected + "1\n");
   fs::remove(model + "/vocab.json");

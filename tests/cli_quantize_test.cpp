@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpt2/model.h"
-#include "model/save_packed.h"
+#include "gpt2/save_quantized.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -68,10 +68,10 @@ TEST_CASE("quantize writes a model that loads, prints the cost, and copies the t
     const Outcome text = run({"-m", out + dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.status == 0);
     // The text and the logits are the same as if the model is quantized whenever it is loaded.
-    const Outcome packed =
+    const Outcome quantized =
         run({"-m", kModel, "--dtype", dtype, "--max-new-tokens", "20", "--stats", "Once"});
-    CHECK(text.out == packed.out);
-    CHECK(hash(text.err) == hash(packed.err));
+    CHECK(text.out == quantized.out);
+    CHECK(hash(text.err) == hash(quantized.err));
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
 }
@@ -92,10 +92,10 @@ TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a Hugg
       return run(arguments);
     };
     const Outcome saved = generate({"-m", out});
-    const Outcome packed = generate({"-m", source, "--dtype", "int8"});
+    const Outcome quantized = generate({"-m", source, "--dtype", "int8"});
     CHECK(saved.status == 0);
-    CHECK(saved.out == packed.out);
-    CHECK(hash(saved.err) == hash(packed.err));
+    CHECK(saved.out == quantized.out);
+    CHECK(hash(saved.err) == hash(quantized.err));
   }
 }
 
@@ -123,15 +123,15 @@ TEST_CASE("the generation settings in an older model's config still hold after q
 
 TEST_CASE("weights that are already quantized cannot be converted to another type") {
   const TemporaryDirectory place;
-  const std::string packed = (place.path() / "packed").string();
-  REQUIRE(run({"quantize", kModel, packed, "--text", story()}).status == 0);
+  const std::string quantized = (place.path() / "quantized").string();
+  REQUIRE(run({"quantize", kModel, quantized, "--text", story()}).status == 0);
   for (const Words& arguments :
-       {Words{"-m", packed, "--dtype", "f32", "a"}, Words{"-m", packed, "--dtype", "int4", "a"},
-        Words{"quantize", packed, packed + "4", "--dtype", "int4"}}) {
+       {Words{"-m", quantized, "--dtype", "f32", "a"}, Words{"-m", quantized, "--dtype", "int4", "a"},
+        Words{"quantize", quantized, quantized + "4", "--dtype", "int4"}}) {
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 1);
     CHECK(outcome.out == "");
-    CHECK(outcome.err.find("packed already") != std::string::npos);
+    CHECK(outcome.err.find(" already: load it as it is") != std::string::npos);
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
@@ -199,7 +199,7 @@ TEST_CASE("if a quantized model cannot be written in full, nothing is left but a
   const rlimit small = {.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
   const std::string message =
-      refusal_of([&] { gpt2::save_packed(model, kModel, place.path() / "out", [] {}); });
+      refusal_of([&] { gpt2::save_quantized(model, kModel, place.path() / "out", [] {}); });
   REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
   signal(SIGXFSZ, handler);
   CHECK(message.starts_with(place.path().string() + "/out.partial-"));
@@ -211,7 +211,7 @@ TEST_CASE("if saving a quantized model is abandoned half-way, nothing is left be
   const TemporaryDirectory place;
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   int calls = 0;
-  CHECK_THROWS_AS(gpt2::save_packed(model, kModel, place.path() / "out",
+  CHECK_THROWS_AS(gpt2::save_quantized(model, kModel, place.path() / "out",
                                     [&] {
                                       if (++calls == 20) throw std::runtime_error("enough");
                                     }),
@@ -224,9 +224,9 @@ TEST_CASE("if saving a quantized model is abandoned half-way, nothing is left be
   fs::create_directory(place.path() / "old");
   const fs::path parent = place.path() / "old/new/newer";
   CHECK_THROWS(
-      gpt2::save_packed(model, kModel, parent / "out", [] { throw std::runtime_error("enough"); }));
+      gpt2::save_quantized(model, kModel, parent / "out", [] { throw std::runtime_error("enough"); }));
   CHECK(fs::is_empty(place.path() / "old"));
-  gpt2::save_packed(model, kModel, parent / "out", [] {});
+  gpt2::save_quantized(model, kModel, parent / "out", [] {});
   CHECK(std::distance(fs::directory_iterator(parent), {}) == 1);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("the leftovers of a killed process with the same id are removed") {
   fs::create_directory(left);
   std::ofstream(left / "vocab.json") << "half of";
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
-  gpt2::save_packed(model, kModel, place.path() / "out", [] {});
+  gpt2::save_quantized(model, kModel, place.path() / "out", [] {});
   CHECK(content(place.path() / "out/vocab.json") == content(kModel + "/vocab.json"));
   CHECK_FALSE(fs::exists(left));
 }

@@ -199,9 +199,11 @@ TEST_CASE("a missing model is refused with the places where it was looked for") 
       {"no model 'no-such-model'", " models, ", "/own, ", home + "/.cache/huggingface/hub",
        "'hf download NAME'", "tools/download_model.sh of the sources"},
       {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
-  check_refused({"-m", "/no/such/directory", "x"}, 1, {"'/no/such/directory'"});
+  check_refused({"-m", "/no/such/directory", "x"}, 1,
+                {"gpt2: /no/such/directory: no such file or directory; expected a model's "
+                 "directory or a file of weights\n"});
   check_refused({"-m", "no-such-model", "x"}, 1, {"$GPT2_MODELS"});
-  check_refused({"-m", "", "x"}, 2, {"empty"});
+  check_refused({"-m", "", "x"}, 2, {"--model: expected a directory"});
   check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
   check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': name a model with -m"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});

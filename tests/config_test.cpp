@@ -181,8 +181,8 @@ TEST_CASE("refused by name: features that are not implemented") {
     CHECK(refusal(R"({"activation_function": )" + other + "}")
               .find("c: activation_function is " + other + "; implemented") == 0);
   }
-  for (const char* packed : {"{}", "[]", "\"int8\"", R"({"dtype": null})"}) {
-    const std::string message = refusal(R"({"gpt2_cpp": )" + std::string(packed) + "}");
+  for (const char* quantized : {"{}", "[]", "\"int8\"", R"({"dtype": null})"}) {
+    const std::string message = refusal(R"({"gpt2_cpp": )" + std::string(quantized) + "}");
     CHECK(message == "c: gpt2_cpp.dtype is null; implemented are 'int8' and 'int4'");
   }
 }

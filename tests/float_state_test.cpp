@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "generate/perplexity.h"
 #include "gpt2/layer_norm.h"
+#include "gpt2/perplexity.h"
 #include "gpt2/sampler.h"
 #include "gpt2/session.h"
 #include "support/catch.h"
@@ -197,7 +197,7 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
   results["LayerNorm"] = hash_of(norm(x).values());
   const Model model = sessions.front().model();
-  const Comparison comparison = compare(model, files.load(WeightType::int8), text, [](double) {});
+  const PerplexityComparison comparison = compare_perplexity(model, files.load(WeightType::int8), text, [](double) {});
   for (const double perplexity : comparison.perplexity) {
     results["perplexity"] = results["perplexity"] * 31 + std::bit_cast<std::uint64_t>(perplexity);
   }

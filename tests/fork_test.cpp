@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpt2/session.h"
-#include "model/random_model.h"
+#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "generate/perplexity.h"
 #include "gpt2/error.h"
+#include "gpt2/perplexity.h"
 #include "support/catch.h"
 #include "support/golden.h"
 
@@ -83,7 +83,7 @@ TEST_CASE("the streamed pieces of a text are the text of its tokens") {
     if (!tokenizer().is_special(id)) ordinary.push_back(id);
   }
   CHECK(outcome.text == tokenizer().decode(ordinary));
-  CHECK(outcome.result.finish_reason == FinishReason::max_new_tokens);
+  CHECK(outcome.result.finish_reason == FinishReason::length);
   CHECK(outcome.result.tokens.size() == 80);
   CHECK(outcome.result.prompt_tokens == tokenizer().encode("Once upon a time").size());
 }
@@ -153,7 +153,7 @@ TEST_CASE("a full context ends the text with reason length") {
   const std::size_t prompt = tokenizer().encode("Once upon a time").size();
   const SessionOptions room{.max_tokens = prompt + 10};
   const Run outcome = run("Once upon a time", greedy(500), Session(model(), room));
-  CHECK(outcome.result.finish_reason == FinishReason::length);
+  CHECK(outcome.result.finish_reason == FinishReason::context_full);
   // The last token needs no room in the context, because nothing comes after it.
   CHECK(outcome.result.tokens.size() == 11);
   CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
@@ -209,7 +209,7 @@ TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they 
   options.ignore_eos = true;
   options.max_new_tokens = ended.result.tokens.size() + 5;
   const Run whole = run("Once upon a time", options);
-  CHECK(whole.result.finish_reason == FinishReason::max_new_tokens);
+  CHECK(whole.result.finish_reason == FinishReason::length);
   CHECK(whole.result.tokens[ended.result.tokens.size()] == *end);
 }
 
@@ -300,13 +300,13 @@ TEST_CASE("perplexity follows from the probabilities, and its progress ends at o
   }
   std::vector<double> shares;
   const auto note = [&](double share) { shares.push_back(share); };
-  const Comparison found = compare(model(), model(), tokens, note);
+  const PerplexityComparison found = compare_perplexity(model(), model(), tokens, note);
   CHECK(found.tokens == tokens.size() - 1);
   for (const double perplexity : found.perplexity) {
     CHECK(perplexity ==
           Approx(std::exp(surprise / static_cast<double>(found.tokens))).epsilon(1e-5));
   }
-  CHECK(found.largest_logit_change == 0.0);
+  CHECK(found.max_logit_change == 0.0);
   CHECK(shares == std::vector{1.0});
 
   // A text of several windows.
@@ -315,7 +315,7 @@ TEST_CASE("perplexity follows from the probabilities, and its progress ends at o
     several.insert(several.end(), tokens.begin(), tokens.end());
   }
   shares.clear();
-  CHECK(compare(model(), model(), several, note).tokens == several.size() - 1);
+  CHECK(compare_perplexity(model(), model(), several, note).tokens == several.size() - 1);
   REQUIRE(shares.size() > 2);
   CHECK(shares.back() == 1.0);
   CHECK(std::is_sorted(shares.begin(), shares.end()));

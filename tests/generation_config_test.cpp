@@ -1,4 +1,4 @@
-#include "generate/generation_config.h"
+#include "gpt2/generation_config.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Tests int8 and int4: quantizing weights, quantizing rows, and the products of both.
-#include "kernels/pack.h"
+#include "model/quantize.h"
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
@@ -11,8 +11,8 @@ namespace {
 struct Format {
   const char* name;
   std::size_t block, block_bytes;
-  decltype(&pack_int8) pack;
-  decltype(&unpack_int8) unpack;
+  decltype(&quantize_int8) pack;
+  decltype(&dequantize_int8) dequantize;
   Kernels::QuantizedMatmulKernel Kernels::*matmul;
   Kernels::QuantizeKernel Kernels::*quantize_row;
 
@@ -22,15 +22,15 @@ struct Format {
 const Format kInt8 = {"int8",
                       kInt8Block,
                       kInt8BlockBytes,
-                      pack_int8,
-                      unpack_int8,
+                      quantize_int8,
+                      dequantize_int8,
                       &Kernels::matmul_int8,
                       &Kernels::quantize_row_int8};
 const Format kInt4 = {"int4",
                       kInt4Block,
                       kInt4BlockBytes,
-                      pack_int4,
-                      unpack_int4,
+                      quantize_int4,
+                      dequantize_int4,
                       &Kernels::matmul_int4,
                       &Kernels::quantize_row_int4};
 
@@ -43,7 +43,7 @@ StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, b
           k_major};
 }
 
-std::vector<std::byte> packed(const Format& format, const StoredMatrix& w) {
+std::vector<std::byte> quantized(const Format& format, const StoredMatrix& w) {
   const std::size_t panels = ceil_div(w.n, kPanel);
   std::vector<std::byte> bytes(panels * format.blocks(w.k) * format.block_bytes, std::byte{0xee});
   for (std::size_t panel = 0; panel < panels; ++panel) format.pack(bytes.data(), w, panel);
@@ -102,7 +102,7 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
   const std::vector<float> w = random.normal(c.k * c.n);
   const std::vector<float> bias = random.normal(c.n);
   const std::vector<float> before = random.normal(c.m * (c.n + 1));
-  const std::vector<std::byte> bytes = packed(format, stored(w, c.k, c.n, seed % 2 == 0));
+  const std::vector<std::byte> bytes = quantized(format, stored(w, c.k, c.n, seed % 2 == 0));
   const std::size_t blocks = format.blocks(c.k);
   for (const Kernels* const table : tables()) {
     INFO(format.name << ' ' << table->name << ' ' << c.m << " x " << c.k << " x " << c.n);
@@ -244,7 +244,7 @@ TEST_CASE("NaN or infinity turns every product with its block into NaN") {
         Quantized q(format, 1, k);
         (table->*format.quantize_row)(q.row(0), x.data(), k);
         const std::vector<float> w(k, 1.0f);
-        Guarded<std::byte> guarded(packed(format, stored(w, k, 1, false)), 0);
+        Guarded<std::byte> guarded(quantized(format, stored(w, k, 1, false)), 0);
         AlignedBuffer<float> scratch(kMatmulScratchBytes / sizeof(float));
         float y = 0.0f;
         const Matmul product{.y = &y,
@@ -270,12 +270,12 @@ TEST_CASE("quantized weights lie where kernels.h says, and are close to the orig
     for (const bool k_major : {true, false}) {
       const std::size_t k = 70, n = 45;
       const std::vector<float> w = Random(5).normal(k * n);
-      const std::vector<std::byte> bytes = packed(format, stored(w, k, n, k_major));
+      const std::vector<std::byte> bytes = quantized(format, stored(w, k, n, k_major));
       INFO(format.name << (k_major ? " [k, n]" : " [n, k]"));
       std::size_t wrong = 0;
       for (std::size_t column = 0; column < n; ++column) {
         std::vector<float> y(k);
-        format.unpack(y.data(), bytes.data(), k, column);
+        format.dequantize(y.data(), bytes.data(), k, column);
         for (std::size_t i = 0; i < k; ++i) {
           const PackedWeight p = weight_at(format, bytes, format.blocks(k), i, column);
           const float original = w[k_major ? i * n + column : column * k + i];
@@ -295,7 +295,7 @@ TEST_CASE("int4 codes are nearest, with 25 % less squared error than 16 equal st
   constexpr std::size_t kBlock = kInt4Block;
   const std::size_t k = kBlock * 40, n = 32;
   const std::vector<float> w = Random(6).normal(k * n);
-  const std::vector<std::byte> bytes = packed(kInt4, stored(w, k, n, false));
+  const std::vector<std::byte> bytes = quantized(kInt4, stored(w, k, n, false));
   double error = 0.0, uniform_error = 0.0;
   std::size_t wrong = 0;
   for (std::size_t column = 0; column < n; ++column) {
@@ -331,9 +331,9 @@ TEST_CASE("quantizing handles zeros and tiny weights, and turns bad blocks into 
     w[block] = 1e-30f;
     w[2 * block] = 3e38f, w[2 * block + 1] = -INFINITY;
     w[3 * block] = NAN, w[3 * block + 1] = 1.0f;
-    const std::vector<std::byte> bytes = packed(format, stored(w, 4 * block, 1, false));
+    const std::vector<std::byte> bytes = quantized(format, stored(w, 4 * block, 1, false));
     std::vector<float> y(w.size());
-    format.unpack(y.data(), bytes.data(), w.size(), 0);
+    format.dequantize(y.data(), bytes.data(), w.size(), 0);
     CHECK(std::all_of(y.begin(), y.begin() + 2 * block, [](float v) { return v == 0.0f; }));
     CHECK(std::all_of(y.begin() + 2 * block, y.end(), [](float v) { return std::isnan(v); }));
   }

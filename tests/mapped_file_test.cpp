@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/checked_math.h"
-#include "base/json.h"
+#include "base/read_file.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
@@ -81,14 +81,14 @@ TEST_CASE("read_file refuses a file that is too long before reading it") {
 }
 
 TEST_CASE("checked arithmetic has a result if and only if the result fits") {
-  constexpr std::size_t kMost = ~std::size_t{0};
+  constexpr std::size_t kMax = ~std::size_t{0};
   const auto product = [](std::vector<std::size_t> factors, std::size_t last = 1) {
     return gpt2::checked_product(std::span<const std::size_t>(factors), last);
   };
-  CHECK(product({kMost / 2}, 2) == kMost - 1);
-  CHECK_FALSE(product({kMost / 2 + 1}, 2));
+  CHECK(product({kMax / 2}, 2) == kMax - 1);
+  CHECK_FALSE(product({kMax / 2 + 1}, 2));
   CHECK(product({}) == 1u);
   CHECK(product({2, 3, 4}) == 24u);
-  CHECK(product({0, kMost, kMost}) == 0u);
-  CHECK_FALSE(product({kMost, kMost, 0}));
+  CHECK(product({0, kMax, kMax}) == 0u);
+  CHECK_FALSE(product({kMax, kMax, 0}));
 }

@@ -71,7 +71,7 @@ TEST_CASE("refused: a path that leads nowhere, or to neither a file nor a direct
   const std::string path = place.path().string();
   CHECK(refusal(path + "/none") == path + "/none: no such file or directory");
   fs::create_symlink("gone", place.path() / "link");
-  CHECK(refusal(path + "/link") == path + "/link: a symbolic link that leads nowhere, to 'gone'");
+  CHECK(refusal(path + "/link") == path + "/link: a symbolic link to 'gone', which does not exist");
   fs::create_symlink("loop", place.path() / "loop");
   CHECK(refusal(path + "/loop").starts_with(path + "/loop: cannot be examined: "));
   const std::string expected =
@@ -86,7 +86,7 @@ TEST_CASE("refused: a dangling link in place of a file, which is not treated as 
   const auto link = [&](const char* name) {
     fs::create_symlink("../blobs/1", place.path() / name);
     const std::string expected =
-        (place.path() / name).string() + ": a symbolic link that leads nowhere, to '../blobs/1'";
+        (place.path() / name).string() + ": a symbolic link to '../blobs/1', which does not exist";
     CHECK(refusal(place.path()) == expected);
     fs::remove(place.path() / name);
   };

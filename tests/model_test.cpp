@@ -8,8 +8,8 @@
 #include <string>
 
 #include "formats/checkpoint.h"
+#include "gpt2/save_quantized.h"
 #include "gpt2/session.h"
-#include "model/save_packed.h"
 #include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -140,22 +140,22 @@ TEST_CASE("nanoGPT's ckpt.pt has its own config, and the ignored entries are lis
 }
 
 TEST_CASE("quantized weights are never converted, whatever files lie beside them") {
-  for (const WeightType packed : {WeightType::int8, WeightType::int4}) {
+  for (const WeightType quantized : {WeightType::int8, WeightType::int4}) {
     const test::TemporaryDirectory place;
-    const fs::path out = place.path() / "packed";
-    const Model model = Model::load(kCases / "tiny_default", {.dtype = packed});
-    save_packed(model, kCases / "tiny_default", out, [] {});
+    const fs::path out = place.path() / "quantized";
+    const Model model = Model::load(kCases / "tiny_default", {.dtype = quantized});
+    save_quantized(model, kCases / "tiny_default", out, [] {});
     for (const bool has_nanogpt_file : {false, true}) {
-      if (has_nanogpt_file) place.write("packed/ckpt.pt", "");
+      if (has_nanogpt_file) place.write("quantized/ckpt.pt", "");
       CHECK(logits_of(Model::load(out), kIds) == logits_of(model, kIds));
-      CHECK(logits_of(Model::load(out, {.dtype = packed}), kIds) == logits_of(model, kIds));
+      CHECK(logits_of(Model::load(out, {.dtype = quantized}), kIds) == logits_of(model, kIds));
       for (const WeightType other : {WeightType::f32, WeightType::f16, WeightType::bf16,
                                      WeightType::int8, WeightType::int4}) {
-        if (other == packed) continue;
+        if (other == quantized) continue;
         CHECK(test::refusal_of([&] { (void)Model::load(out, {.dtype = other}); }) ==
               (out / "model.safetensors").string() +
-                  ": its weights are packed already, which loses what another dtype would need: "
-                  "load it as it is, or start from the model that it was made of");
+                  ": its weights are quantized to " + std::string(name_of(quantized)) +
+                  " already: load it as it is, or start from the model that it was made from");
       }
     }
   }
@@ -165,10 +165,10 @@ TEST_CASE("a quantized copy is not written if a file of its source cannot be rea
   const test::TemporaryDirectory place;
   const Model model = Model::load(kCases / "tiny_default", {.dtype = WeightType::int8});
   fs::create_symlink("gone", place.path() / "tokenizer.json");
-  const fs::path out = place.path() / "packed";
-  CHECK(test::refusal_of([&] { save_packed(model, place.path(), out, [] {}); }) ==
+  const fs::path out = place.path() / "quantized";
+  CHECK(test::refusal_of([&] { save_quantized(model, place.path(), out, [] {}); }) ==
         (place.path() / "tokenizer.json").string() +
-            ": a symbolic link that leads nowhere, to 'gone'");
+            ": a symbolic link to 'gone', which does not exist");
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 

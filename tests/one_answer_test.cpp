@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
-#include "model/random_model.h"
+#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 

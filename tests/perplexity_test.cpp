@@ -1,5 +1,6 @@
 // Tests the cost of quantizing: perplexities, their change, and its standard error.
-#include "generate/perplexity.h"
+#include "generate/window_scores.h"
+#include "gpt2/perplexity.h"
 
 #include <cmath>
 #include <filesystem>
@@ -57,7 +58,7 @@ TEST_CASE("the change of perplexity and its standard error equal those computed 
     // The differences d are 0.2 and 0, so the mean per token is D = 0.2 / 4 = 0.05. The means per
     // window are 0.1 and 0. Their variance is 0.005, and the mean of two windows has half of that.
     const WindowScore windows[] = {{2, {2.0, 2.2}}, {2, {4.0, 4.0}}};
-    const Comparison result = summarize(windows);
+    const PerplexityComparison result = summarize(windows);
     CHECK(result.tokens == 4);
     CHECK(result.windows == 2);
     CHECK(result.perplexity[0] == Approx(4.481689070338065).epsilon(1e-12));     // exp(6 / 4)
@@ -69,13 +70,13 @@ TEST_CASE("the change of perplexity and its standard error equal those computed 
     // The differences d are 0.6, 0 and 0, so D = 0.6 / 6 = 0.1. The values of d - D n are 0.3, -0.1
     // and -0.2, and sqrt(3 / 2 * 0.14) / 6 = 0.0763762616.
     const WindowScore windows[] = {{3, {3.0, 3.6}}, {1, {1.0, 1.0}}, {2, {2.0, 2.0}}};
-    const Comparison result = summarize(windows);
+    const PerplexityComparison result = summarize(windows);
     CHECK(result.change == Approx(0.10517091807564771).epsilon(1e-12));  // exp(0.1) - 1
     CHECK(result.standard_error == Approx(0.08440882313242491).epsilon(1e-12));
   }
   SECTION("if all tokens change equally, the standard error is zero") {
     const WindowScore windows[] = {{3, {6.0, 6.75}}, {1, {1.0, 1.25}}, {4, {20.0, 21.0}}};
-    const Comparison result = summarize(windows);
+    const PerplexityComparison result = summarize(windows);
     CHECK(result.change == Approx(std::expm1(0.25)).epsilon(1e-12));
     CHECK(result.standard_error < 1e-12);
   }
@@ -88,7 +89,7 @@ TEST_CASE("the change of perplexity and its standard error equal those computed 
 TEST_CASE("perplexity by windows equals HuggingFace's") {
   const Model model = tiny_model();
   const auto check = [&](std::size_t count, std::size_t windows, double perplexity) {
-    const Comparison result = compare(model, model, std::span(kText).first(count), kNoProgress);
+    const PerplexityComparison result = compare_perplexity(model, model, std::span(kText).first(count), kNoProgress);
     CHECK(result.tokens == count - 1);
     CHECK(result.windows == windows);
     // A mean negative log-likelihood has the error of a logit, which is 5e-6 in HuggingFace's own
@@ -96,7 +97,7 @@ TEST_CASE("perplexity by windows equals HuggingFace's") {
     CHECK(result.perplexity[0] == Approx(perplexity).epsilon(2e-5));
     CHECK(result.perplexity[1] == result.perplexity[0]);
     CHECK(result.change == 0.0);
-    CHECK(result.largest_logit_change == 0.0);
+    CHECK(result.max_logit_change == 0.0);
   };
   check(61, 1, 11357.340689216051);  // shorter than a window
   check(96, 2, 8767.130640028034);   // ends with a window
@@ -108,7 +109,7 @@ TEST_CASE("comparing two models window by window gives the same as the naive com
   const Model b = tiny_model(WeightType::int4);
   const std::span<const TokenId> text = kText;
   std::vector<double> shares;
-  const Comparison result = compare(a, b, text, [&](double share) { shares.push_back(share); });
+  const PerplexityComparison result = compare_perplexity(a, b, text, [&](double share) { shares.push_back(share); });
   CHECK(shares == std::vector<double>{64.0 / 172, 96.0 / 172, 128.0 / 172, 160.0 / 172, 1.0});
 
   const double tokens[] = {63, 32, 32, 32, 12};
@@ -129,7 +130,7 @@ TEST_CASE("comparing two models window by window gives the same as the naive com
   // The logits have the same bits. A float sum of 211 exponentials errs by up to 16 units of 2^-24.
   CHECK(result.change == Approx(std::exp(mean) - 1).margin(2e-6));
   CHECK(result.standard_error == Approx(std::exp(mean) * std::sqrt(variance)).margin(2e-6));
-  CHECK(result.largest_logit_change > 0.0);
+  CHECK(result.max_logit_change > 0.0);
 }
 
 TEST_CASE("a token outside the vocabulary is refused, even if it is the last one") {
@@ -139,11 +140,11 @@ TEST_CASE("a token outside the vocabulary is refused, even if it is the last one
       std::vector<TokenId> text(8, 1);
       text[at] = bad;
       CHECK(test::refusal_of([&] {
-              static_cast<void>(compare(model, model, text, kNoProgress));
+              static_cast<void>(compare_perplexity(model, model, text, kNoProgress));
             }) == "token id " + std::to_string(bad) + " is outside the models' vocabulary of 211");
     }
   }
   const std::vector<TokenId> one = {1};
-  CHECK(test::refusal_of([&] { static_cast<void>(compare(model, model, one, kNoProgress)); }) ==
-        "comparing takes one vocabulary, and a text and contexts of two tokens or more");
+  CHECK(test::refusal_of([&] { static_cast<void>(compare_perplexity(model, model, one)); }) ==
+        "comparing perplexity takes a text of two tokens or more, got 1");
 }

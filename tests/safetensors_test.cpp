@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "base/read_file.h"
 #include "support/bytes.h"
 #include "support/catch.h"
 #include "support/refusal.h"
@@ -113,14 +114,15 @@ TEST_CASE("refused: a git-lfs pointer") {
 }
 
 TEST_CASE("refused: a file too small for the header's length") {
-  CHECK(refusal_of_file("1234567") == "f: 7 bytes; no weights: download it again");
-  CHECK(refusal_of_file("") == "f: 0 bytes; no weights: download it again");
+  CHECK(refusal_of_file("1234567") == "f: has only 7 bytes; expected weights: download it again");
+  CHECK(refusal_of_file("") == "f: has only 0 bytes; expected weights: download it again");
 }
 
 TEST_CASE("refused: a header longer than 100,000,000 bytes, however long the file is") {
   CHECK(
       refusal_of_file(little_endian<std::uint64_t>(100'000'001)) ==
-      "f: written neither by torch.save nor as safetensors: the header would have 100000001 bytes; "
+      "f: not a file of weights: not one that torch.save wrote, and as safetensors the header would "
+      "have 100000001 bytes; "
       "expected at most 100000000");
   CHECK(refusal_of_file(little_endian(~std::uint64_t{0})).find("would have 18446744073709551615") !=
         std::string::npos);
@@ -286,7 +288,7 @@ TEST_CASE("messages show names and values from a header without control characte
 
 TEST_CASE("verdicts and reasons are those of the reference reader") {
   const std::map<std::string, std::string> our_words = {
-      {"HeaderTooSmall", "no weights: download it again"},
+      {"HeaderTooSmall", "expected weights: download it again"},
       {"HeaderTooLarge", "the header would have"},
       {"InvalidHeaderLength", "but the file ends after"},
       {"InvalidHeader", "the header is not UTF-8"},

@@ -9,8 +9,8 @@
 
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
+#include "measure/random_model.h"
 #include "model/engine_impl.h"
-#include "model/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 

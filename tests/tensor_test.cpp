@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "gpt2/dtype.h"
 #include "support/catch.h"
 #include "support/refusal.h"
+#include "tensor/dtype.h"
 
 using namespace gpt2;
 using test::refusal_of;

@@ -152,7 +152,7 @@ TEST_CASE("refused: a path that does not lead to a folder, with the true cause")
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "added_tokens.json"}) {
     fs::create_symlink("gone", folder.path() / name);  // ignoring it would lose its tokens silently
     CHECK(load(folder.path()) ==
-          (folder.path() / name).string() + ": a symbolic link that leads nowhere, to 'gone'");
+          (folder.path() / name).string() + ": a symbolic link to 'gone', which does not exist");
     fs::remove(folder.path() / name);
   }
 }

@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "gpt2/dtype.h"
+#include "gpt2/token_id.h"
+#include "gpt2/weight_type.h"
 
 namespace gpt2 {
-
-/// A token's number: an index into the vocabulary, from 0 to vocab_size - 1.
-using TokenId = std::int32_t;
 
 /// The activation functions that HuggingFace accepts for a GPT-2 (transformers, activations.py,
 /// ACT2FN). HuggingFace's other names stand for one of these: gelu_pytorch_tanh and gelu_accurate
@@ -49,8 +48,8 @@ struct Config {
   std::optional<TokenId> bos_token_id = 50256;
   std::vector<TokenId> eos_token_id = {50256};  ///< any of these ends a text; may be empty
 
-  /// int8 or int4 if `gpt2 quantize` wrote this checkpoint; otherwise `stored`.
-  WeightType packed = WeightType::stored;
+  /// int8 or int4 if save_quantized (or `gpt2 quantize`) wrote this checkpoint; otherwise `stored`.
+  WeightType quantized = WeightType::stored;
 
   [[nodiscard]] std::size_t head_dim() const noexcept { return n_embd / n_head; }
   [[nodiscard]] std::size_t inner_dim() const noexcept { return n_inner ? n_inner : 4 * n_embd; }
@@ -68,6 +67,9 @@ struct Config {
   /// The same from the text of a config.json. `where` takes the place of the file's name in
   /// messages. Reads no other file.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
+
+  /// All of the above as JSON that parse() reads, but for `quantized`.
+  [[nodiscard]] std::string to_json() const;
 };
 
 /// HuggingFace's name for the function, such as "gelu_new".

@@ -69,6 +69,10 @@ class Engine {
   /// and changes nothing.
   void forward(std::span<const Slice> slices);
 
+  /// The bytes that an engine with so many threads takes for a model with this config, once passes
+  /// of the largest size have run. The weights and the sessions come on top.
+  [[nodiscard]] static std::size_t memory_bytes(const Config& config, int threads) noexcept;
+
   [[nodiscard]] const Model& model() const noexcept;
 
   /// The most threads that a pass uses.

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace gpt2 {
 
@@ -14,12 +15,11 @@ enum class ErrorCode {
 };
 
 /// The only exception that the library throws of its own accord. Loading throws it for files that
-/// cannot be used; every function throws it for arguments that break its contract, and then has
-/// changed nothing. (Where memory runs out, the standard library throws std::bad_alloc.)
+/// cannot be used. Every function throws it for arguments that break its contract, and has changed
+/// nothing in that case. (Where memory runs out, the standard library throws std::bad_alloc.)
 ///
 /// The message says what is wrong, where, what was expected, what was found and what to do. It is
-/// one line of printable text without a trailing period: the constructor replaces control
-/// characters, line breaks and bytes that are not UTF-8 by spaces.
+/// one line of printable text without a trailing period.
 ///
 /// Example:
 ///   try {
@@ -30,12 +30,23 @@ enum class ErrorCode {
 ///   }
 class Error : public std::runtime_error {
  public:
+  /// Makes the message printable, as printable() does. Throws std::bad_alloc.
   Error(ErrorCode code, const std::string& message);
 
+  /// The kind of error, for programs that handle some kinds themselves.
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
 
  private:
   ErrorCode code_;
 };
+
+/// The text as one line that is safe to write to a terminal or a log. Replaces by a space, each,
+/// control characters (line breaks too), bytes that are not UTF-8, and marks that change the
+/// direction of writing. Names of tensors and of files come from strangers and may hold any of
+/// these.
+///
+/// Example:
+///   const std::string line = printable("a\nb");  // "a b"
+[[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace gpt2

@@ -16,11 +16,11 @@ namespace gpt2 {
 
 /// Why a generation ended.
 enum class FinishReason {
-  end_of_text,     ///< a token that ends texts was drawn
-  stop_string,     ///< one of GenerationOptions::stop was written
-  max_new_tokens,  ///< as many tokens as were asked for
-  length,          ///< the context (n_positions, or the session's room) is full
-  cancelled,       ///< the sink or GenerationOptions::on_prompt returned false
+  end_of_text,   ///< a token that ends texts was drawn
+  stop_string,   ///< one of GenerationOptions::stop was written
+  length,        ///< max_new_tokens tokens were written
+  context_full,  ///< the context (n_positions, or the session's room) is full
+  cancelled,     ///< the sink or GenerationOptions::on_prompt returned false
 };
 
 /// The reason's name as above, such as "end_of_text".
@@ -68,7 +68,7 @@ struct GenerationResult {
 /// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
 /// call goes on from there, with a new prompt or with none, and gives bit for bit what one long
 /// call would have given. (Two exceptions: a cancelled prompt is taken back; and if the session is
-/// full, which is FinishReason::length, the last token of the result has no room in it.)
+/// full, which is FinishReason::context_full, the last token of the result has no room in it.)
 ///
 /// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
 /// (Session::append), as it has after a text that ended for another reason than a token that ends
@@ -85,7 +85,7 @@ struct GenerationResult {
 ///   GenerationResult result =
 ///       generate(session, tokenizer, tokenizer.encode("Once upon a time"),
 ///                {.max_new_tokens = 50, .sampling = {.temperature = 0.8f}}, print);
-///   if (result.finish_reason == FinishReason::max_new_tokens) {
+///   if (result.finish_reason == FinishReason::length) {
 ///     result = generate(session, tokenizer, {}, {.max_new_tokens = 50}, print);  // write on
 ///   }
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,

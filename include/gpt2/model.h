@@ -9,21 +9,26 @@
 #include <vector>
 
 #include "gpt2/config.h"
-#include "gpt2/dtype.h"
+#include "gpt2/weight_type.h"
 
 namespace gpt2 {
 
 struct Transformer;
 
 /// How to load a model.
+///
+/// Example:
+///   const Model small = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});
 struct LoadOptions {
-  /// `stored` uses the matrices where they lie in the mapped file: loading takes milliseconds, and
-  /// processes share the memory. Another type converts them once, on all cores, into memory of the
-  /// model's own. A checkpoint that is quantized already can only be loaded as it is.
+  /// How the matrices are held. `stored` uses them where they lie in the mapped file: loading takes
+  /// milliseconds, and processes that load the same files share the memory. Another type converts
+  /// them once, on all cores, into memory of the model's own: about a second for GPT-2 124M. A
+  /// checkpoint that is quantized already can only be loaded as it is.
   WeightType dtype = WeightType::stored;
 };
 
-/// What a model was made of, to be shown to people. Texts and names may change between versions.
+/// What a model was made of, to be shown to people, as `gpt2 info` does. Programs should not depend
+/// on the texts and names, which may change between versions.
 struct ModelDescription {
   std::vector<std::filesystem::path> files = {};  ///< read, in this order
   std::string format = {};                        ///< of the weights: "PyTorch zip, 5 shards" ...
@@ -37,8 +42,12 @@ struct ModelDescription {
   std::size_t converted_bytes = 0;  ///< of matrices that were converted to LoadOptions::dtype
 };
 
-/// The weights of a GPT-2. Immutable, so that any number of threads may use one, and cheap to copy,
-/// because copies share the weights. They live as long as a copy, an Engine or a Session uses them.
+/// The weights of a GPT-2.
+///
+/// Immutable, so that any number of threads may use one, and cheap to copy, because copies share
+/// the weights. The weights live as long as a copy, an Engine or a Session uses them. A model alone
+/// computes nothing: a Session (session.h) makes forward passes, and generate (generate.h) writes
+/// text.
 ///
 /// Example:
 ///   const Model model = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});
@@ -46,7 +55,9 @@ struct ModelDescription {
 class Model {
  public:
   /// Loads a HuggingFace directory (config.json and weights). `path` may also be a file in it: a
-  /// file of weights is loaded itself, any other file of a model stands for its directory.
+  /// file of weights is loaded itself, any other file of a model stands for its directory. The
+  /// weights are model.safetensors, pytorch_model.bin, an index of shards of either, or nanoGPT's
+  /// ckpt.pt; the first of these that exists. find_model (find_model.h) turns a name into a path.
   ///
   /// The files stay mapped while the model lives and must not change in that time. (If one is cut
   /// short, the process ends by SIGBUS.) Throws Error, which names the file, for files that cannot
@@ -54,18 +65,25 @@ class Model {
   [[nodiscard]] static Model load(const std::filesystem::path& path,
                                   const LoadOptions& options = {});
 
+  /// The sizes and settings of the model. The reference lives as long as the weights do.
   [[nodiscard]] const Config& config() const noexcept;
 
-  /// The number of weights. Those of a tied lm_head, which is wte, count once.
+  /// The number of weights: 124,439,808 for GPT-2 124M. Those of a tied lm_head, which is wte,
+  /// count once.
   [[nodiscard]] std::size_t parameter_count() const noexcept;
+
+  /// The type that lm_head is held in, never `stored`. The other matrices have the same type,
+  /// unless the files mix types.
+  [[nodiscard]] WeightType weight_type() const noexcept;
 
   /// The bytes of weights that a forward pass of one token reads. The time of such a pass is at
   /// least these bytes divided by the speed of memory.
   [[nodiscard]] std::size_t bytes_per_token() const noexcept;
 
+  /// The files, formats and types that the model was loaded from. Lives as long as the weights do.
   [[nodiscard]] const ModelDescription& description() const noexcept;
 
-  /// For the library's own use. REQUIRES: not a null pointer.
+  /// For the library's own use: programs get a model from load(). REQUIRES: not a null pointer.
   explicit Model(std::shared_ptr<const Transformer> transformer)
       : transformer_(std::move(transformer)) {}
   [[nodiscard]] const std::shared_ptr<const Transformer>& transformer() const noexcept {

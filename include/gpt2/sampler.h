@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "gpt2/config.h"
+#include "gpt2/token_id.h"
 
 namespace gpt2 {
 
@@ -13,10 +13,11 @@ namespace gpt2 {
 /// then top_k removes tokens, then top_p. The defaults draw from all tokens as the model predicts
 /// them.
 struct SamplingOptions {
-  static constexpr float kLeastTemperature = 1e-6f;
+  /// The lowest temperature other than 0. Logits divided by less could overflow.
+  static constexpr float kMinTemperature = 1e-6f;
 
   /// Below 1, likely tokens become likelier; above 1, unlikely ones do. Finite and at least
-  /// kLeastTemperature; or 0: always the most probable token (greedy).
+  /// kMinTemperature; or 0: always the most probable token (greedy).
   float temperature = 1.0f;
 
   /// Keep the k largest logits, and those equal to the last of them. 0: keep all.
@@ -35,6 +36,10 @@ struct SamplingOptions {
 /// Salmon et al. 2011, https://doi.org/10.1145/2063384.2063405) whose key is (seed, sequence) and
 /// whose counter is (position, token id). The token is the argmax of logit plus Gumbel noise over
 /// the tokens kept, which has exactly the softmax distribution.
+///
+/// Two samplers with the same options draw the same token from the same logits at the same
+/// position, whatever they drew before, so a sampler may be copied or made anew at any point of a
+/// text.
 ///
 /// Belongs to one thread at a time. Cost: about 20 bytes for each token of the vocabulary; drawing
 /// allocates nothing.

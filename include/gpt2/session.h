@@ -21,7 +21,7 @@ struct SessionOptions {
 /// The logits after a token depend, bit for bit, on the tokens up to it and on nothing else: not on
 /// how calls divided them, on the engine's threads or on other sessions in the same pass.
 ///
-/// Cost: two floats for each token, layer and channel (37.7 MB for 1,024 tokens of GPT-2 124M), of
+/// Cost: two floats for each token, layer and channel (75.5 MB for 1,024 tokens of GPT-2 124M), of
 /// which only what tokens have reached takes memory.
 ///
 /// Example:
@@ -58,8 +58,14 @@ class Session {
   /// position that has not been reached.
   void rewind(std::size_t position);
 
-  /// A second session in the same state, on the same engine.
+  /// A second session in the same state, on the same engine. Copies the keys and values of the
+  /// tokens so far; computes nothing.
   [[nodiscard]] Session fork() const;
+
+  /// The bytes that a session of a model with this config takes once it holds `max_tokens` tokens.
+  /// For planning: how many sessions fit in memory.
+  [[nodiscard]] static std::size_t memory_bytes(const Config& config,
+                                                std::size_t max_tokens) noexcept;
 
   [[nodiscard]] std::size_t position() const noexcept;  ///< tokens so far
   [[nodiscard]] std::size_t waiting() const noexcept;   ///< the last of these, not computed yet

@@ -7,10 +7,16 @@
 #include <utility>
 #include <vector>
 
+// Shapes, and arrays of floats that have one. LayerNorm takes and returns them. They are plain
+// values of a few lines, not a library for computing with tensors.
+
 namespace gpt2 {
 
 /// The sizes of a tensor's dimensions, outermost first. Shape{} is that of a scalar, which has one
-/// element.
+/// element. A dimension may have size 0; the tensor has no elements then. Nothing limits the number
+/// of dimensions.
+///
+/// A plain value: copies are independent, and threads may read one at the same time.
 ///
 /// Example:
 ///   const Shape shape{2, 3};
@@ -18,7 +24,11 @@ namespace gpt2 {
 ///   const std::string text = shape.to_string();       // "[2, 3]"
 class Shape {
  public:
+  /// The shape of a scalar.
   Shape() = default;
+
+  /// The shape with these sizes. Throws std::bad_alloc. Sizes whose product overflows are accepted
+  /// here; element_count() refuses them.
   Shape(std::initializer_list<std::size_t> sizes) : sizes_(sizes) {}
   explicit Shape(std::vector<std::size_t> sizes) : sizes_(std::move(sizes)) {}
 
@@ -28,14 +38,17 @@ class Shape {
   /// The size of one dimension. REQUIRES: dimension < rank().
   [[nodiscard]] std::size_t operator[](std::size_t dimension) const { return sizes_[dimension]; }
 
+  /// All sizes. The span lives as long as the shape and until it is assigned to.
   [[nodiscard]] std::span<const std::size_t> sizes() const noexcept { return sizes_; }
 
   /// The product of the sizes: 1 for a scalar. Throws Error(invalid_argument) if it overflows.
   [[nodiscard]] std::size_t element_count() const;
 
   /// The sizes in square brackets, for messages: "[2, 3]".
+  /// The shape of a scalar is "[]".
   [[nodiscard]] std::string to_string() const;
 
+  /// Two shapes are equal if they have the same sizes in the same order.
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
@@ -43,32 +56,44 @@ class Shape {
 };
 
 /// A dense row-major array of floats that owns its elements: element [i, j] of a tensor of shape
-/// [m, n] is values()[i * n + j]. A copy copies the elements. A default Tensor has no elements.
+/// [m, n] is values()[i * n + j]. A copy copies the elements.
 ///
-/// Threads may read one at the same time.
+/// Threads may read one at the same time; a thread that changes elements must be the only one that
+/// uses the tensor. Tensors are how LayerNorm takes and returns data. The transformer itself works
+/// on memory of its engine and never copies through a Tensor.
+///
+/// Cost: one allocation of 4 bytes for each element, and one for the shape.
 ///
 /// Example:
 ///   Tensor x(Shape{4, 768}, 0.5f);  // four rows of 768 times 0.5
 ///   x.values()[768] = 1.0f;         // the first element of the second row
 class Tensor {
  public:
+  /// A tensor without elements, which stands for "none": of LayerNorm's weight, for example.
   Tensor() = default;
 
   /// A tensor of that shape whose elements are all `value`. Throws Error(invalid_argument) if the
-  /// shape has more elements than memory can have, and std::bad_alloc.
+  /// shape has more elements than any memory could hold, and std::bad_alloc if it has more than
+  /// there is memory for.
   explicit Tensor(Shape shape, float value = 0.0f);
 
-  /// Takes over the values, in row-major order. Throws Error(invalid_argument), which names both
-  /// numbers, unless there are exactly shape.element_count() of them.
+  /// Takes over the values, in row-major order, without copying them. Throws
+  /// Error(invalid_argument), which names both numbers, unless there are exactly
+  /// shape.element_count() of them.
+  ///
+  /// Example:
+  ///   const Tensor y(Shape{2, 2}, std::vector<float>{1, 2, 3, 4});  // rows (1, 2) and (3, 4)
   Tensor(Shape shape, std::vector<float> values);
 
+  /// The shape that the tensor was made with.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
 
-  /// The number of elements.
+  /// The number of elements: shape().element_count(), but 0 for a default tensor.
   [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
 
-  /// The elements. Pointers and spans stay valid until the tensor is assigned to, moved or
-  /// destroyed.
+  /// The elements, in row-major order. Pointers and spans stay valid until the tensor is assigned
+  /// to, moved or destroyed. Give a temporary a name before you loop over its elements: C++20
+  /// destroys it before `for (float f : ln(x).values())` reads the first one.
   [[nodiscard]] float* data() noexcept { return values_.data(); }
   [[nodiscard]] const float* data() const noexcept { return values_.data(); }
   [[nodiscard]] std::span<float> values() noexcept { return values_; }

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <span>
 
 namespace gpt2 {
@@ -22,13 +21,6 @@ inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t ha
   }
   for (const std::uint64_t h : lane) hash = (hash ^ h) * kPrime;
   return hash;
-}
-
-/// 64 random bits, as the key of a hash table: nobody can make a file whose entries all collide in
-/// the table. Results must not depend on it.
-[[nodiscard]] inline std::uint64_t new_secret() {
-  std::random_device source;
-  return std::uint64_t{source()} << 32 | source();
 }
 
 }  // namespace gpt2

@@ -4,7 +4,6 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
-#include "base/mapped_file.h"
 
 namespace gpt2 {
 namespace {
@@ -36,18 +35,6 @@ json& JsonTree::add(json value) {
   if (open_.empty()) return root = std::move(value);
   if (open_.back()->is_object()) return *member_ = std::move(value);
   return open_.back()->emplace_back(std::move(value));
-}
-
-std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const MappedFile file(path);
-  const std::string_view text = text_of(file.bytes());
-  if (text.starts_with("version https://git-lfs")) {
-    fail(path.string(), "a git-lfs pointer in place of the file; fetch it with 'git lfs pull'");
-  }
-  if (text.size() > max_bytes) {
-    fail(path.string(), text.size(), " bytes; expected at most ", max_bytes);
-  }
-  return std::string(text);
 }
 
 void JsonTree::read(std::string_view text, JsonLimits limits) {

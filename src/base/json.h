@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -9,10 +8,6 @@
 #include <vector>
 
 namespace gpt2 {
-
-/// Reads a whole text file. Throws Error as MappedFile does, and Error(invalid_file), before
-/// anything is allocated, if it has more than `max_bytes`.
-[[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
 
 struct JsonLimits {
   std::size_t max_depth = 128;         ///< of nested arrays and objects

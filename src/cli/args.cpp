@@ -118,14 +118,19 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
       ->transform([](const std::string& name) {  // CLI11 leaves the '=' of -m=NAME in the value
         return name.starts_with('=') ? name.substr(1) : name;
       })
+      ->check([](const std::string& name) {
+        return name.empty() ? "expected a directory, a file or a name, found ''" : "";
+      })
       ->option_text("MODEL");
 }
 
 std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text) {
   const std::size_t lost = tokenizer.unencodable_bytes(text);
   if (lost != 0) {
-    print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ",
-                       text.size(), " bytes; the model does not see these bytes"));
+    print_error(format(
+        "the model's vocabulary has no tokens for %zu of the text's %zu bytes; the model does not "
+        "see these bytes",
+        lost, text.size()));
   }
   return tokenizer.encode(text);
 }
@@ -137,8 +142,8 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
   for (std::string word; words >> word;) {
     std::size_t id = 0;
     if (!read_number(word, id) || id >= count) {
-      fail(ErrorCode::invalid_argument, concat("token id ", tokens.size() + 1),
-           "expected a number from 0 to ", count - 1, ", found ", quote(word, 40));
+      refuse(format("token id %zu: expected a number from 0 to %zu, found '%.40s'",
+                    tokens.size() + 1, count - 1, word.c_str()));
     }
     tokens.push_back(static_cast<TokenId>(id));
   }
@@ -152,13 +157,8 @@ std::string join(std::span<const TokenId> tokens) {
 }
 
 WeightType parse_dtype(const std::string& text) {
-  constexpr std::pair<const char*, WeightType> kNames[] = {
-      {"f32", WeightType::f32},   {"f16", WeightType::f16},   {"bf16", WeightType::bf16},
-      {"int8", WeightType::int8}, {"int4", WeightType::int4},
-  };
-  for (const auto& [name, dtype] : kNames) {
-    if (text == name) return dtype;
-  }
+  const auto type = weight_type_named(text).value_or(WeightType::stored);
+  if (type != WeightType::stored) return type;
   throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 

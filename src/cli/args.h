@@ -1,17 +1,19 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
-#include "base/fail.h"
+#include "cli/console.h"
 #include "gpt2/config.h"
-#include "gpt2/dtype.h"
 #include "gpt2/tokenizer.h"
+#include "gpt2/weight_type.h"
 
 namespace gpt2::cli {
 
@@ -30,6 +32,21 @@ void parse(CLI::App& app, Arguments arguments);
 /// if that distance is more than a third of the name's letters. REQUIRES: names is not empty.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
+/// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
+/// of `text` is the number.
+template <class Number>
+[[nodiscard]] bool read_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// A number as messages and help show it: "1000", "0.8", "1e-06".
+template <class Number>
+[[nodiscard]] std::string number_text(Number value) {
+  if constexpr (std::is_integral_v<Number>) return std::to_string(value);
+  return format("%g", static_cast<double>(value));
+}
+
 /// Adds an option that takes a number from `low` to `high`, and also 0 if `or_zero`. The current
 /// value of `value` is the default, which is shown at the end of the option's help.
 template <class Number>
@@ -40,10 +57,11 @@ void add_number(CLI::App& app, const std::string& name, Number& value,
     const bool is_number = read_number(text, value);
     if (is_number && ((value >= low && value <= high) || (or_zero && value == 0))) return;
     const char* const kind = std::is_integral_v<Number> ? "a whole number" : "a number";
-    throw UsageError(name, concat("expected ", or_zero ? "0 or " : "", kind, " from ", low, " to ",
-                                  high, ", found '", text, "'"));
+    throw UsageError(name, std::string("expected ") + (or_zero ? "0 or " : "") + kind + " from " +
+                               number_text(low) + " to " + number_text(high) + ", found '" + text +
+                               "'");
   };
-  const std::string text = concat(help, " (default ", value, ")");
+  const std::string text = help + " (default " + number_text(value) + ")";
   app.add_option_function<std::string>(name, assign, text)->option_text("N");
 }
 

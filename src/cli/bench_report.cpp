@@ -1,6 +1,5 @@
 #include "cli/bench_report.h"
 
-#include "base/fail.h"
 #include "cli/console.h"
 
 namespace gpt2::cli {
@@ -39,10 +38,10 @@ std::string bench_conclusion(const Json& all) {
     disturbed += row.value("disturbed", 0) > 0;
   }
   if (disturbed == 0) return "";
-  return concat("Other programs took ", format("%.0f", 100.0 * all["busy"].get<double>()),
-                " % of the CPU time. ", disturbed, " of ", rows,
-                " rows are disturbed, and their speeds are probably too low: measure again when ",
-                "nothing else runs\n");
+  return format(
+      "Other programs took %.0f %% of the CPU time. %zu of %zu rows are disturbed, and their speeds "
+      "are probably too low: measure again when nothing else runs\n",
+      100.0 * all["busy"].get<double>(), disturbed, rows);
 }
 
 }  // namespace gpt2::cli

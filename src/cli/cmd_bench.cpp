@@ -5,17 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
+#include "cli/args.h"
 #include "cli/bench_report.h"
+#include "cli/bench_subject.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/find_model.h"
-#include "cli/limits.h"
 #include "cli/machine.h"
 #include "cli/repetition.h"
 #include "cli/workload.h"
 #include "gpt2/runtime.h"
-#include "model/random_model.h"
+#include "measure/limit_meter.h"
 
 namespace gpt2::cli {
 namespace {
@@ -45,14 +44,6 @@ Examples:
   gpt2 bench
   gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 4
   gpt2 bench -m ~/models/gpt2 --json > bench.json)";
-
-Config published_config(const std::string& size) {
-  if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
-  if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
-  if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
-  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
-  throw UsageError("--size", "expected 124M, 355M, 774M or 1558M, found '" + size + "'");
-}
 
 struct Options {
   std::string size = "124M";
@@ -131,7 +122,7 @@ Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
   const std::size_t n_positions = model.config().n_positions;
   if (workload.length() > n_positions) {
     row["skipped"] =
-        concat("needs ", workload.length(), " positions, but the model has ", n_positions);
+        format("needs %zu positions, but the model has %zu", workload.length(), n_positions);
     return row;
   }
   const Load load{.work = work_of(workload, model),
@@ -187,50 +178,26 @@ Options parse_options(Arguments arguments) {
   return options;
 }
 
-// The model to measure. It is loaded anew for each weight type.
-class Subject {
- public:
-  explicit Subject(const Options& options)
-      : weights_(options.is_random ? "" : find_model(options.model).weights),
-        config_(options.is_random ? published_config(options.size)
-                                  : Model::load(weights_).config()),
-        name_(options.is_random ? options.size + " parameters of random weights"
-                                : weights_.string()) {}
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::vector<std::string> default_dtypes() const {
-    if (config_.packed == WeightType::stored) return {"f32", "bf16", "int8", "int4"};
-    return {config_.packed == WeightType::int8 ? "int8" : "int4"};
-  }
-  [[nodiscard]] Model load(const std::string& dtype) const {
-    const LoadOptions options{.dtype = parse_dtype(dtype)};
-    return weights_.empty() ? random_model(config_, options) : Model::load(weights_, options);
-  }
-
- private:
-  std::filesystem::path weights_;
-  Config config_;
-  std::string name_;
-};
-
 }  // namespace
 
 int bench(Arguments arguments) {
   Options options = parse_options(std::move(arguments));
-  const Subject subject(options);
+  const BenchSubject subject = options.is_random ? BenchSubject::random(options.size)
+                                                 : BenchSubject::named(options.model);
   if (options.dtypes.empty()) options.dtypes = subject.default_dtypes();
   const auto print = [&](const std::string& line) {
     if (!options.as_json) write_stdout(line);
   };
   const int threads = options.all_threads();
-  print(concat(subject.name(), ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
-               ", ", cpu_name(), "\n"));
+  const std::string isa(isa_name());
+  print(format("%s, %d %s, %s, %s\n", subject.name().c_str(), threads,
+               threads == 1 ? "thread" : "threads", isa.c_str(), cpu_name().c_str()));
   Json all = {{"version", GPT2_VERSION},
               {"date", utc_now()},
               {"cpu", cpu_name()},
               {"model", subject.name()},
               {"threads", threads},
-              {"isa", isa_name()},
+              {"isa", isa},
               {"busy", 0.0},
               {"limits", Json::array()},
               {"measurements", Json::array()}};

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/generate_settings.h"
+#include "gpt2/error.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -24,9 +24,9 @@ std::string read_prompt(const std::optional<std::string>& argument) {
 }
 
 // Loads the tokenizer. If the model has none, the error message also suggests --tokens.
-std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory) {
+std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& model) {
   try {
-    return Tokenizer::load(directory);
+    return Tokenizer::load(model);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
     throw Error(error.code(), std::string(error.what()) +
@@ -41,13 +41,12 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
   if (end) return *end;
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
-  reject("the prompt is empty, and the model has no end-of-text token to begin with: ",
-         "give a prompt");
+  refuse("the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
 }
 
 // Returns "3 tokens" and, if any pass was timed, the time and the speed.
 std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
-  const std::string count = concat(tokens, tokens == 1 ? " token" : " tokens");
+  const std::string count = format("%zu %s", tokens, tokens == 1 ? "token" : "tokens");
   if (passes == 0 || seconds <= 0.0) return count;
   return count + format(", %.3f s, %.1f tokens/s", seconds, static_cast<double>(passes) / seconds);
 }
@@ -64,7 +63,7 @@ void print_stats(const GenerationResult& result, const Session& session) {
     const std::size_t bytes = decoded * session.model().bytes_per_token();
     text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
   }
-  text += concat("\nfinish      ", name_of(result.finish_reason), "\n");
+  text += "\nfinish      " + std::string(name_of(result.finish_reason)) + "\n";
   if (result.logits_hash != 0) {  // it is 0 if there were no logits to hash
     text += format("logits      %016llx\n", static_cast<unsigned long long>(result.logits_hash));
   }
@@ -84,8 +83,8 @@ Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   if (settings.no_echo) text.clear();
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
   if (tokens.size() > config.n_positions) {
-    reject("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
-           config.n_positions, ": shorten it");
+    refuse(format("the prompt has %zu tokens, but the model takes at most %zu: shorten it",
+                  tokens.size(), config.n_positions));
   }
   return {std::move(tokens), std::move(text)};
 }
@@ -96,9 +95,10 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
   GenerationOptions options = settings.generation;
   if (settings.max_length) {
     if (prompt_tokens >= *settings.max_length) {
-      reject("the prompt has ", prompt_tokens, " tokens, but max_length in the model's generation ",
-             "config is ", *settings.max_length,
-             " and includes the prompt: shorten the prompt or give --max-new-tokens");
+      refuse(
+          format("the prompt has %zu tokens, but max_length in the model's generation config is %zu "
+                 "and includes the prompt: shorten the prompt or give --max-new-tokens",
+                 prompt_tokens, *settings.max_length));
     }
     options.max_new_tokens = *settings.max_length - prompt_tokens;
   }
@@ -141,10 +141,9 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
 }
 
 int run(const GenerateSettings& settings) {
-  const auto& [directory, weights] = settings.model;
-  Progress loading("loading " + weights.string());
-  const Model model = Model::load(weights, {.dtype = settings.dtype});
-  const auto tokenizer = settings.tokens ? std::nullopt : load_tokenizer(directory);
+  Progress loading("loading " + settings.model.string());
+  const Model model = Model::load(settings.model, {.dtype = settings.dtype});
+  const auto tokenizer = settings.tokens ? std::nullopt : load_tokenizer(settings.model);
   loading.done();
 
   const Config& config = model.config();
@@ -154,13 +153,13 @@ int run(const GenerateSettings& settings) {
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});
   if (settings.draws_seed) {
-    print_error(concat("to write this text again, give --seed ", options.sampling.seed));
+    print_error("to write this text again, give --seed " + std::to_string(options.sampling.seed));
   }
   const auto result =
       write_text(session, tokenizer, std::move(text), prompt, options, !settings.no_newline);
-  if (result.finish_reason == FinishReason::length) {
+  if (result.finish_reason == FinishReason::context_full) {
     print_error(
-        concat("the text ends here: the context of ", config.n_positions, " tokens is full"));
+        format("the text ends here: the context of %zu tokens is full", config.n_positions));
   }
   if (settings.stats) print_stats(result, session);
   return 0;

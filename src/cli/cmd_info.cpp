@@ -2,15 +2,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/find_model.h"
 #include "cli/quantization_cost.h"
+#include "gpt2/error.h"
+#include "gpt2/find_model.h"
 #include "gpt2/runtime.h"
-#include "model/config_json.h"
-#include "model/kv_cache.h"
-#include "model/workspace.h"
+#include "gpt2/session.h"
 
 namespace gpt2::cli {
 namespace {
@@ -27,22 +25,22 @@ constexpr const char* kExamples = R"(Examples:
 
 // Loads the tokenizer. If that fails, adds a warning and returns nullopt, because the rest of the
 // model can still be described.
-std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory, Json& warnings) {
+std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& path, Json& warnings) {
   try {
-    return Tokenizer::load(directory);
+    return Tokenizer::load(path);
   } catch (const Error& error) {
     warnings.push_back(error.what() + std::string("; gpt2 --tokens needs no tokenizer"));
     return std::nullopt;
   }
 }
 
-Json describe(const Model& model, const std::filesystem::path& directory, const Json& warnings) {
+Json describe(const Model& model, const std::filesystem::path& path, const Json& warnings) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
-  return {{"model", directory.string()},
+  return {{"model", path.string()},
           {"files", description.files},
           {"format", description.format},
-          {"config", to_json(config)},
+          {"config", Json::parse(config.to_json())},
           {"parameters", model.parameter_count()},
           {"tensors", description.tensors},
           {"ignored", description.ignored},
@@ -50,8 +48,8 @@ Json describe(const Model& model, const std::filesystem::path& directory, const 
           {"memory",
            {{"mapped_weights_bytes", description.mapped_bytes},
             {"converted_weights_bytes", description.converted_bytes},
-            {"keys_and_values_bytes", KVCache::bytes(config, config.n_positions)},
-            {"workspace_bytes", Workspace::bytes(config, config.n_positions, thread_count())},
+            {"keys_and_values_bytes", Session::memory_bytes(config, config.n_positions)},
+            {"workspace_bytes", Engine::memory_bytes(config, thread_count())},
             {"read_for_each_token_bytes", model.bytes_per_token()}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
@@ -64,7 +62,7 @@ void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_siz
   json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
   if (tokenizer.size() == vocab_size) return;
   json["warnings"].push_back(
-      concat("the tokenizer has ", tokenizer.size(), " ids, but the model has ", vocab_size, ": ",
+      format("the tokenizer has %zu ids, but the model has %zu: %s", tokenizer.size(), vocab_size,
              tokenizer.size() < vocab_size
                  ? "the last ids of the model have no text"
                  : "texts that contain the last ids of the tokenizer are refused"));
@@ -123,23 +121,23 @@ int info(Arguments arguments) {
   WeightType dtype = WeightType::stored;
   bool as_json = false;
   CLI::App app("Shows a model's files, config, size, memory use and tokenizer\n", "gpt2 info");
-  app.footer(concat(kSummary, kCostHelp, kExamples));
+  app.footer(std::string(kSummary) + kCostHelp + kExamples);
   add_model_option(app, name);
   add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));
   add_switch(app, "--json", as_json, "Print one JSON object, with sizes in bytes");
   parse(app, std::move(arguments));
 
-  const ModelPath path = find_model(name);
-  Progress loading("loading " + path.weights.string());
+  const std::filesystem::path path = find_model(name);
+  Progress loading("loading " + path.string());
   Json warnings = Json::array();
-  const auto tokenizer = load_tokenizer(path.directory, warnings);
+  const auto tokenizer = load_tokenizer(path, warnings);
   const bool converts = dtype != WeightType::stored;
   const auto tokens = converts ? tokens_to_measure(text_file, tokenizer) : std::vector<TokenId>();
-  const Model model = Model::load(path.weights, {.dtype = dtype});
-  Json json = describe(model, path.directory, warnings);
+  const Model model = Model::load(path, {.dtype = dtype});
+  Json json = describe(model, path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
   loading.done();
-  if (converts) json["cost"] = quantization_cost(Model::load(path.weights), model, tokens);
+  if (converts) json["cost"] = quantization_cost(Model::load(path), model, tokens);
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json));
   return 0;

@@ -1,13 +1,14 @@
 #include <optional>
 
-#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/find_model.h"
 #include "cli/quantization_cost.h"
-#include "model/save_packed.h"
+#include "gpt2/error.h"
+#include "gpt2/find_model.h"
+#include "gpt2/save_quantized.h"
 
 namespace gpt2::cli {
+namespace {
 
 constexpr const char* kSummary =
     R"(Writes the quantized model to the directory OUT, which loads without conversion, and prints what
@@ -21,13 +22,15 @@ constexpr const char* kExamples = R"(Examples:
   gpt2 quantize openai-community/gpt2 models/gpt2-int8
   gpt2 quantize models/gpt2 models/gpt2-int4 --dtype int4 --text novel.txt)";
 
+}  // namespace
+
 int quantize(Arguments arguments) {
   std::string name;
   std::string out;
   std::string text_file;
   std::string type = "int8";
   CLI::App app("Quantizes a model's weights to 8 or 4 bits\n", "gpt2 quantize");
-  app.footer(concat(kSummary, kCostHelp, kExamples));
+  app.footer(std::string(kSummary) + kCostHelp + kExamples);
   app.add_option("MODEL", name, "A directory, a file in it, or a name")
       ->required()
       ->option_text(" ");
@@ -43,25 +46,25 @@ int quantize(Arguments arguments) {
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write, found ''");
   // Throws if OUT cannot be written: better now than after the long work.
-  static_cast<void>(new_directory(out));
+  require_new_directory(out);
 
-  const ModelPath path = find_model(name);
-  Progress progress("quantizing " + path.directory.string());
+  const std::filesystem::path path = find_model(name);
+  Progress progress("quantizing " + path.string());
   std::optional<Tokenizer> tokenizer;
   try {
-    tokenizer = Tokenizer::load(path.directory);
+    tokenizer = Tokenizer::load(path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
   }
   const auto tokens = tokens_to_measure(text_file, tokenizer);
-  const Model before = Model::load(path.weights);
-  const Model after = Model::load(path.weights, {.dtype = parse_dtype(type)});
+  const Model before = Model::load(path);
+  const Model after = Model::load(path, {.dtype = parse_dtype(type)});
   progress.done();
   const auto cost = quantization_cost(before, after, tokens);
   Progress writing("writing " + out);
   note_interrupts();
-  save_packed(after, path.directory, out, [&] {
-    if (interrupted()) reject("interrupted; ", out, " was not written");
+  save_quantized(after, path, out, [&] {
+    if (interrupted()) refuse("interrupted; " + out + " was not written");
   });
   writing.done();
   write_stdout(out + "\n" + cost_in_words(cost));

@@ -2,10 +2,11 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/find_model.h"
+#include "gpt2/find_model.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
+namespace {
 
 constexpr const char* kExamples =
     R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes that were
@@ -16,6 +17,8 @@ Examples:
   gpt2 tokenize --decode "443 452 258 401"
   gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
+
+}  // namespace
 
 int tokenize(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;
@@ -28,7 +31,7 @@ int tokenize(Arguments arguments) {
   add_switch(app, "--decode", decode, "Turn token ids into text");
   parse(app, std::move(arguments));
 
-  const Tokenizer tokenizer = Tokenizer::load(find_model(model).directory);
+  const Tokenizer tokenizer = Tokenizer::load(find_model(model));
   const std::string text = argument && *argument != "-" ? *argument : read_stdin();
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));

@@ -9,8 +9,9 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
-#include "base/fail.h"
+#include "gpt2/error.h"
 
 namespace gpt2::cli {
 namespace {
@@ -31,6 +32,19 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
   std::_Exit(128 + signal);
 }
 
+// Reads the file to its end. `name` names it in messages.
+std::string read_all(std::FILE* file, const std::string& name) {
+  constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+  std::string text;
+  char buffer[1 << 16];
+  while (!std::feof(file) && !std::ferror(file)) {
+    text.append(buffer, std::fread(buffer, 1, sizeof buffer, file));
+    if (text.size() > kMaxBytes) refuse(name + " is longer than 256 MiB: split it");
+  }
+  if (std::ferror(file)) refuse(format("cannot read %s: %s", name.c_str(), std::strerror(errno)));
+  return text;
+}
+
 }  // namespace
 
 void write_stdout(std::string_view text) {
@@ -38,28 +52,33 @@ void write_stdout(std::string_view text) {
     return;
   }
   if (errno == EPIPE) end_by(SIGPIPE);
-  reject("cannot write to standard output: ", std::strerror(errno));
+  refuse(format("cannot write to standard output: %s", std::strerror(errno)));
 }
+
+void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
 std::string read_stdin() {
   if (is_terminal(stdin)) print_error("waiting for a text on standard input; Ctrl-D ends it");
-  std::string text;
-  char buffer[1 << 16];
-  while (!std::feof(stdin) && !std::ferror(stdin)) {
-    text.append(buffer, std::fread(buffer, 1, sizeof buffer, stdin));
-    if (text.size() > kMaxTextBytes) reject("standard input is longer than 256 MiB: split it");
-  }
-  if (std::ferror(stdin)) reject("cannot read standard input: ", std::strerror(errno));
-  return text;
+  return read_all(stdin, "standard input");
+}
+
+std::string read_file(const std::string& name) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "rb"),
+                                                             std::fclose);
+  if (!file) refuse(format("cannot read %s: %s", name.c_str(), std::strerror(errno)));
+  return read_all(file.get(), name);
 }
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
 
 std::string format(const char* format, ...) {
-  char text[400];
   std::va_list values;
   va_start(values, format);
-  std::vsnprintf(text, sizeof text, format, values);
+  std::va_list again;
+  va_copy(again, values);
+  std::string text(static_cast<std::size_t>(std::vsnprintf(nullptr, 0, format, values)), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
   va_end(values);
   return text;
 }

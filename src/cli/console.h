@@ -11,18 +11,21 @@ namespace gpt2::cli {
 /// process by SIGPIPE, like a program that does not ignore this signal.
 void write_stdout(std::string_view text);
 
-/// The max number of bytes of a text that is read from standard input or for --text.
-inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
-
 /// Reads standard input to its end. If standard input is a terminal, first says on standard error
 /// that the command waits for a text. Throws Error if standard input cannot be read or is longer
-/// than kMaxTextBytes.
+/// than 256 MiB.
 [[nodiscard]] std::string read_stdin();
+
+/// Reads a text file. Throws as read_stdin() does.
+[[nodiscard]] std::string read_file(const std::string& name);
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
-/// Returns what printf would write, cut after 399 bytes.
+/// Returns what printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
+
+/// Throws Error(invalid_argument).
+[[noreturn]] void refuse(const std::string& message);
 
 /// Writes "gpt2: message", an error or a note, as one line to standard error. Control characters
 /// become spaces, because a message may quote the content of a file.

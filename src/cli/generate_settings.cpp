@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <random>
 
-#include "generate/generation_config.h"
+#include "gpt2/find_model.h"
+#include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
 namespace {
@@ -32,7 +33,7 @@ Examples:
 
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
 void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
-  const auto config = GenerationConfig::load(settings.model.directory);
+  const auto config = GenerationConfig::load(settings.model);
   SamplingOptions& sampling = settings.generation.sampling;
   if (app.count("--temperature") + app.count("--greedy") == 0) {
     sampling.temperature = config.do_sample ? config.temperature : 0.0f;
@@ -52,8 +53,8 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
     if (settings.draws_seed) {
       seed = std::random_device{}();
     } else if (!read_number(text, seed)) {
-      throw UsageError("--seed", concat("expected 'random' or a whole number from 0 to ",
-                                        UINT64_MAX, ", found '", text, "'"));
+      throw UsageError("--seed", "expected 'random' or a whole number from 0 to " +
+                                     std::to_string(UINT64_MAX) + ", found '" + text + "'");
     }
   };
   app.add_option_function<std::string>("--seed", assign,
@@ -65,7 +66,7 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
 // Adds the options that say how the next token is chosen.
 void add_sampling_options(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   SamplingOptions& sampling = settings.generation.sampling;
-  add_number(app, "--temperature", sampling.temperature, SamplingOptions::kLeastTemperature, 100,
+  add_number(app, "--temperature", sampling.temperature, SamplingOptions::kMinTemperature, 100,
              "Lower is more predictable, higher is more varied, 0 is\nthe same as --greedy", true);
   add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
              "Draw from the N most likely tokens; 0: from all");

@@ -1,18 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "cli/args.h"
-#include "cli/find_model.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
 
 /// What the arguments of `gpt2 generate` say.
 struct GenerateSettings {
-  ModelPath model;
+  std::filesystem::path model;
   WeightType dtype = WeightType::stored;
   std::optional<std::string> prompt;
   int threads = 0;

@@ -4,22 +4,21 @@
 #include <array>
 #include <cmath>
 
-#include "base/fail.h"
-#include "base/json.h"
 #include "cli/console.h"
-#include "generate/perplexity.h"
+#include "gpt2/error.h"
+#include "gpt2/perplexity.h"
 
 namespace gpt2::cli {
 
 std::vector<TokenId> tokens_to_measure(const std::string& file,
                                        const std::optional<Tokenizer>& tokenizer) {
   const std::string text =
-      file.empty() ? std::string(kDefaultText) : read_file(file, kMaxTextBytes);
+      file.empty() ? std::string(kDefaultText) : read_file(file);
   std::vector<TokenId> tokens;
   if (tokenizer) tokens = tokenizer->encode(text);
   if (tokens.size() >= 2 || (!tokenizer && !text.empty())) return tokens;
-  fail(ErrorCode::invalid_argument, "--text " + file,
-       "expected a text of two tokens or more, found ", tokens.size());
+  refuse(format("--text %s: expected a text of two tokens or more, found %zu", file.c_str(),
+                tokens.size()));
 }
 
 Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens) {
@@ -27,17 +26,20 @@ Json quantization_cost(const Model& before, const Model& after, std::span<const 
   if (tokens.empty()) return cost;
   if (static_cast<std::size_t>(std::ranges::max(tokens)) >= before.config().vocab_size) return cost;
   Progress line("measuring perplexity");
-  const Comparison found = compare(before, after, tokens, [&](double done) { line.part(done); });
+  const PerplexityComparison found =
+      compare_perplexity(before, after, tokens, [&](double done) { line.part(done); });
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
-    fail(before.description().files.back().string(),
-         "expected a finite perplexity, found NaN or infinity: the weights are damaged");
+    throw Error(ErrorCode::invalid_file,
+                before.description().files.back().string() +
+                    ": expected a finite perplexity, found NaN or infinity: the weights are "
+                    "damaged");
   }
   cost["tokens"] = found.tokens;
   cost["windows"] = found.windows;
   cost["perplexity"] = found.perplexity;
   cost["perplexity_change_percent"] = 100.0 * found.change;
   cost["standard_error_percent"] = 100.0 * found.standard_error;  // NaN becomes null in JSON
-  cost["largest_logit_change"] = found.largest_logit_change;
+  cost["max_logit_change"] = found.max_logit_change;
   return cost;
 }
 
@@ -48,8 +50,8 @@ std::string cost_in_words(const Json& cost) {
   };
   const auto read = cost["bytes"].get<std::array<double, 2>>();
   const std::string text =
-      concat("each token   reads ", size(read[0]), " -> ", size(read[1]),
-             format(" of weights (%+.1f %%)\n", 100.0 * (read[1] / read[0] - 1.0)));
+      format("each token   reads %s -> %s of weights (%+.1f %%)\n", size(read[0]).c_str(),
+             size(read[1]).c_str(), 100.0 * (read[1] / read[0] - 1.0));
   if (cost["tokens"] == 0) {
     return text + "perplexity   not measured: no tokenizer fits the model\n";
   }
@@ -62,7 +64,7 @@ std::string cost_in_words(const Json& cost) {
          format(") on %zu tokens in %zu %s\nlogits       change by at most %.3g\n",
                 cost["tokens"].get<std::size_t>(), cost["windows"].get<std::size_t>(),
                 cost["windows"] == 1 ? "window" : "windows",
-                number("largest_logit_change"));
+                number("max_logit_change"));
 }
 
 }  // namespace gpt2::cli

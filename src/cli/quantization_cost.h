@@ -42,7 +42,7 @@ for a text that fits in one window, there is no standard error.
 ///   perplexity                 before and after
 ///   perplexity_change_percent
 ///   standard_error_percent     of that change, over the windows; null for a single window
-///   largest_logit_change
+///   max_logit_change
 /// Perplexity is not measured if there are no tokens, or if one of them is not in the model's
 /// vocabulary. In that case the keys after "tokens" are absent.
 ///

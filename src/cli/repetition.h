@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "cli/limits.h"
 #include "cli/machine.h"
+#include "measure/limit_meter.h"
 
 // How gpt2 bench turns timed runs into numbers on a machine that other programs use as well.
 // Nothing in this file reads a clock, so that a test can supply the measurements.

@@ -1,6 +1,5 @@
 #include "cli/workload.h"
 
-#include "model/transformer.h"
 
 namespace gpt2::cli {
 namespace {
@@ -40,10 +39,11 @@ Work work_of(const Workload& w, const Model& model) {
   // a pass of several tokens nothing is counted: in these workloads such a pass has no context, so
   // that it reads only keys and values that it has just computed.
   const std::size_t cache = w.tokens == 1 ? attention * sizeof(float) : 0;
-  const bool packed = model.transformer()->lm_head.is_packed();
+  const WeightType type = model.weight_type();
+  const bool is_quantized = type == WeightType::int8 || type == WeightType::int4;
   return {.bytes = static_cast<double>(w.passes * model.bytes_per_token() + cache),
-          .flop = 2.0 * static_cast<double>(attention + (packed ? 0 : products)),
-          .int8_ops = 2.0 * static_cast<double>(packed ? products : 0)};
+          .flop = 2.0 * static_cast<double>(attention + (is_quantized ? 0 : products)),
+          .int8_ops = 2.0 * static_cast<double>(is_quantized ? products : 0)};
 }
 
 WorkloadTexts::WorkloadTexts(const Workload& workload, const Model& model, int threads)

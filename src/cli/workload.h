@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "cli/limits.h"
 #include "gpt2/model.h"
 #include "gpt2/session.h"
+#include "measure/limit_meter.h"
 
 namespace gpt2::cli {
 

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/paths.h"
+#include "base/read_file.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
 

@@ -20,8 +20,9 @@ bool is_gguf(const fs::path& file) { return file.extension() == ".gguf"; }
 
 // The other files of a model, which stand for their directory.
 bool is_beside_weights(const fs::path& file) {
+  const fs::path extension = file.extension();
   const bool is_index = file.stem().extension() == ".index";
-  return (file.extension() == ".json" && !is_index) || file.extension() == ".txt";
+  return (extension == ".json" && !is_index) || extension == ".txt" || extension == ".md";
 }
 
 // Empty where there is none.

@@ -19,7 +19,7 @@ struct ModelFiles {
 };
 
 /// `path` is a directory or a file in one. A file whose name is that of weights (not of JSON other
-/// than an index, and not .txt) is the weights; otherwise they are the first in the directory of
+/// than an index, and not .txt or .md) is the weights; otherwise they are the first in the directory of
 /// model.safetensors, model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json
 /// (HuggingFace's order) and ckpt.pt (nanoGPT's name).
 ///

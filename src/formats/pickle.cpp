@@ -116,10 +116,10 @@ class Machine {
 
   // -- Calls, which become data ------------------------------------------------------------------
 
-  void push_call(Kind kind, const Values& arguments, std::size_t least, std::size_t most) {
-    if (arguments.size() < least || arguments.size() > most) {
-      reader_.fail(name_of(kind), " made of ", arguments.size(), " arguments; expected ", least,
-                   " to ", most);
+  void push_call(Kind kind, const Values& arguments, std::size_t min, std::size_t max) {
+    if (arguments.size() < min || arguments.size() > max) {
+      reader_.fail(name_of(kind), " made of ", arguments.size(), " arguments; expected ", min,
+                   " to ", max);
     }
     push_items(kind, arguments);
   }

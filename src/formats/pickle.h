@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "gpt2/dtype.h"
+#include "tensor/dtype.h"
 
 namespace gpt2 {
 

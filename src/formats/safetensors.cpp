@@ -27,11 +27,13 @@ std::string_view header_of(Bytes file, std::string_view where) {
   if (text.starts_with("version https://git-lfs")) {
     fail(where, "a git-lfs pointer in place of the weights; fetch them with 'git lfs pull'");
   }
-  if (file.size() < kPrefix) fail(where, file.size(), " bytes; no weights: download it again");
+  if (file.size() < kPrefix) {
+    fail(where, "has only ", file.size(), " bytes; expected weights: download it again");
+  }
   const auto length = load_little_endian<std::uint64_t>(file);
   if (length > kMaxHeader) {
-    fail(where, "written neither by torch.save nor as safetensors: the header would have ", length,
-         " bytes; expected at most ", kMaxHeader);
+    fail(where, "not a file of weights: not one that torch.save wrote, and as safetensors ",
+         "the header would have ", length, " bytes; expected at most ", kMaxHeader);
   }
   if (length > file.size() - kPrefix) {
     fail(where, "the header has ", length, " bytes, but the file ends after ",

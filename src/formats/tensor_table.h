@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
+#include "tensor/dtype.h"
 
 namespace gpt2 {
 

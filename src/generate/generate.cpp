@@ -23,9 +23,10 @@ std::size_t prompt_piece(const Model& model) {
   return std::clamp<std::size_t>(kTokensTimesWeights / model.parameter_count(), 128, 512);
 }
 
-// Returns the logits after the last token of the prompt; none if on_prompt cancelled it.
-std::span<const float> read_prompt(Session& session, std::span<const TokenId> prompt,
-                                   const GenerationOptions& options) {
+// Returns the logits after the last token of the prompt, or nothing if on_prompt cancelled it.
+std::optional<std::span<const float>> read_prompt(Session& session,
+                                                  std::span<const TokenId> prompt,
+                                                  const GenerationOptions& options) {
   const std::vector<TokenId> waiting = session.impl()->waiting;
   const std::size_t start = session.position() - waiting.size();
   const std::size_t piece = prompt_piece(session.model());
@@ -46,12 +47,13 @@ std::span<const float> read_prompt(Session& session, std::span<const TokenId> pr
   std::span<const float> logits;
   std::size_t read = 0;
   do {  // without a prompt, too: then the session's tokens that wait are read
-    if (!goes_on(read)) return {};
+    if (!goes_on(read)) return std::nullopt;
     const std::size_t count = std::min(piece, prompt.size() - read);
     logits = session.forward(prompt.subspan(read, count));
     read += count;
   } while (read < prompt.size());
-  return goes_on(read) ? logits : std::span<const float>();
+  if (!goes_on(read)) return std::nullopt;
+  return logits;
 }
 
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
@@ -61,20 +63,18 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
            session.position() < session.capacity() ? "begin with the end-of-text token"
                                                    : "the session is full");
   }
-  if (const std::size_t room = session.capacity() - session.position(); prompt.size() > room) {
-    reject("the prompt has ", prompt.size(), " tokens, the session has room for ", room);
-  }
   session.impl()->require_fitting(prompt);
   Sampler sampler(options.sampling, session.model().config().vocab_size);
   GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
 
   auto start = std::chrono::steady_clock::now();
-  std::span<const float> logits = read_prompt(session, prompt, options);
+  const auto prompt_logits = read_prompt(session, prompt, options);
   result.prompt_seconds = seconds_since(start);
-  if (logits.empty()) {
+  if (!prompt_logits) {
     result.finish_reason = FinishReason::cancelled;
     return result;
   }
+  std::span<const float> logits = *prompt_logits;
 
   const std::vector<TokenId>& eos = session.model().config().eos_token_id;
   const auto ends_text = [&](TokenId token) {
@@ -84,7 +84,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
   const auto decode = [&] {
     while (result.tokens.size() < options.max_new_tokens) {
       if (!result.tokens.empty()) {
-        if (session.waiting() == 0) return FinishReason::length;
+        if (session.waiting() == 0) return FinishReason::context_full;
         logits = session.forward({});
       }
       if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
@@ -96,7 +96,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
       if (sink && !sink(token)) return FinishReason::cancelled;
     }
     const bool is_full = !result.tokens.empty() && session.waiting() == 0;
-    return is_full ? FinishReason::length : FinishReason::max_new_tokens;
+    return is_full ? FinishReason::context_full : FinishReason::length;
   };
   start = std::chrono::steady_clock::now();
   result.finish_reason = decode();
@@ -110,8 +110,8 @@ std::string_view name_of(FinishReason reason) noexcept {
   switch (reason) {
     case FinishReason::end_of_text: return "end_of_text";
     case FinishReason::stop_string: return "stop_string";
-    case FinishReason::max_new_tokens: return "max_new_tokens";
     case FinishReason::length: return "length";
+    case FinishReason::context_full: return "context_full";
     case FinishReason::cancelled: return "cancelled";
   }
   return "";

@@ -1,12 +1,13 @@
-#include "generate/generation_config.h"
+#include "gpt2/generation_config.h"
 
 #include <limits>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/paths.h"
+#include "base/read_file.h"
 #include "gpt2/sampler.h"
 #include "model/config_json.h"
 
@@ -38,10 +39,10 @@ bool does_nothing(const json& value, double neutral) {
 
 }  // namespace
 
-GenerationConfig GenerationConfig::load(const std::filesystem::path& directory) {
+GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
+  const std::filesystem::path directory = directory_of(path);
   std::filesystem::path file = directory / "generation_config.json";
-  std::error_code none;
-  if (!std::filesystem::exists(file, none)) file = directory / "config.json";
+  if (!is_there(file)) file = directory / "config.json";
   return parse(read_file(file, kMaxConfigBytes), file.string());
 }
 
@@ -57,7 +58,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);
   fields.read("temperature", config.temperature, 100.0f);
-  if (config.temperature < SamplingOptions::kLeastTemperature) config.temperature = 0.0f;
+  if (config.temperature < SamplingOptions::kMinTemperature) config.temperature = 0.0f;
   fields.read("top_p", config.top_p, 1.0f);
   fields.read("top_k", config.top_k);
   fields.read("max_length", config.max_length);

@@ -1,12 +1,12 @@
-#include "generate/perplexity.h"
+#include "gpt2/perplexity.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "generate/window_scores.h"
 #include "gpt2/session.h"
 #include "kernels/kernels.h"
 
@@ -16,8 +16,9 @@ namespace {
 // Rows of logits held at a time: all rows of a window would be a hundred megabytes and more.
 constexpr std::size_t kRows = 32;
 
-// -log of the probability that softmax(logits) gives the token. Overwrites the logits.
-double negative_log_likelihood(std::span<float> logits, TokenId token) {
+// The negative log-likelihood of the token: -log of the probability that softmax(logits) gives it.
+// Overwrites the logits.
+double nll(std::span<float> logits, TokenId token) {
   const Kernels& k = kernels();
   const float max = logits[k.argmax(logits.data(), logits.size())];
   const float logit = logits[static_cast<std::size_t>(token)];
@@ -28,8 +29,15 @@ double negative_log_likelihood(std::span<float> logits, TokenId token) {
 void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
   const std::size_t vocab_size = a.config().vocab_size;
   const std::size_t n_positions = std::min(a.config().n_positions, b.config().n_positions);
-  if (b.config().vocab_size != vocab_size || n_positions < 2 || tokens.size() < 2) {
-    reject("comparing takes one vocabulary, and a text and contexts of two tokens or more");
+  if (b.config().vocab_size != vocab_size) {
+    reject("comparing perplexity takes models of one vocabulary, got ", vocab_size, " and ",
+           b.config().vocab_size, " ids");
+  }
+  if (n_positions < 2) {
+    reject("comparing perplexity takes models of two positions or more, got ", n_positions);
+  }
+  if (tokens.size() < 2) {
+    reject("comparing perplexity takes a text of two tokens or more, got ", tokens.size());
   }
   for (const TokenId token : tokens) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
@@ -58,7 +66,7 @@ class Pair {
       for (std::size_t m = 0; m < 2; ++m) {
         for (std::size_t row = 0; row < rows; ++row) {
           const std::span logits = std::span(logits_[m]).subspan(row * vocab_size_, vocab_size_);
-          score.nll[m] += negative_log_likelihood(logits, window[i + row]);
+          score.nll[m] += nll(logits, window[i + row]);
         }
       }
       score.tokens += rows;
@@ -66,7 +74,7 @@ class Pair {
     return score;
   }
 
-  [[nodiscard]] double largest_logit_change() const { return largest_logit_change_; }
+  [[nodiscard]] double max_logit_change() const { return max_logit_change_; }
 
  private:
   // Appends the tokens to both sequences; the logits of the last `rows` come into logits_.
@@ -80,44 +88,21 @@ class Pair {
   void note_changes(std::size_t rows) {
     for (std::size_t i = 0; i < rows * vocab_size_; ++i) {
       const double change = std::abs(static_cast<double>(logits_[0][i]) - logits_[1][i]);
-      largest_logit_change_ = std::max(largest_logit_change_, change);
+      max_logit_change_ = std::max(max_logit_change_, change);
     }
   }
 
   std::size_t vocab_size_;
   Session sessions_[2];
   std::vector<float> logits_[2];  // (kRows, vocab_size)
-  double largest_logit_change_ = 0.0;
+  double max_logit_change_ = 0.0;
 };
 
 }  // namespace
 
-Comparison summarize(std::span<const WindowScore> windows) {
-  Comparison result{.windows = windows.size()};
-  double total[2] = {};
-  for (const WindowScore& window : windows) {
-    result.tokens += window.tokens;
-    for (std::size_t m = 0; m < 2; ++m) total[m] += window.nll[m];
-  }
-  const auto tokens = static_cast<double>(result.tokens);
-  for (std::size_t m = 0; m < 2; ++m) result.perplexity[m] = std::exp(total[m] / tokens);
-  const double mean = (total[1] - total[0]) / tokens;  // D
-  result.change = std::expm1(mean);
-  double squares = 0.0;
-  for (const WindowScore& window : windows) {
-    const double difference = window.nll[1] - window.nll[0];
-    const double deviation = difference - mean * static_cast<double>(window.tokens);
-    squares += deviation * deviation;
-  }
-  const auto count = static_cast<double>(windows.size());
-  result.standard_error = windows.size() < 2
-                              ? std::numeric_limits<double>::quiet_NaN()
-                              : std::exp(mean) * std::sqrt(count / (count - 1) * squares) / tokens;
-  return result;
-}
-
-Comparison compare(const Model& a, const Model& b, std::span<const TokenId> tokens,
-                   const std::function<void(double share)>& progress) {
+PerplexityComparison compare_perplexity(const Model& a, const Model& b,
+                                        std::span<const TokenId> tokens,
+                                        const std::function<void(double share)>& progress) {
   const DefaultFloatState state;
   check(a, b, tokens);
   const std::size_t length =
@@ -129,10 +114,10 @@ Comparison compare(const Model& a, const Model& b, std::span<const TokenId> toke
     const std::span window = tokens.subspan(begin, std::min(length, tokens.size() - begin));
     windows.push_back(pair.score(window, scored - begin));
     scored = begin + window.size();
-    progress(static_cast<double>(scored) / static_cast<double>(tokens.size()));
+    if (progress) progress(static_cast<double>(scored) / static_cast<double>(tokens.size()));
   }
-  Comparison result = summarize(windows);
-  result.largest_logit_change = pair.largest_logit_change();
+  PerplexityComparison result = summarize(windows);
+  result.max_logit_change = pair.max_logit_change();
   return result;
 }
 

@@ -20,7 +20,7 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size)
   require_isa();
   const DefaultFloatState state;
   order_.reserve(vocab_size);
-  constexpr float kLeast = SamplingOptions::kLeastTemperature;
+  constexpr float kLeast = SamplingOptions::kMinTemperature;
   const float given = options.temperature;
   if (!(given == 0.0f || given >= kLeast) || !std::isfinite(given)) {
     reject("temperature must be 0 (greedy) or a finite number from ", kLeast, ", got ", given);

@@ -74,13 +74,13 @@ struct Count {
   static constexpr std::size_t value = kValue;
 };
 
-/// Calls f(Count<c>{}), where c is `count` clamped to 1 ... kMost.
-template <std::size_t kMost, class F>
+/// Calls f(Count<c>{}), where c is `count` clamped to 1 ... kMax.
+template <std::size_t kMax, class F>
 [[gnu::always_inline]] inline void with_count(std::size_t count, const F& f) {
-  if constexpr (kMost > 1) {
-    if (count < kMost) return with_count<kMost - 1>(count, f);
+  if constexpr (kMax > 1) {
+    if (count < kMax) return with_count<kMax - 1>(count, f);
   }
-  f(Count<kMost>{});
+  f(Count<kMax>{});
 }
 
 /// Like for_each_vec, but calls body(Count<kVecs>{}, i, lanes) as long as kVecs whole steps are

@@ -165,12 +165,12 @@ void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
     }
     return;
   }
-  constexpr std::size_t kMost = Vec::kQuantizedRows;
-  static_assert(kRowGroup % kMost == 0);
+  constexpr std::size_t kMax = Vec::kQuantizedRows;
+  static_assert(kRowGroup % kMax == 0);
   constexpr std::size_t kVecs = Vec::kQuantizedVecs;
   for (std::size_t column = 0; column < panels * kPanel; column += kPanel) {
-    for (std::size_t row = 0; row < m; row += kMost) {
-      with_count<kMost>(m - row, [&](auto rows) {
+    for (std::size_t row = 0; row < m; row += kMax) {
+      with_count<kMax>(m - row, [&](auto rows) {
         for (std::size_t n = column; n < column + kPanel; n += kVecs * kLanes) {
           quantized_tile<Vec, rows.value, kVecs, Codes>(sums, x, row, panel, n);
         }

@@ -13,7 +13,7 @@ namespace gpt2 {
 
 // Fewer rows than this are faster without AMX: the codes must be unpacked to signed bytes in memory
 // first, and few rows use them too seldom. The measurement itself is not recorded.
-inline constexpr std::size_t kAmxLeastRows = 32;
+inline constexpr std::size_t kAmxMinRows = 32;
 
 // The codes of this many k are unpacked together. Those of one panel take 32 KiB and stay in the L1
 // cache, which has 48 KiB in CPUs with AMX. No measured comparison with other depths is recorded.
@@ -122,7 +122,7 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
 template <class Vec, class Codes>
 void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                 std::size_t n_end, float* scratch) noexcept {
-  if (product.m < kAmxLeastRows) {
+  if (product.m < kAmxMinRows) {
     return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
   }
   amx_configure<Vec>(Codes::kBlock);
@@ -130,13 +130,13 @@ void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_beg
   static_assert(kSums * sizeof(float) + kAmxDepth * kPanel <= kMatmulScratchBytes);
   auto* const unpacked = reinterpret_cast<std::int8_t*>(scratch + kSums);
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
-  constexpr std::size_t kMost = kAmxDepth / Codes::kBlock;
+  constexpr std::size_t kMax = kAmxDepth / Codes::kBlock;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
     const std::size_t columns = min(kPanelColumns, n_end - n);
     const auto* const panels =
         static_cast<const unsigned char*>(product.w) + n / kPanel * panel_bytes;
-    for (std::size_t begin = 0; begin < x.blocks; begin += kMost) {
-      const std::size_t blocks = min(kMost, x.blocks - begin);
+    for (std::size_t begin = 0; begin < x.blocks; begin += kMax) {
+      const std::size_t blocks = min(kMax, x.blocks - begin);
       for (std::size_t column = 0; column < columns; column += kPanel) {
         const unsigned char* const panel =
             panels + column / kPanel * panel_bytes + begin * Codes::kBlockBytes;

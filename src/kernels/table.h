@@ -1,13 +1,13 @@
 #pragma once
 
 #include "kernels/activations.h"
-#include "kernels/attention.h"
+#include "kernels/attention_tile.h"
 #include "kernels/elementwise.h"
-#include "kernels/layer_norm.h"
 #include "kernels/limits.h"
 #include "kernels/matmul_kn.h"
 #include "kernels/matmul_kn_chunks.h"
 #include "kernels/matmul_nk.h"
+#include "kernels/norm.h"
 #include "kernels/quantized.h"
 
 namespace gpt2 {

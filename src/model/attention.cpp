@@ -25,14 +25,14 @@ class Heads {
         qkv_(qkv),
         attended_(ws.attended.top(leaves_rows_ ? batch.logits.size() : qkv.rows)) {
     for (const Batch::Slice& slice : queries_) {
-      most_queries_ = std::max(most_queries_, slice.rows);
-      most_keys_ = std::max(most_keys_, slice.first + slice.rows);
+      max_queries_ = std::max(max_queries_, slice.rows);
+      max_keys_ = std::max(max_keys_, slice.first + slice.rows);
     }
   }
 
   [[nodiscard]] std::size_t count() const { return queries_.size() * attention_.n_head; }
-  [[nodiscard]] std::size_t most_queries() const { return most_queries_; }  // of a slice
-  [[nodiscard]] std::size_t most_keys() const { return most_keys_; }        // that a query sees
+  [[nodiscard]] std::size_t max_queries() const { return max_queries_; }  // of a slice
+  [[nodiscard]] std::size_t max_keys() const { return max_keys_; }        // that a query sees
   [[nodiscard]] bool leaves_rows() const { return leaves_rows_; }
   [[nodiscard]] Matrix attended() const { return attended_; }  // (queries, n_embd)
 
@@ -87,39 +87,42 @@ class Heads {
   const bool leaves_rows_;
   const std::vector<Batch::Slice>& queries_;
   const Matrix qkv_, attended_;
-  std::size_t most_queries_ = 0, most_keys_ = 0;
+  std::size_t max_queries_ = 0, max_keys_ = 0;
 };
+
+// One query of one head, for threads that share out chunks of its keys.
+struct SharedQuery : HeadAttention {
+  std::size_t seen;  // the number of keys that the query sees
+  float* scores;     // (seen); later their exponentials
+  float* total;      // the sum of the exponentials
+  float* sums;       // chunk sums of the values
+  Matmul mix;        // y = exponentials times values
+};
+
+SharedQuery shared_query(const Heads& heads, const Workspace& ws, std::size_t i) {
+  const HeadAttention a = heads.queries(i, 0);
+  float* const scores = ws.head_scores(i);
+  float* const total = scores + round_up(heads.max_keys(), kPanel);
+  const Matmul mix{
+      .y = a.y, .x = scores, .w = a.values, .m = 1, .k = a.first + 1, .n = a.head_dim};
+  return {a, a.first + 1, scores, total, total + kLanes, mix};
+}
 
 // Attention of one query for each head, where there are fewer heads than threads: the threads share
 // out chunks of keys. The arithmetic is that of the attention kernel (kernels.h): products of one
 // row with panels of keys, softmax, and products with the values, chunk by chunk.
 void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   const Kernels& k = kernels();
-  struct Head : HeadAttention {
-    std::size_t seen;  // the number of keys that the query sees
-    float* scores;     // (seen); later their exponentials
-    float* total;      // the sum of the exponentials
-    float* sums;       // chunk sums of the values
-    Matmul mix;        // y = exponentials times values
-  };
-  const auto head_at = [&](std::size_t i) {
-    const HeadAttention a = heads.queries(i, 0);
-    float* const scores = ws.head_scores(i);
-    float* const total = scores + round_up(heads.most_keys(), kPanel);
-    const Matmul mix{
-        .y = a.y, .x = scores, .w = a.values, .m = 1, .k = a.first + 1, .n = a.head_dim};
-    return Head{a, a.first + 1, scores, total, total + kLanes, mix};
-  };
   const auto for_chunks = [&](const auto& f) {
-    const std::size_t tasks = heads.count() * ceil_div(heads.most_keys(), kChunk);
+    const std::size_t tasks = heads.count() * ceil_div(heads.max_keys(), kChunk);
     team.for_each(tasks, [&](std::size_t task, int rank) {
-      const Head head = head_at(task % heads.count());
+      const SharedQuery head = shared_query(heads, ws, task % heads.count());
       const std::size_t chunk = task / heads.count();
       if (chunk * kChunk < head.seen) f(head, chunk, rank);
     });
   };
 
-  for_chunks([&](const Head& head, std::size_t chunk, int rank) {
+  for_chunks([&](const SharedQuery& head, std::size_t chunk, int rank) {
     const std::size_t end = std::min(head.seen, (chunk + 1) * kChunk);
     for (std::size_t key = chunk * kChunk; key < end; key += kPanel) {
       const Matmul scores{.y = head.scores + key,
@@ -132,17 +135,17 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
     }
   });
   team.for_each(heads.count(), [&](std::size_t i, int) {
-    const Head head = head_at(i);
+    const SharedQuery head = shared_query(heads, ws, i);
     for (std::size_t key = 0; key < head.seen; ++key) head.scores[key] *= head.scale;
     const float largest = head.scores[k.argmax(head.scores, head.seen)];
     *head.total = k.exp_sum(head.scores, head.scores, largest, head.seen);
   });
-  for_chunks([&](const Head& head, std::size_t chunk, int) {
+  for_chunks([&](const SharedQuery& head, std::size_t chunk, int) {
     const std::size_t sums = round_up(head.head_dim, kLanes);
     k.matmul_chunks_kn_f32(head.mix, chunk * sums, (chunk + 1) * sums, head.sums);
   });
   team.for_each(heads.count(), [&](std::size_t i, int) {
-    const Head head = head_at(i);
+    const SharedQuery head = shared_query(heads, ws, i);
     k.add_chunks(head.mix, 0, head.head_dim, head.sums);
     for (std::size_t d = 0; d < head.head_dim; ++d) head.y[d] /= *head.total;
   });
@@ -151,8 +154,8 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
 // Stores the keys and values of all heads and attends to them.
 void attend(Team& team, const Heads& heads, Workspace& ws) {
   const std::size_t threads = static_cast<std::size_t>(team.size());
-  const std::size_t parts = ceil_div(heads.most_queries(), kQueryRows);
-  const bool by_chunks = heads.most_queries() == 1 && heads.most_keys() > kChunk &&
+  const std::size_t parts = ceil_div(heads.max_queries(), kQueryRows);
+  const bool by_chunks = heads.max_queries() == 1 && heads.max_keys() > kChunk &&
                          !heads.leaves_rows() && heads.count() < threads;
   // If several tasks read the keys of one head, those are stored in a step before.
   const bool store_first = parts > 1 || by_chunks || heads.leaves_rows();

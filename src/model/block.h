@@ -5,6 +5,7 @@
 #include "model/attention.h"
 #include "model/batch.h"
 #include "model/feed_forward.h"
+#include "model/layer_norm_rows.h"
 #include "model/workspace.h"
 
 namespace gpt2 {
@@ -13,11 +14,9 @@ namespace gpt2 {
 inline ConstMatrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
                              Workspace& ws) noexcept {
   const Matrix y = ws.normed.top(x.rows);
-  const float* const weight = norm.weight.size() > 0 ? norm.weight.data() : nullptr;
-  const float* const bias = norm.bias.size() > 0 ? norm.bias.data() : nullptr;
   constexpr std::size_t kRows = 8;  // take about a microsecond: as long as sharing them out does
   team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end, int) {
-    kernels().layer_norm(y.row(begin), x.row(begin), weight, bias, end - begin, x.cols, norm.eps());
+    layer_norm_rows(norm, y.row(begin), x.row(begin), end - begin, x.cols);
   });
   return y;
 }

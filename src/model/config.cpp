@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/paths.h"
+#include "base/read_file.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -36,10 +37,10 @@ constexpr auto kActivations = [] {
 
 // A size that goes by two names, which must not contradict each other.
 void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size,
-               std::size_t most = kMaxSize) {
-  fields.read(alias, size, 1, most);
+               std::size_t max = kMaxSize) {
+  fields.read(alias, size, 1, max);
   const std::size_t aliased = size;
-  fields.read(key, size, 1, most);
+  fields.read(key, size, 1, max);
   if (fields.find(alias) != nullptr && size != aliased) {
     fail(fields.where(), key, " is ", size, ", but ", alias, ", another name for it, is ", aliased);
   }
@@ -122,7 +123,7 @@ void read_special_tokens(const JsonFields& fields, Config& config) {
 }
 
 // The key that `gpt2 quantize` adds.
-void read_packed(const JsonFields& fields, WeightType& packed) {
+void read_quantized(const JsonFields& fields, WeightType& quantized) {
   const json* const own = fields.find("gpt2_cpp");
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
@@ -130,7 +131,7 @@ void read_packed(const JsonFields& fields, WeightType& packed) {
     fail(ErrorCode::unsupported, fields.where(), "gpt2_cpp.dtype is ", shown(dtype),
          "; implemented are 'int8' and 'int4'");
   }
-  packed = dtype == "int8" ? WeightType::int8 : WeightType::int4;
+  quantized = *weight_type_named(dtype.get_ref<const std::string&>());
 }
 
 }  // namespace
@@ -167,7 +168,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
   fields.read("reorder_and_upcast_attn", config.reorder_and_upcast_attn);
   fields.read("tie_word_embeddings", config.tie_word_embeddings);
   read_special_tokens(fields, config);
-  read_packed(fields, config.packed);
+  read_quantized(fields, config.quantized);
 
   if (config.n_embd % config.n_head != 0) {
     fail(fields.where(), "n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
@@ -181,7 +182,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
   return config;
 }
 
-nlohmann::ordered_json to_json(const Config& config) {
+nlohmann::ordered_json config_tree(const Config& config) {
   // With the digits of a float: 1e-05.
   const json epsilon = json::parse(concat(config.layer_norm_epsilon));
   return {{"n_layer", config.n_layer},
@@ -199,6 +200,8 @@ nlohmann::ordered_json to_json(const Config& config) {
           {"eos_token_id", config.eos_token_id},
           {"bos_token_id", config.bos_token_id ? json(*config.bos_token_id) : json()}};
 }
+
+std::string Config::to_json() const { return config_tree(*this).dump(2); }
 
 std::string_view name_of(ActivationFunction function) noexcept {
   const auto second = &decltype(kActivations)::value_type::second;

@@ -10,7 +10,7 @@ namespace gpt2 {
 /// The most bytes that a config.json or generation_config.json may have.
 inline constexpr std::size_t kMaxConfigBytes = 16 << 20;
 
-/// Writes everything that Config::parse reads.
-[[nodiscard]] nlohmann::ordered_json to_json(const Config& config);
+/// What Config::to_json writes, as a tree.
+[[nodiscard]] nlohmann::ordered_json config_tree(const Config& config);
 
 }  // namespace gpt2

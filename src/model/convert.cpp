@@ -9,7 +9,7 @@
 #include "base/float16.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
-#include "kernels/pack.h"
+#include "model/quantize.h"
 
 namespace gpt2 {
 namespace {
@@ -44,8 +44,8 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
                             .k = from.k,
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
-  const auto pack_panel = to_type == WeightType::int8 ? pack_int8 : pack_int4;
-  team.for_each(ceil_div(from.n, kPanel), [&](std::size_t i, int) { pack_panel(to, matrix, i); });
+  const auto quantize_panel = to_type == WeightType::int8 ? quantize_int8 : quantize_int4;
+  team.for_each(ceil_div(from.n, kPanel), [&](std::size_t i, int) { quantize_panel(to, matrix, i); });
 }
 
 }  // namespace

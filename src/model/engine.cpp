@@ -29,16 +29,15 @@ void check_rows(const Slice& slice, std::size_t count, std::size_t vocab_size) {
 }
 
 void check(const Slice& slice, std::span<const Slice> all, const Model& model) {
-  const Session::Impl* const session = slice.session ? slice.session->impl() : nullptr;
-  if (session == nullptr) reject("a slice of a forward pass has no session, or one moved from");
-  if (session->engine.model().transformer() != model.transformer()) {
+  const Session::Impl& session = session_of(slice);
+  if (session.engine.model().transformer() != model.transformer()) {
     reject("a session of this forward pass is of another model than its engine");
   }
   if (std::ranges::count(all, slice.session, &Slice::session) > 1) {
     reject("a session appears twice in a forward pass");
   }
-  session->require_fitting(slice.tokens);
-  const std::size_t count = session->waiting.size() + slice.tokens.size();
+  session.require_fitting(slice.tokens);
+  const std::size_t count = session.waiting.size() + slice.tokens.size();
   check_rows(slice, count, model.config().vocab_size);
 }
 
@@ -64,12 +63,13 @@ void add(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end) {
 // A step of a pass costs the threads a few microseconds to share out, about ten times in each
 // layer: a share of 320 KiB of weights to read, or of as much work on what the caches hold, takes
 // several times that.
-int useful_threads(const Model& model, std::size_t rows, int most) noexcept {
+int useful_threads(const Model& model, std::size_t rows, int max_threads) noexcept {
   constexpr std::size_t kShare = std::size_t{320} << 10;
   constexpr std::size_t kRows = 8;  // take about as long as to read the weights
   const std::size_t layer = model.bytes_per_token() / model.config().n_layer;
   const std::size_t shares = layer * std::max(rows, kRows) / kRows / kShare;
-  return static_cast<int>(std::clamp<std::size_t>(shares, 1, static_cast<std::size_t>(most)));
+  const auto max_shares = static_cast<std::size_t>(max_threads);
+  return static_cast<int>(std::clamp<std::size_t>(shares, 1, max_shares));
 }
 
 // The workspace has room for the longest sequence that the model allows, whatever room the sessions
@@ -124,6 +124,10 @@ void Engine::forward(std::span<const Slice> slices) {
     waiting.clear();
   }
   if (!batch.tokens.empty()) impl_->run();
+}
+
+std::size_t Engine::memory_bytes(const Config& config, int threads) noexcept {
+  return Workspace::bytes(config, config.n_positions, threads);
 }
 
 const Model& Engine::model() const noexcept { return impl_->model; }

@@ -9,8 +9,8 @@
 
 namespace gpt2 {
 
-/// The number of threads, up to `most`, with which a pass of that many rows is fastest.
-[[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int most) noexcept;
+/// The number of threads, up to `max_threads`, with which a pass of that many rows is fastest.
+[[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int max_threads) noexcept;
 
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options);

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "kernels/kernels.h"
+#include "model/layer_norm_rows.h"
 
 namespace gpt2 {
 namespace {
@@ -56,10 +57,7 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexcept {
   const DefaultFloatState state;
   // The constructor has seen that this does not overflow, so that it does not throw.
-  const std::size_t n = normalized_shape_.element_count();
-  const float* scale = weight.size() ? weight.data() : nullptr;
-  const float* shift = bias.size() ? bias.data() : nullptr;
-  kernels().layer_norm(y, x, scale, shift, rows, n, eps_);
+  layer_norm_rows(*this, y, x, rows, normalized_shape_.element_count());
 }
 
 }  // namespace gpt2

@@ -14,7 +14,7 @@ Kernels::MatmulKernel float_kernel(FloatType type, Weight::Layout layout) {
 
 // Quantizes the rows of x to blocks of 8-bit integers, which quantized products read.
 QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
-  if (!weight.is_packed()) return {};
+  if (!weight.is_quantized()) return {};
   const std::size_t block = weight.block();
   const std::size_t blocks = ceil_div(weight.k, block);
   const auto quantize_row =

@@ -66,6 +66,8 @@ std::size_t Model::parameter_count() const noexcept { return transformer_->param
 
 const ModelDescription& Model::description() const noexcept { return transformer_->description; }
 
+WeightType Model::weight_type() const noexcept { return transformer_->lm_head.type; }
+
 std::size_t Model::bytes_per_token() const noexcept {
   std::size_t bytes = transformer_->lm_head.bytes();
   for (const Block& block : transformer_->blocks) {

@@ -1,4 +1,4 @@
-#include "kernels/pack.h"
+#include "model/quantize.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ const std::int8_t kInt4Codebook[16] = {-127, -97, -74, -57, -43, -30, -19, -8,
 
 namespace {
 
-constexpr float kLargestF16 = 65504.0f;
+constexpr float kMaxF16 = 65504.0f;
 
 /// weight[column][k] = the weights of one block of one panel. Past the matrix they are zero.
 template <std::size_t kBlock>
@@ -45,7 +45,7 @@ void read_block(float (&weight)[kPanel][kBlock], const StoredMatrix& w, std::siz
 }
 
 float rounded_to_f16(float scale) {
-  return from_f16(to_f16(std::clamp(scale, -kLargestF16, kLargestF16)));
+  return from_f16(to_f16(std::clamp(scale, -kMaxF16, kMaxF16)));
 }
 
 /// The index of the byte, among the codes of a block, that has the code of (k, column). For int4
@@ -141,11 +141,11 @@ void encode_int4(std::byte* block, const float (&w)[kInt4Block], std::size_t col
 }
 
 template <std::size_t kBlock, class Encode>
-void pack(std::byte* packed, const StoredMatrix& w, std::size_t panel, std::size_t block_bytes,
+void pack(std::byte* quantized, const StoredMatrix& w, std::size_t panel, std::size_t block_bytes,
           const Encode& encode) {
   const std::size_t blocks = ceil_div(w.k, kBlock);
   for (std::size_t b = 0; b < blocks; ++b) {
-    std::byte* const at = packed + (panel * blocks + b) * block_bytes;
+    std::byte* const at = quantized + (panel * blocks + b) * block_bytes;
     float weight[kPanel][kBlock];
     read_block(weight, w, panel, b * kBlock);
     std::memset(at, 0, block_bytes);
@@ -161,12 +161,12 @@ void pack(std::byte* packed, const StoredMatrix& w, std::size_t panel, std::size
 }
 
 template <std::size_t kBlock, class Decode>
-void unpack(float* y, const std::byte* packed, std::size_t k, std::size_t column,
+void unpack(float* y, const std::byte* quantized, std::size_t k, std::size_t column,
             std::size_t block_bytes, const Decode& decode) {
-  packed += column / kPanel * ceil_div(k, kBlock) * block_bytes;
+  quantized += column / kPanel * ceil_div(k, kBlock) * block_bytes;
   column %= kPanel;
   for (std::size_t i = 0; i < k; ++i) {
-    const std::byte* const block = packed + i / kBlock * block_bytes;
+    const std::byte* const block = quantized + i / kBlock * block_bytes;
     const int value = decode(block + 2 * kPanel, i % kBlock, column);
     y[i] = load_scale(block, column) * static_cast<float>(value);
   }
@@ -174,23 +174,23 @@ void unpack(float* y, const std::byte* packed, std::size_t k, std::size_t column
 
 }  // namespace
 
-void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t panel) {
-  pack<kInt8Block>(packed, w, panel, kInt8BlockBytes, encode_int8);
+void quantize_int8(std::byte* quantized, const StoredMatrix& w, std::size_t panel) {
+  pack<kInt8Block>(quantized, w, panel, kInt8BlockBytes, encode_int8);
 }
 
-void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t panel) {
-  pack<kInt4Block>(packed, w, panel, kInt4BlockBytes, encode_int4);
+void quantize_int4(std::byte* quantized, const StoredMatrix& w, std::size_t panel) {
+  pack<kInt4Block>(quantized, w, panel, kInt4BlockBytes, encode_int4);
 }
 
-void unpack_int8(float* y, const std::byte* packed, std::size_t k, std::size_t column) {
-  unpack<kInt8Block>(y, packed, k, column, kInt8BlockBytes,
+void dequantize_int8(float* y, const std::byte* quantized, std::size_t k, std::size_t column) {
+  unpack<kInt8Block>(y, quantized, k, column, kInt8BlockBytes,
                      [](const std::byte* codes, std::size_t i, std::size_t n) {
                        return static_cast<int>(codes[int8_index(i, n)]) - 128;
                      });
 }
 
-void unpack_int4(float* y, const std::byte* packed, std::size_t k, std::size_t column) {
-  unpack<kInt4Block>(y, packed, k, column, kInt4BlockBytes,
+void dequantize_int4(float* y, const std::byte* quantized, std::size_t k, std::size_t column) {
+  unpack<kInt4Block>(y, quantized, k, column, kInt4BlockBytes,
                      [](const std::byte* codes, std::size_t i, std::size_t n) {
                        const auto byte = static_cast<unsigned>(codes[int4_index(i, n)]);
                        return static_cast<int>(kInt4Codebook[byte >> int4_shift(i) & 15]);

@@ -17,18 +17,18 @@ struct StoredMatrix {
   bool k_major;  ///< true: the matrix lies as [k, n]; false: as [n, k]
 };
 
-/// Quantizes panel `panel` of w to int8 and stores it in its place in `packed`, which begins with
+/// Quantizes panel `panel` of w to int8 and stores it in its place in `quantized`, which begins with
 /// panel 0. The scale of a block's column is its largest magnitude / 127, rounded to f16, and the
 /// codes are the nearest ones for the rounded scale. A NaN or an infinity makes the scale NaN.
-void pack_int8(std::byte* packed, const StoredMatrix& w, std::size_t panel);
+void quantize_int8(std::byte* quantized, const StoredMatrix& w, std::size_t panel);
 
 /// The same for int4. It tries several scales and takes the one with the min squared error. The
 /// scale may be negative.
-void pack_int4(std::byte* packed, const StoredMatrix& w, std::size_t panel);
+void quantize_int4(std::byte* quantized, const StoredMatrix& w, std::size_t panel);
 
 /// y[0 ... k) = the weights of output column `column` of a quantized matrix. For a quantized wte,
 /// this is the embedding of token `column`.
-void unpack_int8(float* y, const std::byte* packed, std::size_t k, std::size_t column);
-void unpack_int4(float* y, const std::byte* packed, std::size_t k, std::size_t column);
+void dequantize_int8(float* y, const std::byte* quantized, std::size_t k, std::size_t column);
+void dequantize_int4(float* y, const std::byte* quantized, std::size_t k, std::size_t column);
 
 }  // namespace gpt2

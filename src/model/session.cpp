@@ -68,19 +68,25 @@ Session Session::fork() const {
   return copy;
 }
 
+std::size_t Session::memory_bytes(const Config& config, std::size_t max_tokens) noexcept {
+  return KVCache::bytes(config, max_tokens);
+}
+
 std::size_t Session::position() const noexcept { return impl_->computed + impl_->waiting.size(); }
 std::size_t Session::waiting() const noexcept { return impl_->waiting.size(); }
 std::size_t Session::capacity() const noexcept { return impl_->cache.capacity(); }
 const Model& Session::model() const noexcept { return impl_->engine.model(); }
 const Engine& Session::engine() const noexcept { return impl_->engine; }
 
+Session::Impl& session_of(const Slice& slice) {
+  Session::Impl* const session = slice.session != nullptr ? slice.session->impl() : nullptr;
+  if (session == nullptr) reject("a slice of a forward pass has no session, or one moved from");
+  return *session;
+}
+
 void forward(std::span<const Slice> slices) {
   if (slices.empty()) return;
-  const Session* const first = slices.front().session;
-  if (first == nullptr || first->impl() == nullptr) {
-    reject("a slice of a forward pass has no session, or one moved from");
-  }
-  Engine(first->engine()).forward(slices);
+  Engine(session_of(slices.front()).engine).forward(slices);
 }
 
 }  // namespace gpt2

@@ -29,4 +29,7 @@ struct Session::Impl {
   AlignedBuffer<float> logits;   ///< (vocab_size): what Session::forward returns
 };
 
+/// The state of the slice's session. Throws Error(invalid_argument) if it has none.
+[[nodiscard]] Session::Impl& session_of(const Slice& slice);
+
 }  // namespace gpt2

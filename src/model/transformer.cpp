@@ -32,7 +32,7 @@ ActivationKernel kernel_of(ActivationFunction function) noexcept {
 }  // namespace
 
 Transformer Transformer::without_weights(const Config& config, Weight::Layout of_linears,
-                                         std::size_t most_layers) {
+                                         std::size_t max_layers) {
   const std::size_t n_embd = config.n_embd;
   const std::size_t inner = config.inner_dim();
   const LayerNorm norm(Shape{n_embd}, config.layer_norm_epsilon, false);
@@ -41,16 +41,16 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
     return Weight{nullptr, type, Weight::Layout::nk, n_embd, rows};
   };
   const auto linear = [&](std::size_t k, std::size_t n) {
-    return Linear{.weight = {nullptr, config.packed, of_linears, k, n}, .bias = {}};
+    return Linear{.weight = {nullptr, config.quantized, of_linears, k, n}, .bias = {}};
   };
   Transformer transformer{
       .config = config,
       // Positions are never packed: a forward pass reads one row of them for each token.
-      .embedding = {table(config.vocab_size, config.packed),
+      .embedding = {table(config.vocab_size, config.quantized),
                     table(config.n_positions, WeightType::stored)},
       .ln_f = norm,
-      .lm_head = table(config.vocab_size, config.packed)};
-  for (std::size_t layer = 0; layer < std::min(config.n_layer, most_layers); ++layer) {
+      .lm_head = table(config.vocab_size, config.quantized)};
+  for (std::size_t layer = 0; layer < std::min(config.n_layer, max_layers); ++layer) {
     float scale = 1.0f;
     if (config.scale_attn_weights) scale /= std::sqrt(static_cast<float>(config.head_dim()));
     if (config.scale_attn_by_inverse_layer_idx) scale /= static_cast<float>(layer + 1);

@@ -39,10 +39,10 @@ struct Transformer {
   /// Keeps what the weights point into: the mapped files, packed matrices.
   std::vector<std::shared_ptr<const void>> storage = {};
 
-  /// A transformer of the config's sizes whose parts have no weights yet, with `most_layers` blocks
+  /// A transformer of the config's sizes whose parts have no weights yet, with `max_layers` blocks
   /// at most.
   [[nodiscard]] static Transformer without_weights(const Config& config, Weight::Layout of_linears,
-                                                   std::size_t most_layers = SIZE_MAX);
+                                                   std::size_t max_layers = SIZE_MAX);
 
   /// The engine of those sessions that are made without one (see Engine::shared).
   struct SharedEngine {

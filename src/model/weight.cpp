@@ -1,6 +1,6 @@
 #include "model/weight.h"
 
-#include "kernels/pack.h"
+#include "model/quantize.h"
 
 namespace gpt2 {
 
@@ -24,13 +24,13 @@ std::optional<FloatType> float_type_of(WeightType type) noexcept {
 }
 
 std::size_t Weight::bytes() const noexcept {
-  if (is_packed()) return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
+  if (is_quantized()) return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
   const auto floats = float_type();
   return floats ? size() * element_bytes(*floats) : 0;
 }
 
 Shape Weight::shape() const {
-  if (is_packed()) return {ceil_div(n, kPanel), ceil_div(k, block()), block_bytes()};
+  if (is_quantized()) return {ceil_div(n, kPanel), ceil_div(k, block()), block_bytes()};
   return layout == Layout::kn ? Shape{k, n} : Shape{n, k};
 }
 
@@ -38,7 +38,7 @@ void Weight::read_row(float* y, std::size_t feature) const noexcept {
   if (const auto floats = float_type()) {
     return widen_kernel(*floats)(y, data + feature * k * element_bytes(*floats), k);
   }
-  (type == WeightType::int8 ? unpack_int8 : unpack_int4)(y, data, k, feature);
+  (type == WeightType::int8 ? dequantize_int8 : dequantize_int4)(y, data, k, feature);
 }
 
 Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "gpt2/dtype.h"
 #include "gpt2/tensor.h"
+#include "gpt2/weight_type.h"
 #include "kernels/kernels.h"
 
 namespace gpt2 {
@@ -41,7 +41,7 @@ struct Weight {
   std::size_t n = 0;  ///< output features
 
   [[nodiscard]] std::size_t size() const noexcept { return k * n; }
-  [[nodiscard]] bool is_packed() const noexcept {
+  [[nodiscard]] bool is_quantized() const noexcept {
     return type == WeightType::int8 || type == WeightType::int4;
   }
   [[nodiscard]] std::optional<FloatType> float_type() const noexcept { return float_type_of(type); }

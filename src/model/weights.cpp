@@ -20,7 +20,7 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 
 // The name of today. GPT2LMHeadModel prefixes all names but its head's, and converted TensorFlow
 // models call a LayerNorm's parameters gamma and beta.
-std::string present_name(std::string name) {
+std::string canonical_name(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
   replace(name, "gamma", "weight");
@@ -46,7 +46,7 @@ class TensorNames {
   TensorNames(const Checkpoint& checkpoint, ModelDescription& description)
       : where_(checkpoint.files.front().string()), ignored_(description.ignored) {
     for (const auto& tensor : checkpoint.tensors) {
-      const std::string present = present_name(tensor.first);
+      const std::string present = canonical_name(tensor.first);
       if (const char* const reason = reason_to_ignore(present)) {
         ignored_[reason].push_back(tensor.first);
       } else if (const auto [known, is_new] = tensors_.try_emplace(present, &tensor); !is_new) {
@@ -64,7 +64,7 @@ class TensorNames {
 
   // Returns the tensor of this name. If there is none, or one of another shape or kind of type,
   // notes that and returns nullptr.
-  const TensorView* take(const std::string& name, const Shape& shape, bool is_packed) {
+  const TensorView* take(const std::string& name, const Shape& shape, bool is_quantized) {
     const auto found = tensors_.extract(name);
     if (found.empty()) return note(name, " ", shape.to_string(), " is missing");
     const auto& [stored_name, view] = *found.mapped();
@@ -74,9 +74,9 @@ class TensorNames {
     }
     const bool is_float =
         view.dtype == DType::f32 || view.dtype == DType::f16 || view.dtype == DType::bf16;
-    if (is_packed ? view.dtype == DType::u8 : is_float) return &view;
+    if (is_quantized ? view.dtype == DType::u8 : is_float) return &view;
     return note(stored_name, " is ", name_of(view.dtype),
-                is_packed ? ", packed weights must be U8" : ", weights must be F32, F16 or BF16");
+                is_quantized ? ", quantized weights must be U8" : ", weights must be F32, F16 or BF16");
   }
 
   // Ignores a tensor that is not needed, if it is there.
@@ -122,13 +122,13 @@ FloatType float_type_of(DType dtype) {
   return dtype == DType::bf16 ? FloatType::bf16 : FloatType::f32;
 }
 
-bool is_packed(const Weight& weight) { return weight.is_packed(); }
-bool is_packed(const Tensor&) { return false; }
+bool is_quantized(const Weight& weight) { return weight.is_quantized(); }
+bool is_quantized(const Tensor&) { return false; }
 
 // Uses the weight where it lies in the file.
 void fill(Weight& weight, const TensorView& view) {
   weight.data = view.data;
-  if (weight.is_packed()) return;
+  if (weight.is_quantized()) return;
   weight.type =
       by_type(float_type_of(view.dtype), WeightType::f32, WeightType::f16, WeightType::bf16);
 }
@@ -149,11 +149,11 @@ const char* group_of(std::string_view name) {
 std::shared_ptr<Transformer> bind_weights(const Config& config,
                                           const std::shared_ptr<const Checkpoint>& checkpoint,
                                           const LoadOptions& options) {
-  if (config.packed != WeightType::stored && options.dtype != config.packed &&
+  if (config.quantized != WeightType::stored && options.dtype != config.quantized &&
       options.dtype != WeightType::stored) {
     fail(ErrorCode::invalid_argument, checkpoint->files.front().string(),
-         "its weights are packed already, which loses what another dtype would need: "
-         "load it as it is, or start from the model that it was made of");
+         "its weights are quantized to ", name_of(config.quantized), " already: load it as it is, ",
+         "or start from the model that it was made from");
   }
   // Stop after 100 missing layers: the error message lists only the first few anyway.
   const auto transformer = std::make_shared<Transformer>(Transformer::without_weights(
@@ -167,17 +167,17 @@ std::shared_ptr<Transformer> bind_weights(const Config& config,
     description.ignored["no tensor of the model"] = checkpoint->ignored;
   }
   TensorNames names(*checkpoint, description);
-  // A nanoGPT model may have no biases in any layer, and neither has its packed copy then.
-  const bool has_biases = (!checkpoint->model_args && config.packed == WeightType::stored) ||
+  // A nanoGPT model may have no biases in any layer, and neither has its quantized copy then.
+  const bool has_biases = (!checkpoint->model_args && config.quantized == WeightType::stored) ||
                           names.contains("ln_f.bias");
   // A tensor with a problem stays empty, and finish() reports all of them.
   for_each_tensor(*transformer, [&](auto& tensor, const std::string& name, const Shape& shape) {
     if (names.hopeless() || (!has_biases && name.ends_with(".bias"))) return;
-    const TensorView* const view = names.take(name, shape, is_packed(tensor));
+    const TensorView* const view = names.take(name, shape, is_quantized(tensor));
     if (view == nullptr) return;
     fill(tensor, *view);
-    const std::string_view packed = config.packed == WeightType::int4 ? "INT4" : "INT8";
-    const std::string_view type = view->dtype == DType::u8 ? packed : name_of(view->dtype);
+    const std::string_view quantized = config.quantized == WeightType::int4 ? "INT4" : "INT8";
+    const std::string_view type = view->dtype == DType::u8 ? quantized : name_of(view->dtype);
     ++description.dtypes[group_of(name)][std::string(type)];
     ++description.tensors;
     transformer->parameters += tensor.size();

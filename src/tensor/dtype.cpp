@@ -1,4 +1,4 @@
-#include "gpt2/dtype.h"
+#include "tensor/dtype.h"
 
 namespace gpt2 {
 namespace {

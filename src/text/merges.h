@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/secret.h"
 #include "text/vocabulary.h"
 
 namespace gpt2 {

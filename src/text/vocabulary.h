@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/secret.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {

@@ -58,7 +58,7 @@ def f16_tensors(names=None):
 
 
 def int4_tensors():
-    """Returns tensors as save_packed writes them.
+    """Returns tensors as save_quantized writes them.
 
     Matrices are in panels of 32 columns, and these in blocks of 32 rows (k).
     """

@@ -1,6 +1,6 @@
 #include "fuzz.h"
-#include "generate/generation_config.h"
 #include "gpt2/config.h"
+#include "gpt2/generation_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

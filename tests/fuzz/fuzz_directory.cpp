@@ -4,8 +4,8 @@
 
 #include "fuzz_tokenizer.h"
 #include "gpt2/model.h"
+#include "gpt2/save_quantized.h"
 #include "gpt2/session.h"
-#include "model/save_packed.h"
 
 // Fuzzes a whole model directory. An input is several files, each after a line "%%% NAME". The
 // target does everything that a user may do with such a directory. directory_corpus.py writes the
@@ -73,7 +73,7 @@ void use_quantized(const fs::path& directory, WeightType type) {
   const Model model = Model::load(directory, {.dtype = type});
   const fs::path saved = directory / "saved";
   fs::remove_all(saved);
-  save_packed(model, directory, saved, [] {});
+  save_quantized(model, directory, saved, [] {});
   if (!is_same(logits_as(saved, type), logits_of(model))) __builtin_trap();
 }
 
