@@ -279,3 +279,27 @@ TEST_CASE("waiting tokens are read by the next pass, with the same bits") {
   CHECK(same_bits(std::span<const float>(logits).first(8 * vocab_size),
                   std::span(expected).last(8 * vocab_size)));
 }
+
+TEST_CASE("a session tells its tokens, computed and waiting ones") {
+  const Model model = load("layers5");
+  const std::vector<TokenId> ids = test::random_tokens(model, 30, 1);
+  const std::span<const TokenId> all(ids);
+  Session session(model, {.max_tokens = 30});
+  const auto holds = [&session](std::span<const TokenId> expected) {
+    return std::ranges::equal(session.tokens(), expected);
+  };
+  CHECK(holds({}));
+  session.forward(all.first(9));
+  session.append(all.subspan(9, 4));
+  CHECK(holds(all.first(13)));
+  Session fork = session.fork();
+  session.rewind(11);
+  CHECK(holds(all.first(11)));
+  session.rewind(4);
+  CHECK(holds(all.first(4)));
+  CHECK(std::ranges::equal(fork.tokens(), all.first(13)));
+  CHECK(fork.waiting() == 4);
+
+  session.append(session.tokens().last(2));  // its own
+  CHECK(holds(std::vector<TokenId>{ids[0], ids[1], ids[2], ids[3], ids[2], ids[3]}));
+}

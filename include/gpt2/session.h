@@ -67,6 +67,10 @@ class Session {
   [[nodiscard]] static std::size_t memory_bytes(const Config& config,
                                                 std::size_t max_tokens) noexcept;
 
+  /// The tokens so far, those that wait included. The span lives until the next call that changes
+  /// the session.
+  [[nodiscard]] std::span<const TokenId> tokens() const noexcept;
+
   [[nodiscard]] std::size_t position() const noexcept;  ///< tokens so far
   [[nodiscard]] std::size_t waiting() const noexcept;   ///< the last of these, not computed yet
   [[nodiscard]] std::size_t capacity() const noexcept;  ///< tokens there is room for

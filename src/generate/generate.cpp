@@ -27,7 +27,8 @@ std::size_t prompt_piece(const Model& model) {
 std::optional<std::span<const float>> read_prompt(Session& session,
                                                   std::span<const TokenId> prompt,
                                                   const GenerationOptions& options) {
-  const std::vector<TokenId> waiting = session.impl()->waiting;
+  const auto tail = session.tokens().last(session.waiting());
+  const std::vector<TokenId> waiting(tail.begin(), tail.end());
   const std::size_t start = session.position() - waiting.size();
   const std::size_t piece = prompt_piece(session.model());
   const auto take_back = [&] {

@@ -37,25 +37,26 @@ void check(const Slice& slice, std::span<const Slice> all, const Model& model) {
     reject("a session appears twice in a forward pass");
   }
   session.require_fitting(slice.tokens);
-  const std::size_t count = session.waiting.size() + slice.tokens.size();
+  const std::size_t count = session.tokens.size() - session.computed + slice.tokens.size();
   check_rows(slice, count, model.config().vocab_size);
 }
 
-// Adds tokens [begin, end) of the slice, those that waited first, to the batch.
-void add(Batch& batch, const Slice& slice, std::size_t begin, std::size_t end) {
-  Session::Impl& session = *slice.session->impl();
+// Adds the session's next `count` tokens that are not computed yet to the batch. `logits` are those
+// of the session's last tokens.
+void add(Batch& batch, Session::Impl& session, std::size_t count, std::span<float> logits) {
   const std::size_t vocab_size = session.engine.model().config().vocab_size;
-  const std::size_t waiting = session.waiting.size();
-  const std::size_t unwanted = waiting + slice.tokens.size() - slice.logits.size() / vocab_size;
-  batch.slices.push_back({&session.cache, batch.tokens.size(), end - begin, session.computed});
+  const std::size_t begin = session.computed;
+  const std::size_t end = begin + count;
+  const std::size_t unwanted = session.tokens.size() - logits.size() / vocab_size;
   const std::size_t from = std::clamp(unwanted, begin, end);
-  batch.wanted.push_back(
-      {&session.cache, batch.logits.size(), end - from, session.computed + from - begin});
+  batch.slices.push_back({&session.cache, batch.tokens.size(), count, begin});
+  batch.wanted.push_back({&session.cache, batch.logits.size(), end - from, from});
   for (std::size_t i = begin; i < end; ++i) {
-    if (i >= from) batch.logits.push_back(slice.logits.data() + (i - unwanted) * vocab_size);
-    batch.tokens.push_back(i < waiting ? session.waiting[i] : slice.tokens[i - waiting]);
-    batch.position.push_back(session.computed++);
+    if (i >= from) batch.logits.push_back(logits.data() + (i - unwanted) * vocab_size);
+    batch.tokens.push_back(session.tokens[i]);
+    batch.position.push_back(i);
   }
+  session.computed = end;
 }
 
 }  // namespace
@@ -113,15 +114,13 @@ void Engine::forward(std::span<const Slice> slices) {
   Batch& batch = impl_->batch;
   batch.clear();  // a child of fork() may have inherited half a batch of another thread
   for (const Slice& slice : slices) {
-    std::vector<TokenId>& waiting = slice.session->impl()->waiting;
-    const std::size_t count = waiting.size() + slice.tokens.size();
-    for (std::size_t begin = 0; begin < count;) {
+    slice.session->append(slice.tokens);
+    Session::Impl& session = *slice.session->impl();
+    while (session.computed < session.tokens.size()) {
       if (batch.tokens.size() == kMaxRows) impl_->run();
-      const std::size_t end = std::min(count, begin + kMaxRows - batch.tokens.size());
-      add(batch, slice, begin, end);
-      begin = end;
+      const std::size_t waiting = session.tokens.size() - session.computed;
+      add(batch, session, std::min(waiting, kMaxRows - batch.tokens.size()), slice.logits);
     }
-    waiting.clear();
   }
   if (!batch.tokens.empty()) impl_->run();
 }

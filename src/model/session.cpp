@@ -9,15 +9,15 @@ namespace gpt2 {
 
 Session::Impl::Impl(const Engine& e, std::size_t capacity)
     : engine(e), cache(e.model().config(), capacity), logits(e.model().config().vocab_size) {
-  waiting.reserve(16);  // so that writing token by token allocates nothing
+  tokens.reserve(capacity);  // so that no pass allocates
 }
 
-void Session::Impl::require_fitting(std::span<const TokenId> tokens) const {
+void Session::Impl::require_fitting(std::span<const TokenId> more) const {
   const std::size_t vocab_size = engine.model().config().vocab_size;
-  if (tokens.size() > room()) {
-    reject("the session has room for ", room(), " more tokens, got ", tokens.size());
+  if (more.size() > room()) {
+    reject("the session has room for ", room(), " more tokens, got ", more.size());
   }
-  for (const TokenId token : tokens) {
+  for (const TokenId token : more) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
       reject("token id ", token, " is outside the model's vocabulary of ", vocab_size);
     }
@@ -49,14 +49,15 @@ std::span<const float> Session::forward(std::span<const TokenId> tokens) {
 
 void Session::append(std::span<const TokenId> tokens) {
   impl_->require_fitting(tokens);
-  impl_->waiting.insert(impl_->waiting.end(), tokens.begin(), tokens.end());
+  // One by one: they may be tokens of this session, which insert() would not allow.
+  for (const TokenId token : tokens) impl_->tokens.push_back(token);
 }
 
 void Session::rewind(std::size_t position) {
   if (position > this->position()) {
     reject("cannot rewind to position ", position, ": the session has come to ", this->position());
   }
-  impl_->waiting.resize(position - std::min(position, impl_->computed));
+  impl_->tokens.resize(position);
   impl_->computed = std::min(position, impl_->computed);
 }
 
@@ -64,7 +65,7 @@ Session Session::fork() const {
   Session copy(impl_->engine, {.max_tokens = capacity()});
   copy.impl_->cache.copy_from(impl_->cache, impl_->computed);
   copy.impl_->computed = impl_->computed;
-  copy.impl_->waiting = impl_->waiting;
+  copy.append(impl_->tokens);
   return copy;
 }
 
@@ -72,8 +73,9 @@ std::size_t Session::memory_bytes(const Config& config, std::size_t max_tokens) 
   return KVCache::bytes(config, max_tokens);
 }
 
-std::size_t Session::position() const noexcept { return impl_->computed + impl_->waiting.size(); }
-std::size_t Session::waiting() const noexcept { return impl_->waiting.size(); }
+std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }
+std::size_t Session::position() const noexcept { return impl_->tokens.size(); }
+std::size_t Session::waiting() const noexcept { return impl_->tokens.size() - impl_->computed; }
 std::size_t Session::capacity() const noexcept { return impl_->cache.capacity(); }
 const Model& Session::model() const noexcept { return impl_->engine.model(); }
 const Engine& Session::engine() const noexcept { return impl_->engine; }

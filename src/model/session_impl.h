@@ -15,18 +15,18 @@ struct Session::Impl {
   Impl(const Engine& engine, std::size_t capacity);
 
   [[nodiscard]] std::size_t room() const noexcept {
-    return cache.capacity() - computed - waiting.size();
+    return cache.capacity() - tokens.size();
   }
 
-  /// Throws Error(invalid_argument) unless there is room for the tokens and all are of the
+  /// Throws Error(invalid_argument) unless there is room for more tokens and all are of the
   /// vocabulary.
-  void require_fitting(std::span<const TokenId> tokens) const;
+  void require_fitting(std::span<const TokenId> more) const;
 
   Engine engine;
   KVCache cache;
-  std::size_t computed = 0;      ///< tokens whose keys and values are in the cache
-  std::vector<TokenId> waiting;  ///< the tokens after those, for the next forward pass
-  AlignedBuffer<float> logits;   ///< (vocab_size): what Session::forward returns
+  std::vector<TokenId> tokens;  ///< of the sequence; there is memory for as many as fit
+  std::size_t computed = 0;     ///< of these, the first, whose keys and values are in the cache
+  AlignedBuffer<float> logits;  ///< (vocab_size): what Session::forward returns
 };
 
 /// The state of the slice's session. Throws Error(invalid_argument) if it has none.
