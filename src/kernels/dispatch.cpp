@@ -56,7 +56,8 @@ Tables available() noexcept {
   constexpr unsigned kAmx = 1u << 24 | 1u << 25;  // tiles, and int8 in them
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & kAmx) != kAmx ||
       !tiles_permitted()) {
-    return {{kAvx512Kernels, kAvx2Kernels, kScalarKernels}};
+    const bool is_zen = __builtin_cpu_is("amd");
+    return {{is_zen ? kAvx512ZenKernels : kAvx512Kernels, kAvx2Kernels, kScalarKernels}};
   }
   return {{kAvx512AmxKernels, kAvx512Kernels, kAvx2Kernels, kScalarKernels}};
 }

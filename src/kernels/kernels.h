@@ -247,6 +247,7 @@ extern const std::int8_t kInt4Codebook[16];
 extern const Kernels* const kScalarKernels;
 extern const Kernels* const kAvx2Kernels;
 extern const Kernels* const kAvx512Kernels;
+extern const Kernels* const kAvx512ZenKernels;  ///< "avx512" for CPUs of AMD
 extern const Kernels* const kAvx512AmxKernels;
 extern const Kernels* const kNeonKernels;
 extern const Kernels* const kNeonDotprodKernels;

@@ -15,9 +15,30 @@ constexpr Kernels with_amx(Kernels table) {
 
 constexpr Kernels kAmxTable = with_amx(kTable<avx512::Vec>);
 
+// Zen 5 prefetches f32 weights best by itself, and reads whole rows of 16-bit weights faster than
+// several chunks at once. Decoding with GPT-2 124M and one thread, with these walks and with those
+// of the other table: f32 72.7 and 60.0 tokens/s, bf16 132 and 118, f16 136 and 114.
+constexpr Kernels with_zen_walks(Kernels table) {
+  using Vec = avx512::Vec;
+  constexpr ChunkWalk kRows8{.rows = 8, .is_prefetched = false, .has_chunk_streams = false};
+  constexpr ChunkWalk kRows16{.rows = 16, .is_prefetched = true, .has_chunk_streams = false};
+  constexpr DotWalk kPlainDots{.streams = 4, .step_bytes = 512, .is_prefetched = false};
+  constexpr DotWalk kFetchedDots{.streams = 4, .step_bytes = 512, .is_prefetched = true};
+  table.matmul_chunks_kn_f32 = matmul_chunks_kn<Vec, kRows8, F32>;
+  table.matmul_chunks_kn_f16 = matmul_chunks_kn<Vec, kRows16, F16>;
+  table.matmul_chunks_kn_bf16 = matmul_chunks_kn<Vec, kRows16, BF16>;
+  table.matmul_nk_f32 = matmul_nk<Vec, kPlainDots, F32>;
+  table.matmul_nk_f16 = matmul_nk<Vec, kFetchedDots, F16>;
+  table.matmul_nk_bf16 = matmul_nk<Vec, kFetchedDots, BF16>;
+  return table;
+}
+
+constexpr Kernels kZenTable = with_zen_walks(kTable<avx512::Vec>);
+
 }  // namespace
 
 const Kernels* const kAvx512Kernels = &kTable<avx512::Vec>;
+const Kernels* const kAvx512ZenKernels = &kZenTable;
 const Kernels* const kAvx512AmxKernels = &kAmxTable;
 
 }  // namespace gpt2

@@ -9,11 +9,20 @@
 
 namespace gpt2 {
 
-// Rows of a chunk that are read at once, each as one stream. The sums of one step are two vectors,
-// so that registers do not limit the number of rows; it divides kChunk. In a trial, 8 rows and
-// steps of 4 vectors, without prefetching and without add_whole_chunks(), raised f32 decoding of
-// the 124M model from 58.8 to 68.9 tokens/s with one thread, but lowered bf16 from 123 to 98.
-inline constexpr std::size_t kRowStreams = 16;
+/// How one row of x walks through the rows of weights of a chunk. A step multiplies `rows` rows,
+/// each of which is a stream from memory, for two vectors of columns. Only the speed depends on the
+/// walk. Which one is the fastest depends on what the CPU itself prefetches.
+struct ChunkWalk {
+  std::size_t rows;        ///< it divides kChunk
+  bool is_prefetched;      ///< whether a step prefetches the rows of the next one into the L2 cache
+  bool has_chunk_streams;  ///< whether short rows are read by add_whole_chunks()
+};
+
+// The fastest on Sapphire Rapids.
+inline constexpr ChunkWalk kPrefetchedWalk{16, true, true};
+
+// The sums of a step. They stay in registers.
+inline constexpr std::size_t kWalkVecs = 2;
 
 // Chunks that are read at once, each as one stream, if the rows are short. Their sums must stay in
 // the L1 cache, because they are loaded and stored once for each row of weights. They take at most
@@ -25,28 +34,28 @@ inline constexpr std::size_t kChunkStreams = 6;
 // hardware's prefetchers follow.
 inline constexpr std::size_t kShortRow = 4096;
 
-/// sums[0 ... columns) += x[0 ... kRows) w[0 ... kRows, 0 ... columns). Meanwhile it prefetches the
-/// next kRows rows into the L2 cache. A step takes two vectors of columns, which are two cache
-/// lines of each row of f32.
-template <class Vec, std::size_t kRows, class Stored>
+/// sums[0 ... columns) += x[0 ... kRows) w[0 ... kRows, 0 ... columns).
+template <class Vec, std::size_t kRows, ChunkWalk kWalk, class Stored>
 void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride,
               std::size_t columns) {
-  for_each_vecs<Vec, 2>(columns, [&](auto vecs, std::size_t n, auto lanes) {
+  for_each_vecs<Vec, kWalkVecs>(columns, [&](auto vecs, std::size_t n, auto lanes) {
     constexpr std::size_t kWidth = vecs.value * kLanes;
     Vec sum[vecs.value];
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < vecs.value; ++j) sum[j] = Vec::load(sums + n + j * kLanes);
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
-      const Stored* const weight = w + i * w_stride + n;
+      const Stored* const row = w + i * w_stride + n;
+      if constexpr (kWalk.is_prefetched) {
 #pragma GCC unroll 2
-      for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
-        __builtin_prefetch(weight + kRows * w_stride + j, 0, 2);
+        for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+          __builtin_prefetch(row + kRows * w_stride + j, 0, 2);
+        }
       }
       const Vec factor = x[i];
 #pragma GCC unroll 2
       for (std::size_t j = 0; j < vecs.value; ++j) {
-        sum[j] = fma(factor, load<Vec>(weight + j * kLanes, lanes), sum[j]);
+        sum[j] = fma(factor, load<Vec>(row + j * kLanes, lanes), sum[j]);
       }
     }
 #pragma GCC unroll 2
@@ -89,7 +98,7 @@ void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t 
   }
 }
 
-template <class Vec, class Stored>
+template <class Vec, ChunkWalk kWalk, class Stored>
 void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
                       float* sums) noexcept {
   const std::size_t n = product.n;
@@ -101,7 +110,8 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
     const float* const x = product.x + chunk * kChunk;
     const Stored* const w = static_cast<const Stored*>(product.w) + chunk * kChunk * n + column;
     const std::size_t last = min(end / stride, product.k / kChunk);
-    if (column == 0 && chunk + 1 < last && n * sizeof(Stored) < kShortRow) {
+    if (kWalk.has_chunk_streams && column == 0 && chunk + 1 < last &&
+        n * sizeof(Stored) < kShortRow) {
       with_count<kChunkStreams>(last - chunk, [&](auto count) {
         add_whole_chunks<Vec, count.value>(sums + begin, x, w, n);
         begin += count.value * stride;
@@ -112,10 +122,10 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
     const std::size_t columns = min(width, n - column);
     const std::size_t depth = min(kChunk, product.k - chunk * kChunk);
     std::size_t k = 0;
-    for (; k + kRowStreams <= depth; k += kRowStreams) {
-      add_rows<Vec, kRowStreams>(sums + begin, x + k, w + k * n, n, columns);
+    for (; k + kWalk.rows <= depth; k += kWalk.rows) {
+      add_rows<Vec, kWalk.rows, kWalk>(sums + begin, x + k, w + k * n, n, columns);
     }
-    for (; k < depth; ++k) add_rows<Vec, 1>(sums + begin, x + k, w + k * n, n, columns);
+    for (; k < depth; ++k) add_rows<Vec, 1, kWalk>(sums + begin, x + k, w + k * n, n, columns);
     begin += width;
   }
 }

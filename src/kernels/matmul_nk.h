@@ -7,29 +7,43 @@
 
 namespace gpt2 {
 
+/// How a single row of x walks through w: as how many streams, that is rows of w that lie far
+/// apart; how many bytes of one stream it reads before it goes on to the next; and whether it
+/// prefetches. Only the speed depends on the walk. Which one is the fastest depends on what the CPU
+/// itself prefetches.
+struct DotWalk {
+  std::size_t streams;
+  std::size_t step_bytes;
+  bool is_prefetched;
+};
+
+// The fastest on Sapphire Rapids.
+template <class Vec>
+inline constexpr DotWalk kPrefetchedDots{2 * Vec::kDotColumns, 256, true};
+
 // Columns that few rows are multiplied with at a time. They are divided among the streams: with 8
 // streams, each is 16 consecutive rows of w. No measured comparison with other widths is recorded.
 inline constexpr std::size_t kDotWidth = 4 * kPanel;
 
 /// sum[i][j] += x[i, 0 ... depth) w[j, 0 ... depth), lane by lane. Meanwhile it prefetches the
-/// weights that lie `ahead` elements further on. For a single row of x, it reads four cache lines
-/// of one row of w before it goes on to the next row, because this is the fastest way to read
-/// several streams from memory.
-template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
+/// weights that lie `ahead` elements further on. kWalk is about a single row of x.
+template <class Vec, DotWalk kWalk, std::size_t kRows, std::size_t kColumns, class Stored>
 [[gnu::always_inline]] inline void dot_chunk(Vec (&sum)[kRows][kColumns], const float* x,
                                              std::size_t x_stride, const Stored* w,
                                              std::size_t w_stride, std::size_t depth,
                                              std::size_t ahead) {
   std::size_t begin = 0;
   if constexpr (kRows == 1) {
-    constexpr std::size_t kStep = 256 / sizeof(Stored);  // four cache lines
+    constexpr std::size_t kStep = kWalk.step_bytes / sizeof(Stored);
     for (; begin + kStep <= depth; begin += kStep) {
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kColumns; ++j) {
         const Stored* const row = w + j * w_stride + begin;
 #pragma GCC unroll 8
         for (std::size_t k = 0; k < kStep; k += kLanes) {
-          if (k * sizeof(Stored) % 64 == 0) __builtin_prefetch(row + k + ahead, 0, 3);
+          if (kWalk.is_prefetched && k * sizeof(Stored) % 64 == 0) {
+            __builtin_prefetch(row + k + ahead, 0, 3);
+          }
           sum[0][j] = fma(Vec::load(x + begin + k), Vec::load(row + k), sum[0][j]);
         }
       }
@@ -55,14 +69,14 @@ template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
 
 /// sums[(row + i) * stride + j * step] = x[row + i] w[j * step] for kRows rows of x and kColumns
 /// rows of w.
-template <class Vec, std::size_t kRows, std::size_t kColumns, class Stored>
+template <class Vec, DotWalk kWalk, std::size_t kRows, std::size_t kColumns, class Stored>
 void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* sums,
               std::size_t stride, std::size_t step, std::size_t ahead) {
   const float* const x = product.x + row * product.x_stride;
   Vec total[kRows][kColumns] = {};
   for (std::size_t k = 0; k < product.k; k += kChunk) {
     Vec sum[kRows][kColumns] = {};
-    dot_chunk<Vec>(sum, x + k, product.x_stride, w + k, step * product.k,
+    dot_chunk<Vec, kWalk>(sum, x + k, product.x_stride, w + k, step * product.k,
                    min(kChunk, product.k - k), ahead);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
@@ -92,14 +106,14 @@ template <class Vec, class F>
 /// in the cache, while kStreams rows of w that lie far apart are read at once. Each of them is one
 /// long stream from memory. For a few rows this was a fifth faster than reading neighbouring rows,
 /// and a batch of 32 gained 7 % from it.
-template <class Vec, std::size_t kStreams, class Stored>
+template <class Vec, DotWalk kWalk, std::size_t kStreams, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kAhead = 1024 / sizeof(Stored);  // 16 lines; no comparison is recorded
   const std::size_t length = columns / kStreams;
   const auto multiply = [&](auto streams, std::size_t n, std::size_t step) {
     for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
-      dot_tile<Vec, rows.value, streams.value>(product, row, w + n * product.k, sums + n, kDotWidth,
-                                               step, kAhead);
+      dot_tile<Vec, kWalk, rows.value, streams.value>(product, row, w + n * product.k, sums + n,
+                                                      kDotWidth, step, kAhead);
     });
   };
   for (std::size_t n = 0; n < length; ++n) multiply(Count<kStreams>{}, n, length);
@@ -109,22 +123,23 @@ void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, fl
 /// Computes the sums (m, kPanel) of all rows and up to kPanel columns for many rows of x. A tile of
 /// rows stays in the L1 cache while it is multiplied with the panel of w, which stays in the L2
 /// cache. Meanwhile it prefetches the rows of w for the next tile.
-template <class Vec, class Stored>
+template <class Vec, DotWalk kWalk, class Stored>
 void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kColumns = Vec::kDotColumns;
   for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
     std::size_t n = 0;
     for (; n + kColumns <= columns; n += kColumns) {
-      dot_tile<Vec, rows.value, kColumns>(product, row, w + n * product.k, sums + n, kPanel, 1,
-                                          kColumns * product.k);
+      dot_tile<Vec, kWalk, rows.value, kColumns>(product, row, w + n * product.k, sums + n, kPanel,
+                                                 1, kColumns * product.k);
     }
     for (; n < columns; ++n) {
-      dot_tile<Vec, rows.value, 1>(product, row, w + n * product.k, sums + n, kPanel, 1, product.k);
+      dot_tile<Vec, kWalk, rows.value, 1>(product, row, w + n * product.k, sums + n, kPanel, 1,
+                                          product.k);
     }
   });
 }
 
-template <class Vec, class Stored>
+template <class Vec, DotWalk kWalk, class Stored>
 void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
@@ -134,11 +149,11 @@ void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
     const std::size_t columns = min(width, n_end - n);
     const Stored* const w = static_cast<const Stored*>(product.w) + n * product.k;
     if (product.m == 1) {
-      dot_streams<Vec, 2 * Vec::kDotColumns>(product, w, columns, scratch);
+      dot_streams<Vec, kWalk, kWalk.streams>(product, w, columns, scratch);
     } else if (few) {
-      dot_streams<Vec, Vec::kDotColumns>(product, w, columns, scratch);
+      dot_streams<Vec, kWalk, Vec::kDotColumns>(product, w, columns, scratch);
     } else {
-      dot_panel<Vec>(product, w, columns, scratch);
+      dot_panel<Vec, kWalk>(product, w, columns, scratch);
     }
     finish<Vec>(product, 0, product.m, scratch, width, n, columns);
   }

@@ -31,6 +31,16 @@ inline std::vector<const gpt2::Kernels*> tables() {
     tables.push_back(&gpt2::kernels());
   }
   gpt2::force_isa(before);
+#if defined(__x86_64__)
+  // A machine uses only one of these two.
+  const auto avx512 = [](const gpt2::Kernels* table) {
+    return table == gpt2::kAvx512Kernels || table == gpt2::kAvx512ZenKernels;
+  };
+  if (const auto used = std::ranges::find_if(tables, avx512); used != tables.end()) {
+    tables.push_back(*used == gpt2::kAvx512Kernels ? gpt2::kAvx512ZenKernels
+                                                   : gpt2::kAvx512Kernels);
+  }
+#endif
   return tables;
 }
 
