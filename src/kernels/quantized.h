@@ -73,8 +73,8 @@ template <class Codes>
 
 /// Computes sums (rows, kPanelColumns) for kRows rows from `row` on and kVecs vectors of columns
 /// from `column` on. The vectors may span several panels. `panel` is the first of the kPanels
-/// panels, whose columns begin at 0.
-template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
+/// panels, whose columns begin at 0. Without kIsPrefetched, the CPU's own prefetchers must do.
+template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIsPrefetched = true>
 [[gnu::always_inline]] inline void quantized_tile(float* sums, const QuantizedRows& x,
                                                   std::size_t row, const unsigned char* panel,
                                                   std::size_t column) {
@@ -115,7 +115,7 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
       for (std::size_t j = 0; j < kVecs; ++j) {
         // The first tile of rows prefetches, and the others find the panels in the cache. The two
         // halves of a panel take turns, so that each part is prefetched once.
-        if (row == 0 && part % 2 == column_in_panel[j] / kLanes) {
+        if (kIsPrefetched && row == 0 && part % 2 == column_in_panel[j] / kLanes) {
           fetch_part<Codes>(block[j] + ahead, part);
           if (kRows > 1) {
             fetch_panels<Codes>(panel + kPanels * panel_bytes, panel_bytes,
@@ -156,15 +156,6 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes>
 template <class Vec, class Codes>
 void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
                         const unsigned char* panel, std::size_t panels) {
-  // The speed of a single row is that of memory. It takes several panels at once, each of which is
-  // a stream from memory.
-  constexpr std::size_t kWide = Vec::kQuantizedRowVecs;
-  if (m == 1 && panels * kPanel % (kWide * kLanes) == 0) {
-    for (std::size_t n = 0; n < panels * kPanel; n += kWide * kLanes) {
-      quantized_tile<Vec, 1, kWide, Codes>(sums, x, 0, panel, n);
-    }
-    return;
-  }
   constexpr std::size_t kMax = Vec::kQuantizedRows;
   static_assert(kRowGroup % kMax == 0);
   constexpr std::size_t kVecs = Vec::kQuantizedVecs;
@@ -179,14 +170,25 @@ void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
   }
 }
 
-template <class Vec, class Codes>
+/// kPrefetchesRow says whether a product of a single row of x prefetches the weights.
+template <class Vec, class Codes, bool kPrefetchesRow = true>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
+  // The speed of a single row is that of memory. It takes several panels at once, each of which is
+  // a stream from memory.
+  constexpr std::size_t kWide = Vec::kQuantizedRowVecs;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
     const std::size_t columns = min(kPanelColumns, n_end - n);
     const auto* const panel =
         static_cast<const unsigned char*>(product.w) + n / kPanel * x.blocks * Codes::kBlockBytes;
-    multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, ceil_div(columns, kPanel));
+    const std::size_t panels = ceil_div(columns, kPanel);
+    if (product.m == 1 && panels * kPanel % (kWide * kLanes) == 0) {
+      for (std::size_t column = 0; column < panels * kPanel; column += kWide * kLanes) {
+        quantized_tile<Vec, 1, kWide, Codes, kPrefetchesRow>(scratch, x, 0, panel, column);
+      }
+    } else {
+      multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, panels);
+    }
     finish<Vec>(product, 0, product.m, scratch, kPanelColumns, n, columns);
   }
 }
