@@ -59,7 +59,7 @@ void check_everything_works() {
            });
   CHECK(text == "yz");
   Sampler sampler({}, 3);
-  CHECK(sampler.sample(std::vector<float>{-1e30f, 0.0f, -1e30f}, 0) == 1);
+  CHECK(sampler.sample(std::vector<float>{-1e30f, 0.0f, -1e30f}, {}) == 1);
   LayerNorm norm({2});
   const Tensor y = norm(Tensor({2}, {-1.0f, 1.0f}));
   CHECK(y.values()[0] == -y.values()[1]);

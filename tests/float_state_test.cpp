@@ -166,10 +166,11 @@ void add_passes(Results& results, const std::string& name, Session& session,
 
 void add_draws(Results& results, std::span<const float> logits) {
   Sampler sampler({.temperature = 0.7f, .top_k = 40, .top_p = 0.93f, .seed = 3}, logits.size());
-  results["processed logits"] = hash_of(sampler.process(logits));
+  results["processed logits"] = hash_of(sampler.process(logits, {}));
   std::vector<float> drawn;
+  const std::vector<TokenId> ids(200);
   for (std::size_t i = 0; i < 200; ++i) {
-    drawn.push_back(static_cast<float>(sampler.sample(logits, i)));
+    drawn.push_back(static_cast<float>(sampler.sample(logits, std::span(ids).first(i))));
   }
   results["draws"] = hash_of(drawn);
 }
@@ -197,7 +198,8 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
   results["LayerNorm"] = hash_of(norm(x).values());
   const Model model = sessions.front().model();
-  const PerplexityComparison comparison = compare_perplexity(model, files.load(WeightType::int8), text, [](double) {});
+  const PerplexityComparison comparison =
+      compare_perplexity(model, files.load(WeightType::int8), text, [](double) {});
   for (const double perplexity : comparison.perplexity) {
     results["perplexity"] = results["perplexity"] * 31 + std::bit_cast<std::uint64_t>(perplexity);
   }

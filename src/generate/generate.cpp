@@ -24,8 +24,7 @@ std::size_t prompt_piece(const Model& model) {
 }
 
 // Returns the logits after the last token of the prompt, or nothing if on_prompt cancelled it.
-std::optional<std::span<const float>> read_prompt(Session& session,
-                                                  std::span<const TokenId> prompt,
+std::optional<std::span<const float>> read_prompt(Session& session, std::span<const TokenId> prompt,
                                                   const GenerationOptions& options) {
   const auto tail = session.tokens().last(session.waiting());
   const std::vector<TokenId> waiting(tail.begin(), tail.end());
@@ -57,6 +56,22 @@ std::optional<std::span<const float>> read_prompt(Session& session,
   return logits;
 }
 
+// What the sampling options refer to. Every token that ends the text counts as an end-of-text
+// token.
+SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens,
+                         const GenerationOptions& options) {
+  SequenceLimits limits{.eos_token_id = options.stop_tokens,
+                        .prompt_length = session.position() + prompt_tokens};
+  if (!options.ignore_eos) {
+    const std::vector<TokenId>& eos = session.model().config().eos_token_id;
+    limits.eos_token_id.insert(limits.eos_token_id.end(), eos.begin(), eos.end());
+  }
+  // The last token of a text that fills the context has no room in it.
+  const std::size_t room = session.capacity() + 1 - limits.prompt_length;
+  limits.max_length = limits.prompt_length + std::min(options.max_new_tokens, room);
+  return limits;
+}
+
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
   if (prompt.empty() && session.waiting() == 0) {
@@ -65,7 +80,8 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
                                                    : "the session is full");
   }
   session.impl()->require_fitting(prompt);
-  Sampler sampler(options.sampling, session.model().config().vocab_size);
+  Sampler sampler(options.sampling, session.model().config().vocab_size,
+                  limits_of(session, prompt.size(), options));
   GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
 
   auto start = std::chrono::steady_clock::now();
@@ -89,7 +105,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
         logits = session.forward({});
       }
       if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
-      const TokenId token = sampler.sample(logits, session.position());
+      const TokenId token = sampler.sample(logits, session.tokens());
       if (ends_text(token)) return FinishReason::end_of_text;
       result.tokens.push_back(token);
       // The token waits for the next pass. After the last token that is a later call's, if any.

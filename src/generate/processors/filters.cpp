@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+
+#include "generate/processors/processor.h"
+#include "generate/processors/softmax.h"
+
+namespace gpt2 {
+namespace {
+
+// Returns the k-th largest score. Overwrites p.scratch. REQUIRES: 0 < k <= vocab_size.
+float kth_largest(const Processing& p, std::size_t k) {
+  const auto largest = p.scratch.first(k);
+  std::ranges::partial_sort_copy(p.scores, largest, std::greater<float>());
+  return largest.back();
+}
+
+// Returns the score from which on tokens are kept whatever their probability.
+float always_kept(const Processing& p) {
+  return kth_largest(p, std::min(p.limits.min_tokens_to_keep, p.scores.size()));
+}
+
+// Removes the tokens whose weight is less than `least`, but for those that are always kept.
+// REQUIRES: softmax() has written the weights to p.scratch.
+void remove_lighter(const Processing& p, float least, float always) {
+  for (std::size_t i = 0; i < p.scores.size(); ++i) {
+    if (p.scratch[i] < least && p.scores[i] < always) p.scores[i] = kRemoved;
+  }
+}
+
+// Orders tokens by key, descending, then by id, ascending.
+auto comes_after(std::span<const float> keys) {
+  return [keys](std::size_t a, std::size_t b) {
+    return keys[a] != keys[b] ? keys[a] < keys[b] : a > b;
+  };
+}
+
+// Takes tokens in the order of comes_after(keys) until their probabilities add up to at least
+// `share` and there are min_tokens_to_keep of them. Returns the last one taken. Tokens with the
+// probability 0 are never taken. REQUIRES: softmax() has written the weights to p.scratch, and
+// their sum is not 0.
+std::uint32_t last_within(const Processing& p, std::span<const float> keys, const Softmax& s,
+                          float share) {
+  p.order.clear();
+  for (std::size_t i = 0; i < p.scores.size(); ++i) {
+    if (p.scratch[i] > 0.0f) p.order.push_back(static_cast<std::uint32_t>(i));
+  }
+  const auto after = comes_after(keys);
+  std::make_heap(p.order.begin(), p.order.end(), after);
+  const double mass = static_cast<double>(share) * static_cast<double>(s.sum);
+  auto end = p.order.end();
+  double sum = 0.0;
+  std::size_t taken = 0;
+  do {
+    std::pop_heap(p.order.begin(), end, after);
+    sum += static_cast<double>(p.scratch[*--end]);
+    ++taken;
+  } while ((sum < mass || taken < p.limits.min_tokens_to_keep) && end != p.order.begin());
+  return *end;
+}
+
+}  // namespace
+
+// Only what was removed before stays minus infinity, and nothing becomes plus infinity.
+void divide_by_temperature(const Processing& p) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (float& score : p.scores) {
+    const float scaled = std::clamp(score / p.options.temperature, -kLargest, kLargest);
+    score = score > kRemoved ? scaled : kRemoved;
+  }
+}
+
+void keep_top_k(const Processing& p) {
+  const std::size_t k = std::max(p.options.top_k, p.limits.min_tokens_to_keep);
+  if (k >= p.scores.size()) return;
+  const float least = kth_largest(p, k);
+  for (float& score : p.scores) score = score < least ? kRemoved : score;
+}
+
+// A token stays if the probabilities of those before it, ordered by score, sum to less than top_p;
+// the first always stays. HuggingFace has the same rule: it removes tokens from the other end while
+// what remains reaches top_p.
+void keep_top_p(const Processing& p) {
+  const Softmax s = softmax(p.scratch, p.scores);
+  if (s.sum == 0.0f) return;
+  const std::uint32_t last = last_within(p, p.scores, s, p.options.top_p);
+  const float last_score = p.scores[last];
+  for (std::size_t i = 0; i < p.scores.size(); ++i) {
+    const float score = p.scores[i];
+    if (score < last_score || (score == last_score && i > last)) p.scores[i] = kRemoved;
+  }
+}
+
+// The largest weight is 1, so that the others are their tokens' shares of the highest probability.
+void keep_min_p(const Processing& p) {
+  const float always = always_kept(p);
+  if (softmax(p.scratch, p.scores).sum == 0.0f) return;
+  remove_lighter(p, p.options.min_p, always);
+}
+
+// The information of a token is -log p = log(sum) - (score - max), and the entropy is
+// log(sum) - mean_score(). The logarithms cancel in the distance between the two. Unlike top_p,
+// HuggingFace keeps all tokens that are as far away as the last one.
+void keep_typical(const Processing& p) {
+  const Softmax s = softmax(p.scratch, p.scores);
+  if (s.sum == 0.0f) return;
+  const float mean = mean_score(s, p.scratch, p.scores);
+  for (std::size_t i = 0; i < p.scores.size(); ++i) {
+    p.keys[i] = -std::abs(mean - (p.scores[i] - s.max));
+  }
+  const float furthest = p.keys[last_within(p, p.keys, s, p.options.typical_p)];
+  for (std::size_t i = 0; i < p.scores.size(); ++i) {
+    if (p.keys[i] < furthest) p.scores[i] = kRemoved;
+  }
+}
+
+void cut_epsilon(const Processing& p) {
+  const float always = always_kept(p);
+  const Softmax s = softmax(p.scratch, p.scores);
+  if (s.sum == 0.0f) return;
+  remove_lighter(p, p.options.epsilon_cutoff * s.sum, always);
+}
+
+// exp(-entropy) is exp(mean_score()) / sum, so that sqrt(eta) * exp(-entropy) * sum needs no sum.
+void cut_eta(const Processing& p) {
+  const float eta = p.options.eta_cutoff;
+  const float always = always_kept(p);
+  const Softmax s = softmax(p.scratch, p.scores);
+  if (s.sum == 0.0f) return;
+  const float by_entropy = std::sqrt(eta) * exp_of(mean_score(s, p.scratch, p.scores));
+  remove_lighter(p, std::min(eta * s.sum, by_entropy), always);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "gpt2/token_id.h"
+
+namespace gpt2 {
+
+/// Returns whether the last id of `sequence` would complete it after `ids`. A sequence of one id
+/// always completes. Like HuggingFace, does not complete a longer sequence that has more ids than
+/// the text so far, even if all ids but its last match. REQUIRES: sequence is not empty.
+inline bool would_complete(std::span<const TokenId> sequence, std::span<const TokenId> ids) {
+  if (sequence.size() == 1) return true;
+  const auto before = sequence.first(sequence.size() - 1);
+  return sequence.size() <= ids.size() && std::ranges::equal(before, ids.last(before.size()));
+}
+
+}  // namespace gpt2

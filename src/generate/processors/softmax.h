@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+
+namespace gpt2 {
+
+/// What the softmax of some scores has in common for all of them.
+struct Softmax {
+  float max;  ///< the largest score
+  float sum;  ///< of the weights exp(score - max); 0 if every score is -infinity
+};
+
+/// Writes the weight exp(score - max) of each score, whose probability is weight / sum. `weights`
+/// may be `scores`. Writes nothing if every score is -infinity. REQUIRES: no score is NaN or
+/// +infinity.
+Softmax softmax(std::span<float> weights, std::span<const float> scores);
+
+/// Returns the mean of score - max over the distribution. The entropy, in nats, is log(sum) minus
+/// this mean. REQUIRES: softmax() wrote the weights and returned `s`, whose sum is not 0.
+[[nodiscard]] float mean_score(const Softmax& s, std::span<const float> weights,
+                               std::span<const float> scores);
+
+/// e^x, and the natural logarithm of a positive normal number. The same bits on every machine,
+/// unlike those of the C library.
+[[nodiscard]] float exp_of(float x);
+[[nodiscard]] float log_of(float x);
+
+}  // namespace gpt2
