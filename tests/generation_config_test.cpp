@@ -1,6 +1,7 @@
 #include "gpt2/generation_config.h"
 
 #include <string>
+#include <vector>
 
 #include "gpt2/error.h"
 #include "support/catch.h"
@@ -11,6 +12,8 @@ using gpt2::GenerationConfig;
 using gpt2::test::refusal_of;
 
 namespace {
+
+using Ids = std::vector<gpt2::TokenId>;
 
 const std::string kAdvice =
     ", which is not implemented; remove it from the file, or do without --hf-defaults";
@@ -26,9 +29,10 @@ std::string refusal(std::string_view json) {
 TEST_CASE("an empty generation config is HuggingFace's GenerationConfig()") {
   const GenerationConfig config = parse("{}");
   CHECK_FALSE(config.do_sample);
-  CHECK(config.temperature == 1.0f);
-  CHECK(config.top_k == 50);
-  CHECK(config.top_p == 1.0f);
+  CHECK(config.sampling.temperature == 0.0f);
+  CHECK(config.sampling.top_k == 50);
+  CHECK(config.sampling.top_p == 1.0f);
+  CHECK(config.sampling.repetition_penalty == 1.0f);
   CHECK(config.max_length == 20);
   CHECK_FALSE(config.max_new_tokens);
 }
@@ -38,18 +42,62 @@ TEST_CASE("every field of a generation config is read, and null is the default")
       parse(R"({"do_sample": true, "temperature": 0.5, "top_k": 7, "top_p": 0.25, "max_length": 30,
                 "max_new_tokens": 9, "eos_token_id": [1, 2], "transformers_version": "4.30.0"})");
   CHECK(config.do_sample);
-  CHECK(config.temperature == 0.5f);
-  CHECK(config.top_k == 7);
-  CHECK(config.top_p == 0.25f);
+  CHECK(config.sampling.temperature == 0.5f);
+  CHECK(config.sampling.top_k == 7);
+  CHECK(config.sampling.top_p == 0.25f);
   CHECK(config.max_length == 30);
   CHECK(config.max_new_tokens == 9);
-  CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").top_k == 50);
+  CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").sampling.top_k == 50);
+}
+
+TEST_CASE("the options of the logits processors are read, and null is the default") {
+  const gpt2::SamplingOptions options =
+      parse(R"({"min_p": 0.125, "typical_p": 0.5, "epsilon_cutoff": 0.25, "eta_cutoff": 0.75,
+                "sequence_bias": [[[1, 2], -2.5], [[3], 4]], "repetition_penalty": 1.5,
+                "no_repeat_ngram_size": 3, "bad_words_ids": [[5], [6, 7]], "min_length": 8,
+                "min_new_tokens": 9, "forced_bos_token_id": 10, "forced_eos_token_id": 11,
+                "remove_invalid_values": true, "exponential_decay_length_penalty": [12, 1.25],
+                "suppress_tokens": [13, 14], "begin_suppress_tokens": [15],
+                "renormalize_logits": true})")
+          .sampling;
+  CHECK(options.min_p == 0.125f);
+  CHECK(options.typical_p == 0.5f);
+  CHECK(options.epsilon_cutoff == 0.25f);
+  CHECK(options.eta_cutoff == 0.75f);
+  REQUIRE(options.sequence_bias.size() == 2);
+  CHECK(options.sequence_bias[0].ids == Ids{1, 2});
+  CHECK(options.sequence_bias[0].bias == -2.5f);
+  CHECK(options.sequence_bias[1].ids == Ids{3});
+  CHECK(options.sequence_bias[1].bias == 4.0f);
+  CHECK(options.repetition_penalty == 1.5f);
+  CHECK(options.no_repeat_ngram_size == 3);
+  CHECK(options.bad_words_ids == std::vector<Ids>{{5}, {6, 7}});
+  CHECK(options.min_length == 8);
+  CHECK(options.min_new_tokens == 9);
+  CHECK(options.forced_bos_token_id == 10);
+  CHECK(options.forced_eos_token_id == Ids{11});
+  CHECK(options.remove_invalid_values);
+  REQUIRE(options.exponential_decay_length_penalty);
+  CHECK(options.exponential_decay_length_penalty->start == 12);
+  CHECK(options.exponential_decay_length_penalty->factor == 1.25);
+  CHECK(options.suppress_tokens == Ids{13, 14});
+  CHECK(options.begin_suppress_tokens == Ids{15});
+  CHECK(options.renormalize_logits);
+
+  CHECK(parse(R"({"forced_eos_token_id": [11, 3]})").sampling.forced_eos_token_id == Ids{11, 3});
+  CHECK(refusal(R"({"min_p": null, "sequence_bias": null, "bad_words_ids": null,
+                    "forced_bos_token_id": null, "forced_eos_token_id": null,
+                    "exponential_decay_length_penalty": null, "suppress_tokens": null})") ==
+        "(accepted)");
 }
 
 TEST_CASE("a temperature that is too small for a sampler is greedy") {
-  CHECK(parse(R"({"temperature": 1e-50})").temperature == 0.0f);
-  CHECK(parse(R"({"temperature": 9e-7})").temperature == 0.0f);
-  CHECK(parse(R"({"temperature": 1e-6})").temperature == 1e-6f);
+  const auto temperature = [](const std::string& number) {
+    return parse(R"({"do_sample": true, "temperature": )" + number + "}").sampling.temperature;
+  };
+  CHECK(temperature("1e-50") == 0.0f);
+  CHECK(temperature("9e-7") == 0.0f);
+  CHECK(temperature("1e-6") == 1e-6f);
 }
 
 TEST_CASE("keys whose values change nothing are accepted") {
@@ -60,43 +108,20 @@ TEST_CASE("keys whose values change nothing are accepted") {
 }
 
 TEST_CASE("refused by name: settings that change the text and are not implemented") {
-  for (const std::string field : {R"("num_beams": 2)",
-                                  R"("num_beam_groups": 2)",
-                                  R"("num_return_sequences": 3)",
-                                  R"("repetition_penalty": 1.3)",
-                                  R"("encoder_repetition_penalty": 0.5)",
-                                  R"("no_repeat_ngram_size": 2)",
-                                  R"("encoder_no_repeat_ngram_size": 2)",
-                                  R"("typical_p": 0.9)",
-                                  R"("min_p": 0.1)",
-                                  R"("epsilon_cutoff": 0.1)",
-                                  R"("eta_cutoff": 0.1)",
-                                  R"("penalty_alpha": 0.6)",
-                                  R"("guidance_scale": 1.5)",
-                                  R"("min_length": 5)",
-                                  R"("min_new_tokens": 5)",
-                                  R"("max_time": 0)",
-                                  R"("forced_bos_token_id": 0)",
-                                  R"("forced_eos_token_id": 0)",
-                                  R"("bad_words_ids": [[1]])",
-                                  R"("force_words_ids": [[1]])",
-                                  R"("constraints": ["x"])",
-                                  R"("suppress_tokens": [1])",
-                                  R"("begin_suppress_tokens": [1])",
-                                  R"("sequence_bias": {"x": 1})",
-                                  R"("exponential_decay_length_penalty": [1, 2.0])",
-                                  R"("stop_strings": ".")",
-                                  R"("remove_invalid_values": true)",
-                                  R"("watermarking_config": {"x": 1})",
-                                  R"("token_healing": true)",
-                                  R"("dola_layers": "low")"}) {
+  for (const std::string field :
+       {R"("num_beams": 2)", R"("num_beam_groups": 2)", R"("num_return_sequences": 3)",
+        R"("encoder_repetition_penalty": 0.5)", R"("encoder_no_repeat_ngram_size": 2)",
+        R"("penalty_alpha": 0.6)", R"("guidance_scale": 1.5)", R"("max_time": 0)",
+        R"("force_words_ids": [[1]])", R"("forced_decoder_ids": [[1, 2]])",
+        R"("constraints": ["x"])", R"("stop_strings": ".")", R"("watermarking_config": {"x": 1})",
+        R"("token_healing": true)", R"("dola_layers": "low")"}) {
     const std::string message = refusal("{" + field + "}");
     const std::string key = field.substr(1, field.find('"', 1) - 1);
     CAPTURE(field, message);
     CHECK(message.starts_with("g: " + key + " is "));
     CHECK(message.ends_with(kAdvice));
   }
-  CHECK(refusal(R"({"repetition_penalty": 1.3})") == "g: repetition_penalty is 1.3" + kAdvice);
+  CHECK(refusal(R"({"guidance_scale": 1.3})") == "g: guidance_scale is 1.3" + kAdvice);
 }
 
 TEST_CASE("refused: values of the wrong type or out of range") {
@@ -116,12 +141,66 @@ TEST_CASE("refused: values of the wrong type or out of range") {
         "g: temperature is -1; expected a number from 0 to 100");
 }
 
+TEST_CASE("refused: options of logits processors of the wrong type or out of range") {
+  const std::string ids = "; expected an array of token ids";
+  CHECK(refusal(R"({"suppress_tokens": 3})") == "g: suppress_tokens is 3" + ids);
+  CHECK(refusal(R"({"suppress_tokens": [1, -1]})") == "g: suppress_tokens is an array" + ids);
+  CHECK(refusal(R"({"begin_suppress_tokens": [2147483648]})") ==
+        "g: begin_suppress_tokens is an array" + ids);
+  CHECK(refusal(R"({"begin_suppress_tokens": [1.0]})") ==
+        "g: begin_suppress_tokens is an array" + ids);
+  CHECK(refusal(R"({"forced_bos_token_id": [1]})") ==
+        "g: forced_bos_token_id is an array; expected a token id");
+  CHECK(refusal(R"({"forced_bos_token_id": -1})") ==
+        "g: forced_bos_token_id is -1; expected a token id");
+  CHECK(refusal(R"({"forced_eos_token_id": "x"})") ==
+        "g: forced_eos_token_id is 'x'; expected a token id or an array of token ids");
+  for (const std::string words : {"[1]", "[[]]", "[[1], 2]", "[[1], [-2]]", R"({"x": [1]})"}) {
+    const std::string message = refusal(R"({"bad_words_ids": )" + words + "}");
+    CAPTURE(words, message);
+    CHECK(message.starts_with("g: bad_words_ids is "));
+    CHECK(message.ends_with("; expected an array of arrays of token ids, none of them empty"));
+  }
+  for (const std::string biases : {R"({"x": 1})", "[[1, 2]]", "[[[1]]]", "[[[], 1.0]]",
+                                   R"([[[1], "x"]])", "[[[1], 2.0, 3]]", "[[[1], 1e300]]", "[1]"}) {
+    const std::string message = refusal(R"({"sequence_bias": )" + biases + "}");
+    CAPTURE(biases, message);
+    CHECK(message.starts_with("g: sequence_bias is "));
+    CHECK(message.ends_with("; expected an array of pairs [[token id, ...], bias]"));
+  }
+  for (const std::string decay :
+       {"2.0", "[1]", "[1.5, 2.0]", "[-1, 2.0]", R"([1, "x"])", "[1, 2.0, 3]"}) {
+    const std::string message = refusal(R"({"exponential_decay_length_penalty": )" + decay + "}");
+    CAPTURE(decay, message);
+    CHECK(message.starts_with("g: exponential_decay_length_penalty is "));
+    CHECK(message.ends_with("; expected [start, factor]"));
+  }
+  // These have the right type, and are outside the ranges of SamplingOptions.
+  CHECK(refusal(R"({"repetition_penalty": 0})") ==
+        "g: repetition_penalty must be a number from 1e-06 to 1e+06, got 0");
+  CHECK(refusal(R"({"repetition_penalty": -1.5})") ==
+        "g: repetition_penalty is -1.5; expected a number from 0 to 1e+06");
+  CHECK(refusal(R"({"typical_p": 0})") == "g: typical_p must be more than 0 and at most 1, got 0");
+  CHECK(refusal(R"({"min_p": 1.5})") == "g: min_p is 1.5; expected a number from 0 to 1");
+  CHECK(refusal(R"({"epsilon_cutoff": 1})") ==
+        "g: epsilon_cutoff must be at least 0 and less than 1, got 1");
+  CHECK(refusal(R"({"eta_cutoff": 1})") ==
+        "g: eta_cutoff must be at least 0 and less than 1, got 1");
+  CHECK(refusal(R"({"sequence_bias": [[[1], 2e30]]})") ==
+        "g: sequence_bias must be a number from -1e+30 to 1e+30, got 2e+30");
+  CHECK(refusal(R"({"exponential_decay_length_penalty": [1, 0]})")
+            .starts_with("g: the factor of exponential_decay_length_penalty must be "));
+  CHECK(refusal(R"({"min_length": -1})").starts_with("g: min_length is -1; expected a whole"));
+  CHECK(refusal(R"({"remove_invalid_values": 1})") ==
+        "g: remove_invalid_values is 1; expected true or false");
+}
+
 TEST_CASE("a directory's generation_config.json is preferred to its config.json") {
   const gpt2::test::TemporaryDirectory directory;
   directory.write("config.json", R"({"model_type": "gpt2", "top_k": 3, "do_sample": true})");
-  CHECK(GenerationConfig::load(directory.path()).top_k == 3);
+  CHECK(GenerationConfig::load(directory.path()).sampling.top_k == 3);
   const auto file = directory.write("generation_config.json", R"({"top_k": 4})");
-  CHECK(GenerationConfig::load(directory.path()).top_k == 4);
+  CHECK(GenerationConfig::load(directory.path()).sampling.top_k == 4);
   CHECK_FALSE(GenerationConfig::load(directory.path()).do_sample);
   directory.write("generation_config.json", R"({"num_beams": 4})");
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==

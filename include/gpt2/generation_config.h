@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "gpt2/sampling_options.h"
+
 namespace gpt2 {
 
 /// How HuggingFace's generate() would write with a model if it were called without options: the
@@ -16,14 +18,16 @@ namespace gpt2 {
 /// Example:
 ///   const auto config = GenerationConfig::load("models/gpt2-stories");
 ///   GenerationOptions options;
-///   if (config.do_sample) {
-///     options.sampling = {.temperature = config.temperature, .top_k = config.top_k};
-///   }
+///   options.sampling = config.sampling;
+///   options.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 struct GenerationConfig {
-  bool do_sample = false;    ///< draw tokens; otherwise always take the most probable one
-  float temperature = 1.0f;  ///< 0 if the file's is too small for a Sampler
-  std::size_t top_k = 50;    ///< how many tokens to draw from; 0: all
-  float top_p = 1.0f;        ///< the probability that the tokens to draw from add up to
+  bool do_sample = false;  ///< draw tokens; otherwise always take the most probable one
+
+  /// How tokens are chosen, ready for GenerationOptions::sampling. The temperature is 0 without
+  /// do_sample, and if the file's is too small for a Sampler. Token ids may still be outside the
+  /// model's vocabulary, which a Sampler refuses.
+  SamplingOptions sampling = {.temperature = 0.0f, .top_k = 50};
+
   std::size_t max_length = 20;                ///< in tokens, those of the prompt included
   std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
 

@@ -36,10 +36,10 @@ void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   const auto config = GenerationConfig::load(settings.model);
   SamplingOptions& sampling = settings.generation.sampling;
   if (app.count("--temperature") + app.count("--greedy") == 0) {
-    sampling.temperature = config.do_sample ? config.temperature : 0.0f;
+    sampling.temperature = config.sampling.temperature;
   }
-  if (app.count("--top-k") == 0) sampling.top_k = config.top_k;
-  if (app.count("--top-p") == 0) sampling.top_p = config.top_p;
+  if (app.count("--top-k") == 0) sampling.top_k = config.sampling.top_k;
+  if (app.count("--top-p") == 0) sampling.top_p = config.sampling.top_p;
   if (app.count("--max-new-tokens") != 0) return;
   if (!config.max_new_tokens) settings.max_length = config.max_length;
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);

@@ -14,7 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   gpt2::fuzz::expect_answer([&] {
     const auto config = gpt2::GenerationConfig::parse(text, "file");
-    if (!(config.temperature >= 0.0f && config.top_p >= 0.0f && config.top_p <= 1.0f)) {
+    const gpt2::SamplingOptions& options = config.sampling;
+    if (!(options.temperature >= 0.0f && options.top_p >= 0.0f && options.top_p <= 1.0f &&
+          options.repetition_penalty > 0.0f && options.typical_p > 0.0f)) {
       __builtin_trap();
     }
   });
