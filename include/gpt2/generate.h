@@ -67,8 +67,9 @@ struct GenerationResult {
 ///
 /// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
 /// call goes on from there, with a new prompt or with none, and gives bit for bit what one long
-/// call would have given. (Two exceptions: a cancelled prompt is taken back; and if the session is
-/// full, which is FinishReason::context_full, the last token of the result has no room in it.)
+/// call would have given. (Three exceptions: a cancelled prompt is taken back; if the session is
+/// full, which is FinishReason::context_full, the last token of the result has no room in it; and
+/// sampling options that count new tokens, such as min_new_tokens, begin anew with each call.)
 ///
 /// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
 /// (Session::append), as it has after a text that ended for another reason than a token that ends
