@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,25 @@ struct GenerationOptions {
 
   bool hash_logits = false;  ///< fill GenerationResult::logits_hash
 
+  /// Speculative decoding: a copy of the model that drafts tokens, usually model.to(int4). The model
+  /// then checks several drafted tokens in one pass, which reads its weights only once. How many
+  /// are drafted is decided from the times measured and from how often drafts were right.
+  ///
+  /// The draft makes the text faster where reading the weights takes the time, never different: the
+  /// tokens, and the hash of the logits, are bit for bit those without it. (HuggingFace's
+  /// assistant_model, which changes the text that is drawn.)
+  ///
+  /// REQUIRES: the draft has the sizes of the session's model. It reads that model's keys and
+  /// values, so a model with other weights guesses badly. It costs no memory but its weights.
+  std::optional<Model> draft = {};
+
+  /// The most tokens that are drafted before they are checked, from 1 to kMaxDraft.
+  std::size_t max_draft_tokens = 12;
+  static constexpr std::size_t kMaxDraft = 64;  ///< see max_draft_tokens
+
+  /// Whether every pass drafts max_draft_tokens, instead of as many as pay for themselves.
+  bool constant_draft = false;
+
   /// Called before each piece of the prompt is read, a fraction of a second of work, with the
   /// number of its tokens that are read already and of all; and once when all are read. Returns
   /// false to cancel: the session is then as it was before the call. Empty: not called.
@@ -56,6 +76,8 @@ struct GenerationResult {
   std::vector<TokenId> tokens;      ///< the new ones, without a stop token
   std::size_t prompt_tokens = 0;    ///< of the prompt given to this call
   std::uint64_t logits_hash = 0;    ///< of the bits of all logits a token was drawn from
+  std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft
+  std::size_t accepted_tokens = 0;  ///< of these, the ones that the model would have drawn as well
   double prompt_seconds = 0.0;      ///< for reading the prompt
   double generation_seconds = 0.0;  ///< for the rest: the first token comes with the prompt
 };

@@ -65,6 +65,16 @@ class Model {
   [[nodiscard]] static Model load(const std::filesystem::path& path,
                                   const LoadOptions& options = {});
 
+  /// The same model with its matrices converted to another type, without reading the files again.
+  /// The parts that are not converted are shared with this model. `stored` returns this model.
+  ///
+  /// Cost: as that of load() with the type. Throws Error(invalid_argument) if the weights are
+  /// quantized already, which loses what another type would need.
+  ///
+  /// Example:
+  ///   const Model draft = model.to(WeightType::int4);
+  [[nodiscard]] Model to(WeightType dtype) const;
+
   /// The sizes and settings of the model. The reference lives as long as the weights do.
   [[nodiscard]] const Config& config() const noexcept;
 

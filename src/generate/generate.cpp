@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/fail.h"
-#include "base/hash.h"
+#include "generate/decoder.h"
 #include "generate/stop_filter.h"
 #include "model/session_impl.h"
 
@@ -83,6 +83,7 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
   Sampler sampler(options.sampling, session.model().config().vocab_size,
                   limits_of(session, prompt.size(), options));
   GenerationResult result{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()};
+  Decoder decoder(session, sampler, options, sink, result);
 
   auto start = std::chrono::steady_clock::now();
   const auto prompt_logits = read_prompt(session, prompt, options);
@@ -91,32 +92,9 @@ GenerationResult run(Session& session, std::span<const TokenId> prompt,
     result.finish_reason = FinishReason::cancelled;
     return result;
   }
-  std::span<const float> logits = *prompt_logits;
 
-  const std::vector<TokenId>& eos = session.model().config().eos_token_id;
-  const auto ends_text = [&](TokenId token) {
-    return std::ranges::count(options.stop_tokens, token) != 0 ||
-           (!options.ignore_eos && std::ranges::count(eos, token) != 0);
-  };
-  const auto decode = [&] {
-    while (result.tokens.size() < options.max_new_tokens) {
-      if (!result.tokens.empty()) {
-        if (session.waiting() == 0) return FinishReason::context_full;
-        logits = session.forward({});
-      }
-      if (options.hash_logits) result.logits_hash = hash_floats(logits, result.logits_hash);
-      const TokenId token = sampler.sample(logits, session.tokens());
-      if (ends_text(token)) return FinishReason::end_of_text;
-      result.tokens.push_back(token);
-      // The token waits for the next pass. After the last token that is a later call's, if any.
-      if (session.position() < session.capacity()) session.append(std::span(&token, 1));
-      if (sink && !sink(token)) return FinishReason::cancelled;
-    }
-    const bool is_full = !result.tokens.empty() && session.waiting() == 0;
-    return is_full ? FinishReason::context_full : FinishReason::length;
-  };
   start = std::chrono::steady_clock::now();
-  result.finish_reason = decode();
+  result.finish_reason = decoder.run(*prompt_logits);
   result.generation_seconds = seconds_since(start);
   return result;
 }

@@ -83,12 +83,30 @@ Engine::Impl::Impl(const Model& m, const EngineOptions& options)
       team(threads),
       batch(kMaxRows) {}
 
-void Engine::Impl::run() noexcept {
+void Engine::Impl::run(const Model& weights) noexcept {
   const std::size_t rows = batch.tokens.size();
-  team.resize(fewer_threads ? useful_threads(model, rows, threads) : threads);
+  team.resize(fewer_threads ? useful_threads(weights, rows, threads) : threads);
   if (rows > kFewRows) workspace.expect_many_rows();
-  model.transformer()->forward(team, batch, workspace, observer);
+  weights.transformer()->forward(team, batch, workspace, observer);
   batch.clear();
+}
+
+void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights) {
+  for (const Slice& slice : slices) check(slice, slices, model);
+  const std::lock_guard lock(mutex);
+  const DefaultFloatState state;
+  team.restart_after_fork();
+  batch.clear();  // a child of fork() may have inherited half a batch of another thread
+  for (const Slice& slice : slices) {
+    slice.session->append(slice.tokens);
+    Session::Impl& session = *slice.session->impl();
+    while (session.computed < session.tokens.size()) {
+      if (batch.tokens.size() == kMaxRows) run(weights);
+      const std::size_t waiting = session.tokens.size() - session.computed;
+      add(batch, session, std::min(waiting, kMaxRows - batch.tokens.size()), slice.logits);
+    }
+  }
+  if (!batch.tokens.empty()) run(weights);
 }
 
 Engine::Engine(const Model& model, const EngineOptions& options) {
@@ -106,24 +124,7 @@ Engine Engine::shared(const Model& model) {
   return made;
 }
 
-void Engine::forward(std::span<const Slice> slices) {
-  for (const Slice& slice : slices) check(slice, slices, model());
-  const std::lock_guard lock(impl_->mutex);
-  const DefaultFloatState state;
-  impl_->team.restart_after_fork();
-  Batch& batch = impl_->batch;
-  batch.clear();  // a child of fork() may have inherited half a batch of another thread
-  for (const Slice& slice : slices) {
-    slice.session->append(slice.tokens);
-    Session::Impl& session = *slice.session->impl();
-    while (session.computed < session.tokens.size()) {
-      if (batch.tokens.size() == kMaxRows) impl_->run();
-      const std::size_t waiting = session.tokens.size() - session.computed;
-      add(batch, session, std::min(waiting, kMaxRows - batch.tokens.size()), slice.logits);
-    }
-  }
-  if (!batch.tokens.empty()) impl_->run();
-}
+void Engine::forward(std::span<const Slice> slices) { impl_->forward(slices, impl_->model); }
 
 std::size_t Engine::memory_bytes(const Config& config, int threads) noexcept {
   return Workspace::bytes(config, config.n_positions, threads);

@@ -15,8 +15,12 @@ namespace gpt2 {
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options);
 
+  /// Engine::forward with the weights of another model of the same sizes. Drafts are made so: they
+  /// read and write the same keys and values.
+  void forward(std::span<const Slice> slices, const Model& weights);
+
   /// Runs one forward pass over the batch and then empties it.
-  void run() noexcept;
+  void run(const Model& weights) noexcept;
 
   Model model;
   int threads;         ///< the most that a pass uses

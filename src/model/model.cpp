@@ -9,6 +9,7 @@
 #include "formats/checkpoint.h"
 #include "formats/model_files.h"
 #include "kernels/kernels.h"
+#include "model/convert.h"
 #include "model/transformer.h"
 #include "model/weights.h"
 
@@ -58,6 +59,21 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
     read.insert(read.begin(), files.directory / name);
   }
   return Model(transformer);
+}
+
+Model Model::to(WeightType dtype) const {
+  if (dtype == WeightType::stored || dtype == weight_type()) return *this;
+  if (transformer_->lm_head.is_quantized()) {
+    reject("a model whose weights are ", name_of(weight_type()), " cannot be converted to ",
+           name_of(dtype), ": start from the model that it was made from");
+  }
+  const DefaultFloatState state;
+  const auto converted = std::make_shared<Transformer>(*transformer_);
+  converted->shared_engine = std::make_shared<Transformer::SharedEngine>();
+  converted->description.mapped_bytes = 0;
+  converted->description.converted_bytes = 0;
+  convert_all(*converted, dtype);
+  return Model(converted);
 }
 
 const Config& Model::config() const noexcept { return transformer_->config; }

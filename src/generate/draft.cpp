@@ -1,0 +1,51 @@
+#include "generate/draft.h"
+
+#include <exception>
+
+#include "base/fail.h"
+#include "model/engine_impl.h"
+
+namespace gpt2 {
+namespace {
+
+void require_sizes(const Config& copy, const Config& model) {
+  const auto check = [](const char* name, std::size_t found, std::size_t expected) {
+    if (found == expected) return;
+    reject("the draft must have the sizes of the model: ", name, " is ", found, ", expected ",
+           expected);
+  };
+  check("vocab_size", copy.vocab_size, model.vocab_size);
+  check("n_positions", copy.n_positions, model.n_positions);
+  check("n_embd", copy.n_embd, model.n_embd);
+  check("n_layer", copy.n_layer, model.n_layer);
+  check("n_head", copy.n_head, model.n_head);
+  check("n_inner", copy.inner_dim(), model.inner_dim());
+}
+
+}  // namespace
+
+Draft::Draft(const Model& copy, const Session& session)
+    : copy_(copy), logits_(session.model().config().vocab_size) {
+  require_sizes(copy.config(), session.model().config());
+}
+
+std::span<const TokenId> Draft::propose(Session& session, Sampler& sampler, std::size_t max) {
+  tokens_.clear();
+  const std::size_t start = session.position();
+  try {
+    while (tokens_.size() < max) {
+      const Slice slice{&session, {}, logits_};  // reads the token that waits
+      session.engine().impl().forward(std::span(&slice, 1), copy_);
+      tokens_.push_back(sampler.sample(logits_, session.tokens()));
+      session.append(std::span(tokens_).last(1));
+    }
+  } catch (const std::exception&) {
+    // The draft ends here. If it is the text's own trouble, the check meets it again.
+  }
+  const TokenId waiting = session.tokens()[start - 1];
+  session.rewind(start - 1);
+  session.append(std::span(&waiting, 1));
+  return tokens_;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,247 @@
+// Speculative decoding: a draft changes how fast a text is written, and nothing else.
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "generate/draft_length.h"
+#include "gpt2/error.h"
+#include "gpt2/generate.h"
+#include "measure/random_model.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+
+namespace {
+
+const std::filesystem::path kDirectory = std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories";
+
+const Model& model() {
+  static const Model loaded = Model::load(kDirectory);
+  return loaded;
+}
+
+const Tokenizer& tokenizer() {
+  static const Tokenizer loaded = Tokenizer::load(kDirectory);
+  return loaded;
+}
+
+// Drafts that are nearly always right, often right, and never right.
+std::vector<Model> drafts() {
+  return {model().to(WeightType::int8), model().to(WeightType::int4),
+          random_model(model().config(), {.dtype = WeightType::f32})};
+}
+
+struct Written {
+  std::string text;
+  GenerationResult result;
+  std::vector<TokenId> held;  // the session's tokens afterwards
+  std::size_t waiting;
+};
+
+Written write(const GenerationOptions& options, std::size_t max_tokens = 0,
+              std::size_t cancel_after = SIZE_MAX) {
+  Session session(Engine(model(), {.threads = 2}), {.max_tokens = max_tokens});
+  Written written;
+  std::size_t calls = 0;
+  const auto sink = [&](std::string_view text) {
+    written.text += text;
+    return ++calls < cancel_after;
+  };
+  written.result =
+      generate(session, tokenizer(), tokenizer().encode("One day, Tom"), options, sink);
+  written.held.assign(session.tokens().begin(), session.tokens().end());
+  written.waiting = session.waiting();
+  return written;
+}
+
+void check_equal(const Written& plain, const Written& drafted) {
+  CHECK(drafted.text == plain.text);
+  CHECK(drafted.result.tokens == plain.result.tokens);
+  CHECK(drafted.result.finish_reason == plain.result.finish_reason);
+  CHECK(drafted.result.logits_hash == plain.result.logits_hash);
+  CHECK(drafted.held == plain.held);
+  CHECK(drafted.waiting == plain.waiting);
+}
+
+// Writes with each draft and several lengths, and compares with the text without a draft.
+void check_all(GenerationOptions options, std::size_t max_tokens = 0,
+               std::size_t cancel_after = SIZE_MAX) {
+  options.hash_logits = true;
+  const Written plain = write(options, max_tokens, cancel_after);
+  CHECK(plain.result.drafted_tokens == 0);
+  for (const Model& draft : drafts()) {
+    options.draft = draft;
+    for (const std::size_t length : {1, 5, 12, 20}) {
+      INFO("drafts of " << length);
+      options.max_draft_tokens = length;
+      options.constant_draft = length != 12;
+      check_equal(plain, write(options, max_tokens, cancel_after));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a draft changes no token and no bit of the logits") {
+  for (const float temperature : {0.0f, 0.8f, 1.5f}) {
+    SamplingOptions sampling{.temperature = temperature, .seed = 3};
+    INFO("temperature " << temperature);
+    check_all({.max_new_tokens = 60, .sampling = sampling});
+  }
+}
+
+TEST_CASE("a draft changes nothing where options look at the tokens so far") {
+  SamplingOptions sampling{.temperature = 0.9f, .top_k = 50, .seed = 5, .sequence = 2};
+  sampling.repetition_penalty = 1.3f;
+  sampling.no_repeat_ngram_size = 3;
+  sampling.min_new_tokens = 20;
+  sampling.frequency_penalty = 0.5f;
+  check_all({.max_new_tokens = 60, .sampling = sampling});
+}
+
+TEST_CASE("a text with drafts ends where it ends without") {
+  const GenerationOptions greedy{.max_new_tokens = 100, .sampling = {.temperature = 0.0f}};
+  SECTION("at a stop string") {
+    GenerationOptions options = greedy;
+    options.stop = {" and"};
+    CHECK(write(options).result.finish_reason == FinishReason::stop_string);
+    check_all(options);
+  }
+  SECTION("at a stop token") {
+    GenerationOptions options = greedy;
+    options.stop_tokens = {write(greedy).result.tokens[37]};
+    CHECK(write(options).result.finish_reason == FinishReason::end_of_text);
+    check_all(options);
+  }
+  SECTION("where the sink ends it") { check_all(greedy, 0, 23); }
+  SECTION("where the session is full") {
+    for (const std::size_t room : {20, 21, 22}) check_all(greedy, room);
+  }
+  SECTION("after a few tokens") {
+    for (const std::size_t count : {0, 1, 2, 3}) {
+      GenerationOptions options = greedy;
+      options.max_new_tokens = count;
+      check_all(options);
+    }
+  }
+}
+
+TEST_CASE("drafts that agree are accepted, others are not") {
+  GenerationOptions options{.max_new_tokens = 80, .sampling = {.temperature = 0.8f}};
+  options.constant_draft = true;
+  options.max_draft_tokens = 4;
+  const auto share = [&](const Model& draft) {
+    options.draft = draft;
+    const GenerationResult result = write(options).result;
+    CHECK(result.drafted_tokens > 0);
+    return static_cast<double>(result.accepted_tokens) /
+           static_cast<double>(result.drafted_tokens);
+  };
+  CHECK(share(model()) == 1.0);
+  CHECK(share(model().to(WeightType::int8)) > 0.8);
+  CHECK(share(random_model(model().config(), {.dtype = WeightType::f32})) < 0.1);
+}
+
+TEST_CASE("a text with drafts can be continued") {
+  GenerationOptions options{.max_new_tokens = 15, .sampling = {.temperature = 0.8f}};
+  const auto twice = [&] {
+    Session session(model());
+    std::vector<TokenId> tokens;
+    for (const char* prompt : {"One day", "", " She said"}) {
+      const auto result =
+          generate(session, tokenizer(), tokenizer().encode(prompt), options, nullptr);
+      tokens.insert(tokens.end(), result.tokens.begin(), result.tokens.end());
+    }
+    return tokens;
+  };
+  const std::vector<TokenId> plain = twice();
+  options.draft = model().to(WeightType::int4);
+  options.constant_draft = true;
+  CHECK(twice() == plain);
+}
+
+TEST_CASE("a sink or a processor that throws leaves what was written in the session") {
+  GenerationOptions options{.max_new_tokens = 40, .sampling = {.temperature = 0.0f}};
+  options.constant_draft = true;
+  const std::vector<TokenId> prompt = tokenizer().encode("One day, Tom");
+  const std::vector<TokenId> all = write(options).result.tokens;
+  options.draft = model().to(WeightType::int8);
+  SECTION("the sink") {
+    Session session(model());
+    std::size_t left = 17;
+    const auto sink = [&](TokenId) { return --left > 0 ? true : throw std::runtime_error("no"); };
+    CHECK_THROWS_AS(generate(session, prompt, options, sink), std::runtime_error);
+    CHECK(session.position() == prompt.size() + 17);
+    CHECK(std::ranges::equal(session.tokens().last(17), std::span(all).first(17)));
+  }
+  SECTION("the processor, which ends a draft but not the text until it is the text's turn") {
+    const std::size_t end = prompt.size() + 9;
+    options.sampling.processors = {[end](std::span<float>, std::span<const TokenId> ids) {
+      if (ids.size() == end) throw std::runtime_error("no");
+    }};
+    Session session(model());
+    CHECK_THROWS_AS(generate(session, prompt, options, nullptr), std::runtime_error);
+    CHECK(session.position() >= end);
+    CHECK(std::ranges::equal(session.tokens().subspan(prompt.size(), 9), std::span(all).first(9)));
+  }
+}
+
+TEST_CASE("a draft of other sizes and lengths out of range are refused") {
+  GenerationOptions options{.max_new_tokens = 4};
+  Config config = model().config();
+  config.n_layer = 1;
+  options.draft = random_model(config, {.dtype = WeightType::f32});
+  CHECK(test::refusal_of([&] { write(options); }) ==
+        "the draft must have the sizes of the model: n_layer is 1, expected " +
+            std::to_string(model().config().n_layer));
+  options.draft = model();
+  for (const std::size_t length : {std::size_t{0}, std::size_t{65}}) {
+    options.max_draft_tokens = length;
+    CHECK(test::refusal_of([&] { write(options); }) ==
+          "max_draft_tokens must be from 1 to 64, got " + std::to_string(length));
+  }
+}
+
+TEST_CASE("drafts that are always wrong cost at most 1 % and one plain pass") {
+  // A draft takes a fifth of a pass, and each further row a tenth.
+  DraftLength length;
+  double total = 0.0;
+  double plain_total = 0.0;
+  for (int pass = 0; pass < 2000; ++pass) {
+    const std::size_t drafted = length.next(12);
+    const auto rows = static_cast<double>(drafted);
+    if (drafted == 0) {
+      length.note_plain(1.0);
+    } else {
+      length.note_drafts(drafted, 0, 0.2 * rows, 1.0 + 0.1 * rows);
+    }
+    total += 1.0 + 0.3 * rows;
+    plain_total += 1.0;
+    REQUIRE(total <= 1.01 * plain_total + 1.0);
+  }
+  CHECK(total > plain_total);  // it has tried
+}
+
+TEST_CASE("drafts that are nearly always right are long, and shorter where they are dear") {
+  const auto longest_of = [](double draft, double row, std::size_t right) {
+    DraftLength length;
+    std::size_t longest = 0;
+    for (int pass = 0; pass < 300; ++pass) {
+      const std::size_t drafted = length.next(12);
+      longest = std::max(longest, drafted);
+      const auto rows = static_cast<double>(drafted);
+      if (drafted == 0) {
+        length.note_plain(1.0);
+      } else {
+        length.note_drafts(drafted, std::min(drafted, right), draft * rows, 1.0 + row * rows);
+      }
+    }
+    return longest;
+  };
+  CHECK(longest_of(0.15, 0.05, 12) == 12);
+  CHECK(longest_of(0.15, 0.05, 2) < 8);
+  CHECK(longest_of(0.9, 0.3, 12) <= 2);
+}
