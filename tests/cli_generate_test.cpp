@@ -217,6 +217,93 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
                                                   "or do without --hf-defaults\n");
 }
 
+TEST_CASE("the options for repetition, single tokens and lengths change the text") {
+  const auto greedy = [](Words arguments, const std::string& prompt = "a") {
+    arguments.insert(arguments.end(), {"--greedy", "--max-new-tokens", "29", prompt});
+    return text(arguments);
+  };
+  const std::string plain = kRound + "a";
+  CHECK(greedy({}) == plain);
+  for (const Words& option : std::vector<Words>{{"--begin-suppress-tokens", "98"},
+                                                {"--logit-bias", "100=-100"},
+                                                {"--sequence-bias", "98,99,100=-1e9"}}) {
+    CAPTURE(option);
+    CHECK(greedy(option).substr(0, 4) != "abcd");
+  }
+  CHECK(greedy({"--suppress-tokens", "101,102"}).find_first_of("ef") == std::string::npos);
+  CHECK(greedy({"--bad-words", "cd"}).find("cd") == std::string::npos);
+  CHECK(greedy({"--logit-bias", "120=100"}) == "a" + std::string(29, 'x'));
+  // The last token is a again, which these do not allow.
+  for (const Words& option :
+       std::vector<Words>{{"--no-repeat-ngram-size", "1"}, {"--repetition-penalty", "100000"}}) {
+    CAPTURE(option);
+    CHECK(greedy(option).starts_with(kRound));
+    CHECK(greedy(option) != plain);
+  }
+  // This bias makes x a little likelier than what follows i and z. A penalty for the x that was
+  // written undoes it, so that only the first i is followed by x.
+  const Words to_x = {"--logit-bias", "120=47"};
+  CHECK(greedy(to_x).starts_with("abcdefghixyzxyz"));
+  for (const std::string penalty : {"--presence-penalty", "--frequency-penalty"}) {
+    CAPTURE(penalty);
+    CHECK(greedy({to_x[0], to_x[1], penalty, "2"}).starts_with("abcdefghixyz \u00e9abcdefghijk"));
+    CHECK(greedy({to_x[0], to_x[1], penalty, "-2"}) == greedy(to_x));
+  }
+  CHECK(greedy({"--forced-eos-token-id", "120"}) == plain.substr(0, plain.size() - 1) + "x");
+  CHECK(greedy({"--forced-bos-token-id", "120"}).substr(0, 3) == "axy");
+  CHECK(greedy({"--remove-invalid-values", "--renormalize-logits"}) == plain);
+
+  // After 0, the most probable token ends the text.
+  CHECK(greedy({}, "0") == "0");
+  CHECK(greedy({"--ignore-eos"}, "0").size() > 25);
+  CHECK(greedy({"--min-new-tokens", "3"}, "0").size() >= 4);
+  CHECK(greedy({"--min-length", "4"}, "0").size() >= 4);
+  CHECK(greedy({"--exponential-decay-length-penalty", "3,1e6"}) == "abcde");
+}
+
+TEST_CASE("the options that filter what is drawn can leave only the most probable token") {
+  const auto drawn = [](Words arguments) {
+    arguments.insert(arguments.end(), {"a", "--temperature", "100", "--max-new-tokens", "28"});
+    return text(arguments);
+  };
+  for (const std::string option : {"--min-p", "--epsilon-cutoff", "--eta-cutoff"}) {
+    CAPTURE(option);
+    CHECK(drawn({"--top-k", "0", option, "0"}) == drawn({"--top-k", "0"}));
+    CHECK(drawn({"--top-k", "0", option, "0.99"}) != drawn({"--top-k", "0"}));
+  }
+  CHECK(drawn({}) != kRound);
+  CHECK(drawn({"--top-k", "1"}) == kRound);
+  CHECK(drawn({"--min-p", "1"}) == kRound);
+  CHECK(drawn({"--epsilon-cutoff", "0.99"}) == kRound);
+  CHECK(drawn({"--typical-p", "0.01"}) != drawn({}));
+}
+
+TEST_CASE("--hf-defaults uses the logits processors of generation_config.json") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  const auto with = [&](const std::string& json, Words arguments = {}) {
+    directory.write("generation_config.json", R"({"max_new_tokens": 6, )" + json + "}");
+    arguments.insert(arguments.end(),
+                     {"a", "-m", directory.path().string(), "--hf-defaults", "--no-newline"});
+    const Outcome outcome = run(arguments);
+    return outcome.status == 0 ? outcome.out : outcome.err;
+  };
+  CHECK(with(R"("top_k": 50)") == "abcdefg");
+  for (const std::string json :
+       {R"("suppress_tokens": [100])", R"("bad_words_ids": [[99, 100]])",
+        R"("sequence_bias": [[[100], -1000]])", R"("begin_suppress_tokens": [98])"}) {
+    CAPTURE(json);
+    CHECK(with(json) != "abcdefg");
+  }
+  CHECK(with(R"("forced_eos_token_id": 120)") == "abcdefx");
+  CHECK(with(R"("forced_eos_token_id": 120)", {"--forced-eos-token-id", "121"}) == "abcdefy");
+  CHECK(with(R"("suppress_tokens": [100])", {"--suppress-tokens", "120"}) == "abcdefg");
+  CHECK(with(R"("bad_words_ids": [[99, 100]])", {"--bad-words", "xyz"}) == "abcdefg");
+  CHECK(with(R"("suppress_tokens": [257])") ==
+        "gpt2: suppress_tokens has the token 257, which is outside the vocabulary of 257: give ids "
+        "from 0 to 256\n");
+}
+
 TEST_CASE("the seed determines the text") {
   const auto drawn = [](const std::string& seed, const std::string& threads) {
     return text({"--temperature", "100", "--top-k", "0", "--seed", seed, "--threads", threads,

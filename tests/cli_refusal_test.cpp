@@ -67,8 +67,15 @@ TEST_CASE("options whose values are not numbers, or out of range, are refused by
                                          "1e999", "0.5x",   "",    "0,5",  "one"};
   const std::pair<std::string, std::string> reals[] = {
       {"--temperature", ": expected 0 or a number from 1e-06 to 100, found '"},
-      {"--top-p", ": expected a number from 0 to 1, found '"}};
-  for (const std::string option : {"--seed", "--top-k", "--max-new-tokens", "--threads"}) {
+      {"--top-p", ": expected a number from 0 to 1, found '"},
+      {"--min-p", ": expected a number from 0 to 1, found '"},
+      {"--typical-p", ": expected a number from 1e-06 to 1, found '"},
+      {"--epsilon-cutoff", ": expected a number from 0 to 0.9999, found '"},
+      {"--eta-cutoff", ": expected a number from 0 to 0.9999, found '"},
+      {"--repetition-penalty", ": expected a number from 1e-06 to 1e+06, found '"}};
+  for (const std::string option :
+       {"--seed", "--top-k", "--max-new-tokens", "--threads", "--no-repeat-ngram-size",
+        "--min-length", "--min-new-tokens"}) {
     for (const std::string& value : whole) {
       check_refused({option, value, "x"}, 2,
                     {option + ": expected ", "a whole number from ", "found '" + value + "'",
@@ -85,6 +92,74 @@ TEST_CASE("options whose values are not numbers, or out of range, are refused by
   for (const std::string value : {"1e-7", "100.1"}) {
     check_refused({"--temperature", value, "x"}, 2, {"from 1e-06 to 100, found '" + value + "'"});
   }
+}
+
+TEST_CASE("options that name tokens, and those that take two numbers, are refused by name") {
+  for (const std::string option :
+       {"--suppress-tokens", "--begin-suppress-tokens", "--forced-bos-token-id",
+        "--forced-eos-token-id"}) {
+    for (const std::string ids : {"-1", "x", "1,", ",1", "1,,2", "1;2", "1.5", "2147483648", ""}) {
+      check_refused({option, ids, "x"}, 2,
+                    {option + ": expected token ids such as 11,13, found '" + ids + "'"});
+    }
+    // The model has 257 tokens.
+    check_refused({"-m", alphabet_model(), option, "257", "x"}, 1,
+                  {" has the token 257, which is outside the vocabulary of 257: give ids from 0"});
+  }
+  check_refused({"--forced-bos-token-id", "1,2", "x"}, 2,
+                {"--forced-bos-token-id: expected one token id, found '1,2'"});
+  for (const std::string bias :
+       {"1", "1=", "=1", "1=x", "1=nan", "1=inf", "1=100.1", "1=-101", "1=2=3", "1,2=3", ""}) {
+    check_refused({"--logit-bias", bias, "x"}, 2, {"--logit-bias: expected ", "'" + bias + "'"});
+  }
+  for (const std::string bias : {"1,2", "1,2=", "=1", "1,=1", "1=nan", "1=inf", "1=1.1e30", ""}) {
+    check_refused({"--sequence-bias", bias, "x"}, 2,
+                  {"--sequence-bias: expected ", "'" + bias + "'"});
+  }
+  for (const std::string option : {"--presence-penalty", "--frequency-penalty"}) {
+    for (const std::string value : {"-2.1", "2.1", "nan", "inf", "x", ""}) {
+      check_refused({option, value, "x"}, 2,
+                    {option + ": expected a number from -2 to 2, found '" + value + "'"});
+    }
+  }
+  for (const std::string decay : {"5", "5,", ",1.5", "-1,1.5", "1.5,1.5", "5,0", "5,-1", "5,nan",
+                                  "5,inf", "5,1e7", "5,1.5,2", "x,1.5", ""}) {
+    check_refused({"--exponential-decay-length-penalty", decay, "x"}, 2,
+                  {"--exponential-decay-length-penalty: expected a number of tokens and a factor "
+                   "from 1e-06 to 1e+06 such as 20,1.05, found '" +
+                   decay + "'"});
+  }
+  check_refused({"--bad-words", "", "x"}, 2, {"--bad-words: expected a text, found ''"});
+}
+
+TEST_CASE("a bad word that the vocabulary cannot spell is refused") {
+  const DamagedModel model;
+  std::ifstream file(model.file("vocab.json"));
+  std::string vocabulary((std::istreambuf_iterator<char>(file)), {});
+  model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
+  const std::string directory = model.file("").string();
+  check_refused({"-m", directory, "--bad-words", "x", "a"}, 1,
+                {"--bad-words: the model's vocabulary has no tokens for 'x'"});
+  CHECK(run({"-m", directory, "--bad-words", "y", "a"}).status == 0);
+}
+
+TEST_CASE("options that contradict each other are refused with both names") {
+  for (const std::string option : {"--min-p", "--typical-p", "--epsilon-cutoff", "--eta-cutoff"}) {
+    check_refused({"--greedy", option, "0.5", "x"}, 2,
+                  {option + " cannot be combined with --greedy: give only one of them"});
+  }
+  for (const Words& option : std::vector<Words>{{"--min-length", "5"},
+                                                {"--min-new-tokens", "5"},
+                                                {"--exponential-decay-length-penalty", "5,2"}}) {
+    check_refused({"--ignore-eos", option[0], option[1], "x"}, 2,
+                  {option[0], " cannot be combined with ", "--ignore-eos", "give only one of them"});
+  }
+  check_refused({"--min-new-tokens", "11", "--max-new-tokens", "10", "x"}, 2,
+                {"--min-new-tokens: 11 is more than --max-new-tokens, which is 10; see"});
+  check_refused({"--min-new-tokens", "257", "x"}, 2,
+                {"--min-new-tokens: 257 is more than --max-new-tokens, which is 256; see"});
+  check_refused({"--tokens", "--bad-words", "x", "3"}, 2,
+                {"--bad-words", "--tokens", "give only one of them"});
 }
 
 TEST_CASE("arguments that make no sense are refused with advice on what to do") {

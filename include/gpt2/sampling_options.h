@@ -39,7 +39,7 @@ struct SequenceBias {
 
 /// How the scores of the tokens that end a text grow with its length.
 struct ExponentialDecay {
-  std::size_t start;  ///< the number of new tokens after which it begins
+  std::size_t start;  ///< it begins when the continuation has more tokens than this
   double factor;      ///< from kMinPenalty to kMaxPenalty; above 1, the scores grow
 };
 
@@ -140,9 +140,9 @@ struct SamplingOptions {
   /// with NaN or +infinity. Tokens that the options above have removed count as -infinity, too.
   bool remove_invalid_values = false;
 
-  /// From the token start + 1 of the continuation on, raise the scores s of the tokens that end
-  /// texts: s + |s| * (factor^n - 1), where n counts the tokens after `start`. Removed tokens stay
-  /// removed, whereas HuggingFace makes NaN of their scores.
+  /// When the continuation has n > 0 tokens more than `start`, raise the scores s of the tokens that
+  /// end texts: s + |s| * (factor^n - 1). Removed tokens stay removed, whereas HuggingFace makes NaN
+  /// of their scores.
   std::optional<ExponentialDecay> exponential_decay_length_penalty = {};
 
   std::vector<TokenId> suppress_tokens = {};        ///< tokens that are never chosen

@@ -54,8 +54,10 @@ std::string nearest(std::string_view word, std::span<const std::string> names) {
   const auto distance = [word](std::string_view name) {
     return word.size() > 2 && name.starts_with(word) ? 0 : edits(word, name);
   };
-  const auto name = std::ranges::min_element(names, {}, distance);
-  return distance(*name) <= name->size() / 3 ? *name : "";
+  const auto is_far = [&](std::string_view name) { return distance(name) > name.size() / 3; };
+  const auto name = std::ranges::min_element(
+      names, {}, [&](std::string_view n) { return std::pair(is_far(n), distance(n)); });
+  return is_far(*name) ? "" : *name;
 }
 
 void parse(CLI::App& app, Arguments arguments) {

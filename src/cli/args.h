@@ -28,8 +28,8 @@ using UsageError = CLI::ValidationError;
 void parse(CLI::App& app, Arguments arguments);
 
 /// Returns the name that the user probably meant by `word`: a name that begins with `word`, if
-/// `word` has three letters or more, or else the name with the smallest edit distance. Returns ""
-/// if that distance is more than a third of the name's letters. REQUIRES: names is not empty.
+/// `word` has three letters or more, or else the name with the smallest edit distance among those
+/// whose distance is at most a third of their letters. Returns "" if there is none. REQUIRES: names is not empty.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
 /// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
@@ -50,9 +50,9 @@ template <class Number>
 /// Adds an option that takes a number from `low` to `high`, and also 0 if `or_zero`. The current
 /// value of `value` is the default, which is shown at the end of the option's help.
 template <class Number>
-void add_number(CLI::App& app, const std::string& name, Number& value,
-                std::type_identity_t<Number> low, std::type_identity_t<Number> high,
-                const std::string& help, bool or_zero = false) {
+CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value,
+                        std::type_identity_t<Number> low, std::type_identity_t<Number> high,
+                        const std::string& help, bool or_zero = false) {
   const auto assign = [=, &value](const std::string& text) {
     const bool is_number = read_number(text, value);
     if (is_number && ((value >= low && value <= high) || (or_zero && value == 0))) return;
@@ -62,7 +62,7 @@ void add_number(CLI::App& app, const std::string& name, Number& value,
                                "'");
   };
   const std::string text = help + " (default " + number_text(value) + ")";
-  app.add_option_function<std::string>(name, assign, text)->option_text("N");
+  return app.add_option_function<std::string>(name, assign, text)->option_text("N");
 }
 
 /// Adds an option that takes no value.

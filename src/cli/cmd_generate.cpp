@@ -89,9 +89,28 @@ Prompt make_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   return {std::move(tokens), std::move(text)};
 }
 
+// Converts the texts of --bad-words to token ids. A text is forbidden as it is and after a space,
+// because the tokens of a word inside a text begin with the space before it.
+void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
+                   const Tokenizer& tokenizer) {
+  for (const std::string& word : words) {
+    std::vector<std::string> forms = {word};
+    if (!word.starts_with(' ')) forms.push_back(' ' + word);
+    for (const std::string& form : forms) {
+      std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false});
+      if (ids.empty() || tokenizer.unencodable_bytes(form) != 0) {
+        refuse("--bad-words: the model's vocabulary has no tokens for '" + form +
+               "': leave it out, because the model cannot write it");
+      }
+      options.bad_words_ids.push_back(std::move(ids));
+    }
+  }
+}
+
 // Returns the options of the command line. A max_length, which includes the prompt, becomes a
 // number of new tokens.
-GenerationOptions make_options(const GenerateSettings& settings, std::size_t prompt_tokens) {
+GenerationOptions make_options(const GenerateSettings& settings, std::size_t prompt_tokens,
+                               const std::optional<Tokenizer>& tokenizer) {
   GenerationOptions options = settings.generation;
   if (settings.max_length) {
     if (prompt_tokens >= *settings.max_length) {
@@ -102,6 +121,7 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
     }
     options.max_new_tokens = *settings.max_length - prompt_tokens;
   }
+  if (tokenizer) add_bad_words(options.sampling, settings.bad_words, *tokenizer);
   options.hash_logits = settings.stats;
   return options;
 }
@@ -148,7 +168,7 @@ int run(const GenerateSettings& settings) {
 
   const Config& config = model.config();
   auto [prompt, text] = make_prompt(settings, tokenizer, config);
-  const auto options = make_options(settings, prompt.size());
+  const auto options = make_options(settings, prompt.size(), tokenizer);
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});

@@ -1,15 +1,11 @@
 #include "cli/generate_settings.h"
 
-#include <cstdint>
-#include <random>
-
+#include "cli/sampling_settings.h"
 #include "gpt2/find_model.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
 namespace {
-
-constexpr std::size_t kMaxSize = 1'000'000'000;
 
 constexpr const char* kExamples =
     R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its end.
@@ -35,49 +31,41 @@ Examples:
 void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   const auto config = GenerationConfig::load(settings.model);
   SamplingOptions& sampling = settings.generation.sampling;
-  if (app.count("--temperature") + app.count("--greedy") == 0) {
-    sampling.temperature = config.sampling.temperature;
-  }
-  if (app.count("--top-k") == 0) sampling.top_k = config.sampling.top_k;
-  if (app.count("--top-p") == 0) sampling.top_p = config.sampling.top_p;
+  const auto take = [&](const char* option, auto member) {
+    if (app.count(option) == 0) sampling.*member = config.sampling.*member;
+  };
+  if (app.count("--greedy") == 0) take("--temperature", &SamplingOptions::temperature);
+  take("--top-k", &SamplingOptions::top_k);
+  take("--top-p", &SamplingOptions::top_p);
+  take("--min-p", &SamplingOptions::min_p);
+  take("--typical-p", &SamplingOptions::typical_p);
+  take("--epsilon-cutoff", &SamplingOptions::epsilon_cutoff);
+  take("--eta-cutoff", &SamplingOptions::eta_cutoff);
+  take("--sequence-bias", &SamplingOptions::sequence_bias);
+  take("--repetition-penalty", &SamplingOptions::repetition_penalty);
+  take("--no-repeat-ngram-size", &SamplingOptions::no_repeat_ngram_size);
+  take("--bad-words", &SamplingOptions::bad_words_ids);
+  take("--min-length", &SamplingOptions::min_length);
+  take("--min-new-tokens", &SamplingOptions::min_new_tokens);
+  take("--forced-bos-token-id", &SamplingOptions::forced_bos_token_id);
+  take("--forced-eos-token-id", &SamplingOptions::forced_eos_token_id);
+  take("--remove-invalid-values", &SamplingOptions::remove_invalid_values);
+  take("--exponential-decay-length-penalty", &SamplingOptions::exponential_decay_length_penalty);
+  take("--suppress-tokens", &SamplingOptions::suppress_tokens);
+  take("--begin-suppress-tokens", &SamplingOptions::begin_suppress_tokens);
+  take("--renormalize-logits", &SamplingOptions::renormalize_logits);
   if (app.count("--max-new-tokens") != 0) return;
   if (!config.max_new_tokens) settings.max_length = config.max_length;
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
 
-// Adds --seed.
-void add_seed(CLI::App& app, GenerateSettings& settings) {
-  const auto assign = [&settings](const std::string& text) {
-    std::uint64_t& seed = settings.generation.sampling.seed;
-    settings.draws_seed = text == "random";
-    if (settings.draws_seed) {
-      seed = std::random_device{}();
-    } else if (!read_number(text, seed)) {
-      throw UsageError("--seed", "expected 'random' or a whole number from 0 to " +
-                                     std::to_string(UINT64_MAX) + ", found '" + text + "'");
-    }
-  };
-  app.add_option_function<std::string>("--seed", assign,
-                                       "Each number gives another text; 'random' draws a number\n"
-                                       "and prints it (default 0)")
-      ->option_text("N");
-}
-
-// Adds the options that say how the next token is chosen.
-void add_sampling_options(CLI::App& app, GenerateSettings& settings, bool& greedy) {
-  SamplingOptions& sampling = settings.generation.sampling;
-  add_number(app, "--temperature", sampling.temperature, SamplingOptions::kMinTemperature, 100,
-             "Lower is more predictable, higher is more varied, 0 is\nthe same as --greedy", true);
-  add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
-             "Draw from the N most likely tokens; 0: from all");
-  add_number(app, "--top-p", sampling.top_p, 0, 1,
-             "Draw from the most likely tokens that together have at\nleast this probability");
-  add_seed(app, settings);
-  CLI::Option* const likeliest =
-      add_switch(app, "--greedy", greedy, "Always take the most likely token");
-  for (const char* const option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
-    likeliest->excludes(option);
-  }
+// Throws UsageError if the min length that was given is more than the max length.
+void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
+  const std::size_t min = settings.generation.sampling.min_new_tokens;
+  const std::size_t max = settings.generation.max_new_tokens;
+  if (app.count("--min-new-tokens") == 0 || min <= max) return;
+  throw UsageError("--min-new-tokens",
+                   format("%zu is more than --max-new-tokens, which is %zu", min, max));
 }
 
 }  // namespace
@@ -91,21 +79,11 @@ GenerateSettings read_generate_settings(Arguments arguments,
   app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  bool greedy = false;
-  add_sampling_options(app, settings, greedy);
-  add_number(app, "--max-new-tokens", settings.generation.max_new_tokens, 0, kMaxSize,
-             "Max length of the continuation, in tokens");
   add_number(app, "--threads", settings.threads, 0, 1024,
              "Number of threads, which never changes the text; 0: one\n"
              "per core, but fewer for small models");
   bool hf_defaults = false;
   add_switch(app, "--tokens", settings.tokens, "Read and write token ids; needs no tokenizer");
-  app.add_option("--stop", settings.generation.stop,
-                 "End the text before TEXT; may be repeated")
-      ->option_text("TEXT")
-      ->allow_extra_args(false)
-      ->excludes("--tokens")
-      ->check([](const auto& text) { return text.empty() ? "expected a text, found ''" : ""; });
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--no-newline", settings.no_newline,
              "Do not add a newline at the end of the text");
@@ -114,6 +92,8 @@ GenerateSettings read_generate_settings(Arguments arguments,
   add_switch(app, "--hf-defaults", hf_defaults,
              "For options not given, use generation_config.json, as\n"
              "HuggingFace's generate() does");
+  bool greedy = false;
+  add_sampling_options(app, settings, greedy);
   parse(app, arguments);
   if (check != nullptr && settings.prompt) {
     // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the
@@ -123,6 +103,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   }
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
+  check_lengths(settings, app);
   if (greedy) settings.generation.sampling.temperature = 0.0f;
   return settings;
 }

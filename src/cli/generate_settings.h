@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/args.h"
 #include "gpt2/generate.h"
@@ -17,6 +18,7 @@ struct GenerateSettings {
   std::optional<std::string> prompt;
   int threads = 0;
   bool tokens = false;
+  std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids
   bool no_echo = false;
   bool no_newline = false;
   bool stats = false;

@@ -24,21 +24,11 @@ using nlohmann::json;
 // nothing. null, false and empty lists and objects do nothing for any of them.
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
-    {"encoder_no_repeat_ngram_size", 0},
-    {"penalty_alpha", 0},
-    {"num_beams", 1},
-    {"num_beam_groups", 1},
-    {"num_return_sequences", 1},
-    {"encoder_repetition_penalty", 1},
-    {"guidance_scale", 1},
-    {"max_time", kNone},
-    {"force_words_ids", kNone},
-    {"constraints", kNone},
-    {"forced_decoder_ids", kNone},
-    {"stop_strings", kNone},
-    {"watermarking_config", kNone},
-    {"token_healing", kNone},
-    {"dola_layers", kNone},
+    {"encoder_no_repeat_ngram_size", 0}, {"penalty_alpha", 0}, {"num_beams", 1},
+    {"num_beam_groups", 1}, {"num_return_sequences", 1}, {"encoder_repetition_penalty", 1},
+    {"guidance_scale", 1}, {"max_time", kNone}, {"force_words_ids", kNone}, {"constraints", kNone},
+    {"forced_decoder_ids", kNone}, {"stop_strings", kNone}, {"watermarking_config", kNone},
+    {"token_healing", kNone}, {"dola_layers", kNone},
 };
 
 bool does_nothing(const json& value, double neutral) {

@@ -1,0 +1,226 @@
+#include "cli/sampling_settings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpt2::cli {
+namespace {
+
+constexpr std::size_t kMaxSize = 1'000'000'000;
+
+// Reads token ids that are separated by commas. Returns false unless all of `text` is ids.
+bool read_ids(std::string_view text, std::vector<TokenId>& ids) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    TokenId& id = ids.emplace_back();
+    if (!read_number(text.substr(begin, end - begin), id) || id < 0) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+std::vector<TokenId> parse_ids(const std::string& option, const std::string& text) {
+  std::vector<TokenId> ids;
+  if (read_ids(text, ids)) return ids;
+  throw UsageError(option, "expected token ids such as 11,13, found '" + text + "'");
+}
+
+// Parses IDS=BIAS, with at most `max_ids` ids. `form` describes it.
+SequenceBias parse_bias(const std::string& option, const std::string& text, const char* form,
+                        std::size_t max_ids, float limit) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  SequenceBias result = {.ids = {}, .bias = 0.0f};
+  const bool is_bias = equals < text.size() &&
+                       read_number(std::string_view(text).substr(equals + 1), result.bias) &&
+                       result.bias >= -limit && result.bias <= limit &&
+                       read_ids(std::string_view(text).substr(0, equals), result.ids) &&
+                       result.ids.size() <= max_ids;
+  if (is_bias) return result;
+  throw UsageError(option, std::string("expected ") + form + " with a bias from " +
+                               number_text(-limit) + " to " + number_text(limit) + ", found '" +
+                               text + "'");
+}
+
+// Adds an option whose value `assign` reads. It throws UsageError for a wrong one.
+template <class Assign>
+CLI::Option* add_value(CLI::App& app, const std::string& name, const char* form,
+                       const Assign& assign, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name, [=](const std::string& text) { assign(name, text); }, help)
+      ->option_text(form);
+}
+
+// The same for an option that may be given several times.
+template <class Assign>
+CLI::Option* add_values(CLI::App& app, const std::string& name, const char* form,
+                        const Assign& assign, const std::string& help) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [=](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) assign(name, text);
+          },
+          help + "; may be repeated")
+      ->option_text(form)
+      ->allow_extra_args(false);
+}
+
+void add_ids(CLI::App& app, const std::string& name, std::vector<TokenId>& ids,
+             const std::string& help) {
+  const auto assign = [&ids](const std::string& option, const std::string& text) {
+    ids = parse_ids(option, text);
+  };
+  add_value(app, name, "IDS", assign, help);
+}
+
+void add_texts(CLI::App& app, const std::string& name, std::vector<std::string>& texts,
+               const std::string& help) {
+  const auto assign = [&texts](const std::string& option, const std::string& text) {
+    if (text.empty()) throw UsageError(option, "expected a text, found ''");
+    texts.push_back(text);
+  };
+  add_values(app, name, "TEXT", assign, help)->excludes("--tokens");
+}
+
+void add_seed(CLI::App& app, GenerateSettings& settings) {
+  const auto assign = [&settings](const std::string& option, const std::string& text) {
+    std::uint64_t& seed = settings.generation.sampling.seed;
+    settings.draws_seed = text == "random";
+    if (settings.draws_seed) {
+      seed = std::random_device{}();
+    } else if (!read_number(text, seed)) {
+      throw UsageError(option, "expected 'random' or a whole number from 0 to " +
+                                   std::to_string(UINT64_MAX) + ", found '" + text + "'");
+    }
+  };
+  add_value(app, "--seed", "N", assign,
+            "Each number gives another text; 'random' draws a number\n"
+            "and prints it (default 0)");
+}
+
+void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
+  SamplingOptions& sampling = settings.generation.sampling;
+  add_number(app, "--temperature", sampling.temperature, SamplingOptions::kMinTemperature, 100,
+             "Lower is more predictable, higher is more varied, 0 is\nthe same as --greedy", true);
+  add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
+             "Draw from the N most likely tokens; 0: from all");
+  add_number(app, "--top-p", sampling.top_p, 0, 1,
+             "Draw from the most likely tokens that together have at\nleast this probability");
+  add_number(app, "--min-p", sampling.min_p, 0, 1,
+             "Draw from tokens with at least this share of the highest\nprobability");
+  add_number(app, "--typical-p", sampling.typical_p, 1e-6f, 1,
+             "Draw from the tokens of the most typical information\n"
+             "that together have at least this probability");
+  add_number(app, "--epsilon-cutoff", sampling.epsilon_cutoff, 0, 0.9999f,
+             "Draw from tokens with at least this probability");
+  add_number(app, "--eta-cutoff", sampling.eta_cutoff, 0, 0.9999f,
+             "The same, with a lower limit where many tokens are\nlikely");
+  add_seed(app, settings);
+  CLI::Option* const likeliest =
+      add_switch(app, "--greedy", greedy, "Always take the most likely token");
+  for (const char* const option : {"--temperature", "--top-k", "--top-p", "--min-p", "--typical-p",
+                                   "--epsilon-cutoff", "--eta-cutoff", "--seed"}) {
+    likeliest->excludes(option);
+  }
+}
+
+void add_repetition(CLI::App& app, SamplingOptions& sampling) {
+  add_number(app, "--repetition-penalty", sampling.repetition_penalty, SamplingOptions::kMinPenalty,
+             SamplingOptions::kMaxPenalty,
+             "Divide the scores of tokens that the text has already,\nand multiply negative ones");
+  add_number(app, "--no-repeat-ngram-size", sampling.no_repeat_ngram_size, 0, kMaxSize,
+             "Never write the same N tokens in a row twice; 0: allow\nthat");
+  add_number(app, "--presence-penalty", sampling.presence_penalty, -2, 2,
+             "OpenAI's: subtract N from the scores of tokens that the\ncontinuation has already");
+  add_number(app, "--frequency-penalty", sampling.frequency_penalty, -2, 2,
+             "OpenAI's: subtract N for each time that the continuation\nhas a token");
+}
+
+void add_tokens(CLI::App& app, GenerateSettings& settings) {
+  SamplingOptions& sampling = settings.generation.sampling;
+  add_texts(app, "--bad-words", settings.bad_words,
+            "Never write TEXT, alone or after a space, as the\ntokenizer divides it");
+  add_ids(app, "--suppress-tokens", sampling.suppress_tokens, "Never choose these tokens: 11,13");
+  add_ids(app, "--begin-suppress-tokens", sampling.begin_suppress_tokens,
+          "Do not choose these tokens right after the prompt");
+  const auto add_logit_bias = [&sampling](const std::string& option, const std::string& text) {
+    const SequenceBias bias = parse_bias(option, text, "ID=BIAS", 1, 100.0f);
+    sampling.logit_bias.emplace_back(bias.ids.front(), bias.bias);
+  };
+  add_values(app, "--logit-bias", "ID=BIAS", add_logit_bias, "Add BIAS to the score of a token");
+  const auto add_sequence_bias = [&sampling](const std::string& option, const std::string& text) {
+    sampling.sequence_bias.push_back(
+        parse_bias(option, text, "IDS=BIAS", text.size(), SamplingOptions::kMaxBias));
+  };
+  add_values(app, "--sequence-bias", "IDS=BIAS", add_sequence_bias,
+             "Add BIAS to the last of these tokens if the others come\nbefore it");
+  const auto set_bos = [&sampling](const std::string& option, const std::string& text) {
+    const auto ids = parse_ids(option, text);
+    if (ids.size() != 1) throw UsageError(option, "expected one token id, found '" + text + "'");
+    sampling.forced_bos_token_id = ids.front();
+  };
+  add_value(app, "--forced-bos-token-id", "ID", set_bos,
+            "The token to begin with after a prompt of one token");
+  add_switch(app, "--remove-invalid-values", sampling.remove_invalid_values,
+             "Take NaN for 0 and infinities for large numbers");
+  add_switch(app, "--renormalize-logits", sampling.renormalize_logits,
+             "Turn the scores into log-probabilities, which changes\nno probability");
+}
+
+void add_lengths(CLI::App& app, GenerateSettings& settings) {
+  GenerationOptions& generation = settings.generation;
+  SamplingOptions& sampling = generation.sampling;
+  add_number(app, "--max-new-tokens", generation.max_new_tokens, 0, kMaxSize,
+             "Max length of the continuation, in tokens");
+  add_number(app, "--min-new-tokens", sampling.min_new_tokens, 0, kMaxSize,
+             "Min length of the continuation, in tokens, unless --stop\nends it");
+  add_number(app, "--min-length", sampling.min_length, 0, kMaxSize,
+             "The same, including the prompt");
+  add_texts(app, "--stop", generation.stop, "End the text before TEXT");
+  CLI::Option* const ignore = add_switch(app, "--ignore-eos", generation.ignore_eos,
+                                         "Write on after a token that ends the text");
+  add_ids(app, "--forced-eos-token-id", sampling.forced_eos_token_id,
+          "The last token of a text that reaches its max length");
+  const auto set_decay = [&sampling](const std::string& option, const std::string& text) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    ExponentialDecay decay = {};
+    const bool is_decay = comma < text.size() && read_number(text.substr(0, comma), decay.start) &&
+                          read_number(text.substr(comma + 1), decay.factor) &&
+                          decay.factor >= double{SamplingOptions::kMinPenalty} &&
+                          decay.factor <= double{SamplingOptions::kMaxPenalty};
+    if (!is_decay) {
+      throw UsageError(option,
+                       "expected a number of tokens and a factor from 1e-06 to 1e+06 such "
+                       "as 20,1.05, found '" +
+                           text + "'");
+    }
+    sampling.exponential_decay_length_penalty = decay;
+  };
+  add_value(app, "--exponential-decay-length-penalty", "START,FACTOR", set_decay,
+            "After more than START new tokens, make the end of the\ntext likelier with each token");
+  for (const char* const option :
+       {"--min-new-tokens", "--min-length", "--exponential-decay-length-penalty"}) {
+    ignore->excludes(option);
+  }
+}
+
+}  // namespace
+
+void add_sampling_options(CLI::App& app, GenerateSettings& settings, bool& greedy) {
+  app.option_defaults()->group("How tokens are drawn");
+  add_drawing(app, settings, greedy);
+  app.option_defaults()->group("How long the text is");
+  add_lengths(app, settings);
+  app.option_defaults()->group("Less repetition");
+  add_repetition(app, settings.generation.sampling);
+  app.option_defaults()->group("Single tokens and their scores");
+  add_tokens(app, settings);
+  app.option_defaults()->group("Options");
+}
+
+}  // namespace gpt2::cli
