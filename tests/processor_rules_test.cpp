@@ -42,9 +42,9 @@ std::string refusal(const SamplingOptions& options) {
   return refusal_of([&] { Sampler sampler(options, 5); });
 }
 
-// Writes a value as the score of token 0.
+// Writes a value as the score of token 1.
 LogitsProcessor writer(float value) {
-  return [value](std::span<float> scores, std::span<const TokenId>) { scores[0] = value; };
+  return [value](std::span<float> scores, std::span<const TokenId>) { scores[1] = value; };
 }
 
 }  // namespace
@@ -151,10 +151,10 @@ TEST_CASE("a function of the caller's may remove and prefer tokens, but not writ
                       logits.size());
       return sampler.sample(logits, {});
     };
-    CHECK(with(kInfinity) == 0);
-    CHECK(with(-kInfinity) != 0);
+    CHECK(with(kInfinity) == 1);
+    CHECK(with(-kInfinity) != 1);
     CHECK(refusal_of([&] { (void)with(kNaN); }) ==
-          "a function of SamplingOptions::processors wrote NaN as the score of token 0: give every "
+          "a function of SamplingOptions::processors wrote NaN as the score of token 1: give every "
           "score a value, or -infinity to remove the token");
   }
   struct Stop {};
@@ -278,7 +278,8 @@ TEST_CASE("generate tells the sampler where the prompt ends, where the text must
         4);
   CHECK(write({.begin_suppress_tokens = {'c'}}, {.max_new_tokens = 1}).tokens != Ids{'c'});
   // The forced token ends the text: it is not part of it.
-  for (const std::size_t room : {0, 5}) {  // the context of 5 tokens has room for 4 new ones
+  for (const std::size_t room :
+       {std::size_t{0}, std::size_t{5}}) {  // the context of 5 tokens has room for 4 new ones
     const auto forced = write({.forced_eos_token_id = {256}}, {.max_new_tokens = 4}, room);
     CHECK(forced.tokens == Ids{'c', 'd', 'e'});
     CHECK(forced.finish_reason == FinishReason::end_of_text);

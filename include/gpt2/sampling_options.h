@@ -15,8 +15,10 @@ namespace gpt2 {
 
 /// A function of the caller's that changes the scores before a token is chosen. `scores` has one
 /// element for each token of the vocabulary; -infinity removes a token. `ids` are all tokens of the
-/// sequence so far, those of the prompt included. The function must not write NaN, and it must give
-/// the same scores for the same arguments if the same seed is to write the same text. It may throw.
+/// sequence so far, those of the prompt included. The function must not write NaN. It may throw.
+///
+/// The function must give the same scores for the same arguments if the same seed is to write the
+/// same text. With GenerationOptions::draft it is also called with ids that are then not written.
 ///
 /// Example:
 ///   // Writes digits only.
@@ -45,10 +47,13 @@ struct ExponentialDecay {
 
 /// How the next token is chosen from the logits, with HuggingFace's names, formulas and order. The
 /// options act on the scores one after another: sequence_bias, logit_bias, presence_penalty and
-/// frequency_penalty, repetition_penalty, and so on in the order of the members below. The
-/// three that OpenAI's API defines stand first because it defines them on the model's own logits.
-/// Where tokens are drawn, temperature and the filters top_k ... eta_cutoff follow, and
-/// renormalize_logits is the last.
+/// frequency_penalty, repetition_penalty, and so on, in the order of the members below, down to the
+/// caller's own functions. If tokens are drawn, temperature and the filters top_k ... eta_cutoff
+/// follow. renormalize_logits is the last.
+///
+/// logit_bias and the two penalties beside it are those of OpenAI's API, which HuggingFace does not
+/// have. They stand so early because OpenAI defines them on the model's own logits, and because
+/// tokens that a later option removes or forces then stay removed or forced.
 ///
 /// The defaults draw from all tokens as the model predicts them. An option that has its default
 /// costs nothing, and one that names tokens costs no more than the tokens it names.

@@ -24,8 +24,7 @@ std::size_t prompt_piece(const Model& model) {
 }
 
 // Returns the logits after the last token of the prompt, or nothing if on_prompt cancelled it.
-std::optional<std::span<const float>> read_prompt(Session& session,
-                                                  std::span<const TokenId> prompt,
+std::optional<std::span<const float>> read_prompt(Session& session, std::span<const TokenId> prompt,
                                                   const GenerationOptions& options) {
   const auto tail = session.tokens().last(session.waiting());
   const std::vector<TokenId> waiting(tail.begin(), tail.end());
@@ -57,7 +56,8 @@ std::optional<std::span<const float>> read_prompt(Session& session,
   return logits;
 }
 
-// What the sampling options refer to. Every token that ends the text counts as an eos token.
+// What the sampling options refer to. Every token that ends the text counts as an end-of-text
+// token.
 SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens,
                          const GenerationOptions& options) {
   SequenceLimits limits{.eos_token_id = options.stop_tokens,
