@@ -360,6 +360,25 @@ TEST_CASE("--stats describes the run on standard error, with the same hash every
   CHECK(hash("def", "1").size() == std::string("\nlogits      0123456789abcdef\n").size());
 }
 
+TEST_CASE("--draft changes the speed, not the text") {
+  const TemporaryDirectory place;
+  const std::string copy = (place.path() / "copy").string();
+  REQUIRE(run({"quantize", alphabet_model(), copy, "--dtype", "int8"}).status == 0);
+  const Words plain = {"def", "--max-new-tokens", "12", "--temperature", "1.2", "--seed", "4"};
+  const std::string text = generate(plain).out;
+  for (const std::string draft : {"off", "int8", "int4", copy.c_str()}) {
+    Words arguments = plain;
+    arguments.insert(arguments.end(), {"--draft", draft});
+    const Outcome outcome = generate(arguments);
+    CHECK(outcome.err == "");
+    CHECK(outcome.out == text);
+  }
+  const Outcome other = generate({"def", "--draft", std::string(GPT2_MODELS_DIR) + "/gpt2-stories"});
+  CHECK(other.status == 1);
+  CHECK(other.err.find("the draft must have the sizes of the model: vocab_size is ") !=
+        std::string::npos);
+}
+
 TEST_CASE("--stats leaves out what was not measured") {
   const auto stats = [](const char* prompt, const char* count) {
     return generate({prompt, "--max-new-tokens", count, "--stats"}).err;

@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/generate_settings.h"
 #include "gpt2/error.h"
+#include "gpt2/find_model.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -59,7 +60,12 @@ void print_stats(const GenerationResult& result, const Session& session) {
   const std::size_t decoded = computed - read;
   std::string text = "prompt      " + speed(read, read, result.prompt_seconds) + "\ngeneration  " +
                      speed(result.tokens.size(), decoded, result.generation_seconds);
-  if (decoded != 0) {
+  if (result.drafted_tokens != 0) {
+    text += format("\ndrafts      %zu tokens, %zu accepted (%.0f %%)", result.drafted_tokens,
+                   result.accepted_tokens,
+                   100.0 * static_cast<double>(result.accepted_tokens) /
+                       static_cast<double>(result.drafted_tokens));
+  } else if (decoded != 0) {
     const std::size_t bytes = decoded * session.model().bytes_per_token();
     text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
   }
@@ -160,15 +166,31 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
   return result;
 }
 
+// The model that writes, and the one that drafts if any.
+struct Models {
+  Model model;
+  std::optional<Model> draft;
+};
+
+Models load_models(const GenerateSettings& settings) {
+  const auto load = [&] { return Model::load(settings.model, {.dtype = settings.dtype}); };
+  if (settings.draft == "off") return {load(), std::nullopt};
+  const auto type = weight_type_named(settings.draft);
+  if (!type) return {load(), Model::load(find_model(settings.draft))};
+  const Model stored = Model::load(settings.model);
+  return {stored.to(settings.dtype), stored.to(*type)};
+}
+
 int run(const GenerateSettings& settings) {
   Progress loading("loading " + settings.model.string());
-  const Model model = Model::load(settings.model, {.dtype = settings.dtype});
+  const auto [model, draft] = load_models(settings);
   const auto tokenizer = settings.tokens ? std::nullopt : load_tokenizer(settings.model);
   loading.done();
 
   const Config& config = model.config();
   auto [prompt, text] = make_prompt(settings, tokenizer, config);
-  const auto options = make_options(settings, prompt.size(), tokenizer);
+  auto options = make_options(settings, prompt.size(), tokenizer);
+  options.draft = draft;
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});
