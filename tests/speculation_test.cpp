@@ -180,12 +180,42 @@ TEST_CASE("a sink or a processor that throws leaves what was written in the sess
   SECTION("the processor, which ends a draft but not the text until it is the text's turn") {
     const std::size_t end = prompt.size() + 9;
     options.sampling.processors = {[end](std::span<float>, std::span<const TokenId> ids) {
-      if (ids.size() == end) throw std::runtime_error("no");
+      if (ids.size() == end) throw 1;
     }};
     Session session(model());
-    CHECK_THROWS_AS(generate(session, prompt, options, nullptr), std::runtime_error);
-    CHECK(session.position() >= end);
-    CHECK(std::ranges::equal(session.tokens().subspan(prompt.size(), 9), std::span(all).first(9)));
+    std::size_t written = 0;
+    const auto sink = [&](TokenId) { return ++written > 0; };
+    CHECK_THROWS_AS(generate(session, prompt, options, sink), int);
+    CHECK(written == 9);
+    CHECK(session.position() == end);
+    CHECK(std::ranges::equal(session.tokens().last(9), std::span(all).first(9)));
+  }
+}
+
+TEST_CASE("a processor that throws at any of its calls leaves what was written in the session") {
+  GenerationOptions options{.max_new_tokens = 30, .sampling = {.temperature = 0.0f}};
+  options.constant_draft = true;
+  options.max_draft_tokens = 3;
+  options.draft = model().to(WeightType::int4);
+  const std::vector<TokenId> prompt = tokenizer().encode("One day, Tom");
+  for (int last = 1; last < 60; ++last) {
+    int calls = 0;
+    options.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) {
+      if (++calls == last) throw 1;
+    }};
+    Session session(model());
+    std::vector<TokenId> written;
+    const auto sink = [&](TokenId token) {
+      written.push_back(token);
+      return true;
+    };
+    try {
+      static_cast<void>(generate(session, prompt, options, sink));
+    } catch (int) {
+    }
+    INFO("call " << last);
+    REQUIRE(session.position() == prompt.size() + written.size());
+    CHECK(std::ranges::equal(session.tokens().last(written.size()), written));
   }
 }
 

@@ -42,7 +42,7 @@ std::optional<FinishReason> Decoder::take(std::span<const float> logits) {
     const std::size_t position = first + row;
     const auto scores = logits.subspan(row * vocab_size, vocab_size);
     if (options_.hash_logits) result_.logits_hash = hash_floats(scores, result_.logits_hash);
-    const TokenId token = sampler_.sample(scores, session_.tokens().first(position));
+    const TokenId token = draw(scores, position);
     if (ends_text(token)) {
       session_.rewind(position);
       return FinishReason::end_of_text;
@@ -57,6 +57,16 @@ std::optional<FinishReason> Decoder::take(std::span<const float> logits) {
     if (is_full) return FinishReason::context_full;
     if (is_last) return FinishReason::length;
     if (!is_accepted) return std::nullopt;
+  }
+}
+
+// Draws the token at `position`. If that fails, what was drafted is forgotten.
+TokenId Decoder::draw(std::span<const float> logits, std::size_t position) {
+  try {
+    return sampler_.sample(logits, session_.tokens().first(position));
+  } catch (...) {
+    session_.rewind(position);
+    throw;
   }
 }
 

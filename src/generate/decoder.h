@@ -23,12 +23,14 @@ class Decoder {
           const std::function<bool(TokenId)>& sink, GenerationResult& result);
 
   /// Afterwards the session holds exactly what was written; the last token waits, unless the text
-  /// ended by a token that ends texts. If the sink throws, the same is true for what it was given.
+  /// ended by a token that ends texts. If the sink or a processor throws, the same is true for what
+  /// was written until then.
   FinishReason run(std::span<const float> prompt_logits);
 
  private:
   std::optional<FinishReason> take(std::span<const float> logits);
   std::optional<FinishReason> take_drafts();
+  TokenId draw(std::span<const float> logits, std::size_t position);
   bool give(TokenId token, std::size_t position);
   void settle(std::size_t position, TokenId last);
   [[nodiscard]] std::size_t max_drafted() const;

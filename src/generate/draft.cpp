@@ -1,7 +1,5 @@
 #include "generate/draft.h"
 
-#include <exception>
-
 #include "base/fail.h"
 #include "model/engine_impl.h"
 
@@ -39,8 +37,9 @@ std::span<const TokenId> Draft::propose(Session& session, Sampler& sampler, std:
       tokens_.push_back(sampler.sample(logits_, session.tokens()));
       session.append(std::span(tokens_).last(1));
     }
-  } catch (const std::exception&) {
-    // The draft ends here. If it is the text's own trouble, the check meets it again.
+  } catch (...) {
+    // A processor of the caller's may throw anything. The draft ends here. If the text itself leads
+    // to the exception, drawing its next token throws it again.
   }
   const TokenId waiting = session.tokens()[start - 1];
   session.rewind(start - 1);

@@ -51,6 +51,24 @@ std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
   return std::min(round_up(share, 2 * kPanel), 4 * kPanel);  // a multiple of every kernel's tile
 }
 
+// One row times float weights that lie as [k, n]: the threads share out the chunks of k, so that
+// each reads long runs of memory, and then add them up. Decoding with GPT-2 124M is 1.22 times as
+// fast as with columns shared out, in f32 and in bf16, with one thread and with two (Zen 5).
+void multiply_by_chunks(Team& team, const Matmul& product, FloatType type, std::size_t columns,
+                        Workspace& ws) {
+  const Kernels& k = kernels();
+  const auto sum_chunks =
+      by_type(type, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
+  const std::size_t sums = chunk_sums_floats(product.k, product.n);
+  const std::size_t share = ceil_div(sums, static_cast<std::size_t>(team.size()));
+  team.for_ranges(sums, round_up(share, kPanel), [&](std::size_t begin, std::size_t end, int) {
+    sum_chunks(product, begin, end, ws.chunk_sums.data());
+  });
+  team.for_ranges(product.n, columns, [&](std::size_t begin, std::size_t end, int) {
+    k.add_chunks(product, begin, end, ws.chunk_sums.data());
+  });
+}
+
 }  // namespace
 
 void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output,
@@ -70,17 +88,7 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
   const auto floats = weight.float_type();
   if (x.rows == 1 && floats && weight.layout == Weight::Layout::kn) {
-    const Kernels& k = kernels();
-    const auto sum_chunks =
-        by_type(*floats, k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16);
-    const std::size_t sums = chunk_sums_floats(weight.k, weight.n);
-    team.for_ranges(sums, round_up(ceil_div(sums, static_cast<std::size_t>(team.size())), kPanel),
-                    [&](std::size_t begin, std::size_t end, int) {
-                      sum_chunks(product, begin, end, ws.chunk_sums.data());
-                    });
-    team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end, int) {
-      k.add_chunks(product, begin, end, ws.chunk_sums.data());
-    });
+    multiply_by_chunks(team, product, *floats, columns, ws);
     return;
   }
   team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end, int rank) {
