@@ -366,7 +366,7 @@ TEST_CASE("--draft changes the speed, not the text") {
   REQUIRE(run({"quantize", alphabet_model(), copy, "--dtype", "int8"}).status == 0);
   const Words plain = {"def", "--max-new-tokens", "12", "--temperature", "1.2", "--seed", "4"};
   const std::string text = generate(plain).out;
-  for (const std::string draft : {"off", "int8", "int4", copy.c_str()}) {
+  for (const std::string draft : {"off", "prompt", "int8", "int4", copy.c_str()}) {
     Words arguments = plain;
     arguments.insert(arguments.end(), {"--draft", draft});
     const Outcome outcome = generate(arguments);

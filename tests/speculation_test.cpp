@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generate/draft_length.h"
+#include "generate/prompt_lookup.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "measure/random_model.h"
@@ -78,9 +79,14 @@ void check_all(GenerationOptions options, std::size_t max_tokens = 0,
       INFO("drafts of " << length);
       options.max_draft_tokens = length;
       options.constant_draft = length != 12;
+      options.prompt_lookup = length % 2 == 0;
       check_equal(plain, write(options, max_tokens, cancel_after));
     }
   }
+  options.draft.reset();
+  options.prompt_lookup = true;
+  options.constant_draft = true;
+  check_equal(plain, write(options, max_tokens, cancel_after));
 }
 
 }  // namespace
@@ -127,6 +133,36 @@ TEST_CASE("a text with drafts ends where it ends without") {
       check_all(options);
     }
   }
+}
+
+TEST_CASE("look_up finds what followed the last three tokens when they stood there last") {
+  const auto found = [](const std::vector<TokenId>& ids, std::size_t max) {
+    const auto span = look_up(ids, max);
+    return std::vector<TokenId>(span.begin(), span.end());
+  };
+  using Ids = std::vector<TokenId>;
+  CHECK(found({}, 5) == Ids{});
+  CHECK(found({1, 2, 3}, 5) == Ids{});
+  CHECK(found({1, 2, 3, 1, 2, 3}, 5) == Ids{1, 2, 3});
+  CHECK(found({1, 2, 3, 1, 2, 3}, 2) == Ids{1, 2});
+  CHECK(found({1, 2, 3, 8, 1, 2, 3, 9, 1, 2, 3}, 1) == Ids{9});  // the latest
+  CHECK(found({7, 7, 7, 7}, 5) == Ids{7});                       // it may overlap the last three
+  CHECK(found({1, 2, 3, 4, 2, 3}, 5) == Ids{});
+  CHECK(found({1, 2, 3, 1, 2, 3}, 0) == Ids{});
+}
+
+TEST_CASE("a text that repeats itself is drafted from itself") {
+  GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.0f}};
+  options.prompt_lookup = true;
+  options.constant_draft = true;
+  options.max_draft_tokens = 8;
+  options.sampling.processors = {[](std::span<float> scores, std::span<const TokenId> ids) {
+    std::ranges::fill(scores, 0.0f);
+    scores[10 + ids.size() % 5] = 1.0f;  // 10, 11, 12, 13, 14, 10, ...
+  }};
+  const GenerationResult result = write(options).result;
+  CHECK(result.accepted_tokens > 40);
+  CHECK(result.accepted_tokens + 5 >= result.drafted_tokens);
 }
 
 TEST_CASE("drafts that agree are accepted, others are not") {

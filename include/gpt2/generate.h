@@ -57,6 +57,11 @@ struct GenerationOptions {
   /// values, so a model with other weights guesses badly. It costs no memory but its weights.
   std::optional<Model> draft = {};
 
+  /// Whether tokens are also drafted from the text itself: those that followed the last time that
+  /// its last three tokens stood there. This costs nearly nothing and needs no draft model, and is
+  /// often right in code, lists and texts that quote their prompt. With both, the text goes first.
+  bool prompt_lookup = false;
+
   /// The most tokens that are drafted before they are checked, from 1 to kMaxDraft.
   std::size_t max_draft_tokens = 12;
   static constexpr std::size_t kMaxDraft = 64;  ///< see max_draft_tokens
@@ -76,7 +81,7 @@ struct GenerationResult {
   std::vector<TokenId> tokens;      ///< the new ones, without a stop token
   std::size_t prompt_tokens = 0;    ///< of the prompt given to this call
   std::uint64_t logits_hash = 0;    ///< of the bits of all logits a token was drawn from
-  std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft
+  std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft and prompt_lookup
   std::size_t accepted_tokens = 0;  ///< of these, the ones that the model would have drawn as well
   double prompt_seconds = 0.0;      ///< for reading the prompt
   double generation_seconds = 0.0;  ///< for the rest: the first token comes with the prompt

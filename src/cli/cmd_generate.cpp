@@ -174,7 +174,7 @@ struct Models {
 
 Models load_models(const GenerateSettings& settings) {
   const auto load = [&] { return Model::load(settings.model, {.dtype = settings.dtype}); };
-  if (settings.draft == "off") return {load(), std::nullopt};
+  if (settings.draft == "off" || settings.draft == "prompt") return {load(), std::nullopt};
   const auto type = weight_type_named(settings.draft);
   if (!type) return {load(), Model::load(find_model(settings.draft))};
   const Model stored = Model::load(settings.model);
@@ -191,6 +191,7 @@ int run(const GenerateSettings& settings) {
   auto [prompt, text] = make_prompt(settings, tokenizer, config);
   auto options = make_options(settings, prompt.size(), tokenizer);
   options.draft = draft;
+  options.prompt_lookup = settings.draft != "off";
   const std::size_t room = prompt.size() + std::min(options.max_new_tokens, config.n_positions);
   Session session(Engine(model, {.threads = settings.threads}),
                   {.max_tokens = std::min(room, config.n_positions)});

@@ -84,9 +84,10 @@ GenerateSettings read_generate_settings(Arguments arguments,
              "per core, but fewer for small models");
   app.add_option("--draft", settings.draft,
                  "Write faster, with the same text: a copy of the model in\n"
-                 "int8 or int4, or a model that gpt2 quantize wrote, drafts\n"
-                 "tokens, and the model checks several at once (default off)")
-      ->option_text("off|int8|int4|MODEL");
+                 "int8 or int4, or a model that gpt2 quantize wrote, or the\n"
+                 "text so far (prompt), drafts tokens, and the model checks\n"
+                 "several at once (default off)")
+      ->option_text("off|int8|int4|prompt|MODEL");
   bool hf_defaults = false;
   add_switch(app, "--tokens", settings.tokens, "Read and write token ids; needs no tokenizer");
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");

@@ -15,7 +15,7 @@ namespace gpt2::cli {
 struct GenerateSettings {
   std::filesystem::path model;
   WeightType dtype = WeightType::stored;
-  std::string draft = "off";  ///< "off", "int8", "int4", or a model that is a quantized copy
+  std::string draft = "off";  ///< "off", "int8", "int4", "prompt", or a model: a quantized copy
   std::optional<std::string> prompt;
   int threads = 0;
   bool tokens = false;

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
+#include "generate/prompt_lookup.h"
 
 namespace gpt2 {
 namespace {
@@ -30,7 +31,8 @@ Decoder::Decoder(Session& session, Sampler& sampler, const GenerationOptions& op
 FinishReason Decoder::run(std::span<const float> prompt_logits) {
   if (options_.max_new_tokens == 0) return FinishReason::length;
   std::optional<FinishReason> finished = take(prompt_logits);
-  while (!finished) finished = draft_ ? take_drafts() : take(session_.forward({}));
+  const bool drafts = draft_ || options_.prompt_lookup;
+  while (!finished) finished = drafts ? take_drafts() : take(session_.forward({}));
   return *finished;
 }
 
@@ -90,14 +92,27 @@ void Decoder::settle(std::size_t position, TokenId last) {
   if (position < session_.capacity()) session_.append(std::span(&last, 1));
 }
 
+// Fills drafted_ with what the text so far suggests, or else with what the draft says. Returns who
+// decided how many.
+DraftLength& Decoder::propose() {
+  const std::size_t max = max_drafted();
+  const auto wanted = [&](const DraftLength& length) {
+    return options_.constant_draft ? max : length.next(max);
+  };
+  const auto found = options_.prompt_lookup ? look_up(session_.tokens(), wanted(lookup_length_))
+                                            : std::span<const TokenId>();
+  const bool is_found = !found.empty() || !draft_;
+  const auto proposal =
+      is_found ? found : draft_->propose(session_, sampler_, wanted(draft_length_));
+  drafted_.assign(proposal.begin(), proposal.end());
+  return is_found ? lookup_length_ : draft_length_;
+}
+
 // Drafts tokens, computes the logits after the token that waits and after each drafted one in one
 // pass, and takes from them what it can.
 std::optional<FinishReason> Decoder::take_drafts() {
   const auto start = Clock::now();
-  const std::size_t max = max_drafted();
-  const std::size_t wanted = options_.constant_draft ? max : length_.next(max);
-  const auto proposal = draft_->propose(session_, sampler_, wanted);
-  drafted_.assign(proposal.begin(), proposal.end());
+  DraftLength& length = propose();
   const double draft_seconds = seconds_since(start);
   logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);
   const Slice slice{&session_, drafted_, logits_};
@@ -108,9 +123,11 @@ std::optional<FinishReason> Decoder::take_drafts() {
   const std::optional<FinishReason> finished = take(logits_);
   const std::size_t accepted = result_.accepted_tokens - accepted_before;
   if (drafted_.empty()) {
-    length_.note_plain(draft_seconds + check_seconds);
+    for (DraftLength* const each : {&draft_length_, &lookup_length_}) {
+      each->note_plain(draft_seconds + check_seconds);
+    }
   } else {
-    length_.note_drafts(drafted_.size(), accepted, draft_seconds, check_seconds);
+    length.note_drafts(drafted_.size(), accepted, draft_seconds, check_seconds);
   }
   result_.drafted_tokens += drafted_.size();
   drafted_.clear();

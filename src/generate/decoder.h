@@ -30,6 +30,7 @@ class Decoder {
  private:
   std::optional<FinishReason> take(std::span<const float> logits);
   std::optional<FinishReason> take_drafts();
+  DraftLength& propose();
   TokenId draw(std::span<const float> logits, std::size_t position);
   bool give(TokenId token, std::size_t position);
   void settle(std::size_t position, TokenId last);
@@ -43,7 +44,7 @@ class Decoder {
   GenerationResult& result_;
 
   std::optional<Draft> draft_;
-  DraftLength length_;
+  DraftLength draft_length_, lookup_length_;
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
   std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
 };
