@@ -274,3 +274,15 @@ TEST_CASE("results are within the error bound of torch's layer_norm in double pr
   WARN("compared " << compared << " LayerNorm cases with torch");
   CHECK(compared >= 70);
 }
+
+TEST_CASE("rows of subnormal numbers without epsilon are normalized") {
+  constexpr float kTiny = 0x1p-149f;  // the smallest positive float; the mean lies between two
+  LayerNorm norm({3}, 0.0f);
+  const Tensor y = norm(Tensor(Shape{2, 3}, {kTiny, kTiny, 0, -2 * kTiny, 0, 3 * kTiny}));
+  const float expected[] = {0.70710678f,  0.70710678f, -1.4142136f,
+                            -1.1355499f, -0.1622214f, 1.2977714f};
+  for (std::size_t i = 0; i < 6; ++i) {
+    INFO(i);
+    CHECK(std::abs(y.values()[i] - expected[i]) < 1e-6f);
+  }
+}

@@ -47,6 +47,18 @@ template <class Vec, class T>
   return Vec::load(buffer);
 }
 
+/// Returns v with zeros in the lanes that `lanes` is not about.
+template <class Vec>
+[[gnu::always_inline]] inline Vec keep(Vec v, Full) {
+  return v;
+}
+template <class Vec>
+[[gnu::always_inline]] inline Vec keep(Vec v, Partial lanes) {
+  float buffer[kLanes];
+  v.store(buffer);
+  return load<Vec>(buffer, lanes);
+}
+
 template <class Vec>
 [[gnu::always_inline]] inline void store(float* p, Vec v, Full) {
   v.store(p);

@@ -39,8 +39,8 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
     for (std::size_t r = 0; r < kRows; ++r) {
       const float mean = rows[r].mean;
       __builtin_prefetch(x + (r + kRows) * n + i);  // the next kRows rows
-      const Vec value = load<Vec>(x + r * n + i, lanes, mean / scaling);
-      const Vec deviation = fma(value, scaling, -mean);
+      const Vec value = load<Vec>(x + r * n + i, lanes);
+      const Vec deviation = keep(fma(value, scaling, -mean), lanes);
       squares[r] = fma(deviation, deviation, squares[r]);
     }
   });
@@ -50,13 +50,14 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
 /// Returns 1 / sqrt(variance + epsilon), for the row as `row.scaling` scales it.
 ///
 /// The squares of deviations above 1e19 overflow f32, and those of deviations below 1e-19 vanish.
-/// If the variance shows that this may have happened, the row is measured again, scaled down or up
-/// by 2^80. This brings the largest f32 (2^128) to 2^48, whose square has room for a sum, and a
-/// deviation of 2^-50, where scaling up begins, to 2^30. Epsilon is scaled like the variance.
+/// If the variance shows that this may have happened, the row is measured again, scaled down by 2^80
+/// or up by 2^90. This brings the largest f32 (2^128) to 2^48, whose square has room for a sum. It
+/// brings a deviation of 2^-50, where scaling up begins, to 2^40, and the smallest f32 (2^-149) to
+/// 2^-59, whose square is not subnormal. Epsilon is scaled like the variance.
 template <class Vec>
 float reciprocal_deviation(Moments& row, const float* x, std::size_t n, float epsilon) {
   if (!(row.variance <= 0x1p127f) || row.variance + epsilon < 0x1p-100f) {
-    const float scaling = row.variance < 1.0f ? 0x1p80f : 0x1p-80f;
+    const float scaling = row.variance < 1.0f ? 0x1p90f : 0x1p-80f;
     Moments again[1];
     measure<Vec>(again, x, n, scaling);
     row = again[0];
