@@ -46,7 +46,9 @@ StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, b
 std::vector<std::byte> quantized(const Format& format, const StoredMatrix& w) {
   const std::size_t panels = ceil_div(w.n, kPanel);
   std::vector<std::byte> bytes(panels * format.blocks(w.k) * format.block_bytes, std::byte{0xee});
-  for (std::size_t panel = 0; panel < panels; ++panel) format.pack(bytes.data(), w, panel);
+  for (std::size_t panel = 0; panel < panels; ++panel) {
+    for (std::size_t b = 0; b < format.blocks(w.k); ++b) format.pack(bytes.data(), w, panel, b);
+  }
   return bytes;
 }
 

@@ -200,6 +200,21 @@ struct Kernels {
   /// The same as matmul_kn_* for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
   MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
 
+  /// The two steps of quantizing one block of one panel of weights w (block, kPanel). The scales
+  /// must be rounded to f16 in between.
+  ///
+  /// The first step finds the scale (kPanel) of each column. For int8 it is the largest magnitude /
+  /// 127; NaN is ignored. For int4 it tries several scales and takes the one with the min squared
+  /// error. It sums over k in ascending order, and rounds each product before it is added. This is
+  /// the exception to the rule of fused multiply-adds.
+  ///
+  /// The second step stores the nearest codes of weight * (1 / scale), or of 0 if the scale is 0,
+  /// in the order that kInt8BlockBytes describes. NaN has the lowest code.
+  using FitKernel = void (*)(float* scale, const float* w) noexcept;
+  FitKernel fit_int8, fit_int4;
+  using EncodeKernel = void (*)(std::uint8_t* codes, const float* w, const float* scale) noexcept;
+  EncodeKernel encode_int8, encode_int4;
+
   /// Quantizes one row x (k) for a product with int8 or with int4 weights. The pointers of `y`
   /// point at the places of this row in its group.
   using QuantizeKernel = void (*)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;

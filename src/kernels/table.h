@@ -8,6 +8,7 @@
 #include "kernels/matmul_kn_chunks.h"
 #include "kernels/matmul_nk.h"
 #include "kernels/norm.h"
+#include "kernels/quantize_weights.h"
 #include "kernels/quantized.h"
 
 namespace gpt2 {
@@ -43,6 +44,10 @@ inline constexpr Kernels kTable = {
     .matmul_nk_f32 = matmul_nk<Vec, kPrefetchedDots<Vec>, F32>,
     .matmul_nk_f16 = matmul_nk<Vec, kPrefetchedDots<Vec>, F16>,
     .matmul_nk_bf16 = matmul_nk<Vec, kPrefetchedDots<Vec>, BF16>,
+    .fit_int8 = fit_int8<Vec>,
+    .fit_int4 = fit_int4<Vec>,
+    .encode_int8 = encode_int8<Vec>,
+    .encode_int4 = encode_int4<Vec>,
     .quantize_row_int8 = quantize_row<Vec, kInt8Block>,
     .quantize_row_int4 = quantize_row<Vec, kInt4Block>,
     .matmul_int8 = quantized_matmul<Vec, Int8Codes>,

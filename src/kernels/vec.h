@@ -121,6 +121,11 @@ struct Sixteen : Isa {
     return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
   }
 
+  /// Returns, for each lane, the lane of `table` that the low 4 bits of `index` number.
+  [[gnu::always_inline]] friend Sixteen lookup(Sixteen table, Integer index) {
+    return of([&](std::size_t i) { return Isa::lookup(table.part, index.part[i]); });
+  }
+
   /// Returns, for each lane, sum + the dot product of the lane's 4 bytes of `codes` with its 4
   /// bytes of `x`. The codes are unsigned, and if kSignedCodes is true, 128 is subtracted from
   /// each. The bytes of x are signed.

@@ -37,6 +37,12 @@ struct Isa : Registers<32> {
     return Float(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_register(p + i * 8)), 16));
   }
 
+  static Float lookup(const Float (&table)[2], Int index) {
+    const __m256 low = _mm256_permutevar8x32_ps(table[0], __m256i(index));
+    const __m256 high = _mm256_permutevar8x32_ps(table[1], __m256i(index));
+    return _mm256_blendv_ps(low, high, __m256(index << 28));  // bit 3 becomes the sign
+  }
+
   static constexpr bool kSignedCodes = true;
   // maddubs adds two products of an unsigned and a signed byte, and saturates at 16 bits. Here the
   // unsigned side is |code - 128|, and x takes the sign. Because x is never -128, the sum is at

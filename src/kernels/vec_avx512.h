@@ -38,6 +38,10 @@ struct Isa : Registers<64> {
     return Float(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_register(p)), 16));
   }
 
+  static Float lookup(const Float (&table)[1], Int index) {
+    return _mm512_permutexvar_ps(__m512i(index), table[0]);
+  }
+
   static constexpr bool kSignedCodes = false;
   static Int dot(Int sum, Int codes, Int x) {
     return Int(_mm512_dpbusd_epi32(__m512i(sum), __m512i(codes), __m512i(x)));

@@ -49,6 +49,14 @@ struct Isa : Registers<16> {
     return Float(i % 2 == 0 ? vshll_n_u16(vget_low_u16(eight), 16) : vshll_high_n_u16(eight, 16));
   }
 
+  static Float lookup(const Float (&table)[4], Int index) {
+    const uint8x16x4_t bytes = {vreinterpretq_u8_f32(table[0]), vreinterpretq_u8_f32(table[1]),
+                                vreinterpretq_u8_f32(table[2]), vreinterpretq_u8_f32(table[3])};
+    const Int first_byte = (index & 15u) * 4;
+    const Int four_bytes = first_byte * 0x01010101u + 0x03020100u;
+    return vreinterpretq_f32_u8(vqtbl4q_u8(bytes, vreinterpretq_u8_u32(four_bytes)));
+  }
+
   static constexpr bool kSignedCodes = true;
   static Int dot(Int sum, Int codes, Int x) {
     const int8x16_t weight = vreinterpretq_s8_u32(codes ^ 0x80808080u);

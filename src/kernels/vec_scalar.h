@@ -46,6 +46,15 @@ struct Isa : Registers<16> {
   }
   static Float widen(const BF16* p, std::size_t i) { return Float(two_bytes(p + i * 4) << 16); }
 
+  static Float lookup(const Float (&table)[4], Int index) {
+    Float found;
+    for (int lane = 0; lane < 4; ++lane) {
+      const unsigned i = index[lane] & 15;
+      found[lane] = table[i / 4][i % 4];
+    }
+    return found;
+  }
+
   static constexpr bool kSignedCodes = false;  ///< whether dot() subtracts 128 from each code
   static Int dot(Int sum, Int codes, Int x) {
     for (int byte = 0; byte < 32; byte += 8) {

@@ -44,8 +44,21 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
                             .k = from.k,
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
-  const auto quantize_panel = to_type == WeightType::int8 ? quantize_int8 : quantize_int4;
-  team.for_each(ceil_div(from.n, kPanel), [&](std::size_t i, int) { quantize_panel(to, matrix, i); });
+  const bool is_int8 = to_type == WeightType::int8;
+  const auto quantize = is_int8 ? quantize_int8 : quantize_int4;
+  const std::size_t panels = ceil_div(from.n, kPanel);
+  const std::size_t blocks = ceil_div(from.k, is_int8 ? kInt8Block : kInt4Block);
+  // Follows the order of the source, so that a thread reads long runs of it.
+  constexpr std::size_t kRun = 16;  // blocks quantized at a time
+  team.for_ranges(panels * blocks, kRun, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (matrix.k_major) {
+        quantize(to, matrix, i % panels, i / panels);
+      } else {
+        quantize(to, matrix, i / blocks, i % blocks);
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -63,6 +76,7 @@ void convert_all(Transformer& transformer, WeightType type) {
     Weight changed = weight;
     changed.type = type;
     const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(changed.bytes());
+    buffer->use_large_pages();
     if (const auto to = changed.float_type()) {
       convert_floats(team, buffer->data(), *to, weight, *from);
     } else {

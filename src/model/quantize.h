@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-// Quantizes weights to the panels that kernels.h describes, and turns them back into floats. It is
-// plain C++ that gives the same bytes on every machine. Every function is thread-safe. A matrix is
-// quantized panel by panel, so that threads can share out the panels.
+// Quantizes weights to the panels that kernels.h describes, and turns them back into floats. The
+// bytes are the same on every machine. Every function is thread-safe. A matrix is quantized block
+// by block, so that threads can share out the blocks.
 
 namespace gpt2 {
 
@@ -17,14 +17,17 @@ struct StoredMatrix {
   bool k_major;  ///< true: the matrix lies as [k, n]; false: as [n, k]
 };
 
-/// Quantizes panel `panel` of w to int8 and stores it in its place in `quantized`, which begins with
-/// panel 0. The scale of a block's column is its largest magnitude / 127, rounded to f16, and the
-/// codes are the nearest ones for the rounded scale. A NaN or an infinity makes the scale NaN.
-void quantize_int8(std::byte* quantized, const StoredMatrix& w, std::size_t panel);
+/// Quantizes block `block` of panel `panel` of w to int8 and stores it in its place in `quantized`,
+/// which begins with panel 0. The scale of a column is its largest magnitude / 127, rounded to f16,
+/// and the codes are the nearest ones for the rounded scale. A NaN or an infinity makes the scale
+/// NaN.
+void quantize_int8(std::byte* quantized, const StoredMatrix& w, std::size_t panel,
+                   std::size_t block);
 
 /// The same for int4. It tries several scales and takes the one with the min squared error. The
 /// scale may be negative.
-void quantize_int4(std::byte* quantized, const StoredMatrix& w, std::size_t panel);
+void quantize_int4(std::byte* quantized, const StoredMatrix& w, std::size_t panel,
+                   std::size_t block);
 
 /// y[0 ... k) = the weights of output column `column` of a quantized matrix. For a quantized wte,
 /// this is the embedding of token `column`.
