@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "base/read_file.h"
 #include "support/catch.h"
 #include "support/refusal.h"
+#include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
 
 using gpt2::MappedFile;
@@ -49,6 +51,35 @@ TEST_CASE("the last copy of a mapped file unmaps it") {
   CHECK(msync(address, 1, MS_ASYNC) == 0);
   file.reset();
   CHECK(msync(address, 1, MS_ASYNC) != 0);  // ENOMEM: nothing is mapped there
+}
+
+TEST_CASE("pages of a mapped file that are dropped leave the memory and keep their bytes") {
+  constexpr std::size_t kSize = std::size_t{16} << 20;
+  const gpt2::test::TemporaryDirectory directory;
+  const MappedFile file(directory.write("file", std::string(kSize, 'x')));
+  const auto intact = [&] {
+    return std::ranges::all_of(file.bytes(), [](std::byte b) { return b == std::byte{'x'}; });
+  };
+  CHECK(intact());
+  const std::size_t before = gpt2::test::resident_file_bytes();
+  REQUIRE(before >= kSize);
+  file.drop_pages(file.bytes().subspan(1, kSize / 2));
+  CHECK(gpt2::test::resident_file_bytes() < before - kSize / 4);
+  file.drop_pages(file.bytes());
+  CHECK(gpt2::test::resident_file_bytes() < before - kSize * 3 / 4);
+  CHECK(intact());
+}
+
+TEST_CASE("bytes outside a mapped file are not dropped") {
+  const gpt2::test::TemporaryDirectory directory;
+  const MappedFile file(directory.write("file", std::string(100, 'x')));
+  std::vector<std::byte> other(std::size_t{1} << 20, std::byte{1});  // would become zero
+  file.drop_pages(other);
+  CHECK(std::ranges::all_of(other, [](std::byte b) { return b == std::byte{1}; }));
+  const MappedFile empty(directory.write("empty", ""));
+  empty.drop_pages(other);
+  empty.drop_pages({});
+  CHECK(std::ranges::all_of(other, [](std::byte b) { return b == std::byte{1}; }));
 }
 
 TEST_CASE("a missing file, a directory and a pipe each cause an Error that says so") {

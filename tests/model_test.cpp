@@ -15,6 +15,7 @@
 #include "support/golden.h"
 #include "support/nanogpt.h"
 #include "support/refusal.h"
+#include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2;
@@ -72,6 +73,16 @@ TEST_CASE("the description says how many bytes were converted") {
   // so does wpe.
   CHECK(model.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
   CHECK(model.description().mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * (1 + 4) * 32 * 32));
+}
+
+TEST_CASE("the file's pages are given back as its weights are converted") {
+  const fs::path path = fs::path(GPT2_MODELS_DIR) / "gpt2-stories";
+  const std::size_t file_bytes = fs::file_size(path / "model.safetensors");
+  for (const WeightType type : {WeightType::f32, WeightType::int8, WeightType::int4}) {
+    const std::size_t before = test::resident_file_bytes();
+    const Model model = Model::load(path, {.dtype = type});
+    CHECK(test::resident_file_bytes() < before + file_bytes / 2);
+  }
 }
 
 TEST_CASE("the description says which tensors were ignored, and why") {

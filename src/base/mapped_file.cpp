@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "base/fail.h"
@@ -42,6 +43,16 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   if (address == MAP_FAILED) fail("cannot map", path, errno);
   mapping_ = {address, [size](void* mapped) { munmap(mapped, size); }};
   bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+void MappedFile::drop_pages(Bytes part) const noexcept {
+  const auto address = [](const std::byte* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  const std::uintptr_t end = address(part.data()) + part.size();
+  if (address(part.data()) < address(bytes_.data())) return;
+  if (end > address(bytes_.data()) + bytes_.size()) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = address(part.data()) / page * page;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace gpt2

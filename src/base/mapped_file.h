@@ -20,6 +20,10 @@ class MappedFile {
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
 
+  /// Takes the pages of `part` out of the process's memory, if `part` lies in this file; otherwise
+  /// does nothing. The bytes stay the same: a page that is read again is read from the file.
+  void drop_pages(Bytes part) const noexcept;
+
  private:
   Bytes bytes_;
   std::shared_ptr<const void> mapping_;

@@ -63,7 +63,7 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
 
 }  // namespace
 
-void convert_all(Transformer& transformer, WeightType type) {
+void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files) {
   ModelDescription& description = transformer.description;
   Team team(thread_count());
   const auto change = [&](Weight& weight) {
@@ -82,6 +82,7 @@ void convert_all(Transformer& transformer, WeightType type) {
     } else {
       pack(team, buffer->data(), type, weight, *from);
     }
+    for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
     changed.data = buffer->data();
     transformer.storage.push_back(buffer);
     description.converted_bytes += changed.bytes();

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+
+#include "base/mapped_file.h"
 #include "gpt2/weight_type.h"
 #include "model/transformer.h"
 
@@ -9,6 +12,10 @@ namespace gpt2 {
 /// buffers that are appended to its storage. Matrices that stay as they are: those that have the
 /// type already or are packed, wpe, and all of them for WeightType::stored. Rounds to nearest even;
 /// model/quantize.h says how int8 and int4 are made. Completes the description's bytes.
-void convert_all(Transformer& transformer, WeightType type);
+///
+/// Drops the pages of matrices that lie in one of `files` as soon as they are converted, so that
+/// the files and the results are not in memory together. Files that another model is likely to read
+/// should not be listed, because it would have to read the pages again.
+void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files);
 
 }  // namespace gpt2

@@ -72,7 +72,7 @@ Model Model::to(WeightType dtype) const {
   converted->shared_engine = std::make_shared<Transformer::SharedEngine>();
   converted->description.mapped_bytes = 0;
   converted->description.converted_bytes = 0;
-  convert_all(*converted, dtype);
+  convert_all(*converted, dtype, {});  // this model still uses the files
   return Model(converted);
 }
 
