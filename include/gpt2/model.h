@@ -22,7 +22,7 @@ struct Transformer;
 struct LoadOptions {
   /// How the matrices are held. `stored` uses them where they lie in the mapped file: loading takes
   /// milliseconds, and processes that load the same files share the memory. Another type converts
-  /// them once, on all cores, into memory of the model's own: about a second for GPT-2 124M. A
+  /// them once, on all cores, into memory of the model's own: about 0.2 seconds for GPT-2 124M. A
   /// checkpoint that is quantized already can only be loaded as it is.
   WeightType dtype = WeightType::stored;
 };
