@@ -5,8 +5,8 @@
 
 namespace gpt2 {
 
-/// Where the model of that name is, as a path for Model::load and Tokenizer::load. This is how the
-/// command understands -m. The name may be
+/// Returns the path of the model with this name, for Model::load and Tokenizer::load. The command
+/// finds the model of -m in this way. The name may be
 ///
 ///   - a path: of a directory, or of a file of weights or a config.json in one;
 ///   - a name that is looked for in ./models, then in the models of the installation or the source
@@ -17,8 +17,8 @@ namespace gpt2 {
 ///     $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub: the first that is set.
 ///
 /// The first place that has a config.json or nanoGPT's ckpt.pt wins, so a directory of the same
-/// name without a model does not hide it. A path that begins with '/', './' or '../' is looked for
-/// nowhere else.
+/// name without a model does not hide it. A name that begins with '/', './' or '../' can only be a
+/// path; the other places are not searched for it.
 ///
 /// Returns a path that exists. Nothing is downloaded, and no file but a reference of the cache is
 /// read. Throws Error: not_found, which says where it looked; invalid_file for something of that

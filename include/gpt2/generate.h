@@ -39,39 +39,44 @@ struct GenerationOptions {
   /// Whether the text goes on after the tokens of the model and of the tokenizer that end texts.
   bool ignore_eos = false;
 
-  /// Strings that end the text before their first character. They are found however tokens divide
-  /// them, but not across two calls of generate.
+  /// Strings that end the text. The text ends before the first character of the first one that is
+  /// written. They are found even if they are spread over several tokens, but not if they begin in
+  /// one call of generate and end in the next.
   std::vector<std::string> stop = {};
 
   bool hash_logits = false;  ///< fill GenerationResult::logits_hash
 
-  /// Speculative decoding: a copy of the model that drafts tokens, usually model.to(int4). The model
-  /// then checks several drafted tokens in one pass, which reads its weights only once. How many
-  /// are drafted is decided from the times measured and from how often drafts were right.
+  /// Speculative decoding: a copy of the model that drafts tokens, usually
+  /// model.to(WeightType::int4). The model then checks several drafted tokens in one pass, which
+  /// reads its weights only once. The number of drafted tokens follows from the times measured and
+  /// from how often drafts were right.
   ///
-  /// The draft makes the text faster where reading the weights takes the time, never different: the
-  /// tokens, and the hash of the logits, are bit for bit those without it. (HuggingFace's
-  /// assistant_model, which changes the text that is drawn.)
+  /// A draft saves time if most of the time goes into reading the weights. It never changes the
+  /// text: the tokens and the hash of the logits are bit for bit the same as without it.
+  /// (HuggingFace's assistant_model, in contrast, changes the text that is drawn.)
   ///
   /// REQUIRES: the draft has the sizes of the session's model. It reads that model's keys and
-  /// values, so a model with other weights guesses badly. It costs no memory but its weights.
+  /// values, so a model with different weights guesses badly. The draft needs no memory except for
+  /// its weights.
   std::optional<Model> draft = {};
 
-  /// Whether tokens are also drafted from the text itself: those that followed the last time that
-  /// its last three tokens stood there. This costs nearly nothing and needs no draft model, and is
-  /// often right in code, lists and texts that quote their prompt. With both, the text goes first.
+  /// Whether tokens are also drafted from the text itself: those that followed when its last three
+  /// tokens last stood in it. This costs nearly nothing, needs no draft model, and is often right in
+  /// code, lists and texts that quote their prompt. With both, the text is tried first.
   bool prompt_lookup = false;
 
-  /// The most tokens that are drafted before they are checked, from 1 to kMaxDraft.
+  /// The max number of tokens that are drafted before they are checked, from 1 to kMaxDraft.
   std::size_t max_draft_tokens = 12;
   static constexpr std::size_t kMaxDraft = 64;  ///< see max_draft_tokens
 
-  /// Whether every pass drafts max_draft_tokens, instead of as many as pay for themselves.
+  /// If true, every pass drafts max_draft_tokens. Otherwise the number is chosen so that drafts
+  /// save time.
   bool constant_draft = false;
 
-  /// Called before each piece of the prompt is read, a fraction of a second of work, with the
-  /// number of its tokens that are read already and of all; and once when all are read. Returns
-  /// false to cancel: the session is then as it was before the call. Empty: not called.
+  /// Called before each piece of the prompt is read, and once more after the last piece. A piece is
+  /// a fraction of a second of work. `read` is the number of tokens of the prompt that have been
+  /// read, and `total` the number of all. The function returns false to cancel the generation; the
+  /// session is then as it was before the call. An empty function is not called.
   std::function<bool(std::size_t read, std::size_t total)> on_prompt = {};
 };
 
@@ -84,7 +89,8 @@ struct GenerationResult {
   std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft and prompt_lookup
   std::size_t accepted_tokens = 0;  ///< of these, the ones that the model would have drawn as well
   double prompt_seconds = 0.0;      ///< for reading the prompt
-  double generation_seconds = 0.0;  ///< for the rest: the first token comes with the prompt
+  double generation_seconds = 0.0;  ///< for everything after the prompt. The pass over the prompt
+                                    ///< already yields the logits of the first token.
 };
 
 /// Appends the prompt to the session, then token after token until something of FinishReason
@@ -98,12 +104,14 @@ struct GenerationResult {
 /// full, which is FinishReason::context_full, the last token of the result has no room in it; and
 /// sampling options that count new tokens, such as min_new_tokens, begin anew with each call.)
 ///
-/// Throws Error(invalid_argument) for an empty prompt, unless the session has tokens that wait
-/// (Session::append), as it has after a text that ended for another reason than a token that ends
-/// texts or a full session, and had a token: begin a new text with the end-of-text token. The same
-/// for a prompt that does not fit the session, and for a tokenizer that does not belong to the
-/// model (Tokenizer::require_match). The same if the model's logits are not numbers (see
-/// Sampler::process). Throws what the sink throws; the session then holds what was written so far.
+/// Throws Error(invalid_argument)
+///   - for an empty prompt, unless tokens wait in the session (Session::append). After a call that
+///     wrote a token, one waits, unless a token that ends texts or a full session ended the call. To
+///     begin a new text without a prompt, give the end-of-text token;
+///   - for a prompt that does not fit the session;
+///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
+///   - if the model's logits contain NaN or +infinity (see Sampler::process).
+/// Throws what the sink throws; the session then holds what was written so far.
 ///
 /// REQUIRES: the sink and on_prompt do not use the session.
 ///

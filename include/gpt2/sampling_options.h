@@ -142,7 +142,8 @@ struct SamplingOptions {
   std::vector<TokenId> forced_eos_token_id = {};
 
   /// Turn NaN into 0 and infinities into the largest finite numbers, instead of refusing logits
-  /// with NaN or +infinity. Tokens that the options above have removed count as -infinity, too.
+  /// with NaN or +infinity. The scores of tokens that the options above have removed are -infinity,
+  /// so they become finite, too.
   bool remove_invalid_values = false;
 
   /// When the continuation has n > 0 tokens more than `start`, raise the scores s of the tokens that

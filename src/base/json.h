@@ -20,7 +20,7 @@ struct JsonLimits {
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, std::string_view where,
                                         JsonLimits limits = {});
 
-/// A value as a message shows it: shortened, on one line.
+/// Returns the value as error messages show it: shortened, on one line.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 /// Receives a JSON text event by event and builds its tree. A derived class that wants to store the

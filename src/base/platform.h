@@ -2,8 +2,8 @@
 
 #include <bit>
 
-// What the library runs on. Included by the headers that depend on it, so that a build for another
-// machine says this first.
+// The systems that the library supports. Headers that depend on the system include this one, so that
+// a build for any other system fails with one of the messages below.
 
 #ifndef __linux__
 #error \

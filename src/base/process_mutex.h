@@ -6,8 +6,9 @@
 
 namespace gpt2 {
 
-/// A mutex that a child process of fork() finds open, whichever thread of its parent held it: that
-/// thread does not exist in the child and would never open a std::mutex. For std::lock_guard.
+/// A mutex that a child process of fork() can lock even if a thread of its parent held it at the
+/// fork. That thread does not exist in the child, so it would never unlock a std::mutex. Meets the
+/// requirements of std::lock_guard.
 class ProcessMutex {
  public:
   void lock() noexcept {

@@ -78,9 +78,9 @@ class Patience {
   static constexpr int kMaxPenalty = 16384;
 
   std::atomic<bool> is_hurried_{false};  // hurried_steps_ > 0, for the helpers to read
-  int hurried_steps_ = 0;                // left to go with kHurried
-  int probation_steps_ = 0;              // left to go without a long wait to forget the penalty
-  int penalty_ = kMinPenalty;            // hurried steps after the next long wait
+  int hurried_steps_ = 0;                // how many of the next steps still use kHurried
+  int probation_steps_ = 0;              // steps without a long wait until the penalty is reset
+  int penalty_ = kMinPenalty;            // how many steps the next long wait makes hurried
 };
 
 // Blocks signals in this thread, and so in the threads that it starts, while it lives: the host's
@@ -186,7 +186,7 @@ class Team::Board {
 
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   Step step_;
-  std::atomic<std::uint32_t> opened_{0};  // steps, which helpers sleep for
+  std::atomic<std::uint32_t> opened_{0};  // steps; helpers sleep until it changes
   alignas(64) std::atomic<std::uint32_t> done_{0};
   Patience patience_;
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
@@ -218,8 +218,8 @@ void Team::start(int threads) {
       });
     }
   } catch (const std::exception&) {
-    // Memory or the number of processes is short. Fewer threads do the work, and of what they took
-    // half is given back, because the program around them needs some as well.
+    // The system has no memory for another thread, or allows no more threads. The team continues
+    // with half of the helpers that did start, because the host program needs resources, too.
     keep_helpers(helpers_->size() / 2);
   }
   resize(threads);

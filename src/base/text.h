@@ -7,7 +7,7 @@
 #include <system_error>
 #include <type_traits>
 
-// Text of messages, and numbers in text.
+// Functions that build the text of messages, and that read and write numbers in text.
 
 namespace gpt2 {
 

@@ -16,8 +16,8 @@ struct Utf8Char {
   };
 
   Kind kind;
-  /// In bytes, 1 to 4. If there is no character: of the maximal subpart that begins one, for which
-  /// Python's errors="replace" writes one U+FFFD.
+  /// The length of the character in bytes, 1 to 4. Unless it is valid, the length of the maximal
+  /// subpart, which Python's errors="replace" replaces with one U+FFFD.
   std::uint8_t length;
   char32_t code_point;  ///< 0 unless valid
 };

@@ -23,7 +23,7 @@ struct GenerateSettings {
   bool no_echo = false;
   bool no_newline = false;
   bool stats = false;
-  bool draws_seed = false;                ///< generation.sampling.seed was drawn, not given
+  bool draws_seed = false;                ///< whether generation.sampling.seed was drawn at random
   std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; includes the prompt
   GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
 };

@@ -24,7 +24,7 @@ struct Run {
 /// What is the same for all runs of a workload.
 struct Load {
   Work work;            ///< the minimum work of one run
-  double tokens = 0.0;  ///< the tokens of one run
+  double tokens = 0.0;  ///< the number of tokens of one run
   int threads = 1;      ///< the number of threads that the limits were measured with
   Cpus available = {};  ///< the CPUs that this process may use
 };

@@ -11,10 +11,13 @@
 
 namespace gpt2 {
 
-/// Writes a text token by token, from the logits after its prompt until something of FinishReason
-/// happens. With a draft, a pass computes the logits after the token that waits and after each
-/// drafted token; the drafted tokens are accepted as long as they are the tokens that are drawn
-/// from these logits. So the text is the same with any draft or none.
+/// Writes a text token by token, from the logits after its prompt until it ends for one of the
+/// reasons of FinishReason.
+///
+/// With a draft, one pass computes the logits after the waiting token and after each drafted token.
+/// Then take() draws a token from the logits of each position in turn, and accepts drafted tokens
+/// until one differs from the token drawn. The text is therefore the same with any draft and
+/// without one.
 class Decoder {
  public:
   /// Everything must outlive the decoder. The tokens are added to `result`, and `sink` receives

@@ -21,9 +21,9 @@ class Draft {
   /// Throws Error(invalid_argument) unless the copy has the sizes of the session's model.
   Draft(const Model& copy, const Session& session);
 
-  /// Drafts up to `max` tokens, of which the span tells, and leaves the session as it was. There
-  /// are fewer where the sampler finds no token, because the copy's logits are damaged or a
-  /// processor of the caller's throws.
+  /// Drafts up to `max` tokens and returns them. Leaves the session as it was. Returns fewer tokens
+  /// if the sampler cannot choose one, because the copy's logits contain NaN or +infinity, or
+  /// because a processor of the caller's throws. The span lives until the next call.
   ///
   /// REQUIRES: exactly one token waits in the session; it has room for `max` more.
   [[nodiscard]] std::span<const TokenId> propose(Session& session, Sampler& sampler,

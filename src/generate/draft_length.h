@@ -12,9 +12,10 @@ namespace gpt2 {
 /// 1 + p + ... + p^k tokens a pass on average, for a time of plain + k (draft + row): a plain pass,
 /// k passes of the draft, and k more rows to check. The k with the most tokens for the time wins.
 ///
-/// An account keeps drafts that are always wrong from costing more than 1 % of the time and one
-/// plain pass: what drafts gain is paid into it, what they cost is taken out, and there is no draft
-/// that it cannot pay for.
+/// Drafts that are always wrong cost at most 1 % of the time and one plain pass. To ensure this,
+/// the class keeps an account of time: it adds what drafts have saved and 1 % of each plain pass,
+/// subtracts what drafts have cost, and allows no draft that costs more than the balance and one
+/// plain pass.
 class DraftLength {
  public:
   /// The number of tokens to draft, from 0 to `max`.
@@ -36,11 +37,12 @@ class DraftLength {
   double draft_ = 0.0;  // to draft a token
   double row_ = 0.0;    // what another row adds to a pass
 
-  // Drafted tokens of late, the older the lighter: those accepted, and those that ended a draft.
+  // Counts of recent drafted tokens, in which older tokens weigh less: the accepted ones, and those
+  // that were refused and so ended a draft.
   double accepted_ = 0.0;
   double refused_ = 0.0;
 
-  double account_ = 0.0;   // seconds
+  double account_ = 0.0;   // the balance, in seconds
   std::size_t passes_ = 0;  // since the last one without drafts
 };
 

@@ -116,7 +116,7 @@ class TensorNames {
 
 // -- From a config to the parts of a transformer -------------------------------------------------
 
-// TensorNames::take lets no other type through.
+// TensorNames::take refuses all other types.
 FloatType float_type_of(DType dtype) {
   if (dtype == DType::f16) return FloatType::f16;
   return dtype == DType::bf16 ? FloatType::bf16 : FloatType::f32;

@@ -128,7 +128,7 @@ std::uint32_t Vocabulary::hash_of(std::string_view name) const noexcept {
   return static_cast<std::uint32_t>(sum >> 20);
 }
 
-// The slot that holds the token, or the empty one where it would go.
+// Returns the slot that holds the token, or the empty slot in which it would be inserted.
 std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
