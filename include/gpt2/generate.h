@@ -105,9 +105,9 @@ struct GenerationResult {
 /// sampling options that count new tokens, such as min_new_tokens, begin anew with each call.)
 ///
 /// Throws Error(invalid_argument)
-///   - for an empty prompt, unless tokens wait in the session (Session::append). After a call that
-///     wrote a token, one waits, unless a token that ends texts or a full session ended the call. To
-///     begin a new text without a prompt, give the end-of-text token;
+///   - for an empty prompt, unless tokens wait in the session (Session::append). A call that wrote
+///     tokens leaves the last one waiting, unless a token that ends texts or a full session ended
+///     the call. To begin a new text without a prompt, give the end-of-text token;
 ///   - for a prompt that does not fit the session;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).

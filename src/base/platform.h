@@ -2,8 +2,8 @@
 
 #include <bit>
 
-// The systems that the library supports. Headers that depend on the system include this one, so that
-// a build for any other system fails with one of the messages below.
+// The systems that the library supports. Headers that depend on the system include this one, so
+// that a build for any other system fails with one of the messages below.
 
 #ifndef __linux__
 #error \
