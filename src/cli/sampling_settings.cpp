@@ -112,14 +112,15 @@ void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   add_number(app, "--top-p", sampling.top_p, 0, 1,
              "Draw from the most likely tokens that together have at\nleast this probability");
   add_number(app, "--min-p", sampling.min_p, 0, 1,
-             "Draw from tokens with at least this share of the highest\nprobability");
+             "Draw from the tokens that have at least N times the\n"
+             "probability of the most likely token");
   add_number(app, "--typical-p", sampling.typical_p, 1e-6f, 1,
-             "Draw from the tokens of the most typical information\n"
-             "that together have at least this probability");
+             "Draw from the tokens whose information is closest to the\n"
+             "entropy and that together have at least this probability");
   add_number(app, "--epsilon-cutoff", sampling.epsilon_cutoff, 0, 0.9999f,
              "Draw from tokens with at least this probability");
   add_number(app, "--eta-cutoff", sampling.eta_cutoff, 0, 0.9999f,
-             "The same, with a lower limit where many tokens are\nlikely");
+             "The same, but with a lower limit if the probability is\nspread over many tokens");
   add_seed(app, settings);
   CLI::Option* const likeliest =
       add_switch(app, "--greedy", greedy, "Always take the most likely token");
@@ -132,7 +133,8 @@ void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
 void add_repetition(CLI::App& app, SamplingOptions& sampling) {
   add_number(app, "--repetition-penalty", sampling.repetition_penalty, SamplingOptions::kMinPenalty,
              SamplingOptions::kMaxPenalty,
-             "Divide the scores of tokens that the text has already,\nand multiply negative ones");
+             "Divide positive scores of tokens that the text has\n"
+             "already by N, and multiply negative ones by N");
   add_number(app, "--no-repeat-ngram-size", sampling.no_repeat_ngram_size, 0, kMaxSize,
              "Never write the same N tokens in a row twice; 0: allow\nthat");
   add_number(app, "--presence-penalty", sampling.presence_penalty, -2, 2,
@@ -167,7 +169,7 @@ void add_tokens(CLI::App& app, GenerateSettings& settings) {
   add_value(app, "--forced-bos-token-id", "ID", set_bos,
             "The token to begin with after a prompt of one token");
   add_switch(app, "--remove-invalid-values", sampling.remove_invalid_values,
-             "Take NaN for 0 and infinities for large numbers");
+             "Replace NaN scores by 0 and infinite ones by the largest\nfinite numbers");
   add_switch(app, "--renormalize-logits", sampling.renormalize_logits,
              "Turn the scores into log-probabilities, which changes\nno probability");
 }
