@@ -96,8 +96,9 @@ TEST_CASE("a copied command without its model says where it looked and what to d
   const Outcome outcome = run(
       {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories', the bundled one: looked in models, " +
-                                root + "/share/gpt2/models, "));
+  CHECK(outcome.err.starts_with(
+      "gpt2: no model 'gpt2-stories' (the bundled model): looked in models, " + root +
+      "/share/gpt2/models, "));
   CHECK(outcome.err.ends_with(", and the HuggingFace cache " + root +
                               "/.cache/huggingface/hub; it lies in models/ of gpt2's sources: "
                               "name another one with -m\n"));

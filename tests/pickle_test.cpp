@@ -53,7 +53,7 @@ std::string repeat(std::string_view text, std::size_t count) {
 }
 
 const std::string kRefused =
-    "; refused, nothing in a pickle is ever run: save the model's state_dict()";
+    "; refused, because no code in a pickle is executed: save the model's state_dict()";
 
 }  // namespace
 

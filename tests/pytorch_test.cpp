@@ -235,7 +235,7 @@ TEST_CASE("refused: a tensor that lies outside its storage or is described wrong
   CHECK(tensor(0, {1}, {-1}) == "f: tensor 'a': the stride is -1; expected a whole number");
   CHECK(tensor(0, {1, 1}, {1}) == "f: tensor 'a': 1 strides for shape [1, 1]");
   CHECK(tensor(0, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}) ==
-        "f: tensor 'a': the size is no tuple of at most 8 numbers");
+        "f: tensor 'a': the size is not a tuple of at most 8 numbers");
 
   const auto described = [](const std::string& arguments) {
     return refusal(torch_zip(
@@ -246,7 +246,7 @@ TEST_CASE("refused: a tensor that lies outside its storage or is described wrong
   const std::string storage = py_storage("ByteStorage", "0", 1);
   CHECK(described(storage + "N))") == "f: tensor 'a': the offset is None; expected a whole number");
   CHECK(described(storage + "K" + std::string(1, '\0') + "N)") ==
-        "f: tensor 'a': the size is no tuple of at most 8 numbers");
+        "f: tensor 'a': the size is not a tuple of at most 8 numbers");
 }
 
 TEST_CASE("refused: a storage that is described wrongly, missing or of another size") {
@@ -270,7 +270,8 @@ TEST_CASE("refused: a storage that is described wrongly, missing or of another s
   CHECK(stored("(" + py_text("storage") + py_global("torch", "FloatStorage") + py_text("0") +
                    py_text("cpu") + "K\1)tQ",
                {}) ==
-        "f: storage '0': a view of another one; save the file again with a newer PyTorch");
+        "f: storage '0': it is a view of another storage; save the file again with a newer "
+        "PyTorch");
   CHECK(stored(py_storage("FloatStorage", "0", 1), {}) ==
         "f: file 'archive/data/0' of the archive is missing");
   CHECK(stored(py_storage("FloatStorage", "0", 1), {{"0", "12345"}}) ==

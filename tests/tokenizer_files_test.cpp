@@ -200,7 +200,7 @@ TEST_CASE("refused: sizes past the limits") {
   CHECK(merges_refusal(merges) == "merges.txt: expected at most 1048576 merges, found more");
   std::string long_token(std::size_t{5} << 20, 'x');
   CHECK(side_refusal("added_tokens.json", R"({")" + long_token + R"(": 3})")
-            .find("makes more than 4194304 bytes of added tokens") != std::string::npos);
+            .find("brings the added tokens to more than 4194304 bytes") != std::string::npos);
   CHECK(refusal({{"vocab.json", R"({"a": 0, "b": 1048575})"},
                  {"merges.txt", ""},
                  {"special_tokens_map.json", R"({"pad_token": "x"})"}}) ==
@@ -388,10 +388,11 @@ TEST_CASE("added tokens must agree with the vocabulary and with one another") {
   CHECK(added(json::array({{{"content", "x"}, {"id", 2}}})) ==
         "tokenizer.json: added_tokens: the added token 'x' has the id of 'ab', 2; expected one of "
         "its own");
-  CHECK(added(json::array({{{"content", "ab"}, {"id", 3}}})) ==
-        "tokenizer.json: added_tokens: the added token 'ab' has the id 3, but has been 2 before");
+  CHECK(
+      added(json::array({{{"content", "ab"}, {"id", 3}}})) ==
+      "tokenizer.json: added_tokens: the added token 'ab' has the id 3, but already has the id 2");
   CHECK(added(json::array({{{"content", "x"}, {"id", 3}}, {{"content", "x"}, {"id", 4}}})) ==
-        "tokenizer.json: added_tokens: the added token 'x' has the id 4, but has been 3 before");
+        "tokenizer.json: added_tokens: the added token 'x' has the id 4, but already has the id 3");
   CHECK(added(json::array({{{"content", "x"}, {"id", 3}}, {{"content", "y"}, {"id", 3}}})) ==
         "tokenizer.json: added_tokens: the added token 'y' has the id of 'x', 3; expected one of "
         "its own");
@@ -406,7 +407,8 @@ TEST_CASE("the files beside the vocabulary are checked as well") {
   CHECK(side_refusal("tokenizer_config.json", R"({"tokenizer_class": 3})") ==
         "tokenizer_config.json: tokenizer_class is 3; expected a string");
   CHECK(side_refusal("tokenizer_config.json", R"({"add_bos_token": true})") ==
-        "tokenizer_config.json: add_bos_token is true; expected false, for no bos_token is named");
+        "tokenizer_config.json: add_bos_token is true; expected false, because no bos_token is "
+        "given");
   CHECK(side_refusal("tokenizer_config.json", R"({"eos_token": 5})") ==
         "tokenizer_config.json: eos_token is 5; expected an object");
   CHECK(side_refusal("tokenizer_config.json", R"({"added_tokens_decoder": []})") ==
@@ -430,7 +432,7 @@ TEST_CASE("the files beside the vocabulary are checked as well") {
   CHECK(side_refusal("added_tokens.json", R"({"x": 1})") ==
         "added_tokens.json: the added token 'x' has the id of 'b', 1; expected one of its own");
   CHECK(side_refusal("added_tokens.json", R"({"a": 1})") ==
-        "added_tokens.json: the added token 'a' has the id 1, but has been 0 before");
+        "added_tokens.json: the added token 'a' has the id 1, but already has the id 0");
 }
 
 TEST_CASE("real tokenizers load, and GPT-2's give GPT-2's ids") {

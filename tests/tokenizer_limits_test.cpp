@@ -78,8 +78,9 @@ TEST_CASE("a tokenizer matches a model that has an embedding for each of its tok
   CHECK(mismatch(tokenizer, 3000) == "(accepted)");
   CHECK(mismatch(tokenizer, 3008) == "(accepted)");  // padded to a multiple of 64
   CHECK(mismatch(tokenizer, 2999) ==
-        "the tokenizer does not belong to the model: its token 'A2999' has the id 2999, the model "
-        "has embeddings for ids below 2999; load the tokenizer that the model was trained with");
+        "the tokenizer does not belong to the model: its token 'A2999' has the id 2999, but the "
+        "model has embeddings only for ids below 2999; load the tokenizer that the model was "
+        "trained with");
 }
 
 TEST_CASE("added tokens need no embedding, because models are often not resized for them") {
@@ -99,7 +100,7 @@ TEST_CASE("embeddings may be padded by up to 1024, or by as many as there are to
   CHECK(mismatch_of(2100, 4096) == "(accepted)");
   CHECK(mismatch_of(50257, 51200) == "(accepted)");
   CHECK(mismatch_of(300, 4096) ==
-        "the tokenizer does not belong to the model: it has 300 ids, the model has embeddings for "
-        "4096; load the tokenizer that the model was trained with");
+        "the tokenizer does not belong to the model: it has 300 ids, but the model has "
+        "embeddings for 4096; load the tokenizer that the model was trained with");
   CHECK(mismatch_of(4096, 50257) != "(accepted)");
 }

@@ -113,7 +113,7 @@ TEST_CASE("refused: a zip64 end record that is not where its locator says") {
   CHECK(refusal(outside).find("f: the zip64 end record lies outside the archive: ") == 0);
   std::string elsewhere = archive;
   elsewhere.replace(locator + 8, 8, gpt2::test::little_endian(std::uint64_t{0}));
-  CHECK(refusal(elsewhere) == "f: no zip64 end record where its locator says");
+  CHECK(refusal(elsewhere) == "f: no zip64 end record at the offset that its locator gives");
 }
 
 TEST_CASE("refused: a name that appears twice") {

@@ -41,7 +41,7 @@ void JsonTree::read(std::string_view text, JsonLimits limits) {
   const DefaultFloatState state;  // numbers are rounded by the mode of the thread
   // The library would skip the mark, and take a NUL for the end.
   if (text.starts_with("\xef\xbb\xbf")) fail(where_, "begins with a byte order mark; remove it");
-  if (text.find('\0') != text.npos) fail(where_, "holds a NUL byte, which no JSON does");
+  if (text.find('\0') != text.npos) fail(where_, "contains a NUL byte, which JSON does not allow");
   text_ = text;
   limits_ = limits;
   json::sax_parse(text.begin(), text.end(), this);

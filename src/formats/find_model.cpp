@@ -155,7 +155,7 @@ std::string described(const fs::path& place) {
   if (file_exists(model)) looked += "; if the file is meant, write ./" + model.string();
   const bool is_bundled = model == GPT2_BUNDLED_MODEL;
   fail(ErrorCode::not_found,
-       "no model '" + model.string() + (is_bundled ? "', the bundled one" : "'"), looked,
+       "no model '" + model.string() + (is_bundled ? "' (the bundled model)" : "'"), looked,
        is_bundled ? "; it lies in models/ of gpt2's sources: name another one with -m"
                   : "; set $GPT2_MODELS to add a place, or fetch it with 'hf download NAME' or "
                     "tools/download_model.sh of the sources");

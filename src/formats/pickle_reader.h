@@ -84,7 +84,7 @@ class PickleReader {
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     gpt2::fail(ErrorCode::unsupported, where_, "pickle, byte ", opcode_at_, ": ", parts...,
-               "; refused, nothing in a pickle is ever run: save the model's state_dict()");
+               "; refused, because no code in a pickle is executed: save the model's state_dict()");
   }
 
  private:

@@ -26,7 +26,7 @@ std::size_t read_size(const Value& value, const char* what, std::string_view whe
 
 std::vector<std::size_t> read_sizes(const Value& tuple, const char* what, std::string_view where) {
   if (tuple.kind != Kind::tuple || tuple.items.size() > kMaxRank) {
-    fail(where, "the ", what, " is no tuple of at most ", kMaxRank, " numbers");
+    fail(where, "the ", what, " is not a tuple of at most ", kMaxRank, " numbers");
   }
   std::vector<std::size_t> sizes;
   for (const Value* item : tuple.items) sizes.push_back(read_size(*item, what, where));
@@ -126,7 +126,7 @@ Storage read_storage(const Value& storage, std::string_view file) {
   const std::string where = concat(file, ": storage ", quote(key.text));
   // Written by PyTorch before 0.4 for storages that are parts of others.
   if (storage.items.size() > 5 && storage.items[5]->kind != Kind::none) {
-    fail(where, "a view of another one; save the file again with a newer PyTorch");
+    fail(where, "it is a view of another storage; save the file again with a newer PyTorch");
   }
   const std::size_t elements = read_size(*storage.items[4], "size", where);
   const auto bytes = checked_product(std::array{elements}, bits_of(*type.name->storage) / 8);

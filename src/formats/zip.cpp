@@ -87,7 +87,9 @@ ZipReader::ZipReader(Bytes archive, std::string_view where) : archive_(archive),
   if (end >= kEnd64LocatorSize && u32(archive, end - kEnd64LocatorSize) == kEnd64Locator) {
     const std::uint64_t at = u64(archive, end - kEnd64LocatorSize + 8);
     const Bytes end64 = part(archive, at, kEnd64Size, where, "the zip64 end record");
-    if (u32(end64, 0) != kEnd64) fail(where, "no zip64 end record where its locator says");
+    if (u32(end64, 0) != kEnd64) {
+      fail(where, "no zip64 end record at the offset that its locator gives");
+    }
     count = u64(end64, 32);
     size = u64(end64, 40);
     offset = u64(end64, 48);

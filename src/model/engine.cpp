@@ -31,7 +31,7 @@ void check_rows(const Slice& slice, std::size_t count, std::size_t vocab_size) {
 void check(const Slice& slice, std::span<const Slice> all, const Model& model) {
   const Session::Impl& session = session_of(slice);
   if (session.engine.model().transformer() != model.transformer()) {
-    reject("a session of this forward pass is of another model than its engine");
+    reject("a session of this forward pass belongs to another model than the engine");
   }
   if (std::ranges::count(all, slice.session, &Slice::session) > 1) {
     reject("a session appears twice in a forward pass");

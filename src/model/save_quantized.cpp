@@ -110,7 +110,7 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
                     const std::function<void()>& before_each) {
   const fs::path directory = new_directory(out);
   const Transformer& transformer = *model.transformer();
-  if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights are saved");
+  if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights can be saved");
   std::error_code ignored;
   fs::path partial = directory;
   partial += concat(".partial-", ::getpid());

@@ -55,7 +55,8 @@ void Session::append(std::span<const TokenId> tokens) {
 
 void Session::rewind(std::size_t position) {
   if (position > this->position()) {
-    reject("cannot rewind to position ", position, ": the session has come to ", this->position());
+    reject("cannot rewind to position ", position, ": the session has only ", this->position(),
+           " tokens");
   }
   impl_->tokens.resize(position);
   impl_->computed = std::min(position, impl_->computed);

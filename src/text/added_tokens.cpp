@@ -20,7 +20,7 @@ template <class... Parts>
 void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
-      refuse(where, token, "has the id ", token.id, ", but has been ", *known, " before");
+      refuse(where, token, "has the id ", token.id, ", but already has the id ", *known);
     }
     token.id = *known;
     return;
@@ -59,7 +59,7 @@ TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown
   const auto [place, is_new] = tokens_.try_emplace(token.id, token);
   if (is_new) bytes_ += token.content.size();
   if (bytes_ > kMaxBytes) {
-    refuse(where, token, "makes more than ", kMaxBytes, " bytes of added tokens");
+    refuse(where, token, "brings the added tokens to more than ", kMaxBytes, " bytes");
   }
   AddedToken& known = place->second;
   token.special |= known.special;

@@ -102,7 +102,7 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
   config.read("add_bos_token", add_bos);
   if (!add_bos) return;
   auto& before = tokenizer.before;
-  if (!named[0]) config.refuse("add_bos_token", "false, for no bos_token is named");
+  if (!named[0]) config.refuse("add_bos_token", "false, because no bos_token is given");
   if (before.empty() || before.front() != *named[0]) before.insert(before.begin(), *named[0]);
 }
 

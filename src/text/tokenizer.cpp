@@ -78,14 +78,14 @@ void Tokenizer::require_match(const Config& config) const {
     const std::string_view name = impl_->vocabulary.name(id);
     if (name.empty() || impl_->added.contains(id)) continue;
     refuse("its token ", quote(name), " has the id ", i,
-           ", the model has embeddings for ids below ", config.vocab_size);
+           ", but the model has embeddings only for ids below ", config.vocab_size);
   }
   // Training code rounds the embedding up to a multiple, of 64 (nanoGPT) to 128 times the number of
   // GPUs that share it (Megatron: 51200 for 50257). That is at most a doubling, or small.
   constexpr std::size_t kMaxPadding = 1024;
   const std::size_t padding = config.vocab_size - std::min(config.vocab_size, size());
   if (padding > std::max(size(), kMaxPadding)) {
-    refuse("it has ", size(), " ids, the model has embeddings for ", config.vocab_size);
+    refuse("it has ", size(), " ids, but the model has embeddings for ", config.vocab_size);
   }
 }
 
