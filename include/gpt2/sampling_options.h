@@ -137,8 +137,8 @@ struct SamplingOptions {
   /// The second token of the sequence if the prompt has only one.
   std::optional<TokenId> forced_bos_token_id = {};
 
-  /// The last token that max_new_tokens allows; of several, the one that comes first in the
-  /// vocabulary when greedy.
+  /// If the text reaches its max length, its last token is one of these. Greedy decoding chooses
+  /// the one with the lowest id.
   std::vector<TokenId> forced_eos_token_id = {};
 
   /// Turn NaN into 0 and infinities into the largest finite numbers, instead of refusing logits

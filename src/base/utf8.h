@@ -6,8 +6,8 @@
 
 namespace gpt2 {
 
-/// What a text begins with. Valid is what RFC 3629 allows: no overlong forms, no surrogates,
-/// nothing above U+10FFFF.
+/// The first or the last character of a text. It is valid if RFC 3629 allows it, so there are no
+/// overlong forms, no surrogates and nothing above U+10FFFF.
 struct Utf8Char {
   enum class Kind : std::uint8_t {
     valid,
