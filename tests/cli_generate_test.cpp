@@ -373,6 +373,7 @@ TEST_CASE("--draft changes the speed, not the text") {
     CHECK(outcome.err == "");
     CHECK(outcome.out == text);
   }
+  CHECK(generate({"def", "--draft", "f32"}).status == 2);
   const Outcome other = generate({"def", "--draft", std::string(GPT2_MODELS_DIR) + "/gpt2-stories"});
   CHECK(other.status == 1);
   CHECK(other.err.find("the draft must have the sizes of the model: vocab_size is ") !=

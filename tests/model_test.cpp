@@ -172,6 +172,15 @@ TEST_CASE("quantized weights are never converted, whatever files lie beside them
   }
 }
 
+TEST_CASE("a weight type that does not exist is refused") {
+  const Model model = Model::load(kCases / "tiny_default");
+  const auto none = static_cast<WeightType>(99);
+  CHECK(test::refusal_of([&] { (void)model.to(none); }) == "there is no weight type 99");
+  CHECK(test::refusal_of([&] {
+          (void)Model::load(kCases / "tiny_default", {.dtype = none});
+        }) == "there is no weight type 99");
+}
+
 TEST_CASE("a quantized copy is not written if a file of its source cannot be read") {
   const test::TemporaryDirectory place;
   const Model model = Model::load(kCases / "tiny_default", {.dtype = WeightType::int8});

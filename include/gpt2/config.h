@@ -68,7 +68,8 @@ struct Config {
   /// messages. Reads no other file.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
-  /// All of the above as JSON that parse() reads, but for `quantized`.
+  /// All of the above as JSON that parse() reads, but for `quantized`; n_inner is written as
+  /// inner_dim(). Throws Error(invalid_argument) if layer_norm_epsilon is not finite.
   [[nodiscard]] std::string to_json() const;
 };
 

@@ -176,6 +176,10 @@ Models load_models(const GenerateSettings& settings) {
   const auto load = [&] { return Model::load(settings.model, {.dtype = settings.dtype}); };
   if (settings.draft == "off" || settings.draft == "prompt") return {load(), std::nullopt};
   const auto type = weight_type_named(settings.draft);
+  if (type && *type != WeightType::int8 && *type != WeightType::int4) {
+    throw UsageError("--draft", "expected off, int8, int4, prompt or a quantized model, found '" +
+                                    settings.draft + "'");
+  }
   if (!type) return {load(), Model::load(find_model(settings.draft))};
   const Model stored = Model::load(settings.model);
   return {stored.to(settings.dtype), stored.to(*type)};

@@ -1,6 +1,7 @@
 #include "gpt2/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <array>
 #include <limits>
 #include <string>
@@ -184,6 +185,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
 
 nlohmann::ordered_json config_tree(const Config& config) {
   // With the digits of a float: 1e-05.
+  if (!std::isfinite(config.layer_norm_epsilon)) reject("layer_norm_epsilon is not finite");
   const json epsilon = json::parse(concat(config.layer_norm_epsilon));
   return {{"n_layer", config.n_layer},
           {"n_head", config.n_head},

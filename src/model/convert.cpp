@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/aligned_buffer.h"
+#include "base/fail.h"
 #include "base/float16.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
@@ -64,6 +65,7 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
 }  // namespace
 
 void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files) {
+  if (type > WeightType::int4) reject("there is no weight type ", static_cast<int>(type));
   ModelDescription& description = transformer.description;
   Team team(thread_count());
   const auto change = [&](Weight& weight) {
