@@ -11,24 +11,14 @@
 
 #include "gpt2/error.h"
 #include "gpt2/perplexity.h"
+#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"
 
 using namespace gpt2;
+using namespace gpt2::test::bundled;
 
 namespace {
-
-const std::filesystem::path kDirectory = std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories";
-
-const Model& model() {
-  static const Model loaded = Model::load(kDirectory);
-  return loaded;
-}
-
-const Tokenizer& tokenizer() {
-  static const Tokenizer loaded = Tokenizer::load(kDirectory);
-  return loaded;
-}
 
 struct Run {
   std::string text;

@@ -11,24 +11,14 @@
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "measure/random_model.h"
+#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 
 using namespace gpt2;
+using namespace gpt2::test::bundled;
 
 namespace {
-
-const std::filesystem::path kDirectory = std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories";
-
-const Model& model() {
-  static const Model loaded = Model::load(kDirectory);
-  return loaded;
-}
-
-const Tokenizer& tokenizer() {
-  static const Tokenizer loaded = Tokenizer::load(kDirectory);
-  return loaded;
-}
 
 // Drafts that are nearly always right, often right, and never right. Under an emulator or a
 // sanitizer, which takes ten times as long, only the second.

@@ -5,18 +5,10 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/seconds_since.h"
 #include "generate/prompt_lookup.h"
 
 namespace gpt2 {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 Decoder::Decoder(Session& session, Sampler& sampler, const GenerationOptions& options,
                  const std::function<bool(TokenId)>& sink, GenerationResult& result)
@@ -92,8 +84,8 @@ void Decoder::settle(std::size_t position, TokenId last) {
   if (position < session_.capacity()) session_.append(std::span(&last, 1));
 }
 
-// Fills drafted_ with what the text so far suggests, or else with what the draft says. Returns who
-// decided how many.
+// Fills drafted_ with tokens from the text so far or, if it has none to offer, from the draft
+// model. Returns the DraftLength that chose their number.
 DraftLength& Decoder::propose() {
   const std::size_t max = max_drafted();
   const auto wanted = [&](const DraftLength& length) {
@@ -111,7 +103,7 @@ DraftLength& Decoder::propose() {
 // Drafts tokens, computes the logits after the token that waits and after each drafted one in one
 // pass, and takes from them what it can.
 std::optional<FinishReason> Decoder::take_drafts() {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   DraftLength& length = propose();
   const double draft_seconds = seconds_since(start);
   logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);

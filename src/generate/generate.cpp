@@ -5,16 +5,13 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "base/seconds_since.h"
 #include "generate/decoder.h"
 #include "generate/stop_filter.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Tokens of the prompt that one forward pass reads: few enough for it to end within about half a
 // second on a desktop's CPU, and no fewer than 128, because shorter passes read weights too often.
