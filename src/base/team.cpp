@@ -46,8 +46,8 @@ bool spin_until(std::chrono::microseconds patience, bool has_core, const Conditi
 // most waits: polling for 50 us only makes a prompt of 16 tokens a third slower. A longer wait
 // means that another program has taken a core. Then a thread that polls keeps its core from threads
 // that have work, so that for some steps all poll for kHurried only: for 64 after the first such
-// wait, and for four times as many after each further one. The penalty falls back to 64 when as many
-// steps have gone by without a long wait.
+// wait, and for four times as many after each further one. The penalty falls back to 64 when as
+// many steps have gone by without a long wait.
 class Patience {
  public:
   [[nodiscard]] std::chrono::microseconds now() const noexcept {

@@ -38,7 +38,8 @@ void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& 
   });
 }
 
-void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, FloatType from_type) {
+void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
+              FloatType from_type) {
   const StoredMatrix matrix{.data = from.data,
                             .element_size = element_bytes(from_type),
                             .widen = widen_kernel(from_type),
@@ -46,7 +47,7 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
                             .n = from.n,
                             .k_major = from.layout == Weight::Layout::kn};
   const bool is_int8 = to_type == WeightType::int8;
-  const auto quantize = is_int8 ? quantize_int8 : quantize_int4;
+  const auto quantize_block = is_int8 ? quantize_int8 : quantize_int4;
   const std::size_t panels = ceil_div(from.n, kPanel);
   const std::size_t blocks = ceil_div(from.k, is_int8 ? kInt8Block : kInt4Block);
   // Follows the order of the source, so that a thread reads long runs of it.
@@ -54,9 +55,9 @@ void pack(Team& team, std::byte* to, WeightType to_type, const Weight& from, Flo
   team.for_ranges(panels * blocks, kRun, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       if (matrix.k_major) {
-        quantize(to, matrix, i % panels, i / panels);
+        quantize_block(to, matrix, i % panels, i / panels);
       } else {
-        quantize(to, matrix, i / blocks, i % blocks);
+        quantize_block(to, matrix, i / blocks, i % blocks);
       }
     }
   });
@@ -82,7 +83,7 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     if (const auto to = changed.float_type()) {
       convert_floats(team, buffer->data(), *to, weight, *from);
     } else {
-      pack(team, buffer->data(), type, weight, *from);
+      quantize(team, buffer->data(), type, weight, *from);
     }
     for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
     changed.data = buffer->data();

@@ -9,9 +9,10 @@
 namespace gpt2 {
 
 /// Converts the matrices of a bound transformer to another type, in parallel. The results lie in
-/// buffers that are appended to its storage. Matrices that stay as they are: those that have the
-/// type already or are packed, wpe, and all of them for WeightType::stored. Rounds to nearest even;
-/// model/quantize.h says how int8 and int4 are made. Completes the description's bytes.
+/// buffers that are appended to its storage. wpe stays as it is, and so do matrices that have the
+/// type already or are quantized, and all matrices for WeightType::stored. Floats are rounded to
+/// nearest even; model/quantize.h says how int8 and int4 are made. Completes the description's
+/// bytes.
 ///
 /// Drops the pages of matrices that lie in one of `files` as soon as they are converted, so that
 /// the files and the results are not in memory together. Files that another model is likely to read

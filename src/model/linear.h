@@ -22,7 +22,7 @@ struct Linear {
                ActivationKernel activation = nullptr) const noexcept;
 };
 
-/// rows[i] = x[i] w for every row of x. The results may lie anywhere. weight: nk or packed.
+/// rows[i] = x[i] w for every row of x. The results may lie anywhere. weight: nk or quantized.
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept;
 

@@ -81,7 +81,7 @@ void store_scales(std::byte* block, float (&scale)[kPanel], const float (&w)[kBl
 }
 
 template <std::size_t kBlock>
-void pack(std::byte* at, const StoredMatrix& w, std::size_t panel, std::size_t block,
+void quantize(std::byte* at, const StoredMatrix& w, std::size_t panel, std::size_t block,
           Kernels::FitKernel fit, Kernels::EncodeKernel encode) {
   float weight[kBlock][kPanel];
   read_block(weight, w, panel, block);
@@ -92,7 +92,7 @@ void pack(std::byte* at, const StoredMatrix& w, std::size_t panel, std::size_t b
 }
 
 template <std::size_t kBlock, class Decode>
-void unpack(float* y, const std::byte* quantized, std::size_t k, std::size_t column,
+void dequantize(float* y, const std::byte* quantized, std::size_t k, std::size_t column,
             std::size_t block_bytes, const Decode& decode) {
   quantized += column / kPanel * ceil_div(k, kBlock) * block_bytes;
   column %= kPanel;
@@ -108,24 +108,24 @@ void unpack(float* y, const std::byte* quantized, std::size_t k, std::size_t col
 void quantize_int8(std::byte* quantized, const StoredMatrix& w, std::size_t panel,
                    std::size_t block) {
   std::byte* const at = quantized + (panel * ceil_div(w.k, kInt8Block) + block) * kInt8BlockBytes;
-  pack<kInt8Block>(at, w, panel, block, kernels().fit_int8, kernels().encode_int8);
+  quantize<kInt8Block>(at, w, panel, block, kernels().fit_int8, kernels().encode_int8);
 }
 
 void quantize_int4(std::byte* quantized, const StoredMatrix& w, std::size_t panel,
                    std::size_t block) {
   std::byte* const at = quantized + (panel * ceil_div(w.k, kInt4Block) + block) * kInt4BlockBytes;
-  pack<kInt4Block>(at, w, panel, block, kernels().fit_int4, kernels().encode_int4);
+  quantize<kInt4Block>(at, w, panel, block, kernels().fit_int4, kernels().encode_int4);
 }
 
 void dequantize_int8(float* y, const std::byte* quantized, std::size_t k, std::size_t column) {
-  unpack<kInt8Block>(y, quantized, k, column, kInt8BlockBytes,
+  dequantize<kInt8Block>(y, quantized, k, column, kInt8BlockBytes,
                      [](const std::byte* codes, std::size_t i, std::size_t n) {
                        return static_cast<int>(codes[int8_index(i, n)]) - 128;
                      });
 }
 
 void dequantize_int4(float* y, const std::byte* quantized, std::size_t k, std::size_t column) {
-  unpack<kInt4Block>(y, quantized, k, column, kInt4BlockBytes,
+  dequantize<kInt4Block>(y, quantized, k, column, kInt4BlockBytes,
                      [](const std::byte* codes, std::size_t i, std::size_t n) {
                        const auto byte = static_cast<unsigned>(codes[int4_index(i, n)]);
                        return static_cast<int>(kInt4Codebook[byte >> int4_shift(i) & 15]);

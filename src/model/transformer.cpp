@@ -45,7 +45,7 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
   };
   Transformer transformer{
       .config = config,
-      // Positions are never packed: a forward pass reads one row of them for each token.
+      // Positions are never quantized: a forward pass reads one row of them for each token.
       .embedding = {table(config.vocab_size, config.quantized),
                     table(config.n_positions, WeightType::stored)},
       .ln_f = norm,

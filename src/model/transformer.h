@@ -36,7 +36,7 @@ struct Transformer {
   std::size_t parameters = 0;  ///< shared ones count once
   ModelDescription description = {};
 
-  /// Keeps what the weights point into: the mapped files, packed matrices.
+  /// Keeps what the weights point into: the mapped files, quantized matrices.
   std::vector<std::shared_ptr<const void>> storage = {};
 
   /// A transformer of the config's sizes whose parts have no weights yet, with `max_layers` blocks

@@ -27,10 +27,10 @@ template <class T>
 /// The type of floats that `type` is; none for int8, int4 and stored.
 [[nodiscard]] std::optional<FloatType> float_type_of(WeightType type) noexcept;
 
-/// A linear map's matrix, borrowed from the checkpoint or packed at load.
+/// A linear map's matrix, borrowed from the checkpoint or quantized at load.
 struct Weight {
   /// kn: element (k, n) at k * n_features + n (HuggingFace's Conv1D). nk: at n * k_features + k
-  /// (torch.nn.Linear). Packed formats have a layout of their own.
+  /// (torch.nn.Linear). Quantized formats have a layout of their own.
   enum class Layout : std::uint8_t { kn, nk };
 
   const std::byte* data = nullptr;
@@ -46,7 +46,7 @@ struct Weight {
   }
   [[nodiscard]] std::optional<FloatType> float_type() const noexcept { return float_type_of(type); }
 
-  /// Consecutive k that share one scale, for packed formats.
+  /// Consecutive k that share one scale, for quantized formats.
   [[nodiscard]] std::size_t block() const noexcept {
     return type == WeightType::int8 ? kInt8Block : kInt4Block;
   }
@@ -55,14 +55,14 @@ struct Weight {
   }
   [[nodiscard]] std::size_t bytes() const noexcept;  ///< 0 for `stored`
 
-  /// As files have it: [k, n] or [n, k]; for packed formats [panels, blocks, bytes of a block].
+  /// As files have it: [k, n] or [n, k]; for quantized formats [panels, blocks, bytes of a block].
   [[nodiscard]] Shape shape() const;
 
-  /// y = the k weights of one output feature of an nk or packed weight: a token's embedding.
+  /// y = the k weights of one output feature of an nk or quantized weight: a token's embedding.
   void read_row(float* y, std::size_t feature) const noexcept;
 
-  /// Columns begin ... end of an nk or packed weight as a weight of its own; begin is a multiple of
-  /// kPanel.
+  /// Columns begin ... end of an nk or quantized weight as a weight of its own. REQUIRES: begin is a
+  /// multiple of kPanel.
   [[nodiscard]] Weight columns(std::size_t begin, std::size_t end) const noexcept;
 };
 
