@@ -33,7 +33,8 @@ void save_quantized(const Model& model, const std::filesystem::path& source,
 
 /// Throws what save_quantized would throw for its `out`, so that a program can refuse it before it
 /// does long work: Error(invalid_argument) if `out` exists already, even as a link that leads
-/// nowhere, or if its name is "." or ".."; Error(invalid_file) if its parent cannot be written to.
+/// nowhere, or if its name is empty, "." or ".."; Error(invalid_file) if it cannot be made. To find
+/// that out, makes the directory under another name beside `out`, and removes it again.
 ///
 /// Example:
 ///   require_new_directory("models/gpt2-int8");

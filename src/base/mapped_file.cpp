@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/fail.h"
+#include "base/paths.h"
 
 namespace gpt2 {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
+  refuse_nul(path);
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) fail("cannot open", path, errno);

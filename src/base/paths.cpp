@@ -8,7 +8,13 @@ namespace gpt2 {
 
 namespace fs = std::filesystem;
 
+void refuse_nul(const fs::path& path) {
+  if (path.native().find('\0') == fs::path::string_type::npos) return;
+  reject(quote(path.string(), 4096), ": the name has a NUL byte, which no file's name can have");
+}
+
 bool is_there(const fs::path& path) {
+  refuse_nul(path);
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
   // Nothing can have a name that is too long.

@@ -166,6 +166,7 @@ std::string described(const fs::path& place) {
 fs::path find_model(const std::string& name) {
   if (name.empty()) reject("the model's name is empty");
   const fs::path path = name;
+  refuse_nul(path);
   // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
   if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return path;
 

@@ -1,17 +1,14 @@
 #include "gpt2/save_quantized.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/new_directory.h"
 #include "base/paths.h"
 #include "formats/tensor_table.h"
 #include "formats/tokenizer_files.h"
@@ -84,52 +81,18 @@ void copy_side_files(const fs::path& from, const fs::path& to) {
   }
 }
 
-// `out` without a slash at its end. Throws as require_new_directory says.
-fs::path new_directory(const fs::path& out) {
-  fs::path directory = out.has_filename() ? out : out.parent_path();
-  std::error_code ignored;
-  if (fs::exists(fs::symlink_status(directory, ignored))) {
-    fail(ErrorCode::invalid_argument, directory.string(), "exists already; choose another name");
-  }
-  const fs::path name = directory.filename();
-  if (name == "." || name == "..") {
-    fail(ErrorCode::invalid_argument, directory.string(), "expected the name of a new directory");
-  }
-  fs::path parent = fs::absolute(directory, ignored).parent_path();
-  while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
-  if (::access((parent / ".").c_str(), W_OK | X_OK) == 0) return directory;
-  fail(directory.string(), "cannot be written: ", parent.string(), ": ",
-       std::generic_category().message(errno));
-}
-
 }  // namespace
 
-void require_new_directory(const fs::path& out) { static_cast<void>(new_directory(out)); }
+void require_new_directory(const fs::path& out) { static_cast<void>(NewDirectory(out)); }
 
 void save_quantized(const Model& model, const fs::path& source, const fs::path& out,
                     const std::function<void()>& before_each) {
-  const fs::path directory = new_directory(out);
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights can be saved");
-  std::error_code ignored;
-  fs::path partial = directory;
-  partial += concat(".partial-", ::getpid());
-  std::vector<fs::path> made;  // of its parents, the last one first
-  // Runs at the end in any case: removes the partial directory if it was not renamed, and the new
-  // parents if they are empty.
-  const auto remove = [&](const fs::path* path) {
-    fs::remove_all(*path, ignored);
-    for (const fs::path& parent : made) fs::remove(parent, ignored);
-  };
-  const std::unique_ptr<const fs::path, decltype(remove)> removing(&partial, remove);
+  const fs::path from = fs::absolute(directory_of(source));
+  NewDirectory directory(out);
+  const fs::path& partial = directory.partial();
   try {
-    fs::remove_all(partial);  // of a killed process that had the same id
-    fs::path parent;
-    for (const fs::path& name : directory.parent_path()) {
-      parent /= name;
-      if (!fs::exists(parent) && fs::create_directory(parent)) made.insert(made.begin(), parent);
-    }
-    fs::create_directory(partial);
     TensorTable tensors;
     const auto add = [&](const auto& tensor, const std::string& name, const Shape& shape) {
       const TensorView view = view_of(tensor, shape);
@@ -138,10 +101,10 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
     for_each_tensor(transformer, add);
     write_safetensors(partial / "model.safetensors", tensors, before_each);
     write_config(partial / "config.json", transformer.config, transformer.lm_head.type);
-    copy_side_files(directory_of(source), partial);
-    fs::rename(partial, directory);
+    copy_side_files(from, partial);
+    directory.commit();
   } catch (const fs::filesystem_error& error) {
-    fail(directory.string(), "cannot be written: ", error.path1().string(), ": ",
+    fail(out.string(), "cannot be written: ", error.path1().string(), ": ",
          error.code().message());
   }
 }

@@ -1,0 +1,76 @@
+#include "base/new_directory.h"
+
+#include <unistd.h>
+
+#include <system_error>
+
+#include "base/fail.h"
+#include "base/paths.h"
+
+namespace gpt2 {
+namespace {
+
+namespace fs = std::filesystem;
+
+// `out` without a slash at its end.
+fs::path checked(const fs::path& out) {
+  if (out.empty()) reject("the name of the directory to write is empty");
+  const fs::path directory = out.has_filename() ? out : out.parent_path();
+  const auto refuse = [&](const char* why) {
+    fail(ErrorCode::invalid_argument, directory.string(), why);
+  };
+  refuse_nul(out);
+  std::error_code ignored;
+  if (fs::exists(fs::symlink_status(directory, ignored))) {
+    refuse("exists already; choose another name");
+  }
+  const fs::path name = directory.filename();
+  if (name == "." || name == "..") refuse("expected the name of a new directory");
+  return directory;
+}
+
+}  // namespace
+
+NewDirectory::NewDirectory(const fs::path& out) {
+  const fs::path given = checked(out);
+  try {
+    // Without the ".." of directories that are not there yet and need not be made.
+    directory_ = fs::weakly_canonical(fs::absolute(given));
+    partial_ = directory_;
+    partial_ += concat(".partial-", ::getpid());
+    make_parents();
+    fs::remove_all(partial_);  // of a killed process that had the same id
+    fs::create_directory(partial_);
+  } catch (const fs::filesystem_error& error) {
+    remove();
+    fail(given.string(), "cannot be written: ", error.path1().string(), ": ",
+         error.code().message());
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+NewDirectory::~NewDirectory() { remove(); }
+
+void NewDirectory::commit() { fs::rename(partial_, directory_); }
+
+void NewDirectory::make_parents() {
+  fs::path parent;
+  for (const fs::path& name : directory_.parent_path()) {
+    parent /= name;
+    if (fs::is_directory(parent)) continue;
+    if (fs::exists(fs::symlink_status(parent))) {
+      throw fs::filesystem_error("", parent, std::make_error_code(std::errc::not_a_directory));
+    }
+    if (fs::create_directory(parent)) made_.insert(made_.begin(), parent);
+  }
+}
+
+void NewDirectory::remove() noexcept {
+  std::error_code ignored;
+  fs::remove_all(partial_, ignored);
+  for (const fs::path& parent : made_) fs::remove(parent, ignored);  // if it is empty
+}
+
+}  // namespace gpt2

@@ -1,0 +1,112 @@
+// Tests what names save_quantized writes to, that require_new_directory gives the same answer
+// beforehand, and that paths with a NUL byte are refused everywhere.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "gpt2/config.h"
+#include "gpt2/find_model.h"
+#include "gpt2/save_quantized.h"
+#include "gpt2/tokenizer.h"
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using test::refusal_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Model& model() {
+  static const Model model = Model::load(test::alphabet_model(), {.dtype = WeightType::int8});
+  return model;
+}
+
+// Returns why `out` is refused, which both functions must agree on.
+std::string refusal(const fs::path& out) {
+  const std::string early = refusal_of([&] { require_new_directory(out); });
+  CHECK(refusal_of([&] { save_quantized(model(), test::alphabet_model(), out); }) == early);
+  return early;
+}
+
+std::ptrdiff_t count(const fs::path& directory) {
+  return std::distance(fs::directory_iterator(directory), {});
+}
+
+// Makes a directory the working directory until the end of its scope.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(const fs::path& path) { fs::current_path(path); }
+  ~WorkingDirectory() { fs::current_path(before_); }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+
+ private:
+  fs::path before_ = fs::current_path();
+};
+
+}  // namespace
+
+TEST_CASE("require_new_directory refuses what save_quantized cannot write, and leaves no trace") {
+  const test::TemporaryDirectory place;
+  const fs::path root = place.path();
+  fs::create_symlink(root / "nowhere", root / "dangling");
+  fs::create_symlink(root / "loop", root / "loop");
+  std::ofstream(root / "file") << "text";
+  const auto cannot = [](const fs::path& out) { return out.string() + ": cannot be written: "; };
+  CHECK(refusal("") == "the name of the directory to write is empty");
+  CHECK(refusal(std::string("a\0b", 3)) ==
+        "'a\\x00b': the name has a NUL byte, which no file's name can have");
+  CHECK(refusal(root / "..") == (root / "..").string() + ": exists already; choose another name");
+  for (const std::string parent : {"dangling", "file"}) {
+    for (const fs::path& out : {root / parent / "out", root / parent / "new/out"}) {
+      CHECK(refusal(out) == cannot(out) + (root / parent).string() + ": Not a directory");
+    }
+  }
+  CHECK(refusal(root / "loop/out").starts_with(cannot(root / "loop/out")));
+  for (const std::size_t length : {std::size_t{250}, std::size_t{255}, std::size_t{300}}) {
+    const fs::path out = root / std::string(length, 'n');
+    CHECK(refusal(out).starts_with(cannot(out)));
+  }
+  for (const fs::path out : {"/proc/new", "/sys/new"}) {
+    CHECK(refusal(out).starts_with(cannot(out)));
+  }
+  CHECK(count(root) == 3);
+}
+
+TEST_CASE("a name with dots makes no other directory, and removes none") {
+  const test::TemporaryDirectory place;
+  const fs::path root = place.path();
+  save_quantized(model(), test::alphabet_model(), root / "new/../out");
+  CHECK(count(root) == 1);
+  fs::create_directory(root / "old");
+  save_quantized(model(), test::alphabet_model(), root / "old/../out2/");
+  CHECK(fs::is_empty(root / "old"));
+  CHECK(Model::load(root / "out2").config().vocab_size == model().config().vocab_size);
+}
+
+TEST_CASE("relative names mean the working directory at the time of the call") {
+  const test::TemporaryDirectory place;
+  fs::copy(test::alphabet_model(), place.path() / "source");
+  fs::create_directory(place.path() / "elsewhere");
+  const WorkingDirectory in(place.path());
+  save_quantized(model(), "source", "out", [&] { fs::current_path(place.path() / "elsewhere"); });
+  CHECK(count(place.path()) == 3);
+  CHECK(fs::is_empty(place.path() / "elsewhere"));
+  CHECK_NOTHROW(Tokenizer::load(place.path() / "out"));
+}
+
+TEST_CASE("a path with a NUL byte is refused, and does not name the file before it") {
+  const std::string path = test::alphabet_model() + std::string("\0.bak", 5);
+  const std::string file = test::alphabet_model() + "/config.json" + std::string("\0x", 2);
+  const std::string reason = "\\x00";
+  CHECK(refusal_of([&] { (void)Model::load(path); }).find(reason) != std::string::npos);
+  CHECK(refusal_of([&] { (void)Tokenizer::load(path); }).find(reason) != std::string::npos);
+  CHECK(refusal_of([&] { (void)find_model(path); }).find(reason) != std::string::npos);
+  CHECK(refusal_of([&] { (void)Config::load(file); }).find(reason) != std::string::npos);
+}
