@@ -213,8 +213,8 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
         "includes the prompt: shorten the prompt or give --max-new-tokens\n");
   CHECK(with(R"({"num_beams": 4})", {"a"}) == "gpt2: " + directory.path().string() +
                                                   "/generation_config.json: num_beams is 4, which "
-                                                  "is not implemented; remove it from the file, "
-                                                  "or do without --hf-defaults\n");
+                                                  "is not implemented; remove it from the "
+                                                  "file\n");
 }
 
 TEST_CASE("the options for repetition, single tokens and lengths change the text") {
@@ -226,7 +226,8 @@ TEST_CASE("the options for repetition, single tokens and lengths change the text
   CHECK(greedy({}) == plain);
   for (const Words& option : std::vector<Words>{{"--begin-suppress-tokens", "98"},
                                                 {"--logit-bias", "100=-100"},
-                                                {"--sequence-bias", "98,99,100=-1e9"}}) {
+                                                {"--sequence-bias", "98,99,100=-1e9"},
+                                                {"--sequence-bias", "98,99,100=-inf"}}) {
     CAPTURE(option);
     CHECK(greedy(option).substr(0, 4) != "abcd");
   }

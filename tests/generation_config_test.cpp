@@ -16,7 +16,7 @@ namespace {
 using Ids = std::vector<gpt2::TokenId>;
 
 const std::string kAdvice =
-    ", which is not implemented; remove it from the file, or do without --hf-defaults";
+    ", which is not implemented; remove it from the file";
 
 GenerationConfig parse(std::string_view json) { return GenerationConfig::parse(json, "g"); }
 

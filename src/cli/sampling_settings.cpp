@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
@@ -31,17 +32,17 @@ std::vector<TokenId> parse_ids(const std::string& option, const std::string& tex
 
 // Parses IDS=BIAS, with at most `max_ids` ids. `form` describes it.
 SequenceBias parse_bias(const std::string& option, const std::string& text, const char* form,
-                        std::size_t max_ids, float limit) {
+                        std::size_t max_ids, float low, float high) {
   const std::size_t equals = std::min(text.find('='), text.size());
   SequenceBias result = {.ids = {}, .bias = 0.0f};
   const bool is_bias = equals < text.size() &&
                        read_number(std::string_view(text).substr(equals + 1), result.bias) &&
-                       result.bias >= -limit && result.bias <= limit &&
+                       result.bias >= low && result.bias <= high &&
                        read_ids(std::string_view(text).substr(0, equals), result.ids) &&
                        result.ids.size() <= max_ids;
   if (is_bias) return result;
   throw UsageError(option, std::string("expected ") + form + " with a bias from " +
-                               number_text(-limit) + " to " + number_text(limit) + ", found '" +
+                               number_text(low) + " to " + number_text(high) + ", found '" +
                                text + "'");
 }
 
@@ -151,13 +152,14 @@ void add_tokens(CLI::App& app, GenerateSettings& settings) {
   add_ids(app, "--begin-suppress-tokens", sampling.begin_suppress_tokens,
           "Do not choose these tokens right after the prompt");
   const auto add_logit_bias = [&sampling](const std::string& option, const std::string& text) {
-    const SequenceBias bias = parse_bias(option, text, "ID=BIAS", 1, 100.0f);
+    const SequenceBias bias = parse_bias(option, text, "ID=BIAS", 1, -100.0f, 100.0f);
     sampling.logit_bias.emplace_back(bias.ids.front(), bias.bias);
   };
   add_values(app, "--logit-bias", "ID=BIAS", add_logit_bias, "Add BIAS to the score of a token");
   const auto add_sequence_bias = [&sampling](const std::string& option, const std::string& text) {
+    constexpr float kMin = -std::numeric_limits<float>::infinity();  // which removes the token
     sampling.sequence_bias.push_back(
-        parse_bias(option, text, "IDS=BIAS", text.size(), SamplingOptions::kMaxBias));
+        parse_bias(option, text, "IDS=BIAS", text.size(), kMin, SamplingOptions::kMaxBias));
   };
   add_values(app, "--sequence-bias", "IDS=BIAS", add_sequence_bias,
              "Add BIAS to the last of these tokens if the others come\nbefore it");

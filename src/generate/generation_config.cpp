@@ -150,7 +150,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
     const json* const value = fields.find(key);
     if (!value || does_nothing(*value, neutral)) continue;
     fail(ErrorCode::unsupported, fields.where(), key, " is ", shown(*value),
-         ", which is not implemented; remove it from the file, or do without --hf-defaults");
+         ", which is not implemented; remove it from the file");
   }
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);
