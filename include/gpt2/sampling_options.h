@@ -18,9 +18,9 @@ namespace gpt2 {
 /// sequence so far, those of the prompt included. The function must not write NaN. It may throw.
 ///
 /// The function must give the same scores for the same arguments if the same seed is to write the
-/// same text. With GenerationOptions::draft it is also called with ids that are then not written;
-/// what it throws in such a call ends the draft, not the text. To end the text, return false from
-/// the sink.
+/// same text. With GenerationOptions::draft it is also called with ids that are then not written; a
+/// std::exception that it throws in such a call ends the draft, not the text. To end the text,
+/// return false from the sink.
 ///
 /// Example:
 ///   // Writes digits only.

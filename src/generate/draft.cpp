@@ -20,6 +20,25 @@ void require_sizes(const Config& copy, const Config& model) {
   check("n_inner", copy.inner_dim(), model.inner_dim());
 }
 
+// Takes back, at its end, all tokens that were appended to the session since, and makes the token
+// that waited wait again. A destructor does this because anything may be thrown in between.
+class TakeBack {
+ public:
+  explicit TakeBack(Session& session)
+      : session_(session), start_(session.position() - 1), waiting_(session.tokens().back()) {}
+  TakeBack(const TakeBack&) = delete;
+  TakeBack& operator=(const TakeBack&) = delete;
+  ~TakeBack() {
+    session_.rewind(start_);
+    session_.append(std::span(&waiting_, 1));
+  }
+
+ private:
+  Session& session_;
+  std::size_t start_;
+  TokenId waiting_;
+};
+
 }  // namespace
 
 Draft::Draft(const Model& copy, const Session& session)
@@ -29,7 +48,7 @@ Draft::Draft(const Model& copy, const Session& session)
 
 std::span<const TokenId> Draft::propose(Session& session, Sampler& sampler, std::size_t max) {
   tokens_.clear();
-  const std::size_t start = session.position();
+  const TakeBack drafted(session);
   try {
     while (tokens_.size() < max) {
       const Slice slice{&session, {}, logits_};  // reads the token that waits
@@ -37,13 +56,10 @@ std::span<const TokenId> Draft::propose(Session& session, Sampler& sampler, std:
       tokens_.push_back(sampler.sample(logits_, session.tokens()));
       session.append(std::span(tokens_).last(1));
     }
-  } catch (...) {
-    // A processor of the caller's may throw anything. The draft ends here. If the text itself leads
-    // to the exception, drawing its next token throws it again.
+  } catch (const std::exception&) {
+    // The draft ends here. If the text itself leads to the exception, drawing its next token throws
+    // it again.
   }
-  const TokenId waiting = session.tokens()[start - 1];
-  session.rewind(start - 1);
-  session.append(std::span(&waiting, 1));
   return tokens_;
 }
 

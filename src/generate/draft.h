@@ -23,7 +23,8 @@ class Draft {
 
   /// Drafts up to `max` tokens and returns them. Leaves the session as it was. Returns fewer tokens
   /// if the sampler cannot choose one, because the copy's logits contain NaN or +infinity, or
-  /// because a processor of the caller's throws. The span lives until the next call.
+  /// because a processor of the caller's throws a std::exception. What else it throws passes
+  /// through. The span lives until the next call.
   ///
   /// REQUIRES: exactly one token waits in the session; it has room for `max` more.
   [[nodiscard]] std::span<const TokenId> propose(Session& session, Sampler& sampler,
