@@ -148,6 +148,7 @@ TEST_CASE("every activation function has the names that HuggingFace gives it") {
   CHECK(gpt2::name_of(ActivationFunction::gelu_new) == "gelu_new");
   CHECK(gpt2::name_of(ActivationFunction::gelu) == "gelu");
   CHECK(gpt2::name_of(ActivationFunction::silu) == "silu");
+  CHECK(gpt2::name_of(static_cast<ActivationFunction>(200)).empty());
 }
 
 TEST_CASE("refused by name: features that are not implemented") {

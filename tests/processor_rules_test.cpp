@@ -1,6 +1,7 @@
 // Tests what HuggingFace's goldens do not show: OpenAI's penalties, the caller's own functions,
 // refusals, extreme values, and that every instruction set gives the same scores.
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <set>
 #include <span>
@@ -196,7 +197,19 @@ TEST_CASE("ids outside the vocabulary are refused where an option reads them") {
     CHECK(refusal_of([&] { (void)scores_of({.presence_penalty = 1.0f}, logits, ids); }) == message);
     CHECK(refusal_of([&] { (void)scores_of({.no_repeat_ngram_size = 1}, logits, ids); }) ==
           message);
-    CHECK(scores_of({.bad_words_ids = {{0, 1}}}, logits, ids) == logits);
+    CHECK(refusal_of([&] { (void)scores_of({.bad_words_ids = {{0, 1}}}, logits, ids); }) ==
+          message);
+    CHECK(refusal_of([&] {
+            (void)scores_of({.sequence_bias = {{{0, 1}, 1.0f}}}, logits, ids);
+          }) == message);
+    CHECK(scores_of({.min_length = 9}, logits, ids) == logits);
+  }
+}
+
+TEST_CASE("a sampler needs a vocabulary, of a size that token ids can count") {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1} << 31, SIZE_MAX}) {
+    CHECK(refusal_of([size] { Sampler sampler({}, size); }) ==
+          "a sampler's vocab_size must be from 1 to 2147483647, got " + std::to_string(size));
   }
 }
 

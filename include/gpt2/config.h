@@ -69,7 +69,8 @@ struct Config {
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
   /// All of the above as JSON that parse() reads, but for `quantized`; n_inner is written as
-  /// inner_dim(). Throws Error(invalid_argument) if layer_norm_epsilon is not finite.
+  /// inner_dim(). Throws Error(invalid_argument) if layer_norm_epsilon is not finite or the
+  /// activation_function has no name.
   [[nodiscard]] std::string to_json() const;
 };
 

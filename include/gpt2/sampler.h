@@ -35,8 +35,9 @@ struct Processing;  // what a logits processor works on; not part of the interfa
 ///   }
 class Sampler {
  public:
-  /// For logits of vocab_size tokens. Throws Error(invalid_argument) for an option outside its
-  /// range or an id outside the vocabulary, and Error(unsupported) for an unusable GPT2_ISA.
+  /// For logits of vocab_size tokens, at least one. Throws Error(invalid_argument) for an option
+  /// outside its range or an id outside the vocabulary, and Error(unsupported) for an unusable
+  /// GPT2_ISA.
   Sampler(const SamplingOptions& options, std::size_t vocab_size,
           const SequenceLimits& limits = {});
 

@@ -10,12 +10,21 @@
 #include "kernels/kernels.h"
 
 namespace gpt2 {
+namespace {
+
+std::size_t checked(std::size_t vocab_size) {
+  constexpr std::size_t kMax = std::numeric_limits<TokenId>::max();
+  if (vocab_size > 0 && vocab_size <= kMax) return vocab_size;
+  reject("a sampler's vocab_size must be from 1 to ", kMax, ", got ", vocab_size);
+}
+
+}  // namespace
 
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size,
                  const SequenceLimits& limits)
     : options_(options),
       limits_(limits),
-      scores_(vocab_size),
+      scores_(checked(vocab_size)),
       noise_(vocab_size),
       bits_((vocab_size + 3) / 4 * 4) {
   require_isa();

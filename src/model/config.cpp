@@ -186,6 +186,10 @@ Config Config::parse(std::string_view text, std::string_view where) {
 nlohmann::ordered_json config_tree(const Config& config) {
   // With the digits of a float: 1e-05.
   if (!std::isfinite(config.layer_norm_epsilon)) reject("layer_norm_epsilon is not finite");
+  if (name_of(config.activation_function).empty()) {
+    reject("activation_function is ", static_cast<int>(config.activation_function),
+           ", which is no value of ActivationFunction");
+  }
   const json epsilon = json::parse(concat(config.layer_norm_epsilon));
   return {{"n_layer", config.n_layer},
           {"n_head", config.n_head},
@@ -207,7 +211,8 @@ std::string Config::to_json() const { return config_tree(*this).dump(2); }
 
 std::string_view name_of(ActivationFunction function) noexcept {
   const auto second = &decltype(kActivations)::value_type::second;
-  return std::ranges::find(kActivations, function, second)->first;
+  const auto found = std::ranges::find(kActivations, function, second);
+  return found == kActivations.end() ? "" : found->first;
 }
 
 }  // namespace gpt2

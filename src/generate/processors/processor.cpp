@@ -16,7 +16,8 @@ std::vector<Processor> processors_for(const SamplingOptions& o) {
   const bool counts = o.presence_penalty != 0.0f || o.frequency_penalty != 0.0f;
   const bool penalizes = o.repetition_penalty != 1.0f;
   const bool bans_ngrams = o.no_repeat_ngram_size != 0;
-  add(counts || penalizes || bans_ngrams, require_known_ids);
+  const bool compares = !o.sequence_bias.empty() || !o.bad_words_ids.empty();
+  add(counts || penalizes || bans_ngrams || compares, require_known_ids);
   add(!o.sequence_bias.empty(), add_sequence_bias);
   add(!o.logit_bias.empty(), add_logit_bias);
   add(counts, penalize_presence_and_frequency);
