@@ -27,6 +27,12 @@ enum class FinishReason {
 /// The reason's name as above, such as "end_of_text".
 [[nodiscard]] std::string_view name_of(FinishReason reason) noexcept;
 
+/// What happens when the session is full and the text has not ended.
+enum class Overflow {
+  stop,   ///< the text ends: FinishReason::context_full
+  slide,  ///< the oldest tokens are dropped, and the text goes on after the others
+};
+
 /// What to write, and when to stop.
 struct GenerationOptions {
   std::size_t max_new_tokens = 256;  ///< at most so many; 0: only read the prompt
@@ -43,6 +49,14 @@ struct GenerationOptions {
   /// written. They are found even if they are spread over several tokens, but not if they begin in
   /// one call of generate and end in the next.
   std::vector<std::string> stop = {};
+
+  /// What happens when the session is full. A slide keeps the first `keep` tokens of the session and
+  /// the last half of the others, and computes their keys and values anew, because positions are
+  /// absolute in GPT-2. So the text goes on exactly as it would in a new session with the tokens
+  /// kept. Sampling options see only these tokens, and noise goes on where it was.
+  /// keep: at most the session's capacity - 2.
+  Overflow overflow = Overflow::stop;
+  std::size_t keep = 0;  ///< see overflow
 
   bool hash_logits = false;  ///< fill GenerationResult::logits_hash
 
@@ -88,6 +102,7 @@ struct GenerationResult {
   std::uint64_t logits_hash = 0;    ///< of the bits of all logits a token was drawn from
   std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft and prompt_lookup
   std::size_t accepted_tokens = 0;  ///< of these, the ones that the model would have drawn as well
+  std::size_t dropped_tokens = 0;   ///< by slides; see GenerationOptions::overflow
   double prompt_seconds = 0.0;      ///< for reading the prompt
   double generation_seconds = 0.0;  ///< for everything after the prompt. The pass over the prompt
                                     ///< already yields the logits of the first token.
@@ -100,7 +115,7 @@ struct GenerationResult {
 ///
 /// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
 /// call goes on from there, with a new prompt or with none, and gives bit for bit what one long
-/// call would have given. (Three exceptions: a cancelled prompt is taken back; if the session is
+/// call would have given. (Four exceptions: a text that slid leaves the tokens that it had kept; a cancelled prompt is taken back; if the session is
 /// full, which is FinishReason::context_full, the last token of the result has no room in it; and
 /// sampling options that count new tokens, such as min_new_tokens, begin anew with each call.)
 ///

@@ -171,6 +171,10 @@ struct SequenceLimits {
   std::size_t prompt_length = 0;           ///< the number of tokens before the continuation
   std::size_t max_length = std::numeric_limits<std::size_t>::max();  ///< including the prompt
 
+  /// The number of tokens of the text that stood before `ids` but are no longer among them. Noise
+  /// counts them, so that it never repeats within a text.
+  std::size_t dropped = 0;
+
   /// The fewest tokens that each of the filters top_k ... eta_cutoff keeps. Beam search needs more
   /// than one.
   std::size_t min_tokens_to_keep = 1;

@@ -20,21 +20,45 @@ Decoder::Decoder(Session& session, Sampler& sampler, const GenerationOptions& op
   if (options.draft) draft_.emplace(*options.draft, session);
 }
 
-FinishReason Decoder::run(std::span<const float> prompt_logits) {
-  if (options_.max_new_tokens == 0) return FinishReason::length;
-  std::optional<FinishReason> finished = take(prompt_logits);
-  const bool drafts = draft_ || options_.prompt_lookup;
-  while (!finished) finished = drafts ? take_drafts() : take(session_.forward({}));
-  return *finished;
+std::span<float> Decoder::prompt_logits() {
+  logits_.resize(session_.model().config().vocab_size);
+  return logits_;
+}
+
+Slice Decoder::next(bool may_draft) {
+  is_timed_ = may_draft && (draft_ || options_.prompt_lookup);
+  const auto start = std::chrono::steady_clock::now();
+  if (is_timed_) propose();
+  draft_seconds_ = seconds_since(start);
+  pass_start_ = std::chrono::steady_clock::now();
+  logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);
+  return {&session_, drafted_, logits_};
+}
+
+std::optional<FinishReason> Decoder::take() {
+  const double check_seconds = seconds_since(pass_start_);
+  const std::size_t accepted_before = result_.accepted_tokens;
+  const std::optional<FinishReason> finished = draw_all();
+  const std::size_t accepted = result_.accepted_tokens - accepted_before;
+  if (!drafted_.empty()) {
+    drafter_->note_drafts(drafted_.size(), accepted, draft_seconds_, check_seconds);
+  } else if (is_timed_) {
+    for (DraftLength* const each : {&draft_length_, &lookup_length_}) {
+      each->note_plain(draft_seconds_ + check_seconds);
+    }
+  }
+  result_.drafted_tokens += drafted_.size();
+  drafted_.clear();
+  return finished;
 }
 
 // Draws a token from each row of logits, as long as the drafted tokens are right.
-std::optional<FinishReason> Decoder::take(std::span<const float> logits) {
+std::optional<FinishReason> Decoder::draw_all() {
   const std::size_t vocab_size = session_.model().config().vocab_size;
   const std::size_t first = session_.position() - drafted_.size();
   for (std::size_t row = 0;; ++row) {
     const std::size_t position = first + row;
-    const auto scores = logits.subspan(row * vocab_size, vocab_size);
+    const auto scores = std::span(logits_).subspan(row * vocab_size, vocab_size);
     if (options_.hash_logits) result_.logits_hash = hash_floats(scores, result_.logits_hash);
     const TokenId token = draw(scores, position);
     if (ends_text(token)) {
@@ -85,8 +109,8 @@ void Decoder::settle(std::size_t position, TokenId last) {
 }
 
 // Fills drafted_ with tokens from the text so far or, if it has none to offer, from the draft
-// model. Returns the DraftLength that chose their number.
-DraftLength& Decoder::propose() {
+// model.
+void Decoder::propose() {
   const std::size_t max = max_drafted();
   const auto wanted = [&](const DraftLength& length) {
     return options_.constant_draft ? max : length.next(max);
@@ -97,33 +121,7 @@ DraftLength& Decoder::propose() {
   const auto proposal =
       is_found ? found : draft_->propose(session_, sampler_, wanted(draft_length_));
   drafted_.assign(proposal.begin(), proposal.end());
-  return is_found ? lookup_length_ : draft_length_;
-}
-
-// Drafts tokens, computes the logits after the token that waits and after each drafted one in one
-// pass, and takes from them what it can.
-std::optional<FinishReason> Decoder::take_drafts() {
-  const auto start = std::chrono::steady_clock::now();
-  DraftLength& length = propose();
-  const double draft_seconds = seconds_since(start);
-  logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);
-  const Slice slice{&session_, drafted_, logits_};
-  forward(std::span(&slice, 1));
-  const double check_seconds = seconds_since(start) - draft_seconds;
-
-  const std::size_t accepted_before = result_.accepted_tokens;
-  const std::optional<FinishReason> finished = take(logits_);
-  const std::size_t accepted = result_.accepted_tokens - accepted_before;
-  if (drafted_.empty()) {
-    for (DraftLength* const each : {&draft_length_, &lookup_length_}) {
-      each->note_plain(draft_seconds + check_seconds);
-    }
-  } else {
-    length.note_drafts(drafted_.size(), accepted, draft_seconds, check_seconds);
-  }
-  result_.drafted_tokens += drafted_.size();
-  drafted_.clear();
-  return finished;
+  drafter_ = is_found ? &lookup_length_ : &draft_length_;
 }
 
 // A pass writes one token more than it accepts, and the last one needs no room.

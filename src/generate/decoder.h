@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
@@ -11,8 +12,9 @@
 
 namespace gpt2 {
 
-/// Writes a text token by token, from the logits after its prompt until it ends for one of the
-/// reasons of FinishReason.
+/// Writes a text token by token after its prompt, until it ends for one of the reasons of
+/// FinishReason. Passes are the caller's: next() says what a pass has to compute, and take() draws
+/// tokens from what it computed.
 ///
 /// With a draft, one pass computes the logits after the waiting token and after each drafted token.
 /// Then take() draws a token from the logits of each position in turn, and accepts drafted tokens
@@ -25,15 +27,21 @@ class Decoder {
   Decoder(Session& session, Sampler& sampler, const GenerationOptions& options,
           const std::function<bool(TokenId)>& sink, GenerationResult& result);
 
-  /// Afterwards the session holds exactly what was written; the last token waits, unless the text
-  /// ended by a token that ends texts. If the sink or a processor throws, the same is true for what
-  /// was written until then.
-  FinishReason run(std::span<const float> prompt_logits);
+  /// Where a pass over the last piece of the prompt puts its logits (vocab_size). take() follows.
+  [[nodiscard]] std::span<float> prompt_logits();
+
+  /// What the next pass has to compute. Drafts tokens if `may_draft`.
+  [[nodiscard]] Slice next(bool may_draft);
+
+  /// Draws what it can from the logits of the pass. Returns why the text has ended, if it has; the
+  /// session then holds exactly what was written, and the last token waits, unless a token that
+  /// ends texts or a full session ended it. If the sink or a processor throws, the same is true for
+  /// what was written until then.
+  [[nodiscard]] std::optional<FinishReason> take();
 
  private:
-  std::optional<FinishReason> take(std::span<const float> logits);
-  std::optional<FinishReason> take_drafts();
-  DraftLength& propose();
+  std::optional<FinishReason> draw_all();
+  void propose();
   TokenId draw(std::span<const float> logits, std::size_t position);
   bool give(TokenId token, std::size_t position);
   void settle(std::size_t position, TokenId last);
@@ -50,6 +58,13 @@ class Decoder {
   DraftLength draft_length_, lookup_length_;
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
   std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
+
+  // What to tell DraftLength of the latest pass. A pass that was not allowed to draft tells
+  // nothing, because it may have had other sequences in it.
+  bool is_timed_ = false;
+  DraftLength* drafter_ = nullptr;  // that chose the number of drafted tokens
+  double draft_seconds_ = 0.0;
+  std::chrono::steady_clock::time_point pass_start_;
 };
 
 }  // namespace gpt2

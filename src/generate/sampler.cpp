@@ -64,7 +64,7 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
     return static_cast<TokenId>(kernels().argmax(logits.data(), logits.size()));
   }
   static_cast<void>(process(logits, ids));
-  if (draws) add_noise(ids.size());
+  if (draws) add_noise(limits_.dropped + ids.size());
   const std::size_t best = kernels().argmax(scores_.data(), scores_.size());
   if (draws && scores_[best] == kRemoved) {
     reject("no token is left to draw after ", ids.size(),

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "generate/decoder.h"
+#include "generate/prompt_reader.h"
+#include "gpt2/generate.h"
+
+namespace gpt2 {
+
+/// One text that is being written: first its prompt is read, then token after token is drawn. The
+/// passes are the caller's, who may have many generations take part in one:
+///
+///   while (!generation.finished()) {
+///     if (const auto slice = generation.next(max_rows, may_draft)) {
+///       forward({*slice});
+///       generation.take();
+///     }
+///   }
+class Generation {
+ public:
+  /// Options, sink and session must outlive the generation. Throws as generate() does for what is
+  /// wrong with its arguments.
+  Generation(Session& session, std::span<const TokenId> prompt, const GenerationOptions& options,
+             std::function<bool(TokenId)> sink);
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  /// What the next pass has to compute: up to `max_rows` tokens of the prompt, or one row and, if
+  /// `may_draft`, drafted tokens. Nothing if on_prompt has cancelled the generation, which is then
+  /// finished. Throws what on_prompt throws.
+  [[nodiscard]] std::optional<Slice> next(std::size_t max_rows, bool may_draft);
+
+  /// Goes on from what the pass computed. Throws what the sink, on_prompt and processors throw.
+  void take();
+
+  [[nodiscard]] bool reads_prompt() const noexcept { return reads_prompt_; }
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+  [[nodiscard]] GenerationResult& result() noexcept { return result_; }
+
+ private:
+  bool begin_text();
+  void slide();
+  void finish(FinishReason reason);
+
+  Session& session_;
+  const GenerationOptions& options_;
+  const std::function<bool(TokenId)> sink_;
+  SequenceLimits limits_;
+  Sampler sampler_;
+  GenerationResult result_;
+  std::optional<PromptReader> prompt_;  // the latest: after a slide, of the tokens that were kept
+  Decoder decoder_;
+  bool reads_prompt_ = true;
+  bool finished_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace gpt2

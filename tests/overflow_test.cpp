@@ -1,0 +1,127 @@
+// Texts that go on past the context: a text that slides equals the texts of new sessions, each of
+// which begins with the tokens that the slide kept.
+#include <algorithm>
+#include <vector>
+
+#include "gpt2/generate.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using namespace gpt2::test::bundled;
+
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+constexpr std::size_t kCapacity = 40;
+constexpr std::size_t kNew = 200;
+
+const Ids& prompt() {
+  static const Ids ids = tokenizer().encode("One day, Tom and his dog");
+  return ids;
+}
+
+struct Sliding {
+  Ids text;                // the new tokens
+  Ids window;              // the tokens in the session at the end
+  std::size_t slides = 0;  // how many there were
+};
+
+// Writes with nothing but new sessions and samplers.
+Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
+  Sliding result;
+  Ids window = prompt();
+  std::size_t dropped = 0;
+  while (result.text.size() < kNew) {
+    Session session(model(), {.max_tokens = kCapacity});
+    auto logits = session.forward(window);
+    for (;;) {
+      const std::size_t before = prompt().size() - std::min(prompt().size(), dropped);
+      const SequenceLimits limits = {.eos_token_id = {},
+                                     .prompt_length = before,
+                                     .max_length = prompt().size() + kNew - dropped,
+                                     .dropped = dropped};
+      Sampler sampler(sampling, model().config().vocab_size, limits);
+      const TokenId token = sampler.sample(logits, window);
+      result.text.push_back(token);
+      window.push_back(token);
+      if (window.size() > kCapacity) break;
+      if (result.text.size() == kNew) break;
+      logits = session.forward(std::span(&token, 1));
+    }
+    if (window.size() > kCapacity) {
+      const std::size_t kept_at_end = (kCapacity - keep) / 2;
+      const std::size_t gone = window.size() - keep - kept_at_end;
+      const auto from = window.begin() + static_cast<std::ptrdiff_t>(keep);
+      window.erase(from, from + static_cast<std::ptrdiff_t>(gone));
+      dropped += gone;
+      ++result.slides;
+    }
+  }
+  result.window = window;
+  return result;
+}
+
+Sliding written(GenerationOptions options, const SamplingOptions& sampling, std::size_t keep) {
+  options.max_new_tokens = kNew;
+  options.sampling = sampling;
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  options.keep = keep;
+  Session session(model(), {.max_tokens = kCapacity});
+  const GenerationResult result = generate(session, prompt(), options, nullptr);
+  CHECK(result.finish_reason == FinishReason::length);
+  CHECK(result.dropped_tokens + session.position() == prompt().size() + kNew);
+  return {result.tokens, {session.tokens().begin(), session.tokens().end()}};
+}
+
+}  // namespace
+
+TEST_CASE("a text that slides equals texts of new sessions with the tokens that were kept") {
+  SamplingOptions penalized{.temperature = 1.0f, .seed = 4};
+  penalized.repetition_penalty = 1.2f;
+  penalized.frequency_penalty = 0.5f;
+  for (const SamplingOptions& sampling :
+       {SamplingOptions{.temperature = 0.0f}, SamplingOptions{.temperature = 0.9f, .seed = 2},
+        penalized}) {
+    for (const std::size_t keep : {std::size_t{0}, std::size_t{1}, std::size_t{9}, kCapacity - 2}) {
+      CAPTURE(sampling.temperature, keep);
+      const Sliding right = expected(sampling, keep);
+      CHECK(right.slides > 5);
+      GenerationOptions options;
+      const Sliding plain = written(options, sampling, keep);
+      CHECK(plain.text == right.text);
+      CHECK(plain.window == right.window);
+      options.draft = model().to(WeightType::int4);
+      options.prompt_lookup = true;
+      options.constant_draft = true;
+      CHECK(written(options, sampling, keep).text == right.text);
+    }
+  }
+}
+
+TEST_CASE("a session that has slid goes on") {
+  Session session(model(), {.max_tokens = kCapacity});
+  GenerationOptions options{.max_new_tokens = 100, .sampling = {.temperature = 0.0f}};
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  const auto first = generate(session, prompt(), options, nullptr);
+  const Ids window(session.tokens().begin(), session.tokens().end());
+  const auto second = generate(session, Ids{}, options, nullptr);
+  Session fresh(model(), {.max_tokens = kCapacity});
+  CHECK(generate(fresh, window, options, nullptr).tokens == second.tokens);
+  CHECK(first.tokens.back() == window.back());
+}
+
+TEST_CASE("a slide that has no room for new tokens is refused") {
+  Session session(model(), {.max_tokens = 8});
+  GenerationOptions options;
+  options.overflow = Overflow::slide;
+  options.keep = 7;
+  CHECK(
+      test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
+      "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
+      "and keep is 7");
+}
