@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -247,6 +249,33 @@ TEST_CASE("a processor that throws at any of its calls leaves what was written i
     REQUIRE(session.position() == prompt.size() + written.size());
     CHECK(std::ranges::equal(session.tokens().last(written.size()), written));
   }
+}
+
+TEST_CASE("a draft that becomes ready while the text is written is used from then on") {
+  GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.8f, .seed = 3}};
+  const Written plain = write(options);
+  options.constant_draft = true;
+  std::promise<Model> promise;
+  options.pending_draft = promise.get_future();
+  CHECK(write(options).result.drafted_tokens == 0);
+  std::size_t written = 0;
+  const auto sink = [&](TokenId) {
+    if (++written == 20) promise.set_value(model().to(WeightType::int4));
+    return true;
+  };
+  Session session(model());
+  const auto result = generate(session, tokenizer().encode("One day, Tom"), options, sink);
+  CHECK(result.tokens == plain.result.tokens);
+  CHECK(result.accepted_tokens > 20);
+  CHECK(result.drafted_tokens <= 12 * 40);
+
+  std::promise<Model> broken;
+  options.pending_draft = broken.get_future();
+  broken.set_exception(std::make_exception_ptr(std::bad_alloc()));
+  CHECK(write(options).result.tokens == plain.result.tokens);
+  options.draft = model();
+  CHECK(test::refusal_of([&] { write(options); }) ==
+        "draft and pending_draft are both set: give one of them");
 }
 
 TEST_CASE("a draft of other sizes and lengths out of range are refused") {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,6 +74,10 @@ struct GenerationOptions {
   /// values, so a model with different weights guesses badly. The draft needs no memory except for
   /// its weights.
   std::optional<Model> draft = {};
+
+  /// A draft that is still being made, for example by std::async. Until it is ready, the text is
+  /// written without it; if it ends in an exception, without any. Not both this and `draft`.
+  std::shared_future<Model> pending_draft = {};
 
   /// Whether tokens are also drafted from the text itself: those that followed when its last three
   /// tokens last stood in it. This costs nearly nothing, needs no draft model, and is often right in

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/hash.h"
@@ -12,10 +14,13 @@ namespace gpt2 {
 
 Decoder::Decoder(Session& session, Sampler& sampler, const GenerationOptions& options,
                  const std::function<bool(TokenId)>& sink, GenerationResult& result)
-    : session_(session), sampler_(sampler), options_(options), sink_(sink), result_(result) {
+    : session_(session), sampler_(sampler), options_(options), sink_(sink), result_(result), pending_draft_(options.pending_draft) {
   if (options.max_draft_tokens < 1 || options.max_draft_tokens > GenerationOptions::kMaxDraft) {
     reject("max_draft_tokens must be from 1 to ", GenerationOptions::kMaxDraft, ", got ",
            options.max_draft_tokens);
+  }
+  if (options.draft && options.pending_draft.valid()) {
+    reject("draft and pending_draft are both set: give one of them");
   }
   if (options.draft) draft_.emplace(*options.draft, session);
 }
@@ -26,7 +31,7 @@ std::span<float> Decoder::prompt_logits() {
 }
 
 Slice Decoder::next(bool may_draft) {
-  is_timed_ = may_draft && (draft_ || options_.prompt_lookup);
+  is_timed_ = may_draft && (draft_ || pending_draft_.valid() || options_.prompt_lookup);
   const auto start = std::chrono::steady_clock::now();
   if (is_timed_) propose();
   draft_seconds_ = seconds_since(start);
@@ -108,9 +113,24 @@ void Decoder::settle(std::size_t position, TokenId last) {
   if (position < session_.capacity()) session_.append(std::span(&last, 1));
 }
 
+// Takes the draft that is being made once it is ready.
+void Decoder::take_pending_draft() {
+  if (!pending_draft_.valid()) return;
+  if (pending_draft_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) return;
+  const auto ready = std::exchange(pending_draft_, {});
+  std::optional<Model> model;
+  try {
+    model = ready.get();
+  } catch (const std::exception&) {
+    return;  // the text goes on without a draft
+  }
+  draft_.emplace(*model, session_);
+}
+
 // Fills drafted_ with tokens from the text so far or, if it has none to offer, from the draft
 // model.
 void Decoder::propose() {
+  take_pending_draft();
   const std::size_t max = max_drafted();
   const auto wanted = [&](const DraftLength& length) {
     return options_.constant_draft ? max : length.next(max);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,6 +43,7 @@ class Decoder {
  private:
   std::optional<FinishReason> draw_all();
   void propose();
+  void take_pending_draft();
   TokenId draw(std::span<const float> logits, std::size_t position);
   bool give(TokenId token, std::size_t position);
   void settle(std::size_t position, TokenId last);
@@ -55,6 +57,7 @@ class Decoder {
   GenerationResult& result_;
 
   std::optional<Draft> draft_;
+  std::shared_future<Model> pending_draft_;
   DraftLength draft_length_, lookup_length_;
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
   std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
