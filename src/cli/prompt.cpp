@@ -1,0 +1,72 @@
+#include "cli/prompt.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/console.h"
+#include "gpt2/error.h"
+
+namespace gpt2::cli {
+namespace {
+
+std::string read_text(const std::optional<std::string>& argument) {
+  if (argument && *argument != "-") return *argument;
+  if (!argument && is_terminal(stdin)) return "";
+  std::string text = read_stdin();
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// Returns the token that stands for an empty prompt. In training, the end-of-text token separated
+// the documents, so this token alone asks the model for a new document.
+TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
+  if (end) return *end;
+  if (!config.eos_token_id.empty()) return config.eos_token_id.front();
+  refuse(
+      "the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
+}
+
+}  // namespace
+
+Tokenizer load_tokenizer(const std::filesystem::path& model) {
+  try {
+    return Tokenizer::load(model);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(), std::string(error.what()) +
+                                  "; or give --tokens and a prompt of token ids, which need no "
+                                  "tokenizer");
+  }
+}
+
+Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+                   const Config& config) {
+  std::string text = read_text(settings.prompt);
+  auto tokens = tokenizer ? encode(*tokenizer, text) : parse_tokens(text, config.vocab_size);
+  if (!tokenizer) text = join(tokens);
+  if (tokens.empty()) tokens = {first_token(tokenizer, config)};
+  if (tokens.size() > config.n_positions) {
+    refuse(format("the prompt has %zu tokens, but the model takes at most %zu: shorten it",
+                  tokens.size(), config.n_positions));
+  }
+  return {std::move(tokens), std::move(text)};
+}
+
+void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
+                   const Tokenizer& tokenizer) {
+  for (const std::string& word : words) {
+    std::vector<std::string> forms = {word};
+    if (!word.starts_with(' ')) forms.push_back(' ' + word);
+    for (const std::string& form : forms) {
+      std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false});
+      if (ids.empty() || tokenizer.unencodable_bytes(form) != 0) {
+        refuse("--bad-words: the model's vocabulary has no tokens for '" + form +
+               "': leave it out, because the model cannot write it");
+      }
+      options.bad_words_ids.push_back(std::move(ids));
+    }
+  }
+}
+
+}  // namespace gpt2::cli

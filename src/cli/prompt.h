@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/generate_settings.h"
+#include "gpt2/config.h"
+#include "gpt2/sampling_options.h"
+#include "gpt2/tokenizer.h"
+
+namespace gpt2::cli {
+
+/// The text to continue.
+struct Prompt {
+  std::vector<TokenId> tokens;  ///< never empty: an empty prompt becomes the end-of-text token
+  std::string text;             ///< the prompt as it was given; without a tokenizer, its ids
+};
+
+/// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
+[[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model);
+
+/// Reads the prompt that the arguments give, or else standard input. Without a tokenizer, the
+/// prompt consists of token ids. Throws Error if the prompt cannot be read, has words that are not
+/// token ids, or is longer than the model's context.
+[[nodiscard]] Prompt read_prompt(const GenerateSettings& settings,
+                                 const std::optional<Tokenizer>& tokenizer, const Config& config);
+
+/// Converts the texts of --bad-words to token ids and adds them to the options. A text is forbidden
+/// as it is and after a space, because the tokens of a word inside a text begin with the space
+/// before it. Throws Error for a text that the vocabulary cannot spell.
+void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
+                   const Tokenizer& tokenizer);
+
+}  // namespace gpt2::cli
