@@ -209,6 +209,38 @@ TEST_CASE("arguments that make no sense are refused with advice on what to do") 
   check_refused({"--two\nlines\x1b[31m", "x"}, 2, {"unknown option '--two lines [31m'"});
 }
 
+TEST_CASE("a prompt that is given in two ways is refused with both names") {
+  const auto check_both = [](const Words& words, const std::string& one, const std::string& other) {
+    check_refused(words, 2, {one, other, " cannot be combined with ", ": give only one of them"});
+  };
+  check_both({"-p", "a", "-f", "b"}, "--prompt", "--file");
+  check_both({"-f", "b", "-p", "a"}, "--prompt", "--file");
+  check_both({"-p", "a", "b"}, "--prompt", "PROMPT");
+  check_both({"-f", "a", "-"}, "--file", "PROMPT");
+  check_both({"tokenize", "-f", "a", "b"}, "--file", "TEXT");
+  check_refused({"-p", "a", "-p", "b"}, 2, {"--prompt may be given only once"});
+}
+
+TEST_CASE("a file of a prompt that cannot be read is refused by name") {
+  const std::string model = alphabet_model();
+  check_refused({"-m", model, "-f", "/no/such"}, 1,
+                {"cannot read /no/such: No such file or directory"});
+  check_refused({"-m", model, "-f", "/"}, 1, {"cannot read /: Is a directory"});
+  check_refused({"-m", model, "-f", ""}, 2, {"--file: expected a file, found ''"});
+  check_refused({"tokenize", "-m", model, "-f", "/no/such"}, 1, {"cannot read /no/such: No such"});
+}
+
+TEST_CASE("messages about a short option name the long one") {
+  check_refused({"-n", "x", "a"}, 2, {"gpt2: --max-new-tokens: expected a whole number", "'x'"});
+  check_refused({"-t=x", "a"}, 2, {"gpt2: --threads: expected a whole number", "'x'"});
+  check_refused({"-s", "x", "a"}, 2, {"gpt2: --seed: expected 'random'", "'x'"});
+  check_refused({"a", "-n"}, 2, {"--max-new-tokens expects a value: --max-new-tokens N"});
+  check_refused({"-n=", "a"}, 2, {"--max-new-tokens: nothing follows the '='; see"});
+  check_refused({"-n", "1", "--max-new-tokens", "2", "a"}, 2,
+                {"--max-new-tokens may be given only once"});
+  check_refused({"-x=1", "a"}, 2, {"unknown option '-x=1'"});
+}
+
 TEST_CASE("bench refuses arguments that it would otherwise ignore") {
   check_refused({"bench", "-m", "x", "--size", "124M"}, 2,
                 {"--size cannot be combined with --model: give only one of them"});

@@ -48,6 +48,22 @@ std::string conflict(std::string message) {
   return message + ": give only one of them";
 }
 
+// Spells -n=5 as --max-new-tokens=5, because CLI11 would leave the '=' in the value. A word that
+// follows an option that takes a value is that value and stays as it is.
+void spell_out(const CLI::App& app, std::span<std::string> words) {
+  const auto takes_value = [&](const std::string& word) {
+    const CLI::Option* const option = app.get_option_no_throw(word);
+    return word.starts_with('-') && option != nullptr && option->get_items_expected_min() > 0;
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string& word = words[i];
+    const bool is_value = i > 0 && takes_value(words[i - 1]);
+    if (is_value || !word.starts_with('-') || word.find('=') != 2) continue;
+    const CLI::Option* const option = app.get_option_no_throw(word.substr(0, 2));
+    if (option != nullptr) word.replace(0, 2, option->get_name());
+  }
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {
@@ -64,8 +80,10 @@ void parse(CLI::App& app, Arguments arguments) {
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "Print this and exit");
   app.allow_extras();
+  const std::span options(arguments.begin(), std::ranges::find(arguments, "--"));
+  spell_out(app, options);
   // CLI11 would take the argument after "--stop=" as its value, so refuse "--stop=" here.
-  for (const std::string& word : std::span(arguments.begin(), std::ranges::find(arguments, "--"))) {
+  for (const std::string& word : options) {
     const std::string name = word.substr(0, word.find('='));
     const bool is_bare = word == name + '=' && app.get_option_no_throw(name) != nullptr;
     if (is_bare) throw UsageError(name, "nothing follows the '='");
@@ -117,9 +135,6 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
   return app
       .add_option("-m,--model", model,
                   "A directory, a file in it, or a name (default: the\nbundled model)")
-      ->transform([](const std::string& name) {  // CLI11 leaves the '=' of -m=NAME in the value
-        return name.starts_with('=') ? name.substr(1) : name;
-      })
       ->check([](const std::string& name) {
         return name.empty() ? "expected a directory, a file or a name, found ''" : "";
       })
@@ -172,12 +187,16 @@ CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
       ->option_text("TYPE");
 }
 
+CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,
+                      const std::string& help) {
+  return app.add_option(names, file, help)->option_text("FILE")->check([](const auto& name) {
+    return name.empty() ? "expected a file, found ''" : "";
+  });
+}
+
 CLI::Option* add_text_option(CLI::App& app, std::string& file) {
-  return app
-      .add_option("--text", file,
-                  "The text to measure perplexity on (default: built-in\nshort stories)")
-      ->option_text("FILE")
-      ->check([](const auto& name) { return name.empty() ? "expected a file, found ''" : ""; });
+  return add_file(app, "--text", file,
+                  "The text to measure perplexity on (default: built-in\nshort stories)");
 }
 
 }  // namespace gpt2::cli

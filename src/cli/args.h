@@ -29,7 +29,8 @@ void parse(CLI::App& app, Arguments arguments);
 
 /// Returns the name that the user probably meant by `word`: a name that begins with `word`, if
 /// `word` has three letters or more, or else the name with the smallest edit distance among those
-/// whose distance is at most a third of their letters. Returns "" if there is none. REQUIRES: names is not empty.
+/// whose distance is at most a third of their letters. Returns "" if there is none. REQUIRES: names
+/// is not empty.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
 
 /// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
@@ -47,22 +48,27 @@ template <class Number>
   return format("%g", static_cast<double>(value));
 }
 
+/// Returns the name that messages use for an option with the names "-t,--threads": the last one.
+[[nodiscard]] inline std::string shown_name(const std::string& names) {
+  return names.substr(names.find(',') + 1);
+}
+
 /// Adds an option that takes a number from `low` to `high`, and also 0 if `or_zero`. The current
 /// value of `value` is the default, which is shown at the end of the option's help.
 template <class Number>
-CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value,
+CLI::Option* add_number(CLI::App& app, const std::string& names, Number& value,
                         std::type_identity_t<Number> low, std::type_identity_t<Number> high,
                         const std::string& help, bool or_zero = false) {
   const auto assign = [=, &value](const std::string& text) {
     const bool is_number = read_number(text, value);
     if (is_number && ((value >= low && value <= high) || (or_zero && value == 0))) return;
     const char* const kind = std::is_integral_v<Number> ? "a whole number" : "a number";
-    throw UsageError(name, std::string("expected ") + (or_zero ? "0 or " : "") + kind + " from " +
-                               number_text(low) + " to " + number_text(high) + ", found '" + text +
-                               "'");
+    throw UsageError(shown_name(names), std::string("expected ") + (or_zero ? "0 or " : "") + kind +
+                                            " from " + number_text(low) + " to " +
+                                            number_text(high) + ", found '" + text + "'");
   };
   const std::string text = help + " (default " + number_text(value) + ")";
-  return app.add_option_function<std::string>(name, assign, text)->option_text("N");
+  return app.add_option_function<std::string>(names, assign, text)->option_text("N");
 }
 
 /// Adds an option that takes no value.
@@ -89,6 +95,10 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model);
 
 /// Adds --dtype.
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
+
+/// Adds an option that takes the name of a file.
+CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,
+                      const std::string& help);
 
 /// Adds --text.
 CLI::Option* add_text_option(CLI::App& app, std::string& file);

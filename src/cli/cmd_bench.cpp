@@ -168,7 +168,7 @@ Options parse_options(Arguments arguments) {
                  "(default: f32, bf16, int8 and int4 in turn, or the type\nof a quantized model)")
       ->option_text("TYPE")
       ->allow_extra_args(false);
-  add_number(app, "--threads", options.threads, 0, 1024,
+  add_number(app, "-t,--threads", options.threads, 0, 1024,
              "Number of threads; 0: one per core, but fewer for small\nmodels");
   add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure each row");
   add_switch(app, "--json", options.as_json, "Print one JSON object instead of text");

@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "gpt2/find_model.h"
@@ -15,24 +13,27 @@ encoded, except that on a terminal a newline is added if the text does not end i
 Examples:
   gpt2 tokenize "Hello world"
   gpt2 tokenize --decode "443 452 258 401"
-  gpt2 tokenize < book.txt | gpt2 tokenize --decode | cmp - book.txt
+  gpt2 tokenize -f book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
 
 }  // namespace
 
 int tokenize(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;
-  std::optional<std::string> argument;
+  std::string argument = "-";
+  std::string file = "-";
   bool decode = false;
   CLI::App app("Turns a text into token ids, or back\n", "gpt2 tokenize");
   app.footer(kExamples);
   app.add_option("TEXT", argument, "The text; with --decode, the token ids")->option_text(" ");
+  add_file(app, "-f,--file", file, "Read the text from FILE; -: from standard input")
+      ->excludes("TEXT");
   add_model_option(app, model);
   add_switch(app, "--decode", decode, "Turn token ids into text");
   parse(app, std::move(arguments));
 
   const Tokenizer tokenizer = Tokenizer::load(find_model(model));
-  const std::string text = argument && *argument != "-" ? *argument : read_stdin();
+  const std::string text = argument == "-" ? read_file(file) : argument;
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.

@@ -57,12 +57,11 @@ void write_stdout(std::string_view text) {
 
 void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
-std::string read_stdin() {
-  if (is_terminal(stdin)) print_error("waiting for a text on standard input; Ctrl-D ends it");
-  return read_all(stdin, "standard input");
-}
-
 std::string read_file(const std::string& name) {
+  if (name == "-") {
+    if (is_terminal(stdin)) print_error("waiting for a text on standard input; Ctrl-D ends it");
+    return read_all(stdin, "standard input");
+  }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "rb"),
                                                              std::fclose);
   if (!file) refuse(format("cannot read %s: %s", name.c_str(), std::strerror(errno)));

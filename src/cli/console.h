@@ -11,12 +11,9 @@ namespace gpt2::cli {
 /// process by SIGPIPE, like a program that does not ignore this signal.
 void write_stdout(std::string_view text);
 
-/// Reads standard input to its end. If standard input is a terminal, first says on standard error
-/// that the command waits for a text. Throws Error if standard input cannot be read or is longer
-/// than 256 MiB.
-[[nodiscard]] std::string read_stdin();
-
-/// Reads a text file. Throws as read_stdin() does.
+/// Reads a file to its end. The name - means standard input; if that is a terminal, first says on
+/// standard error that the command waits for a text. Throws Error if the file cannot be read or is
+/// longer than 256 MiB.
 [[nodiscard]] std::string read_file(const std::string& name);
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);

@@ -11,7 +11,7 @@ constexpr const char* kExamples =
     R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its end.
 A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once, with an empty
 prompt. An empty prompt lets the model begin a text of its own. A prompt that begins with a dash
-comes last, after --.
+comes last, after --, or after -p.
 
 The prompt and its continuation go to standard output, followed by a newline if they do not end in
 one, so that several texts stay apart; --no-newline leaves that newline out. Tokens that stand for
@@ -24,7 +24,8 @@ Examples:
   gpt2 --seed 2 --temperature 1 --max-new-tokens 50 "The cat"
   gpt2 --stop . --stop $'\n' --no-echo "The moon is"
   gpt2 --greedy -- "- milk"
-  gpt2 -m gpt2-medium --greedy --stats < question.txt
+  gpt2 -m gpt2-medium --greedy --stats -f question.txt
+  gpt2 -p "Once upon a time" -n 50 -s 2 -t 1
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
@@ -68,6 +69,25 @@ void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
                    format("%zu is more than --max-new-tokens, which is %zu", min, max));
 }
 
+void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
+  const auto set_prompt = [&settings](const std::string& text) {
+    if (text == "-") {
+      settings.prompt_file = text;
+    } else {
+      settings.prompt = text;
+    }
+  };
+  app.add_option_function<std::string>("PROMPT", set_prompt, "The text to continue")
+      ->option_text(" ");
+  app.add_option("-p,--prompt", settings.prompt,
+                 "The same; TEXT is taken as it is, even if it begins with\na dash")
+      ->option_text("TEXT")
+      ->excludes("PROMPT");
+  add_file(app, "-f,--file", settings.prompt_file,
+           "Read the prompt from FILE, without one newline at its end")
+      ->excludes("PROMPT", "--prompt");
+}
+
 }  // namespace
 
 GenerateSettings read_generate_settings(Arguments arguments,
@@ -76,10 +96,10 @@ GenerateSettings read_generate_settings(Arguments arguments,
   std::string model = GPT2_BUNDLED_MODEL;
   CLI::App app("Continues a text with a GPT-2 model\n", "gpt2 generate");
   app.footer(kExamples);
-  app.add_option("PROMPT", settings.prompt, "The text to continue")->option_text(" ");
+  add_prompt_options(app, settings);
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
-  add_number(app, "--threads", settings.threads, 0, 1024,
+  add_number(app, "-t,--threads", settings.threads, 0, 1024,
              "Number of threads, which never changes the text; 0: one\n"
              "per core, but fewer for small models");
   app.add_option("--draft", settings.draft,
@@ -101,7 +121,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   bool greedy = false;
   add_sampling_options(app, settings, greedy);
   parse(app, arguments);
-  if (check != nullptr && settings.prompt) {
+  if (check != nullptr && app.count("PROMPT") != 0 && settings.prompt) {
     // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the
     // end of the arguments says nothing about it.
     const std::size_t at_end = arguments.back() == "--" ? 1 : 0;

@@ -17,6 +17,7 @@ struct GenerateSettings {
   WeightType dtype = WeightType::stored;
   std::string draft = "off";  ///< "off", "int8", "int4", "prompt", or a model: a quantized copy
   std::optional<std::string> prompt;
+  std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin
   int threads = 0;
   bool tokens = false;
   std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids

@@ -25,7 +25,7 @@ Commands:
   bench      measure how fast the engine is, compared with this machine's limits
 
   gpt2 COMMAND --help shows the options of a command
-  gpt2 --version      shows the version
+  gpt2 --version, -V  shows the version
 
 Examples:
   gpt2 "Once upon a time"
@@ -77,7 +77,7 @@ int run(Arguments arguments) {
     write_stdout(kHelp);
     return 0;
   }
-  if (first == "--version") {
+  if (first == "-V" || first == "--version") {
     write_stdout("gpt2 " GPT2_VERSION "\n");
     return 0;
   }

@@ -9,10 +9,11 @@
 namespace gpt2::cli {
 namespace {
 
-std::string read_text(const std::optional<std::string>& argument) {
-  if (argument && *argument != "-") return *argument;
-  if (!argument && is_terminal(stdin)) return "";
-  std::string text = read_stdin();
+std::string read_text(const GenerateSettings& settings) {
+  if (settings.prompt) return *settings.prompt;
+  const std::string& file = settings.prompt_file;
+  if (file.empty() && is_terminal(stdin)) return "";
+  std::string text = read_file(file.empty() ? "-" : file);
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
@@ -42,7 +43,7 @@ Tokenizer load_tokenizer(const std::filesystem::path& model) {
 
 Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
                    const Config& config) {
-  std::string text = read_text(settings.prompt);
+  std::string text = read_text(settings);
   auto tokens = tokenizer ? encode(*tokenizer, text) : parse_tokens(text, config.vocab_size);
   if (!tokenizer) text = join(tokens);
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};

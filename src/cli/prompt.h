@@ -22,9 +22,10 @@ struct Prompt {
 /// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
 [[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model);
 
-/// Reads the prompt that the arguments give, or else standard input. Without a tokenizer, the
-/// prompt consists of token ids. Throws Error if the prompt cannot be read, has words that are not
-/// token ids, or is longer than the model's context.
+/// Returns the prompt that the arguments give, in full or as a file; if they give none, reads
+/// standard input, unless that is a terminal. A file loses one newline at its end. Without a
+/// tokenizer, the prompt consists of token ids. Throws Error if the prompt cannot be read, has
+/// words that are not token ids, or is longer than the model's context.
 [[nodiscard]] Prompt read_prompt(const GenerateSettings& settings,
                                  const std::optional<Tokenizer>& tokenizer, const Config& config);
 

@@ -48,11 +48,11 @@ SequenceBias parse_bias(const std::string& option, const std::string& text, cons
 
 // Adds an option whose value `assign` reads. It throws UsageError for a wrong one.
 template <class Assign>
-CLI::Option* add_value(CLI::App& app, const std::string& name, const char* form,
+CLI::Option* add_value(CLI::App& app, const std::string& names, const char* form,
                        const Assign& assign, const std::string& help) {
   return app
       .add_option_function<std::string>(
-          name, [=](const std::string& text) { assign(name, text); }, help)
+          names, [=](const std::string& text) { assign(shown_name(names), text); }, help)
       ->option_text(form);
 }
 
@@ -99,7 +99,7 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
                                    std::to_string(UINT64_MAX) + ", found '" + text + "'");
     }
   };
-  add_value(app, "--seed", "N", assign,
+  add_value(app, "-s,--seed", "N", assign,
             "Each number gives another text; 'random' draws a number\n"
             "and prints it (default 0)");
 }
@@ -179,7 +179,7 @@ void add_tokens(CLI::App& app, GenerateSettings& settings) {
 void add_lengths(CLI::App& app, GenerateSettings& settings) {
   GenerationOptions& generation = settings.generation;
   SamplingOptions& sampling = generation.sampling;
-  add_number(app, "--max-new-tokens", generation.max_new_tokens, 0, kMaxSize,
+  add_number(app, "-n,--max-new-tokens", generation.max_new_tokens, 0, kMaxSize,
              "Max length of the continuation, in tokens");
   add_number(app, "--min-new-tokens", sampling.min_new_tokens, 0, kMaxSize,
              "Min length of the continuation, in tokens, unless --stop\nends it");

@@ -1,0 +1,98 @@
+// The short options of the command, and the ways to give it a prompt.
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+
+namespace {
+
+// Returns the directory of an alphabet model.
+std::string model() {
+  static const TemporaryDirectory directory;
+  static const bool written = (write_alphabet_model(directory.path(), 64), true);
+  return written ? directory.path().string() : "";
+}
+
+// Returns the text that the command writes, without the newline that ends it.
+std::string text(Words arguments, const Surroundings& surroundings = {}) {
+  arguments.insert(arguments.begin(), {"-m", model(), "--no-newline"});
+  const Outcome outcome = run(arguments, surroundings);
+  CAPTURE(arguments);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+}  // namespace
+
+TEST_CASE("a short option is another spelling of the long one") {
+  const Words wild = {"--temperature", "100", "--prompt", "a"};
+  const auto with = [&](Words words) {
+    words.insert(words.end(), wild.begin(), wild.end());
+    return text(words);
+  };
+  const std::string expected = with({"--max-new-tokens", "9", "--seed", "3", "--threads", "1"});
+  CHECK(expected != with({"--max-new-tokens", "9", "--seed", "4"}));
+  CHECK(expected != with({"--max-new-tokens", "8", "--seed", "3"}));
+  CHECK(with({"-n", "9", "-s", "3", "-t", "1"}) == expected);
+  CHECK(with({"-n9", "-s3", "-t1"}) == expected);
+  CHECK(with({"-n=9", "-s=3", "-t=1"}) == expected);
+  CHECK(run({"-V"}).out == run({"--version"}).out);
+  CHECK(run({"-V"}).status == 0);
+}
+
+TEST_CASE("an option's value may look like a short option with a value") {
+  CHECK(text({"a", "-n", "3", "--stop", "-n=2"}) == "abcd");
+  CHECK(text({"a", "--stop=x", "-n=2"}) == "abc");
+  CHECK(text({"-n=2", "--", "-n=3"}) == "-n=3ab");
+}
+
+TEST_CASE("--prompt takes any text as it is") {
+  const auto prompt = [](const std::string& given) {
+    const std::string out = text({"-n", "0", "-p", given});
+    CHECK(text({"-n", "0", "--prompt", given}) == out);
+    return out;
+  };
+  for (const std::string given :
+       {"a", "-", "--", "-x", "--greedy", "=a", "a\n", "\xff\xc3(b", "info"}) {
+    CHECK(prompt(given) == given);
+  }
+  CHECK(text({"-n", "2", "-p", ""}) == "ab");
+  CHECK(text({"-n", "2", "-p=a"}) == "abc");
+  CHECK(text({"-n", "2", "-pa"}) == "abc");
+  CHECK(text({"-n", "2", "--tokens", "-p", "97"}) == "97 98 99");
+  CHECK(text({"-n", "1", "-p", "a"}, {.input = "not read"}) == "ab");
+}
+
+TEST_CASE("--file reads the prompt from a file, without one newline at its end") {
+  const TemporaryDirectory directory;
+  const auto prompt = [&](const std::string& bytes) {
+    const std::string file = directory.write("prompt.txt", bytes).string();
+    const std::string out = text({"-n", "0", "-f", file});
+    CHECK(text({"-n", "0", "--file", file}, {.input = "not read"}) == out);
+    CHECK(text({"-n", "0"}, {.input = bytes}) == out);
+    return out;
+  };
+  CHECK(prompt("a") == "a");
+  CHECK(prompt("a\n") == "a");
+  CHECK(prompt("\n a\r\n\xff\xc3\n\n") == "\n a\r\n\xff\xc3\n");
+  CHECK(prompt(std::string("a\0b", 3)) == std::string("a\0b", 3));
+  CHECK(prompt("\n") == "");
+  CHECK(prompt("") == "");
+  const std::string ids = directory.write("ids.txt", "97,98\n").string();
+  CHECK(text({"-n", "1", "--tokens", "-f", ids}) == "97 98 99");
+  CHECK(text({"-n", "1", "-f", "-"}, {.input = "a\n"}) == "ab");
+  CHECK(text({"-n", "0", "-f", "b"},
+             {.directory = (directory.write("b", "x"), directory.path())}) == "x");
+}
+
+TEST_CASE("tokenize and bench have the short options that they can use") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("text.txt", "ab\n").string();
+  CHECK(run({"tokenize", "-m", model(), "-f", file}).out == "97 98 10\n");
+  const std::string ids = directory.write("ids.txt", "97 98\n").string();
+  CHECK(run({"tokenize", "-m", model(), "--decode", "--file", ids}).out == "ab");
+  CHECK(run({"bench", "-t", "x"}).err.starts_with("gpt2: --threads: expected a whole number"));
+}
