@@ -230,6 +230,21 @@ TEST_CASE("a file of a prompt that cannot be read is refused by name") {
   check_refused({"tokenize", "-m", model, "-f", "/no/such"}, 1, {"cannot read /no/such: No such"});
 }
 
+TEST_CASE("what JSON would ignore is refused") {
+  for (const std::string option : {"--no-echo", "--no-newline"}) {
+    check_refused({"--json", option, "a"}, 2,
+                  {option + " cannot be combined with --json: give only one of them; see"});
+    check_refused({option, "--format=json", "a"}, 2,
+                  {option + " cannot be combined with --format json: give only one of them; see"});
+  }
+  check_refused({"--json", "--format", "json", "a"}, 2,
+                {"--json", " cannot be combined with ", "--format", ": give only one of them"});
+  for (const std::string name : {"xml", "JSON", ""}) {
+    check_refused({"--format", name, "a"}, 2,
+                  {"--format: expected text or json, found '" + name + "'; see"});
+  }
+}
+
 TEST_CASE("messages about a short option name the long one") {
   check_refused({"-n", "x", "a"}, 2, {"gpt2: --max-new-tokens: expected a whole number", "'x'"});
   check_refused({"-t=x", "a"}, 2, {"gpt2: --threads: expected a whole number", "'x'"});

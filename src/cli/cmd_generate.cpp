@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -37,8 +36,7 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
 
 // Generates the continuation of the prompt and writes the text.
 GenerationResult write_text(Session& session, const std::optional<Tokenizer>& tokenizer,
-                            std::span<const TokenId> prompt, GenerationOptions options,
-                            TextWriter writer) {
+                            const Prompt& prompt, GenerationOptions options, TextWriter writer) {
   Progress reading("reading the prompt");
   note_interrupts();
   options.on_prompt = [&](std::size_t read, std::size_t total) {
@@ -50,11 +48,11 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
     writer.write(piece);
     return !interrupted();
   };
-  const GenerationResult result = tokenizer
-                                      ? gpt2::generate(session, *tokenizer, prompt, options, write)
-                                      : gpt2::generate(session, prompt, options, write);
+  const GenerationResult result =
+      tokenizer ? gpt2::generate(session, *tokenizer, prompt.tokens, options, write)
+                : gpt2::generate(session, prompt.tokens, options, write);
   reading.done();
-  if (result.finish_reason != FinishReason::cancelled || !result.tokens.empty()) writer.end();
+  writer.end(result);
   return result;
 }
 
@@ -96,14 +94,12 @@ int run(const GenerateSettings& settings) {
   if (settings.draws_seed) {
     print_error("to write this text again, give --seed " + std::to_string(options.sampling.seed));
   }
-  const auto result =
-      write_text(session, tokenizer, prompt.tokens, options,
-                 TextWriter(settings.no_echo ? "" : prompt.text, !settings.no_newline));
+  const auto result = write_text(session, tokenizer, prompt, options, TextWriter(settings, prompt));
   if (result.finish_reason == FinishReason::context_full) {
     print_error(
         format("the text ends here: the context of %zu tokens is full", config.n_positions));
   }
-  if (settings.stats) print_stats(result, session);
+  if (settings.stats && !settings.as_json) print_stats(result, session);
   return 0;
 }
 

@@ -82,6 +82,10 @@ std::string format(const char* format, ...) {
   return text;
 }
 
+std::string hash_text(std::uint64_t hash) {
+  return format("%016llx", static_cast<unsigned long long>(hash));
+}
+
 void print_error(std::string_view message) {
   std::fprintf(stderr, "gpt2: %s\n", printable(message).c_str());
 }

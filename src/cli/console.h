@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ void write_stdout(std::string_view text);
 
 /// Returns what printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
+
+/// A hash of logits as --stats shows it: 16 hexadecimal digits.
+[[nodiscard]] std::string hash_text(std::uint64_t hash);
 
 /// Throws Error(invalid_argument).
 [[noreturn]] void refuse(const std::string& message);

@@ -17,6 +17,12 @@ The prompt and its continuation go to standard output, followed by a newline if 
 one, so that several texts stay apart; --no-newline leaves that newline out. Tokens that stand for
 no text are left out, as in HuggingFace.
 
+With --json, each text is one JSON object on one line, which is written when the text ends. "text" is
+the continuation alone and "token_ids" are its tokens, among them those of a stop string. With
+--tokens, "prompt" and "text" are left out. JSON cannot hold bytes that are not UTF-8: they become
+U+FFFD, while the ids still tell what they were. "finish_reason" is end_of_text, stop_string, length
+(of --max-new-tokens), context_full or cancelled (by Ctrl-C).
+
 The same arguments write the same text on every machine; another --seed writes another text.
 
 Examples:
@@ -26,6 +32,7 @@ Examples:
   gpt2 --greedy -- "- milk"
   gpt2 -m gpt2-medium --greedy --stats -f question.txt
   gpt2 -p "Once upon a time" -n 50 -s 2 -t 1
+  gpt2 --json "Once upon a time" | jq -r .text
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
@@ -69,6 +76,16 @@ void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
                    format("%zu is more than --max-new-tokens, which is %zu", min, max));
 }
 
+// Throws UsageError for an option that JSON would ignore.
+void check_format(const GenerateSettings& settings, const CLI::App& app) {
+  if (!settings.as_json) return;
+  const std::string json = app.count("--json") != 0 ? "--json" : "--format json";
+  for (const std::string option : {"--no-echo", "--no-newline"}) {
+    if (app.count(option) == 0) continue;
+    throw UsageError(option + " cannot be combined with " + json + ": give only one of them");
+  }
+}
+
 void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
   const auto set_prompt = [&settings](const std::string& text) {
     if (text == "-") {
@@ -86,6 +103,24 @@ void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
   add_file(app, "-f,--file", settings.prompt_file,
            "Read the prompt from FILE, without one newline at its end")
       ->excludes("PROMPT", "--prompt");
+}
+
+void add_output_options(CLI::App& app, GenerateSettings& settings) {
+  add_switch(app, "--tokens", settings.tokens, "Read and write token ids; needs no tokenizer");
+  const auto set_format = [&settings](const std::string& name) {
+    settings.as_json = name == "json";
+    if (name == "json" || name == "text") return;
+    throw UsageError("--format", "expected text or json, found '" + name + "'");
+  };
+  app.add_option_function<std::string>("--format", set_format,
+                                       "Write plain text (default), or one JSON object on one line")
+      ->option_text("text|json");
+  add_switch(app, "--json", settings.as_json, "The same as --format json")->excludes("--format");
+  add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
+  add_switch(app, "--no-newline", settings.no_newline,
+             "Do not add a newline at the end of the text");
+  add_switch(app, "--stats", settings.stats,
+             "Print speed and a hash of all logits to standard error, or\nadd them to the JSON");
 }
 
 }  // namespace
@@ -108,13 +143,8 @@ GenerateSettings read_generate_settings(Arguments arguments,
                  "text so far (prompt), drafts tokens, and the model checks\n"
                  "several at once (default off)")
       ->option_text("off|int8|int4|prompt|MODEL");
+  add_output_options(app, settings);
   bool hf_defaults = false;
-  add_switch(app, "--tokens", settings.tokens, "Read and write token ids; needs no tokenizer");
-  add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
-  add_switch(app, "--no-newline", settings.no_newline,
-             "Do not add a newline at the end of the text");
-  add_switch(app, "--stats", settings.stats,
-             "Print speed and a hash of all logits to standard error");
   add_switch(app, "--hf-defaults", hf_defaults,
              "For options not given, use generation_config.json, as\n"
              "HuggingFace's generate() does");
@@ -130,6 +160,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   check_lengths(settings, app);
+  check_format(settings, app);
   if (greedy) settings.generation.sampling.temperature = 0.0f;
   return settings;
 }

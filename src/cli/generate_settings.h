@@ -21,6 +21,7 @@ struct GenerateSettings {
   int threads = 0;
   bool tokens = false;
   std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids
+  bool as_json = false;
   bool no_echo = false;
   bool no_newline = false;
   bool stats = false;

@@ -38,7 +38,7 @@ void print_stats(const GenerationResult& result, const Session& session) {
   }
   text += "\nfinish      " + std::string(name_of(result.finish_reason)) + "\n";
   if (result.logits_hash != 0) {  // it is 0 if there were no logits to hash
-    text += format("logits      %016llx\n", static_cast<unsigned long long>(result.logits_hash));
+    text += "logits      " + hash_text(result.logits_hash) + "\n";
   }
   std::fputs(text.c_str(), stderr);
 }

@@ -3,14 +3,19 @@
 #include <utility>
 
 #include "cli/console.h"
+#include "cli/text_json.h"
 
 namespace gpt2::cli {
 
-TextWriter::TextWriter(std::string prompt, bool end_line)
-    : waiting_(std::move(prompt)), is_empty_(waiting_.empty()), end_line_(end_line) {}
+TextWriter::TextWriter(const GenerateSettings& settings, const Prompt& prompt)
+    : settings_(settings),
+      prompt_(prompt),
+      waiting_(settings.no_echo || settings.as_json ? "" : prompt.text),
+      is_empty_(waiting_.empty()) {}
 
 void TextWriter::write(std::string_view piece) {
   waiting_ += piece;
+  if (settings_.as_json) return;
   if (!waiting_.empty()) last_ = waiting_.back();
   write_stdout(std::exchange(waiting_, ""));
 }
@@ -19,9 +24,14 @@ void TextWriter::write(TokenId token) {
   write((std::exchange(is_empty_, false) ? "" : " ") + std::to_string(token));
 }
 
-void TextWriter::end() {
+void TextWriter::end(const GenerationResult& result) {
+  if (settings_.as_json) {
+    write_stdout(text_json(settings_, prompt_, waiting_, result));
+    return;
+  }
+  if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
   write("");
-  if (end_line_ && last_ != '\n') write_stdout("\n");
+  if (!settings_.no_newline && last_ != '\n') write_stdout("\n");
 }
 
 }  // namespace gpt2::cli

@@ -3,31 +3,36 @@
 #include <string>
 #include <string_view>
 
-#include "gpt2/token_id.h"
+#include "cli/generate_settings.h"
+#include "cli/prompt.h"
+#include "gpt2/generate.h"
 
 namespace gpt2::cli {
 
-/// Writes one text to standard output as it is generated.
+/// Writes one text to standard output in the format that the settings ask for. Plain text appears
+/// as it is generated; JSON appears when the text ends.
 class TextWriter {
  public:
-  /// `prompt` is written before the continuation. It is written together with the first piece, so
-  /// that nothing is written if the model refuses the prompt. If `end_line`, the output is made to
-  /// end with a newline.
-  TextWriter(std::string prompt, bool end_line);
+  /// Keeps references to both. Writes nothing yet, so that nothing is written if the model refuses
+  /// the prompt.
+  TextWriter(const GenerateSettings& settings, const Prompt& prompt);
 
+  /// Adds a piece to the continuation.
   void write(std::string_view piece);
 
-  /// Writes the id, and a space before it unless the id comes first.
+  /// The same for a text of token ids.
   void write(TokenId token);
 
-  /// Ends the text. REQUIRES: nothing is written afterwards.
-  void end();
+  /// Ends the text. A plain text that was cancelled before its first token stays unwritten, because
+  /// the prompt alone would look like a text. REQUIRES: nothing is written afterwards.
+  void end(const GenerationResult& result);
 
  private:
-  std::string waiting_;  // has not been written yet
-  char last_ = '\0';     // the last character that was written
+  const GenerateSettings& settings_;
+  const Prompt& prompt_;
+  std::string waiting_;  // what has not been written to standard output
+  char last_ = '\0';     // the last character that was written there
   bool is_empty_;
-  bool end_line_;
 };
 
 }  // namespace gpt2::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "cli/generate_settings.h"
+#include "cli/prompt.h"
+#include "gpt2/generate.h"
+
+namespace gpt2::cli {
+
+/// Returns the line that --json writes for a text: an object, and a newline. `text` is the
+/// continuation; it is left out with --tokens. Bytes of the prompt that are not UTF-8 become
+/// U+FFFD, because JSON cannot hold them.
+[[nodiscard]] std::string text_json(const GenerateSettings& settings, const Prompt& prompt,
+                                    const std::string& text, const GenerationResult& result);
+
+}  // namespace gpt2::cli

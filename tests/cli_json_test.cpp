@@ -1,0 +1,173 @@
+// gpt2 generate --json: one JSON object for each text, on one line.
+#include <signal.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Words keys_of(const Json& object) {
+  Words keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+// Parses the only line of the output.
+Json parsed(const std::string& out) {
+  CAPTURE(out);
+  CHECK(std::count(out.begin(), out.end(), '\n') == 1);
+  CHECK(out.ends_with('\n'));
+  return Json::parse(out);
+}
+
+Json generate(Words arguments, const Surroundings& surroundings = {}) {
+  arguments.insert(arguments.begin(), {"-m", alphabet_model(), "--json"});
+  const Outcome outcome = run(arguments, surroundings);
+  CAPTURE(arguments);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  return parsed(outcome.out);
+}
+
+const Words kKeys = {"model",         "prompt", "prompt_token_ids", "text", "token_ids",
+                     "finish_reason", "seed"};
+
+}  // namespace
+
+TEST_CASE("--json writes one object, with what the plain text has and more") {
+  const Json object = generate({"-n", "3", "-s", "7", "ab"});
+  CHECK(keys_of(object) == kKeys);
+  CHECK(object["model"] == alphabet_model());
+  CHECK(object["prompt"] == "ab");
+  CHECK(object["prompt_token_ids"] == Json{97, 98});
+  CHECK(object["text"] == "cde");
+  CHECK(object["token_ids"] == Json{99, 100, 101});
+  CHECK(object["finish_reason"] == "length");
+  CHECK(object["seed"] == 7);
+  CHECK(generate({"-n", "0", "ab"})["text"] == "");
+  CHECK(generate({"-n", "0", "ab"})["token_ids"] == Json::array());
+  CHECK(generate({"-s", "18446744073709551615", "0"})["seed"] == 18446744073709551615u);
+}
+
+TEST_CASE("the text in JSON is the plain text, for any prompt") {
+  for (const std::string prompt :
+       {"a", "", "two\nlines\n", "\r\n\t", "\"quoted\" \\ 'text'", "\x01\x1b[31m\x7f", "caf\u00e9",
+        "\U0001f600 \u2028", "</script>", "{\"text\": 1}"}) {
+    CAPTURE(prompt);
+    const Words options = {"-m",  alphabet_model(), "-n", "40", "--temperature", "100", "-p",
+                           prompt};
+    const std::string plain = run(options).out;
+    const Json object = generate(Words(options.begin() + 2, options.end()));
+    CHECK(object["prompt"] == prompt);
+    const std::string text =
+        object["prompt"].get<std::string>() + object["text"].get<std::string>();
+    CHECK((text.ends_with('\n') ? text : text + '\n') == plain);
+  }
+}
+
+TEST_CASE("--json and --format json are the same, and --format text is the default") {
+  const auto out = [](Words arguments) {
+    arguments.insert(arguments.begin(), {"-m", alphabet_model(), "-n", "3", "a"});
+    return run(arguments).out;
+  };
+  CHECK(out({"--format", "json"}) == out({"--json"}));
+  CHECK(out({"--format", "text"}) == "abcd\n");
+}
+
+TEST_CASE("bytes that are not UTF-8 become U+FFFD in JSON, and the ids tell what they were") {
+  const Json object = generate({"-n", "1", "-p", "\xff\xc3(\xe2\x82z"});
+  CHECK(object["prompt"] == "\ufffd\ufffd(\ufffdz");
+  CHECK(object["prompt_token_ids"] == Json{0xff, 0xc3, '(', 0xe2, 0x82, 'z'});
+  const Json cut = generate({"-n", "2", "z"});  // the e with its accent is two tokens
+  CHECK(cut["text"] == " \ufffd");
+  CHECK(cut["token_ids"] == Json{' ', 0xc3});
+}
+
+TEST_CASE("an empty prompt has the token that it stands for") {
+  const Json object = generate({"-n", "2", ""});
+  CHECK(object["prompt"] == "");
+  CHECK(object["prompt_token_ids"] == Json{256});
+  CHECK(object["text"] == "ab");
+}
+
+TEST_CASE("with --tokens there is no text in the JSON") {
+  const Json object = generate({"--tokens", "-n", "2", "97"});
+  CHECK(keys_of(object) ==
+        Words{"model", "prompt_token_ids", "token_ids", "finish_reason", "seed"});
+  CHECK(object["prompt_token_ids"] == Json{97});
+  CHECK(object["token_ids"] == Json{98, 99});
+}
+
+TEST_CASE("the JSON tells why the text ended") {
+  CHECK(generate({"90"})["finish_reason"] == "end_of_text");
+  const Json stopped = generate({"--stop", "de", "a"});
+  CHECK(stopped["finish_reason"] == "stop_string");
+  CHECK(stopped["text"] == "bc");
+  CHECK(stopped["token_ids"] == Json{98, 99, 100, 101});  // with those of the stop string
+  const TemporaryDirectory small;
+  write_alphabet_model(small.path(), 8);
+  const Outcome full = run({"-m", small.path().string(), "--json", "a"});
+  CHECK(parsed(full.out)["finish_reason"] == "context_full");
+  CHECK(full.err == "gpt2: the text ends here: the context of 8 tokens is full\n");
+}
+
+TEST_CASE("--stats adds what was measured to the JSON, and prints nothing beside it") {
+  const Json object = generate({"--stats", "-n", "5", "--draft", "prompt", "abcdefabc"});
+  REQUIRE(keys_of(object).back() == "stats");
+  const Json& stats = object["stats"];
+  CHECK(keys_of(stats) == Words{"prompt_seconds", "generation_seconds", "drafted_tokens",
+                                "accepted_tokens", "logits_hash"});
+  CHECK(stats["prompt_seconds"].get<double>() > 0.0);
+  CHECK(stats["generation_seconds"].get<double>() > 0.0);
+  CHECK(stats["drafted_tokens"].get<std::size_t>() > 0);
+  CHECK(stats["accepted_tokens"].get<std::size_t>() > 0);
+  const Outcome plain = run({"-m", alphabet_model(), "--stats", "-n", "5", "abcdefabc"});
+  CHECK(plain.err.find("logits      " + stats["logits_hash"].get<std::string>() + "\n") !=
+        std::string::npos);
+  CHECK(generate({"--stats", "-n", "0", "a"})["stats"]["logits_hash"].is_null());
+}
+
+TEST_CASE("the seed that --seed random draws is in the JSON") {
+  const Outcome outcome = run({"-m", alphabet_model(), "--json", "-n", "1", "-s", "random", "a"});
+  CHECK(outcome.err ==
+        "gpt2: to write this text again, give --seed " + parsed(outcome.out)["seed"].dump() + "\n");
+}
+
+TEST_CASE("Ctrl-C ends the text, and the JSON has what was written until then") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  const Words options = {"-m", directory.path().string(), "--json", "-n", "20000", "-p"};
+  const auto interrupted = [&](const std::string& prompt, const std::string& message) {
+    Words arguments = options;
+    arguments.push_back(prompt);
+    Command command(arguments, {.terminal = true, .terminal_errors = true});
+    command.await_error(message);
+    command.send(SIGINT);
+    CHECK(command.wait() == -SIGINT);
+    const Json object = parsed(command.out);
+    CHECK(object["finish_reason"] == "cancelled");
+    CHECK(object["prompt"] == prompt);
+    CHECK(object["text"].get<std::string>().size() < 20'000);
+    return object;
+  };
+  // Once the first token is written, the message about the prompt is erased.
+  const Json in_text = interrupted("a", "reading the prompt ... 100 %\r\x1b[K");
+  CHECK(in_text["text"].get<std::string>().starts_with("b"));
+  const Json in_prompt = interrupted(std::string(19'000, 'a'), "\rreading the prompt ... 3 %");
+  CHECK(in_prompt["text"] == "");
+  CHECK(in_prompt["token_ids"] == Json::array());
+}
+
+TEST_CASE("JSON that cannot be written is an error") {
+  const Outcome full = run({"-m", alphabet_model(), "--json", "a"}, {.output = "/dev/full"});
+  CHECK(full.status == 1);
+  CHECK(full.err == "gpt2: cannot write to standard output: No space left on device\n");
+}
