@@ -44,7 +44,8 @@ headers='
   find_model:formats
   tokenizer:text
   layer_norm:model model:model engine:model session:model save_quantized:model
-  sampling_options:generate sampler:generate generate:generate generation_config:generate perplexity:generate
+  sampling_options:generate sampler:generate token_logprob:generate generate:generate
+  generation_config:generate perplexity:generate
 '
 
 # Prints every violation in the tree at $1, one a line.

@@ -12,6 +12,7 @@
 
 #include "gpt2/sampler.h"
 #include "gpt2/session.h"
+#include "gpt2/token_logprob.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2 {
@@ -61,6 +62,11 @@ struct GenerationOptions {
 
   bool hash_logits = false;  ///< fill GenerationResult::logits_hash
 
+  /// If it is set, GenerationResult::logprobs tells how likely the model found each new token, and
+  /// which tokens it found likeliest: so many for each new token, from 0 to the size of the
+  /// vocabulary.
+  std::optional<std::size_t> top_logprobs = {};
+
   /// Speculative decoding: a copy of the model that drafts tokens, usually
   /// model.to(WeightType::int4). The model then checks several drafted tokens in one pass, which
   /// reads its weights only once. The number of drafted tokens follows from the times measured and
@@ -104,6 +110,7 @@ struct GenerationResult {
   FinishReason finish_reason;       ///< why it ended
   std::vector<TokenId> tokens;      ///< the new ones, without a stop token
   std::size_t prompt_tokens = 0;    ///< of the prompt given to this call
+  std::vector<TokenLogprob> logprobs = {};  ///< of each of `tokens`, if top_logprobs is set
   std::uint64_t logits_hash = 0;    ///< of the bits of all logits a token was drawn from
   std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft and prompt_lookup
   std::size_t accepted_tokens = 0;  ///< of these, the ones that the model would have drawn as well
@@ -129,6 +136,7 @@ struct GenerationResult {
 ///     tokens leaves the last one waiting, unless a token that ends texts or a full session ended
 ///     the call. To begin a new text without a prompt, give the end-of-text token;
 ///   - for a prompt that does not fit the session;
+///   - if top_logprobs is more than the size of the vocabulary;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).
 /// Throws what the sink throws; the session then holds what was written so far.

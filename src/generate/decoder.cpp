@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/seconds_since.h"
+#include "generate/logprobs.h"
 #include "generate/prompt_lookup.h"
 
 namespace gpt2 {
@@ -71,6 +72,8 @@ std::optional<FinishReason> Decoder::draw_all() {
       return FinishReason::end_of_text;
     }
     result_.tokens.push_back(token);
+    const auto top = options_.top_logprobs;
+    if (top) result_.logprobs.push_back(token_logprob(scores, token, *top));
     const bool is_accepted = row < drafted_.size() && drafted_[row] == token;
     result_.accepted_tokens += is_accepted;
     const bool is_last = result_.tokens.size() == options_.max_new_tokens;

@@ -22,6 +22,11 @@ void check(const Session& session, std::span<const TokenId> prompt,
                                                    : "the session is full");
   }
   session.impl()->require_fitting(prompt);
+  const std::size_t vocab_size = session.model().config().vocab_size;
+  if (options.top_logprobs > vocab_size) {
+    reject("top_logprobs is ", *options.top_logprobs, ", but the vocabulary has ", vocab_size,
+           " tokens: give at most as many");
+  }
   const std::size_t room = session.capacity();
   if (slides(options) && (room < 2 || options.keep > room - 2)) {
     reject("a session that slides needs room for two tokens more than it keeps: it has room for ",

@@ -11,8 +11,8 @@ struct Softmax {
 };
 
 /// Writes the weight exp(score - max) of each score, whose probability is weight / sum. `weights`
-/// may be `scores`. Writes nothing if every score is -infinity. REQUIRES: no score is NaN or
-/// +infinity.
+/// may be `scores`. Writes nothing if every score is -infinity. If a score is NaN or +infinity, the
+/// sum is NaN or, where all others are -infinity, may be 0.
 Softmax softmax(std::span<float> weights, std::span<const float> scores);
 
 /// Returns the mean of score - max over the distribution. The entropy, in nats, is log(sum) minus

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "gpt2/token_logprob.h"
+
+namespace gpt2 {
+
+/// Returns the log-probability and the rank of the token, and the `top` likeliest tokens. Takes
+/// time in proportion to the number of logits for a small `top`. REQUIRES: the token and `top` - 1
+/// are indices of the logits, or `top` is 0.
+[[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, TokenId token,
+                                         std::size_t top);
+
+}  // namespace gpt2

@@ -1,0 +1,235 @@
+// Log-probabilities of tokens: against HuggingFace, against their definition, and of texts that
+// are generated.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "generate/logprobs.h"
+#include "gpt2/generate.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/decoding_goldens.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+using namespace gpt2::test::bundled;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<TokenId> ids_in(const std::vector<LikelyToken>& top) {
+  std::vector<TokenId> ids;
+  for (const LikelyToken& token : top) ids.push_back(token.id);
+  return ids;
+}
+
+bool is_same(float a, float b) { return same_bits(std::span(&a, 1), std::span(&b, 1)); }
+
+bool equal(const TokenLogprob& a, const TokenLogprob& b) {
+  return is_same(a.logprob, b.logprob) && a.rank == b.rank &&
+         std::ranges::equal(a.top, b.top, [](const LikelyToken& x, const LikelyToken& y) {
+           return x.id == y.id && is_same(x.logprob, y.logprob);
+         });
+}
+
+// Checks a window of a golden: the log-probability of each of its tokens but the first, and the
+// ranks.
+void check_window(const Model& model, std::span<const TokenId> ids, const nlohmann::json& window,
+                  const Golden& golden) {
+  constexpr double kTolerance = 2e-4;  // what the goldens allow for f32
+  const std::vector<double> expected = golden.tensor(window.at("logprobs_f64"));
+  const std::vector<double> ranks = golden.tensor(window.at("ranks"));
+  const std::size_t vocab_size = model.config().vocab_size;
+  Session session(model);
+  const std::vector<float> logits = all_logits(session, ids);
+  REQUIRE(expected.size() + 1 == ids.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const TokenId token = ids[i + 1];
+    const std::span<const float> row = row_of(logits, vocab_size, i);
+    const TokenLogprob score = token_logprob(row, token, 0);
+    CAPTURE(i, score.logprob, expected[i], score.rank, ranks[i]);
+    CHECK(std::abs(static_cast<double>(score.logprob) - expected[i]) <= kTolerance);
+    // The golden's rank may differ by those tokens whose logits are equal within the tolerance.
+    const float logit = row[static_cast<std::size_t>(token)];
+    const auto close = std::ranges::count_if(row, [&](float other) {
+      return std::abs(static_cast<double>(other) - static_cast<double>(logit)) <= kTolerance;
+    });
+    CHECK(std::abs(static_cast<double>(score.rank) - ranks[i]) <= static_cast<double>(close - 1));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("log-probabilities and ranks are HuggingFace's") {
+  const Golden golden(std::filesystem::path(GPT2_TEST_DATA) / "oracle/scoring/scoring.json");
+  std::size_t windows = 0;
+  for (const nlohmann::json& entry : golden.json.at("logprobs")) {
+    const std::string name = entry.at("model");
+    const auto checkpoint = checkpoint_of(golden, name);
+    if (!checkpoint) continue;
+    const Model model = Model::load(*checkpoint);
+    const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
+    for (const nlohmann::json& window : entry.at("windows")) {
+      const auto begin = window.at("begin").get<std::size_t>();
+      const auto end = window.at("end").get<std::size_t>();
+      CAPTURE(name, entry.at("text").get<std::string>(), begin);
+      check_window(model, std::span(ids).subspan(begin, end - begin), window, golden);
+      ++windows;
+    }
+  }
+  CHECK(windows >= 11);  // those of the two models that are part of the repository
+}
+
+TEST_CASE("a log-probability is the logarithm of the softmax") {
+  // The probabilities are 1/7, 4/7 and 2/7.
+  const std::vector<float> logits = {0.0f, 2.0f * std::log(2.0f), std::log(2.0f)};
+  const TokenLogprob score = token_logprob(logits, 2, 3);
+  CHECK(std::abs(static_cast<double>(score.logprob) - std::log(2.0 / 7.0)) < 3e-7);
+  CHECK(score.rank == 1);
+  CHECK(ids_in(score.top) == std::vector<TokenId>{1, 2, 0});
+  CHECK(is_same(score.top[1].logprob, score.logprob));
+  CHECK(std::abs(static_cast<double>(score.top[0].logprob) - std::log(4.0 / 7.0)) < 3e-7);
+  CHECK(std::abs(static_cast<double>(score.top[2].logprob) - std::log(1.0 / 7.0)) < 3e-7);
+  CHECK(token_logprob(std::vector<float>{5.0f}, 0, 1).logprob == 0.0f);
+}
+
+TEST_CASE("the top list is the beginning of the full order, and the rank is a place in it") {
+  std::mt19937 random(1);
+  std::vector<float> logits(997);
+  // Few different values, so that many tokens have the same logit.
+  for (float& logit : logits) logit = static_cast<float>(random() % 50);
+  std::vector<TokenId> order(logits.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<TokenId>(i);
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](TokenId id) { return logits[static_cast<std::size_t>(id)]; });
+  for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{5}, logits.size()}) {
+    const TokenLogprob score = token_logprob(logits, order[7], top);
+    CHECK(score.rank == 7);
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(top);
+    CHECK(ids_in(score.top) == std::vector<TokenId>(order.begin(), end));
+  }
+}
+
+TEST_CASE("extreme logits have log-probabilities, and those without a distribution have NaN") {
+  const TokenLogprob removed =
+      token_logprob(std::vector<float>{-kInfinity, 1.0f, -kInfinity}, 2, 3);
+  CHECK(removed.logprob == -kInfinity);
+  CHECK(removed.rank == 2);
+  CHECK(ids_in(removed.top) == std::vector<TokenId>{1, 0, 2});
+  CHECK(removed.top[0].logprob == 0.0f);
+  const TokenLogprob huge = token_logprob(std::vector<float>{3e38f, -3e38f}, 1, 1);
+  CHECK(huge.logprob == -kInfinity);
+  CHECK(huge.top[0].logprob == 0.0f);
+
+  std::vector<float> plain(40, 1.0f);
+  for (const float bad : {kNan, kInfinity}) {
+    for (const std::size_t place : {0, 17, 39}) {
+      std::vector<float> logits = plain;
+      logits[place] = bad;
+      CAPTURE(bad, place);
+      const TokenLogprob score = token_logprob(logits, 1, 5);
+      CHECK(std::isnan(score.logprob));
+      CHECK(score.rank == 0);
+      CHECK(score.top.empty());
+    }
+  }
+  for (const float all : {kNan, kInfinity, -kInfinity}) {
+    CHECK(std::isnan(token_logprob(std::vector<float>(40, all), 1, 5).logprob));
+  }
+}
+
+namespace {
+
+GenerationResult write(GenerationOptions options, std::size_t top,
+                       std::size_t cancel_after = 1000) {
+  options.top_logprobs = top;
+  Session session(model());
+  std::size_t calls = 0;
+  return generate(session, tokenizer(), tokenizer().encode("One day, Tom"), options,
+                  [&](std::string_view) { return ++calls < cancel_after; });
+}
+
+}  // namespace
+
+TEST_CASE("each generated token has the log-probability that the model's own logits give it") {
+  SamplingOptions sampling{.temperature = 3.0f, .top_k = 20, .seed = 4};
+  sampling.repetition_penalty = 1.5f;
+  const GenerationResult result = write({.max_new_tokens = 30, .sampling = sampling}, 3);
+  REQUIRE(result.tokens.size() == 30);
+  REQUIRE(result.logprobs.size() == 30);
+  std::vector<TokenId> ids = tokenizer().encode("One day, Tom");
+  const std::size_t first = ids.size() - 1;  // the row of logits that the first token is drawn from
+  ids.insert(ids.end(), result.tokens.begin(), result.tokens.end());
+  Session session(model());
+  const std::vector<float> logits = all_logits(session, ids);
+  bool all_likeliest = true;
+  for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+    const auto row = row_of(logits, model().config().vocab_size, first + i);
+    CHECK(equal(result.logprobs[i], token_logprob(row, result.tokens[i], 3)));
+    all_likeliest = all_likeliest && result.logprobs[i].rank == 0;
+  }
+  CHECK_FALSE(all_likeliest);
+}
+
+TEST_CASE("a greedy text consists of the likeliest tokens") {
+  const GenerationResult result =
+      write({.max_new_tokens = 20, .sampling = {.temperature = 0.0f}}, 2);
+  REQUIRE(result.logprobs.size() == result.tokens.size());
+  for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+    CHECK(result.logprobs[i].rank == 0);
+    CHECK(result.logprobs[i].top[0].id == result.tokens[i]);
+    CHECK(is_same(result.logprobs[i].top[0].logprob, result.logprobs[i].logprob));
+    CHECK(result.logprobs[i].top[1].logprob <= result.logprobs[i].logprob);
+  }
+}
+
+TEST_CASE("a draft changes no bit of the log-probabilities") {
+  GenerationOptions options{.max_new_tokens = 40, .sampling = {.temperature = 0.8f, .seed = 3}};
+  const GenerationResult plain = write(options, 2);
+  REQUIRE(plain.logprobs.size() == 40);
+  options.constant_draft = true;
+  options.prompt_lookup = true;
+  for (const WeightType type : {WeightType::int8, WeightType::int4}) {
+    options.draft = model().to(type);
+    const GenerationResult drafted = write(options, 2);
+    CHECK(drafted.accepted_tokens > 0);
+    CHECK(drafted.tokens == plain.tokens);
+    CHECK(std::ranges::equal(drafted.logprobs, plain.logprobs, equal));
+  }
+}
+
+TEST_CASE("there is one log-probability for each token, however the text ends") {
+  const GenerationOptions greedy{.max_new_tokens = 100, .sampling = {.temperature = 0.0f}};
+  GenerationOptions at_text = greedy;
+  at_text.stop = {" and"};
+  GenerationOptions at_token = greedy;
+  at_token.stop_tokens = {write(greedy, 0).tokens[10]};
+  for (const GenerationResult& result :
+       {write(greedy, 0), write(at_text, 0), write(at_token, 0), write(greedy, 0, 5)}) {
+    CHECK(!result.tokens.empty());
+    REQUIRE(result.logprobs.size() == result.tokens.size());
+    CHECK(result.logprobs.back().top.empty());
+  }
+  Session session(model());
+  CHECK(generate(session, tokenizer().encode("Tom"), greedy, {}).logprobs.empty());
+}
+
+TEST_CASE("more likely tokens than the vocabulary has are refused") {
+  const std::size_t vocab_size = model().config().vocab_size;
+  const std::vector<TokenId> prompt = tokenizer().encode("Tom");
+  Session session(model());
+  const std::size_t more = vocab_size + 1;
+  CHECK(refusal_of([&] { generate(session, prompt, {.top_logprobs = more}, {}); }) ==
+        "top_logprobs is " + std::to_string(more) + ", but the vocabulary has " +
+            std::to_string(vocab_size) + " tokens: give at most as many");
+  CHECK(session.position() == 0);
+  const GenerationResult all =
+      generate(session, prompt, {.max_new_tokens = 1, .top_logprobs = vocab_size}, {});
+  REQUIRE(all.logprobs.size() == 1);
+  CHECK(all.logprobs[0].top.size() == vocab_size);
+}
