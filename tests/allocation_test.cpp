@@ -1,10 +1,12 @@
 // Forward passes and draws must not allocate memory in any way. To check that, this program defines
 // the C library's allocation functions itself, counts the calls of all threads, and passes them on
-// to the C library. It cannot see memory that the C library maps for itself, such as the stack of a
-// new thread. It is not built with sanitizers, because they replace the same functions.
+// to the C library. It can also let one of the calls of operator new fail. It cannot see memory
+// that the C library maps for itself, such as the stack of a new thread. It is not built with
+// sanitizers, because they replace the same functions.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -16,6 +18,7 @@
 #include "gpt2/sampler.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
+#include "model/session_impl.h"
 #include "support/catch.h"
 #include "support/passes.h"
 
@@ -26,6 +29,7 @@ namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<std::size_t> calls{0};
+std::atomic<std::size_t> failing_call{0};  // 1 is the first call; 0: none fails
 
 // dlsym may call calloc before it has found calloc. Such calls get memory from this buffer, which
 // is never freed.
@@ -59,6 +63,8 @@ F* next(std::atomic<F*>& cached, const char* name) {
   return look_up(cached, name);
 }
 
+bool fails() { return counting && calls == failing_call; }
+
 std::atomic<void* (*)(std::size_t)> next_malloc;
 std::atomic<void*(*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc, next_memalign;
 std::atomic<void* (*)(void*, std::size_t)> next_realloc;
@@ -70,7 +76,10 @@ std::atomic<void (*)(void*)> next_free;
 
 extern "C" {
 
-void* malloc(std::size_t size) noexcept { return next(next_malloc, "malloc")(size); }
+void* malloc(std::size_t size) noexcept {
+  const auto allocate = next(next_malloc, "malloc");
+  return fails() ? nullptr : allocate(size);
+}
 
 void* calloc(std::size_t count, std::size_t size) noexcept {
   static std::atomic<bool> is_looking{false};
@@ -83,7 +92,8 @@ void* realloc(void* memory, std::size_t size) noexcept {
 }
 
 void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return next(next_aligned_alloc, "aligned_alloc")(alignment, size);
+  const auto allocate = next(next_aligned_alloc, "aligned_alloc");
+  return fails() ? nullptr : allocate(alignment, size);
 }
 
 void* memalign(std::size_t alignment, std::size_t size) noexcept {
@@ -128,6 +138,10 @@ Model model_of(WeightType dtype) {
   config.n_head = 2;
   config.n_layer = 2;
   return random_model(config, {.dtype = dtype});
+}
+
+std::span<const float* const> blocks_of(const Session& session) {
+  return {session.impl()->cache.blocks(), ceil_div(session.capacity(), kChunk)};
 }
 
 }  // namespace
@@ -211,6 +225,67 @@ TEST_CASE("a forward pass allocates nothing") {
       CHECK(allocations_of([&] { sessions[0].rewind(5); }) == 0);
     }
   }
+}
+
+TEST_CASE("sessions that share blocks allocate nothing in passes") {
+  const Model model = model_of(WeightType::f32);
+  const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
+  const std::span<const TokenId> tokens(text);
+  Session session = session_of(model, 2);
+  session.forward(tokens.first(500));
+  std::vector<Session> beams;
+  for (int i = 0; i < 3; ++i) beams.push_back(session.fork());
+  CHECK(allocations_of([&] {
+          for (std::size_t i = 0; i < 30; ++i) {  // from one block to the next
+            for (std::size_t b = 0; b < 3; ++b) beams[b].forward(tokens.subspan(50 * b + i, 1));
+          }
+        }) == 0);
+  CHECK(allocations_of([&] {
+          session.forward(tokens.first(100));
+          session.rewind(512);
+        }) == 0);
+}
+
+TEST_CASE("if there is no memory, fork and rewind throw and change nothing") {
+  const Model model = model_of(WeightType::f32);
+  const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
+  const std::span<const TokenId> tokens(text);
+  Session original = session_of(model, 1);
+  original.forward(tokens.first(600));
+  Session session = session_of(model, 1);
+  std::vector<const float*> blocks;
+  const auto is_unchanged = [&] {
+    return session.position() == 605 && session.waiting() == 5 &&
+           std::ranges::equal(blocks, blocks_of(session));
+  };
+  const auto fork_original = [&] {
+    session = original.fork();
+    session.append(tokens.first(5));
+    const auto now = blocks_of(session);
+    blocks.assign(now.begin(), now.end());
+  };
+
+  // Lets one call after another fail, until none of those that `work` makes does.
+  const auto failures_of = [&](const auto& work) {
+    std::size_t failures = 0;
+    for (;; ++failures) {
+      failing_call = failures + 1;
+      bool has_failed = false;
+      allocations_of([&] {
+        try {
+          work();
+        } catch (const std::bad_alloc&) {
+          has_failed = true;
+        }
+      });
+      failing_call = 0;
+      if (!has_failed) return failures;
+      REQUIRE(is_unchanged());
+    }
+  };
+  fork_original();
+  CHECK(failures_of([&] { static_cast<void>(session.fork()); }) > 3);
+  CHECK(failures_of([&] { session.rewind(300); }) == 2);  // a list and a block
 }
 
 TEST_CASE("a draw allocates nothing") {

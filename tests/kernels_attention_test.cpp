@@ -1,4 +1,6 @@
 // Tests causal attention: against double precision, and bit for bit against the rules of kernels.h.
+#include <deque>
+
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
@@ -66,26 +68,52 @@ struct Head {
     return y;
   }
 
-  /// Returns the kernel's results for the queries from `first` to `first` + `rows`. The buffers end
-  /// exactly where the kernel must stop, and there are gaps between the rows of the result.
-  std::vector<float> actual(const Kernels& table, std::size_t first, std::size_t rows) const {
+  /// Returns the keys (or the values) of block `block` for queries that see `seen` keys.
+  std::vector<float> keys_of(std::size_t block, std::size_t seen) const {
+    const std::size_t begin = block * kChunk;
+    const std::size_t end = std::min(begin + kChunk, (seen + kPanel - 1) / kPanel * kPanel);
+    return slice(k, begin, end);
+  }
+  std::vector<float> values_of(std::size_t block, std::size_t seen) const {
+    return slice(v, block * kChunk, std::min((block + 1) * kChunk, seen));
+  }
+  std::vector<float> slice(const std::vector<float>& all, std::size_t begin,
+                           std::size_t end) const {
+    const auto at = [&](std::size_t key) {
+      return all.begin() + static_cast<long>(key * head_dim);
+    };
+    return {at(begin), at(end)};
+  }
+
+  /// Returns the kernel's results for the queries from `first` to `first` + `rows`. Each block has
+  /// its keys at its end or, if not keys_last, its values. The buffers end exactly where the kernel
+  /// must stop, and there are gaps between the rows of the result.
+  std::vector<float> actual(const Kernels& table, std::size_t first, std::size_t rows,
+                            bool keys_last = false) const {
     const std::size_t stride = head_dim + 3;
     const std::size_t seen = first + rows;
-    const auto at = [&](std::size_t i) { return q.begin() + static_cast<long>(i * head_dim); };
-    Guarded<float> guarded_q(std::vector<float>(at(first), at(seen)));
-    const std::size_t key_floats = (seen + kPanel - 1) / kPanel * kPanel * head_dim;
-    Guarded<float> guarded_k(
-        std::vector<float>(k.begin(), k.begin() + static_cast<long>(key_floats)));
-    Guarded<float> guarded_v(
-        std::vector<float>(v.begin(), v.begin() + static_cast<long>(seen * head_dim)));
+    Guarded<float> guarded_q(slice(q, first, seen));
+    constexpr std::size_t kGap = 5;  // floats before the first part of a block
+    const std::size_t second = kGap + kChunk * head_dim;
+    std::deque<Guarded<float>> buffers;
+    std::vector<const float*> blocks;
+    for (std::size_t block = 0; block * kChunk < seen; ++block) {
+      std::vector<float> part = keys_last ? values_of(block, seen) : keys_of(block, seen);
+      std::vector<float> last = keys_last ? keys_of(block, seen) : values_of(block, seen);
+      part.insert(part.begin(), kGap, NAN);
+      part.resize(second, NAN);
+      part.insert(part.end(), last.begin(), last.end());
+      blocks.push_back(buffers.emplace_back(part).data());
+    }
     Guarded<float> y(std::vector<float>(rows * stride - 3, 7.0f));
     Guarded<float> scratch(attention_scratch_bytes(seen) / sizeof(float));
     table.attention({.y = y.data(),
                      .y_stride = stride,
                      .q = guarded_q.data(),
                      .q_stride = head_dim,
-                     .keys = guarded_k.data(),
-                     .values = guarded_v.data(),
+                     .blocks = blocks.data(),
+                     .keys = keys_last ? second : kGap,
+                     .values = keys_last ? kGap : second,
                      .rows = rows,
                      .first = first,
                      .head_dim = head_dim,
@@ -109,10 +137,13 @@ void check(const Head& head, std::size_t first, std::size_t rows) {
     expected.insert(expected.end(), row.begin(), row.end());
   }
   for (const Kernels* const table : tables()) {
-    INFO(table->name << ", head_dim " << head.head_dim << ", first " << first << ", rows " << rows);
-    const std::vector<float> actual = head.actual(*table, first, rows);
-    REQUIRE(actual.size() == expected.size());
-    CHECK(same_bits(actual.data(), expected.data(), expected.size()));
+    for (const bool keys_last : {false, true}) {
+      INFO(table->name << ", head_dim " << head.head_dim << ", first " << first << ", rows " << rows
+                       << (keys_last ? ", keys last" : ", values last"));
+      const std::vector<float> actual = head.actual(*table, first, rows, keys_last);
+      REQUIRE(actual.size() == expected.size());
+      CHECK(same_bits(actual.data(), expected.data(), expected.size()));
+    }
   }
 }
 
@@ -133,6 +164,13 @@ TEST_CASE("attention over more than a chunk of keys follows the rules") {
     for (const std::size_t rows : {1u, 3u, 29u}) check(head, first, rows);
   }
   check(Head(16, 40, 8), 0, 40);
+}
+
+TEST_CASE("attention over more blocks than a kernel reads at once follows the rules") {
+  const Head head(36, 1700, 11);
+  for (const std::size_t first : {511u, 1023u, 1024u, 1279u, 1280u, 1700u - 2u}) {
+    for (const std::size_t rows : {1u, 2u}) check(head, first, rows);
+  }
 }
 
 TEST_CASE("attention is close to softmax in double precision") {

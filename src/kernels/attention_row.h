@@ -26,6 +26,17 @@ inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
 // are one page of 4 KiB. No measured comparison with other distances is recorded.
 inline constexpr std::size_t kAttentionAhead = 1024;
 
+/// Returns panel `panel` of the keys.
+[[gnu::always_inline]] inline const float* key_panel(const HeadAttention& a, std::size_t panel) {
+  constexpr std::size_t kBlockPanels = kChunk / kPanel;
+  return a.blocks[panel / kBlockPanels] + a.keys + panel % kBlockPanels * a.head_dim * kPanel;
+}
+
+/// Returns the values of the keys of block `block`.
+[[gnu::always_inline]] inline const float* block_values(const HeadAttention& a, std::size_t block) {
+  return a.blocks[block] + a.values;
+}
+
 /// Multiplies the `keys` scores of a row by `scale`, and returns the max of the results.
 template <class Vec>
 float scale_scores(float* score, std::size_t keys, float scale) {
@@ -42,6 +53,9 @@ float scale_scores(float* score, std::size_t keys, float scale) {
 template <class Vec, std::size_t kCount>
 void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, float* scores) {
   constexpr std::size_t kVecs = kPanel / kLanes;
+  const float* keys[kCount];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < kCount; ++i) keys[i] = key_panel(a, panel + i * apart);
   for (std::size_t begin = 0; begin < a.head_dim; begin += kChunk) {
     const std::size_t end = min(a.head_dim, begin + kChunk);
     Vec sum[kCount][kVecs] = {};
@@ -49,11 +63,11 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
       const Vec factor = a.q[d];
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kCount; ++i) {
-        const float* const keys = a.keys + ((panel + i * apart) * a.head_dim + d) * kPanel;
+        const float* const key = keys[i] + d * kPanel;
 #pragma GCC unroll 4
         for (std::size_t j = 0; j < kVecs; ++j) {
-          __builtin_prefetch(keys + kAttentionAhead + j * kLanes, 0, 3);
-          sum[i][j] = fma(factor, Vec::load(keys + j * kLanes), sum[i][j]);
+          __builtin_prefetch(key + kAttentionAhead + j * kLanes, 0, 3);
+          sum[i][j] = fma(factor, Vec::load(key + j * kLanes), sum[i][j]);
         }
       }
     }
@@ -83,11 +97,16 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
     const std::size_t depth = min(kChunk, keys - key);
     with_count<kStreams>(whole, [&](auto chunks) {
       Vec sum[chunks.value][kVecs] = {};
-      for (std::size_t k = key; k < key + depth; ++k) {
+      const float* values[chunks.value];
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < chunks.value; ++i) {
+        values[i] = block_values(a, key / kChunk + i) + column;
+      }
+      for (std::size_t k = 0; k < depth; ++k) {
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < chunks.value; ++i) {
-          const Vec factor = weight[k + i * kChunk];
-          const float* const value = a.values + (k + i * kChunk) * a.head_dim + column;
+          const Vec factor = weight[key + k + i * kChunk];
+          const float* const value = values[i] + k * a.head_dim;
 #pragma GCC unroll 4
           for (std::size_t j = 0; j < kVecs; ++j) {
             __builtin_prefetch(value + kAttentionAhead + j * kLanes, 0, 3);

@@ -20,8 +20,7 @@ template <class Vec, std::size_t kRows>
 void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, std::size_t stride) {
   constexpr std::size_t kStep = kAttentionVecs<Vec> * kLanes;
   for (std::size_t key = 0; key < keys; key += kStep) {
-    const std::size_t panel = key / kPanel * kPanel;
-    const float* const k = a.keys + panel * a.head_dim + key - panel;
+    const float* const k = key_panel(a, key / kPanel) + key % kPanel;
     for (std::size_t d = 0; d < a.head_dim; d += kChunk) {
       Tile<Vec, kRows, kAttentionVecs<Vec>> tile;
       tile.multiply(a.q + d, a.q_stride, k + d * kPanel, kPanel, min(kChunk, a.head_dim - d));
@@ -41,11 +40,11 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
               std::size_t column) {
   const std::size_t keys = a.first + 1;  // those that the first query sees
   float* const y = a.y + column;
-  const float* const values = a.values + column;
   for (std::size_t begin = 0; begin < keys + kRows - 1; begin += kChunk) {
+    const float* const values = block_values(a, begin / kChunk) + column;
     const std::size_t common = begin < keys ? min(keys, begin + kChunk) : begin;
     Tile<Vec, kRows, kVecs> tile;
-    tile.multiply(weight + begin, stride, values + begin * a.head_dim, a.head_dim, common - begin);
+    tile.multiply(weight + begin, stride, values, a.head_dim, common - begin);
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
       const std::size_t last = min(keys + i, begin + kChunk);
@@ -56,7 +55,7 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
         float* const to = y + i * a.y_stride + at;
         Vec chunk = tile.sum[i][j];
         for (std::size_t key = common; key < last; ++key) {
-          const Vec value = Vec::load(values + key * a.head_dim + at);
+          const Vec value = Vec::load(values + (key - begin) * a.head_dim + at);
           chunk = fma(weight[i * stride + key], value, chunk);
         }
         const Vec sum = begin == 0 ? chunk : Vec::load(to) + chunk;

@@ -134,6 +134,9 @@ inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kInt4Block * kPanel 
 /// Causal attention of one head for `rows` consecutive queries. Query r sees the keys
 /// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
 ///
+/// The keys and values lie in blocks of kChunk keys. The last block that the queries see need only
+/// have the panels and the values that they see.
+///
 /// The scores are summed over head_dim by the rule for weights that lie as [k, n]. The softmax
 /// subtracts the max, and sums over all keys in 16 lanes. The values are mixed by the rule for
 /// [k, n] with the keys as k, and the result is divided by the softmax's sum at the end.
@@ -142,8 +145,9 @@ struct HeadAttention {
   std::size_t y_stride;
   const float* q;  ///< (rows, head_dim)
   std::size_t q_stride;
-  const float* keys;    ///< panels [ceil(keys / kPanel)][head_dim][kPanel]
-  const float* values;  ///< (keys, head_dim)
+  const float* const* blocks;  ///< block i has the keys and values from key i * kChunk on
+  std::size_t keys;    ///< where they begin in a block: panels [kChunk / kPanel][head_dim][kPanel]
+  std::size_t values;  ///< where they begin in a block: (kChunk, head_dim)
   std::size_t rows, first, head_dim;
   float scale;
 };

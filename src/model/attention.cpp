@@ -57,6 +57,7 @@ class Heads {
             .y_stride = attended_.stride,
             .q = qkv_.row(q) + head * head_dim(),
             .q_stride = qkv_.stride,
+            .blocks = slice.cache->blocks(),
             .keys = slice.cache->keys(attention_.layer, head),
             .values = slice.cache->values(attention_.layer, head),
             .rows = std::min(kQueryRows, slice.rows - std::min(slice.rows, begin)),
@@ -96,16 +97,24 @@ struct SharedQuery : HeadAttention {
   float* scores;     // (seen); later their exponentials
   float* total;      // the sum of the exponentials
   float* sums;       // chunk sums of the values
-  Matmul mix;        // y = exponentials times values
+
+  // The exponentials of `count` keys from key `begin` on, times their values. Only the values of
+  // one chunk lie one after another, but add_chunks() reads none.
+  [[nodiscard]] Matmul mix(std::size_t begin, std::size_t count) const {
+    return {.y = y,
+            .x = scores + begin,
+            .w = blocks[begin / kChunk] + values,
+            .m = 1,
+            .k = count,
+            .n = head_dim};
+  }
 };
 
 SharedQuery shared_query(const Heads& heads, const Workspace& ws, std::size_t i) {
   const HeadAttention a = heads.queries(i, 0);
   float* const scores = ws.head_scores(i);
   float* const total = scores + round_up(heads.max_keys(), kPanel);
-  const Matmul mix{
-      .y = a.y, .x = scores, .w = a.values, .m = 1, .k = a.first + 1, .n = a.head_dim};
-  return {a, a.first + 1, scores, total, total + kLanes, mix};
+  return {a, a.first + 1, scores, total, total + kLanes};
 }
 
 // Attention of one query for each head, where there are fewer heads than threads: the threads share
@@ -123,11 +132,12 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   };
 
   for_chunks([&](const SharedQuery& head, std::size_t chunk, int rank) {
-    const std::size_t end = std::min(head.seen, (chunk + 1) * kChunk);
-    for (std::size_t key = chunk * kChunk; key < end; key += kPanel) {
+    const std::size_t begin = chunk * kChunk;
+    const std::size_t end = std::min(head.seen, begin + kChunk);
+    for (std::size_t key = begin; key < end; key += kPanel) {
       const Matmul scores{.y = head.scores + key,
                           .x = head.q,
-                          .w = head.keys + key * head.head_dim,
+                          .w = head.blocks[chunk] + head.keys + (key - begin) * head.head_dim,
                           .m = 1,
                           .k = head.head_dim,
                           .n = kPanel};
@@ -141,12 +151,14 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
     *head.total = k.exp_sum(head.scores, head.scores, largest, head.seen);
   });
   for_chunks([&](const SharedQuery& head, std::size_t chunk, int) {
+    const std::size_t begin = chunk * kChunk;
     const std::size_t sums = round_up(head.head_dim, kLanes);
-    k.matmul_chunks_kn_f32(head.mix, chunk * sums, (chunk + 1) * sums, head.sums);
+    k.matmul_chunks_kn_f32(head.mix(begin, std::min(head.seen - begin, kChunk)), 0, sums,
+                           head.sums + chunk * sums);
   });
   team.for_each(heads.count(), [&](std::size_t i, int) {
     const SharedQuery head = shared_query(heads, ws, i);
-    k.add_chunks(head.mix, 0, head.head_dim, head.sums);
+    k.add_chunks(head.mix(0, head.seen), 0, head.head_dim, head.sums);
     for (std::size_t d = 0; d < head.head_dim; ++d) head.y[d] /= *head.total;
   });
 }

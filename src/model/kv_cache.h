@@ -1,46 +1,72 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
-#include "base/aligned_buffer.h"
 #include "gpt2/config.h"
+#include "kernels/kernels.h"
+#include "model/kv_block.h"
 #include "tensor/matrix.h"
 
 namespace gpt2 {
 
 /// The keys and values of one sequence's tokens, for every layer and head.
 ///
-/// The values of a head lie as [capacity][head_dim]. Its keys lie in panels, as
-/// [panel][head_dim][kPanel], so that a query is multiplied with kPanel keys at a time (see
-/// HeadAttention in kernels.h).
+/// They lie in blocks. A block has those of kChunk consecutive tokens, or, if the capacity is less,
+/// of that many. A head's part of a block has its keys and then its values. The values lie as
+/// [token][head_dim], and the keys in panels, as [panel][head_dim][kPanel], so that a query is
+/// multiplied with kPanel keys at a time (see HeadAttention in kernels.h).
+///
+/// Caches whose sequences begin alike share the blocks of the common tokens. A cache that has
+/// `tokens` tokens may share blocks that are full, which are the first tokens / kChunk, and has all
+/// others for itself. Therefore it can store the next tokens without allocating anything.
 class KVCache {
  public:
+  /// Throws std::bad_alloc.
   KVCache(const Config& config, std::size_t capacity);
 
-  /// The bytes that a cache takes once all of its capacity is used.
+  /// The bytes that a cache takes once all of its capacity is used, if it shares no block.
   [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t capacity) noexcept;
 
-  /// Stores the keys and values of tokens first ... first + rows of one head.
-  /// keys, values: (rows, head_dim).
+  /// Stores the keys and values of tokens first ... first + rows of one head. `first` is the number
+  /// of tokens that the cache has. keys, values: (rows, head_dim).
   void store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
              ConstMatrix values) noexcept;
 
-  [[nodiscard]] const float* keys(std::size_t layer, std::size_t head) const noexcept {
-    return keys_.data() + (layer * n_head_ + head) * head_keys_;
+  /// Brings this cache to `tokens` tokens, those of `other`, a cache of the same model. The first
+  /// `same` tokens of the two are equal. Shares the full blocks of `other`, and copies of the rest
+  /// only tokens that this cache does not have in a block of its own. `other` may be this cache,
+  /// which then forgets all tokens but the first `tokens`.
+  ///
+  /// Allocates a block for each that this cache shares and has to write to from now on. Throws
+  /// std::bad_alloc and then changes nothing.
+  void assign(const KVCache& other, std::size_t same, std::size_t tokens);
+
+  /// The blocks, and where a head's keys and values begin in each of them (see HeadAttention).
+  [[nodiscard]] const float* const* blocks() const noexcept { return floats_.data(); }
+  [[nodiscard]] std::size_t keys(std::size_t layer, std::size_t head) const noexcept {
+    return (layer * n_head_ + head) * (head_keys_ + head_values_);
   }
-  [[nodiscard]] const float* values(std::size_t layer, std::size_t head) const noexcept {
-    return values_.data() + (layer * n_head_ + head) * head_values_;
+  [[nodiscard]] std::size_t values(std::size_t layer, std::size_t head) const noexcept {
+    return keys(layer, head) + head_keys_;
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
-  /// Copies the first `tokens` tokens of a cache of the same model and capacity.
-  void copy_from(const KVCache& other, std::size_t tokens) noexcept;
-
  private:
+  [[nodiscard]] KVBlock new_block() const;
+  void set_block(std::size_t i, const KVBlock& block) noexcept;
+  void copy_tokens(const KVCache& other, std::size_t begin, std::size_t end,
+                   float* block) const noexcept;
+
+  // Where the first number of a token's key is, from where its head's keys begin in the block.
+  [[nodiscard]] std::size_t key_offset(std::size_t token_of_block) const noexcept {
+    return token_of_block / kPanel * kPanel * head_dim_ + token_of_block % kPanel;
+  }
+
   std::size_t n_layer_, n_head_, head_dim_, capacity_;
-  std::size_t head_keys_, head_values_;  // floats of one head
-  AlignedBuffer<float> keys_;
-  AlignedBuffer<float> values_;
+  std::size_t head_keys_, head_values_;  // floats of one head in a block
+  std::vector<KVBlock> blocks_;
+  std::vector<const float*> floats_;  // of each block
 };
 
 }  // namespace gpt2

@@ -58,13 +58,15 @@ void Session::rewind(std::size_t position) {
     reject("cannot rewind to position ", position, ": the session has only ", this->position(),
            " tokens");
   }
+  const std::size_t computed = std::min(position, impl_->computed);
+  impl_->cache.assign(impl_->cache, computed, computed);
   impl_->tokens.resize(position);
-  impl_->computed = std::min(position, impl_->computed);
+  impl_->computed = computed;
 }
 
 Session Session::fork() const {
   Session copy(impl_->engine, {.max_tokens = capacity()});
-  copy.impl_->cache.copy_from(impl_->cache, impl_->computed);
+  copy.impl_->cache.assign(impl_->cache, 0, impl_->computed);
   copy.impl_->computed = impl_->computed;
   copy.append(impl_->tokens);
   return copy;
