@@ -227,7 +227,7 @@ TEST_CASE("a forward pass allocates nothing") {
   }
 }
 
-TEST_CASE("sessions that share blocks allocate nothing in passes") {
+TEST_CASE("sessions that share blocks allocate nothing in passes, and when they are reordered") {
   const Model model = model_of(WeightType::f32);
   const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
   const std::span<const TokenId> tokens(text);
@@ -238,20 +238,24 @@ TEST_CASE("sessions that share blocks allocate nothing in passes") {
   CHECK(allocations_of([&] {
           for (std::size_t i = 0; i < 30; ++i) {  // from one block to the next
             for (std::size_t b = 0; b < 3; ++b) beams[b].forward(tokens.subspan(50 * b + i, 1));
+            beams[i % 3].assign(beams[(i + 1) % 3]);
           }
         }) == 0);
   CHECK(allocations_of([&] {
           session.forward(tokens.first(100));
           session.rewind(512);
+          session.assign(beams[0]);
         }) == 0);
 }
 
-TEST_CASE("if there is no memory, fork and rewind throw and change nothing") {
+TEST_CASE("if there is no memory, fork, rewind and assign throw and change nothing") {
   const Model model = model_of(WeightType::f32);
   const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
   const std::span<const TokenId> tokens(text);
   Session original = session_of(model, 1);
   original.forward(tokens.first(600));
+  Session shorter = session_of(model, 1);
+  shorter.forward(tokens.subspan(1, 40));
   Session session = session_of(model, 1);
   std::vector<const float*> blocks;
   const auto is_unchanged = [&] {
@@ -286,6 +290,9 @@ TEST_CASE("if there is no memory, fork and rewind throw and change nothing") {
   fork_original();
   CHECK(failures_of([&] { static_cast<void>(session.fork()); }) > 3);
   CHECK(failures_of([&] { session.rewind(300); }) == 2);  // a list and a block
+  fork_original();
+  CHECK(failures_of([&] { session.assign(shorter); }) >= 3);  // a list and two blocks
+  CHECK(std::ranges::equal(session.tokens(), shorter.tokens()));
 }
 
 TEST_CASE("a draw allocates nothing") {

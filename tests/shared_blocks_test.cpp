@@ -1,12 +1,17 @@
 // Sessions share the blocks of keys and values of common tokens. Whatever is done to one of them,
 // each must go on, bit for bit, like a session that has computed all its tokens itself.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "gpt2/error.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
@@ -99,6 +104,235 @@ TEST_CASE("a rewind into a shared block changes no other session") {
   }
 }
 
+TEST_CASE("assign carries the waiting tokens over and shares full blocks") {
+  const Model model = small_model();
+  const std::vector<TokenId> prompt = random_tokens(model, 700, 1);
+  const std::span<const TokenId> text(prompt);
+  std::vector<Session> sessions = sessions_of(model, 2, {0, 0});
+  sessions[0].forward(text.first(600));
+  sessions[0].append(text.subspan(600, 5));
+  sessions[1].forward(text.last(20));
+  sessions[1].assign(sessions[0]);
+  CHECK(std::ranges::equal(sessions[1].tokens(), text.first(605)));
+  CHECK(sessions[1].waiting() == 5);
+  CHECK(common_blocks(sessions[0], sessions[1]) == 2);
+  CHECK(goes_on(sessions[1], text.subspan(605, 10)));
+  CHECK(goes_on(sessions[0], text.subspan(650, 10)));
+
+  sessions[1].assign(sessions[1]);
+  CHECK(sessions[1].position() == 615);
+  CHECK(goes_on(sessions[1], text.subspan(615, 10)));
+  sessions[1].assign(session_of(model, 1));
+  CHECK(sessions[1].position() == 0);
+  CHECK(goes_on(sessions[1], text.first(300)));
+}
+
+TEST_CASE("sessions of any capacity and engine are assigned to one another") {
+  const Model model = small_model();
+  const std::vector<TokenId> text = random_tokens(model, 400, 1);
+  constexpr std::size_t kCapacities[] = {140, 255, 256, 257, 400, kPositions};
+  for (const std::size_t from : kCapacities) {
+    for (const std::size_t to : kCapacities) {
+      for (const std::size_t tokens : {0, 1, 100, 256}) {
+        if (tokens > std::min(from, to)) continue;
+        INFO(tokens << " tokens from a session of " << from << " to one of " << to);
+        Session source = session_of(model, 1, from);
+        Session target = session_of(model, 2, to);
+        if (tokens > 0) source.forward(std::span(text).first(tokens));
+        target.forward(std::span(text).subspan(1, 140));
+        target.assign(source);
+        CHECK(target.capacity() == to);
+        CHECK(common_blocks(source, target) == tokens / 256);
+        if (tokens + 40 <= to) CHECK(goes_on(target, std::span(text).last(40)));
+        if (tokens + 30 <= from) CHECK(goes_on(source, std::span(text).last(30)));
+      }
+    }
+  }
+}
+
+TEST_CASE("assign refuses what it cannot do and changes nothing") {
+  const Model model = small_model();
+  const std::vector<TokenId> text = random_tokens(model, 40, 1);
+  Session session = session_of(model, 1, 30);
+  session.forward(std::span(text).first(7));
+  const auto refused = [&](Session& target, const Session& source, const char* part) {
+    try {
+      target.assign(source);
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::invalid_argument);
+      INFO(error.what());
+      CHECK(std::string(error.what()).find(part) != std::string::npos);
+    }
+  };
+  Session longer = session_of(model, 1);
+  longer.forward(std::span(text).first(30));
+  longer.append(std::span(text).first(1));
+  refused(session, longer, "31 tokens: this one has room for 30");
+  refused(session, Session(small_model()), "another model");
+  Session moved(std::move(longer));
+  refused(session, longer, "moved from");
+  refused(longer, session, "moved from");
+  CHECK(std::ranges::equal(session.tokens(), std::span(text).first(7)));
+  CHECK(goes_on(session, std::span(text).last(20)));
+}
+
+// The tokens of a block of its own that are equal need no copy. To see which are copied, the test
+// replaces the values of all tokens of the target and then looks which of these are there again.
+TEST_CASE("assign copies from the first token that differs") {
+  const Model model = small_model();
+  const std::vector<TokenId> text = random_tokens(model, 400, 1);
+  std::vector<Session> sessions = sessions_of(model, 1, {0, 0});
+  sessions[0].forward(std::span(text).first(300));
+  sessions[1].assign(sessions[0]);
+  const TokenId different = text[300] == 0 ? 1 : 0;
+  sessions[1].forward(std::span(&different, 1));
+  sessions[0].forward(std::span(text).subspan(300, 2));
+
+  KVCache& cache = sessions[1].impl()->cache;
+  constexpr float kMark = 12345.0f;
+  const std::vector<float> marks(9 * 44, kMark);
+  const ConstMatrix marked{marks.data(), 44, 9, 9};
+  for (const std::size_t layer : {0, 1}) {
+    for (const std::size_t head : {0, 1}) cache.store(layer, head, 256, marked, marked);
+  }
+  sessions[1].assign(sessions[0]);
+  for (const std::size_t layer : {0, 1}) {
+    for (const std::size_t head : {0, 1}) {
+      for (std::size_t token = 0; token < 46; ++token) {
+        const float* const block = cache.blocks()[1];
+        const float* const keys =
+            block + cache.keys(layer, head) + token / 32 * 32 * 9 + token % 32;
+        const float* const values = block + cache.values(layer, head) + token * 9;
+        for (std::size_t i = 0; i < 9; ++i) {
+          INFO("token " << 256 + token);
+          REQUIRE((keys[i * 32] == kMark) == (token < 44));
+          REQUIRE((values[i] == kMark) == (token < 44));
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+// A random program over some sessions, beside which the tokens of each are kept as plain lists.
+class Program {
+ public:
+  Program(const Model& model, unsigned seed) : random_(seed) {
+    const Engine engine(model, {.threads = 2});
+    for (const std::size_t capacity : {1100, 1100, 1100, 800, 530, 200}) {
+      sessions_.emplace_back(engine, SessionOptions{.max_tokens = capacity});
+    }
+    tokens_.resize(sessions_.size());
+    text_ = random_tokens(model, kPositions, seed);
+  }
+
+  // Runs a random operation. Returns what it was, for messages.
+  std::string step() {
+    const std::size_t i = below(sessions_.size());
+    const std::size_t other = below(sessions_.size());
+    switch (below(8)) {
+      case 0: return fork(i, other);
+      case 1:
+      case 2: return assign(i, other);
+      case 3: return rewind(i);
+      case 4: return append(i);
+      default: return forward(i);
+    }
+  }
+
+  // Whether all sessions have the expected tokens, and the same logits after one more token as
+  // fresh sessions.
+  bool is_right() {
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      if (!std::ranges::equal(sessions_[i].tokens(), tokens_[i])) return false;
+      if (tokens_[i].size() == sessions_[i].capacity()) rewind(i);
+      const TokenId next[] = {static_cast<TokenId>(below(50))};
+      tokens_[i].push_back(next[0]);
+      const std::span<const float> logits = sessions_[i].forward(next);
+      if (!same_bits(logits, fresh_logits(sessions_[i].model(), tokens_[i]))) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::size_t below(std::size_t end) { return random_() % end; }
+
+  std::string fork(std::size_t i, std::size_t other) {
+    sessions_[i] = sessions_[other].fork();
+    tokens_[i] = tokens_[other];
+    return std::to_string(i) + " = fork of " + std::to_string(other);
+  }
+
+  std::string assign(std::size_t i, std::size_t other) {
+    const std::string what = std::to_string(i) + ".assign(" + std::to_string(other) + ")";
+    if (tokens_[other].size() > sessions_[i].capacity()) return what + " left out";
+    sessions_[i].assign(sessions_[other]);
+    tokens_[i] = tokens_[other];
+    return what;
+  }
+
+  std::string rewind(std::size_t i) {
+    if (tokens_[i].empty()) return "nothing";
+    const std::size_t most = below(2) == 0 ? 5 : tokens_[i].size();
+    const std::size_t position = tokens_[i].size() - 1 - below(std::min(most, tokens_[i].size()));
+    sessions_[i].rewind(position);
+    tokens_[i].resize(position);
+    return std::to_string(i) + ".rewind(" + std::to_string(position) + ")";
+  }
+
+  // Most tokens are those of one text, so that sessions that did not come from one another have
+  // equal tokens, too.
+  std::vector<TokenId> more(std::size_t i) {
+    const std::size_t begin = tokens_[i].size();
+    const std::size_t room = sessions_[i].capacity() - begin;
+    const std::size_t count = std::min(room, below(3) == 0 ? below(400) : below(4));
+    const auto at = text_.begin() + static_cast<long>(begin);
+    std::vector<TokenId> added(at, at + static_cast<long>(count));
+    if (below(3) == 0) {
+      for (TokenId& token : added) token = static_cast<TokenId>(below(50));
+    }
+    tokens_[i].insert(tokens_[i].end(), added.begin(), added.end());
+    return added;
+  }
+
+  std::string append(std::size_t i) {
+    const std::vector<TokenId> added = more(i);
+    sessions_[i].append(added);
+    return std::to_string(i) + ".append(" + std::to_string(added.size()) + ")";
+  }
+
+  std::string forward(std::size_t i) {
+    const std::vector<TokenId> added = more(i);
+    if (!added.empty() || sessions_[i].waiting() > 0) sessions_[i].forward(added);
+    return std::to_string(i) + ".forward(" + std::to_string(added.size()) + ")";
+  }
+
+  std::mt19937 random_;
+  std::vector<Session> sessions_;
+  std::vector<std::vector<TokenId>> tokens_;
+  std::vector<TokenId> text_;
+};
+
+}  // namespace
+
+TEST_CASE("sessions behave like fresh ones after any fork, assign, rewind, append and forward") {
+  const Model model = small_model();
+  // Under sanitizers and emulators, fewer programs are enough.
+  const unsigned programs = std::getenv("GPT2_TEST_SLOW") != nullptr ? 4 : 40;
+  for (unsigned seed = 0; seed < programs; ++seed) {
+    Program program(model, seed);
+    std::string steps = "seed " + std::to_string(seed) + ":";
+    for (int i = 0; i < 60; ++i) {
+      steps += "\n" + program.step();
+      if (i % 10 != 9) continue;
+      INFO(steps);
+      REQUIRE(program.is_right());
+    }
+  }
+}
+
 TEST_CASE("threads use sessions that share blocks at the same time") {
   const Model model = small_model();
   const std::vector<TokenId> text = random_tokens(model, 700, 1);
@@ -106,7 +340,10 @@ TEST_CASE("threads use sessions that share blocks at the same time") {
   source.forward(std::span(text).first(600));
   constexpr std::size_t kThreads = 3;
   std::vector<std::optional<Session>> sessions;
-  for (std::size_t i = 0; i < kThreads; ++i) sessions.emplace_back(source.fork());
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    sessions.emplace_back(session_of(model, 1));  // on an engine of its own
+    sessions.back()->assign(source);
+  }
   bool is_right[kThreads] = {};
   {
     const auto use = [&](std::size_t i) {
@@ -115,7 +352,7 @@ TEST_CASE("threads use sessions that share blocks at the same time") {
       session.rewind(300 + i);  // writes to a block that the others read, unless it is the last
       is_right[i] = goes_on(fork, std::span(text).subspan(600, 20)) &&
                     goes_on(session, std::span(text).subspan(100 * i, 30));
-      fork = session.fork();
+      fork.assign(session);
       is_right[i] &= goes_on(fork, std::span(text).first(10));
       sessions[i].reset();
     };

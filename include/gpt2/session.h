@@ -21,8 +21,8 @@ struct SessionOptions {
 /// The logits after a token depend, bit for bit, on the tokens up to it and on nothing else: not on
 /// how calls divided them, on the engine's threads or on other sessions in the same pass.
 ///
-/// The keys and values lie in blocks of 256 tokens. A session and its forks share the full
-/// blocks of their common tokens. A session never writes to a block that
+/// The keys and values lie in blocks of 256 tokens. Sessions that were made equal by fork() or
+/// assign() share the full blocks of their common tokens. A session never writes to a block that
 /// another one reads, and blocks are freed with the last session that uses them. So sharing shows
 /// in memory and time only: each of these sessions behaves like one that has computed all its
 /// tokens itself, and different threads may use them at the same time.
@@ -35,6 +35,7 @@ struct SessionOptions {
 ///   std::span<const float> logits = session.forward(tokenizer.encode("Once upon a time"));
 ///   Session other = session.fork();  // the same prompt, computed once
 ///   logits = other.forward(tokenizer.encode(" there was"));
+///   session.assign(other);  // both go on from " there was"
 class Session {
  public:
   /// On Engine::shared(model). Throws Error(invalid_argument) if max_tokens is more than the model
@@ -72,6 +73,22 @@ class Session {
   /// share the full blocks of 256 tokens. Copies the keys and values of the other tokens, at most
   /// 255. Throws std::bad_alloc.
   [[nodiscard]] Session fork() const;
+
+  /// Brings this session to the tokens of `other`, those that wait included. Computes nothing. This
+  /// is how the sequences of a beam search are reordered: several sessions that continue the same
+  /// text are assigned to one another at every step.
+  ///
+  /// Shares the full blocks of 256 tokens. Of the tokens after them, at most 255, copies those from
+  /// the first one that differs (73 KB for each token of GPT-2 124M), or all of them if this
+  /// session shares the block that they belong to. Allocates nothing unless this session shares a
+  /// block that it has to write to from now on, which cannot happen unless `other` has fewer full
+  /// blocks.
+  ///
+  /// REQUIRES: both sessions are of the same model, but their engines may differ; this session has
+  /// room for the tokens of `other`; no other thread uses either of them meanwhile. Throws
+  /// Error(invalid_argument) if the models differ, if there is no room or if either session was
+  /// moved from, and std::bad_alloc. Then changes nothing.
+  void assign(const Session& other);
 
   /// The bytes that a session of a model with this config takes once it holds `max_tokens` tokens,
   /// if it shares no block with another session. For planning: how many sessions fit in memory.

@@ -66,10 +66,26 @@ void Session::rewind(std::size_t position) {
 
 Session Session::fork() const {
   Session copy(impl_->engine, {.max_tokens = capacity()});
-  copy.impl_->cache.assign(impl_->cache, 0, impl_->computed);
-  copy.impl_->computed = impl_->computed;
-  copy.append(impl_->tokens);
+  copy.assign(*this);
   return copy;
+}
+
+void Session::assign(const Session& other) {
+  if (!impl_ || !other.impl_) reject("a session that was moved from cannot take part in assign()");
+  if (other.model().transformer() != model().transformer()) {
+    reject("cannot assign a session of another model");
+  }
+  if (other.position() > capacity()) {
+    reject("cannot assign a session of ", other.position(), " tokens: this one has room for ",
+           capacity());
+  }
+  const std::size_t computed = other.impl_->computed;
+  const auto begin = impl_->tokens.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(impl_->computed, computed));
+  const auto differs = std::mismatch(begin, end, other.impl_->tokens.begin()).first;
+  impl_->cache.assign(other.impl_->cache, static_cast<std::size_t>(differs - begin), computed);
+  impl_->tokens = other.impl_->tokens;  // there is memory for them
+  impl_->computed = computed;
 }
 
 std::size_t Session::memory_bytes(const Config& config, std::size_t max_tokens) noexcept {
