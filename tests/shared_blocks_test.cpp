@@ -363,3 +363,21 @@ TEST_CASE("threads use sessions that share blocks at the same time") {
   source.rewind(10);  // the other sessions are gone
   CHECK(goes_on(source, std::span(text).first(30)));
 }
+
+// ThreadSanitizer reports a data race here if is_shared() does not order the two threads.
+TEST_CASE("a block can be written once no other thread uses it") {
+  KVBlock block(16);
+  block.data()[7] = 1.0f;
+  std::optional<KVBlock> copy(block);
+  CHECK(block.is_shared());
+  float read = 0.0f;
+  std::jthread other([&] {
+    read = copy->data()[7];
+    copy.reset();
+  });
+  while (block.is_shared()) std::this_thread::yield();
+  block.data()[7] = 2.0f;
+  other.join();
+  CHECK(read == 1.0f);
+  CHECK(block.data()[7] == 2.0f);
+}
