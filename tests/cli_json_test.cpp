@@ -135,6 +135,67 @@ TEST_CASE("--stats adds what was measured to the JSON, and prints nothing beside
   CHECK(generate({"--stats", "-n", "0", "a"})["stats"]["logits_hash"].is_null());
 }
 
+TEST_CASE("--logprobs adds how likely the model found each token, and the likeliest ones") {
+  const Json object = generate({"--logprobs", "2", "-n", "4", "--greedy", "z"});
+  REQUIRE(keys_of(object).back() == "logprobs");
+  const Json& logprobs = object["logprobs"];
+  REQUIRE(logprobs.size() == 4);
+  const Words texts = {" ", "\ufffd", "\ufffd", "a"};  // a part of a character is not UTF-8
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json& token = logprobs[i];
+    CHECK(keys_of(token) == Words{"id", "text", "logprob", "rank", "top"});
+    CHECK(token["id"] == object["token_ids"][i]);
+    CHECK(token["text"] == texts[i]);
+    CHECK(token["rank"] == 0);
+    CHECK(token["logprob"].get<double>() <= 0.0);
+    REQUIRE(token["top"].size() == 2);
+    CHECK(keys_of(token["top"][0]) == Words{"id", "text", "logprob"});
+    for (const std::string key : {"id", "text", "logprob"}) {
+      CHECK(token["top"][0][key] == token[key]);
+    }
+    CHECK(token["top"][1]["logprob"].get<double>() < token["logprob"].get<double>());
+  }
+}
+
+TEST_CASE("log-probabilities are those of the model, whatever the sampling options are") {
+  // The model's most probable token after a is b.
+  const Json plain = generate({"--logprobs", "1", "-n", "1", "--greedy", "a"})["logprobs"][0];
+  const Json forced = generate({"--logprobs", "1", "-n", "1", "--logit-bias", "120=100", "a"});
+  const Json& x = forced["logprobs"][0];
+  CHECK(x["id"] == 'x');
+  CHECK(x["rank"].get<std::size_t>() > 0);
+  CHECK(x["logprob"].get<double>() < plain["logprob"].get<double>());
+  CHECK(x["top"] == plain["top"]);
+}
+
+TEST_CASE("--logprobs 0 has only the tokens of the text") {
+  const Json object = generate({"--logprobs", "0", "-n", "20", "--temperature", "100", "a"});
+  CHECK(object["logprobs"].size() == 20);
+  for (const Json& token : object["logprobs"]) CHECK(token["top"] == Json::array());
+}
+
+TEST_CASE("a log-probability is written with the digits of a float") {
+  const Outcome outcome =
+      run({"-m", alphabet_model(), "--json", "--logprobs", "9", "-n", "20", "a"});
+  const std::string key = "\"logprob\":";
+  std::size_t numbers = 0;
+  for (std::size_t at = 0; (at = outcome.out.find(key, at)) != std::string::npos; ++numbers) {
+    at += key.size();
+    std::string digits = outcome.out.substr(at, outcome.out.find_first_of(",}e", at) - at);
+    CAPTURE(digits);
+    std::erase_if(digits, [](char c) { return c == '-' || c == '.'; });
+    const std::size_t first = digits.find_first_not_of('0');
+    CHECK((first == std::string::npos || digits.size() - first <= 9));
+  }
+  CHECK(numbers == 20 * 10);
+}
+
+TEST_CASE("with --tokens, log-probabilities come without texts") {
+  const Json token = generate({"--tokens", "--logprobs", "1", "-n", "1", "97"})["logprobs"][0];
+  CHECK(keys_of(token) == Words{"id", "logprob", "rank", "top"});
+  CHECK(keys_of(token["top"][0]) == Words{"id", "logprob"});
+}
+
 TEST_CASE("the seed that --seed random draws is in the JSON") {
   const Outcome outcome = run({"-m", alphabet_model(), "--json", "-n", "1", "-s", "random", "a"});
   CHECK(outcome.err ==

@@ -245,6 +245,17 @@ TEST_CASE("what JSON would ignore is refused") {
   }
 }
 
+TEST_CASE("log-probabilities without JSON, or more than there are tokens, are refused") {
+  check_refused({"--logprobs", "3", "a"}, 2, {"gpt2: --logprobs needs --json", "; see"});
+  check_refused({"--logprobs", "3", "--format", "text", "a"}, 2, {"--logprobs needs --json"});
+  for (const std::string count : {"-1", "x", "1.5", ""}) {
+    check_refused({"--json", "--logprobs", count, "a"}, 2,
+                  {"--logprobs: expected a whole number, found '" + count + "'; see"});
+  }
+  check_refused({"-m", alphabet_model(), "--json", "--logprobs", "258", "a"}, 1,
+                {"top_logprobs is 258, but the vocabulary has 257 tokens: give at most as many"});
+}
+
 TEST_CASE("messages about a short option name the long one") {
   check_refused({"-n", "x", "a"}, 2, {"gpt2: --max-new-tokens: expected a whole number", "'x'"});
   check_refused({"-t=x", "a"}, 2, {"gpt2: --threads: expected a whole number", "'x'"});

@@ -94,7 +94,8 @@ int run(const GenerateSettings& settings) {
   if (settings.draws_seed) {
     print_error("to write this text again, give --seed " + std::to_string(options.sampling.seed));
   }
-  const auto result = write_text(session, tokenizer, prompt, options, TextWriter(settings, prompt));
+  const auto result =
+      write_text(session, tokenizer, prompt, options, TextWriter(settings, tokenizer, prompt));
   if (result.finish_reason == FinishReason::context_full) {
     print_error(
         format("the text ends here: the context of %zu tokens is full", config.n_positions));

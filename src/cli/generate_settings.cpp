@@ -23,6 +23,10 @@ the continuation alone and "token_ids" are its tokens, among them those of a sto
 U+FFFD, while the ids still tell what they were. "finish_reason" is end_of_text, stop_string, length
 (of --max-new-tokens), context_full or cancelled (by Ctrl-C).
 
+--logprobs N adds "logprobs" to the JSON: for each of "token_ids" its log-probability, its rank (0: the
+likeliest) and the N likeliest tokens. They are the model's own, before temperature, filters and
+penalties. A log-probability of minus infinity is null.
+
 The same arguments write the same text on every machine; another --seed writes another text.
 
 Examples:
@@ -33,6 +37,7 @@ Examples:
   gpt2 -m gpt2-medium --greedy --stats -f question.txt
   gpt2 -p "Once upon a time" -n 50 -s 2 -t 1
   gpt2 --json "Once upon a time" | jq -r .text
+  gpt2 --json --logprobs 5 -n 1 "The cat"
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
@@ -76,8 +81,11 @@ void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
                    format("%zu is more than --max-new-tokens, which is %zu", min, max));
 }
 
-// Throws UsageError for an option that JSON would ignore.
+// Throws UsageError for an option that the format would ignore.
 void check_format(const GenerateSettings& settings, const CLI::App& app) {
+  if (!settings.as_json && settings.generation.top_logprobs) {
+    throw UsageError("--logprobs needs --json: plain text has no place for log-probabilities");
+  }
   if (!settings.as_json) return;
   const std::string json = app.count("--json") != 0 ? "--json" : "--format json";
   for (const std::string option : {"--no-echo", "--no-newline"}) {
@@ -116,6 +124,15 @@ void add_output_options(CLI::App& app, GenerateSettings& settings) {
                                        "Write plain text (default), or one JSON object on one line")
       ->option_text("text|json");
   add_switch(app, "--json", settings.as_json, "The same as --format json")->excludes("--format");
+  const auto set_logprobs = [&settings](const std::string& text) {
+    std::size_t& count = settings.generation.top_logprobs.emplace();
+    if (read_number(text, count)) return;
+    throw UsageError("--logprobs", "expected a whole number, found '" + text + "'");
+  };
+  app.add_option_function<std::string>("--logprobs", set_logprobs,
+                                       "Add to the JSON how likely the model found each token,\n"
+                                       "and the N likeliest tokens in its place")
+      ->option_text("N");
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--no-newline", settings.no_newline,
              "Do not add a newline at the end of the text");
@@ -157,10 +174,10 @@ GenerateSettings read_generate_settings(Arguments arguments,
     const std::size_t at_end = arguments.back() == "--" ? 1 : 0;
     if (app.remaining().size() <= at_end) check(*settings.prompt);
   }
+  check_format(settings, app);
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   check_lengths(settings, app);
-  check_format(settings, app);
   if (greedy) settings.generation.sampling.temperature = 0.0f;
   return settings;
 }

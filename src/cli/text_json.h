@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/generate_settings.h"
@@ -9,9 +10,10 @@
 namespace gpt2::cli {
 
 /// Returns the line that --json writes for a text: an object, and a newline. `text` is the
-/// continuation; it is left out with --tokens. Bytes of the prompt that are not UTF-8 become
-/// U+FFFD, because JSON cannot hold them.
-[[nodiscard]] std::string text_json(const GenerateSettings& settings, const Prompt& prompt,
+/// continuation. Without a tokenizer, there are no texts in the object. Bytes of the prompt and of
+/// single tokens that are not UTF-8 become U+FFFD, because JSON cannot hold them.
+[[nodiscard]] std::string text_json(const GenerateSettings& settings,
+                                    const std::optional<Tokenizer>& tokenizer, const Prompt& prompt,
                                     const std::string& text, const GenerationResult& result);
 
 }  // namespace gpt2::cli

@@ -7,8 +7,10 @@
 
 namespace gpt2::cli {
 
-TextWriter::TextWriter(const GenerateSettings& settings, const Prompt& prompt)
+TextWriter::TextWriter(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+                       const Prompt& prompt)
     : settings_(settings),
+      tokenizer_(tokenizer),
       prompt_(prompt),
       waiting_(settings.no_echo || settings.as_json ? "" : prompt.text),
       is_empty_(waiting_.empty()) {}
@@ -26,7 +28,7 @@ void TextWriter::write(TokenId token) {
 
 void TextWriter::end(const GenerationResult& result) {
   if (settings_.as_json) {
-    write_stdout(text_json(settings_, prompt_, waiting_, result));
+    write_stdout(text_json(settings_, tokenizer_, prompt_, waiting_, result));
     return;
   }
   if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;

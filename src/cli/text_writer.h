@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,10 @@ namespace gpt2::cli {
 /// as it is generated; JSON appears when the text ends.
 class TextWriter {
  public:
-  /// Keeps references to both. Writes nothing yet, so that nothing is written if the model refuses
-  /// the prompt.
-  TextWriter(const GenerateSettings& settings, const Prompt& prompt);
+  /// Keeps references to all of these. Writes nothing yet, so that nothing is written if the model
+  /// refuses the prompt.
+  TextWriter(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+             const Prompt& prompt);
 
   /// Adds a piece to the continuation.
   void write(std::string_view piece);
@@ -29,6 +31,7 @@ class TextWriter {
 
  private:
   const GenerateSettings& settings_;
+  const std::optional<Tokenizer>& tokenizer_;
   const Prompt& prompt_;
   std::string waiting_;  // what has not been written to standard output
   char last_ = '\0';     // the last character that was written there
