@@ -1,4 +1,7 @@
 // The short options of the command, and the ways to give it a prompt.
+#include <nlohmann/json.hpp>
+#include <tuple>
+
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -84,8 +87,49 @@ TEST_CASE("--file reads the prompt from a file, without one newline at its end")
   const std::string ids = directory.write("ids.txt", "97,98\n").string();
   CHECK(text({"-n", "1", "--tokens", "-f", ids}) == "97 98 99");
   CHECK(text({"-n", "1", "-f", "-"}, {.input = "a\n"}) == "ab");
-  CHECK(text({"-n", "0", "-f", "b"},
-             {.directory = (directory.write("b", "x"), directory.path())}) == "x");
+  directory.write("b", "x");
+  CHECK(text({"-n", "0", "-f", "b"}, {.directory = directory.path()}) == "x");
+}
+
+TEST_CASE("--truncate leaves out the beginning of a prompt that is longer than the context") {
+  // The model takes 64 tokens.
+  std::string prompt;
+  for (int i = 0; i < 100; ++i) prompt += static_cast<char>('a' + i * 7 % 26);
+  const auto with = [&](Words words, const std::string& text) {
+    words.insert(words.begin(), {"-m", model(), "--json", "-p", text});
+    return run(words);
+  };
+  const auto left_out = [](std::size_t tokens) {
+    return "gpt2: the prompt has 100 tokens, but the model takes at most 64: the first " +
+           std::to_string(tokens) + " are left out\n";
+  };
+  const std::string full = "gpt2: the text ends here: the context of 64 tokens is full\n";
+  const std::tuple<const char*, std::size_t, std::string> cases[] = {
+      {"0", 64, ""}, {"1", 63, ""},    {"10", 54, ""},
+      {"63", 1, ""}, {"64", 63, full}, {"256", 63, full}};
+  for (const auto& [count, kept, ending] : cases) {
+    CAPTURE(count);
+    const Words options = {"-n", count, "--temperature", "100", "--ignore-eos"};
+    Words truncated = options;
+    truncated.push_back("--truncate");
+    const Outcome outcome = with(truncated, prompt);
+    CHECK(outcome.err == left_out(100 - kept) + ending);
+    const auto written = nlohmann::json::parse(outcome.out);
+    CHECK(written["prompt"] == prompt);
+    const auto short_one = nlohmann::json::parse(with(options, prompt.substr(100 - kept)).out);
+    for (const char* const key : {"prompt_token_ids", "token_ids", "text", "finish_reason"}) {
+      CHECK(written[key] == short_one[key]);
+    }
+    CHECK(written["prompt_token_ids"].size() == kept);
+  }
+  TemporaryDirectory smallest;
+  write_alphabet_model(smallest.path(), 1);
+  CHECK(run({"-m", smallest.path().string(), "--truncate", "-n", "1", "--no-echo", "ab"}).out ==
+        "c\n");
+  // A prompt that fits stays as it is, even if the text fills the context.
+  const Outcome fits = with({"-n", "30", "--truncate"}, prompt.substr(36));
+  CHECK(fits.err == full);
+  CHECK(fits.out == with({"-n", "30"}, prompt.substr(36)).out);
 }
 
 TEST_CASE("tokenize and bench have the short options that they can use") {

@@ -408,7 +408,8 @@ TEST_CASE("a token id that the model has no embedding for is refused") {
 
 TEST_CASE("a prompt longer than the context is refused") {
   const DamagedModel model;
-  model.check_refused({"the prompt has 65 tokens, but the model takes at most 64: shorten it\n"},
+  model.check_refused({"the prompt has 65 tokens, but the model takes at most 64: shorten it, or give "
+                       "--truncate to leave out its beginning\n"},
                       std::string(65, 'a'));
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("extreme logits have log-probabilities, and those without a distributi
 
   std::vector<float> plain(40, 1.0f);
   for (const float bad : {kNan, kInfinity}) {
-    for (const std::size_t place : {0, 17, 39}) {
+    for (const std::size_t place : {0u, 17u, 39u}) {
       std::vector<float> logits = plain;
       logits[place] = bad;
       CAPTURE(bad, place);

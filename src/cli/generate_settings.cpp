@@ -111,6 +111,9 @@ void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
   add_file(app, "-f,--file", settings.prompt_file,
            "Read the prompt from FILE, without one newline at its end")
       ->excludes("PROMPT", "--prompt");
+  add_switch(app, "--truncate", settings.truncate,
+             "Leave out the beginning of a prompt that is longer than\n"
+             "the context, so that --max-new-tokens fit");
 }
 
 void add_output_options(CLI::App& app, GenerateSettings& settings) {

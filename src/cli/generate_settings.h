@@ -18,6 +18,7 @@ struct GenerateSettings {
   std::string draft = "off";  ///< "off", "int8", "int4", "prompt", or a model: a quantized copy
   std::optional<std::string> prompt;
   std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin
+  bool truncate = false;
   int threads = 0;
   bool tokens = false;
   std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids

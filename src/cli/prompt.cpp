@@ -1,5 +1,6 @@
 #include "cli/prompt.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -28,6 +29,24 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
       "the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
 }
 
+// Takes a prompt that is longer than the context. With --truncate, removes tokens from its
+// beginning, so that it leaves room for max_new_tokens or, if the context is not larger than that,
+// for one token. Without --truncate, refuses the prompt.
+void fit_context(std::vector<TokenId>& tokens, const GenerateSettings& settings,
+                 std::size_t n_positions) {
+  const std::string excess = format(
+      "the prompt has %zu tokens, but the model takes at most %zu: ", tokens.size(), n_positions);
+  if (!settings.truncate) {
+    refuse(excess + "shorten it, or give --truncate to leave out its beginning");
+  }
+  const std::size_t max_new = settings.generation.max_new_tokens;
+  const std::size_t room = max_new < n_positions ? max_new : 1;
+  const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);
+  const std::size_t removed = tokens.size() - kept;
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(removed));
+  print_error(excess + format("the first %zu are left out", removed));
+}
+
 }  // namespace
 
 Tokenizer load_tokenizer(const std::filesystem::path& model) {
@@ -48,8 +67,7 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   if (!tokenizer) text = join(tokens);
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
   if (tokens.size() > config.n_positions) {
-    refuse(format("the prompt has %zu tokens, but the model takes at most %zu: shorten it",
-                  tokens.size(), config.n_positions));
+    fit_context(tokens, settings, config.n_positions);
   }
   return {std::move(tokens), std::move(text)};
 }

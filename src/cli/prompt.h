@@ -16,7 +16,7 @@ namespace gpt2::cli {
 /// The text to continue.
 struct Prompt {
   std::vector<TokenId> tokens;  ///< never empty: an empty prompt becomes the end-of-text token
-  std::string text;             ///< the prompt as it was given; without a tokenizer, its ids
+  std::string text;             ///< the whole prompt as it was given; without a tokenizer, its ids
 };
 
 /// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
@@ -25,7 +25,8 @@ struct Prompt {
 /// Returns the prompt that the arguments give, in full or as a file; if they give none, reads
 /// standard input, unless that is a terminal. A file loses one newline at its end. Without a
 /// tokenizer, the prompt consists of token ids. Throws Error if the prompt cannot be read, has
-/// words that are not token ids, or is longer than the model's context.
+/// words that are not token ids, or is longer than the model's context. With --truncate, however, a
+/// prompt that is too long loses tokens at its beginning, which a note on standard error says.
 [[nodiscard]] Prompt read_prompt(const GenerateSettings& settings,
                                  const std::optional<Tokenizer>& tokenizer, const Config& config);
 
