@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/seconds_since.h"
+#include "generate/end_tokens.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
@@ -34,16 +35,10 @@ void check(const Session& session, std::span<const TokenId> prompt,
   }
 }
 
-// What the sampling options refer to. Every token that ends the text counts as an end-of-text
-// token.
 SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens,
                          const GenerationOptions& options) {
-  SequenceLimits limits{.eos_token_id = options.stop_tokens,
+  SequenceLimits limits{.eos_token_id = end_tokens(session.model().config(), options),
                         .prompt_length = session.position() + prompt_tokens};
-  if (!options.ignore_eos) {
-    const std::vector<TokenId>& eos = session.model().config().eos_token_id;
-    limits.eos_token_id.insert(limits.eos_token_id.end(), eos.begin(), eos.end());
-  }
   // The last token of a text that fills the context has no room in it.
   const std::size_t room =
       slides(options) ? SIZE_MAX : session.capacity() + 1 - limits.prompt_length;

@@ -1,5 +1,6 @@
 #include "generate/processors/softmax.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "generate/processors/processor.h"
@@ -23,6 +24,16 @@ float mean_score(const Softmax& s, std::span<const float> weights, std::span<con
     sum += static_cast<double>(weights[i]) * static_cast<double>(scores[i] - s.max);
   }
   return static_cast<float>(sum / static_cast<double>(s.sum));
+}
+
+void log_softmax(std::span<float> log_probs, std::span<const float> scores) {
+  const Softmax s = softmax(log_probs, scores);
+  if (s.sum == 0.0f) {
+    std::ranges::fill(log_probs, kRemoved);
+    return;
+  }
+  const float log_sum = log_of(s.sum);
+  for (std::size_t i = 0; i < scores.size(); ++i) log_probs[i] = (scores[i] - s.max) - log_sum;
 }
 
 float exp_of(float x) {

@@ -20,6 +20,10 @@ Softmax softmax(std::span<float> weights, std::span<const float> scores);
 [[nodiscard]] float mean_score(const Softmax& s, std::span<const float> weights,
                                std::span<const float> scores);
 
+/// Writes the log-probability log(weight / sum) of each score. If every score is -infinity, every
+/// log-probability is, too. REQUIRES: no score is NaN or +infinity, and the spans do not overlap.
+void log_softmax(std::span<float> log_probs, std::span<const float> scores);
+
 /// e^x, and the natural logarithm of a positive normal number. The same bits on every machine,
 /// unlike those of the C library.
 [[nodiscard]] float exp_of(float x);

@@ -37,14 +37,11 @@ void call_processors(const Processing& p) {
          found - p.scores.begin(), ": give every score a value, or -infinity to remove the token");
 }
 
-// Scores become log-probabilities: log(exp(score) / sum of exp). Processors before this one may have
-// made a score infinite.
+// Processors before this one may have made a score infinite.
 void renormalize(const Processing& p) {
   for (float& score : p.scores) score = std::min(score, kLargest);
-  const Softmax s = softmax(p.scratch, p.scores);
-  if (s.sum == 0.0f) return;
-  const float log_sum = log_of(s.sum);
-  for (float& score : p.scores) score = (score - s.max) - log_sum;
+  log_softmax(p.scratch, p.scores);
+  std::ranges::copy(p.scratch, p.scores.begin());
 }
 
 }  // namespace gpt2
