@@ -46,6 +46,7 @@ headers='
   layer_norm:model model:model engine:model session:model save_quantized:model
   sampling_options:generate sampler:generate token_logprob:generate generate:generate
   generation_config:generate perplexity:generate
+  beam_options:generate beam_search:generate
 '
 
 # Prints every violation in the tree at $1, one a line.

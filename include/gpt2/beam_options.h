@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+
+namespace gpt2 {
+
+/// When a beam search ends, once as many sequences have ended as there are beams. HuggingFace's
+/// values of early_stopping are given in parentheses.
+enum class EarlyStopping {
+  no,     ///< (false) when no open beam is likely to end with a better score: when the best sum of
+          ///< log-probabilities of this step, divided by its length as it is now, is no better than
+          ///< the worst score in the list
+  yes,    ///< (true) at once
+  never,  ///< ("never") when no open beam can end with a better score: like `no`, but with a
+          ///< positive length_penalty the sum is divided by the max length
+};
+
+/// The shape of a beam search, with HuggingFace's names, meanings and defaults.
+///
+/// A plain value: copies are independent.
+///
+/// Example:
+///   const BeamOptions best_of_four = {.num_beams = 4};
+///   const BeamOptions diverse = {
+///       .num_beams = 6, .num_return_sequences = 3, .num_beam_groups = 3, .diversity_penalty =
+///       0.5f};
+struct BeamOptions {
+  static constexpr std::size_t kMaxBeams = 1024;       ///< for num_beams
+  static constexpr double kMaxLengthPenalty = 20.0;    ///< in either direction
+  static constexpr float kMaxDiversityPenalty = 1e6f;  ///< for diversity_penalty
+
+  /// How many beginnings of sequences the search keeps after each token, from 1 to kMaxBeams. Each
+  /// beam takes the memory of a session (Session::memory_bytes).
+  std::size_t num_beams = 1;
+
+  /// How many of the best sequences are returned, from 1 to num_beams.
+  std::size_t num_return_sequences = 1;
+
+  /// The score of a sequence is the sum of its log-probabilities, divided by its number of tokens
+  /// to this power, from -kMaxLengthPenalty to kMaxLengthPenalty. A token that ends the sequence
+  /// counts as one; tokens of the prompt do not. 0 ranks sequences by their probability, which
+  /// favours short ones. The larger the number, the longer the sequences. The sums are negative.
+  double length_penalty = 1.0;
+
+  EarlyStopping early_stopping = EarlyStopping::no;  ///< when the search ends
+
+  /// Diverse beam search (Vijayakumar et al. 2018, https://arxiv.org/abs/1610.02424): the beams are
+  /// divided into so many groups, each of which is a search of its own. Must divide num_beams.
+  std::size_t num_beam_groups = 1;
+
+  /// With groups: what the log-probability of a token loses each time that a beam of an earlier
+  /// group has chosen it in the same step. Above 0 and at most kMaxDiversityPenalty; 0 without
+  /// groups.
+  float diversity_penalty = 0.0f;
+};
+
+}  // namespace gpt2

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpt2/beam_options.h"
+#include "gpt2/engine.h"
+#include "gpt2/generate.h"
+#include "gpt2/sampling_options.h"
+
+namespace gpt2 {
+
+/// What a beam search chose in one step. The spans live until the function that receives it
+/// returns.
+///
+/// The beams of a group are next to each other, best first. A beam of a group that has ended has
+/// the token pad_token_id, the first beam of its group as parent, and the sum 0.
+struct BeamStep {
+  std::size_t new_tokens;                ///< of each beam so far: 1 in the first step
+  std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
+  std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step it continues
+
+  /// (num_beams): the sum of the processed log-probabilities. About -1e9 for a beam that was not
+  /// born yet, which happens if the options leave fewer tokens than there are beams.
+  std::span<const float> scores;
+
+  /// The new tokens of the open beam with the highest sum. Empty if all beams have ended.
+  std::span<const TokenId> best;
+};
+
+/// What to search for, and when to stop.
+struct BeamSearchOptions {
+  BeamOptions beams = {};            ///< how many beams, and how they are compared
+  std::size_t max_new_tokens = 256;  ///< for each sequence, at least 1
+
+  /// The processors, from sequence_bias to renormalize_logits. They change log-probabilities
+  /// instead of logits, and the changed ones are added up. Nothing is drawn, so temperature, the
+  /// filters top_k ... eta_cutoff, and seed have no effect, as in HuggingFace without do_sample.
+  SamplingOptions sampling = {};
+
+  /// Tokens that end a sequence, besides those of the model (Config::eos_token_id). To stop where
+  /// generate() stops with a tokenizer, add Tokenizer::end_of_text().
+  std::vector<TokenId> stop_tokens = {};
+  bool ignore_eos = false;  ///< whether sequences go on after the model's own end-of-text tokens
+
+  /// The token that beams of a group that has ended count as choosing, which is penalized in later
+  /// groups. Without one, the first of the tokens that end a sequence, as in HuggingFace. Has no
+  /// effect without groups.
+  std::optional<TokenId> pad_token_id = {};
+
+  /// Called before each piece of the prompt is read, and once more after the last one, as
+  /// GenerationOptions::on_prompt is. Returns false to cancel. An empty function is not called.
+  std::function<bool(std::size_t read, std::size_t total)> on_prompt = {};
+
+  /// Called after each step. Returns false to end the search with what it has. An empty function is
+  /// not called.
+  std::function<bool(const BeamStep& step)> on_step = {};
+};
+
+/// One of the sequences that a beam search returns.
+struct BeamSequence {
+  std::vector<TokenId> tokens;  ///< the new ones, without the token that ended the sequence
+  double score;                 ///< see BeamOptions::length_penalty
+  FinishReason finish_reason;   ///< end_of_text, length, context_full or cancelled
+};
+
+/// Searches for the continuations of the prompt with the highest scores, and returns the best
+/// num_return_sequences, best first. Greedy decoding keeps one beginning of a text and appends its
+/// most probable token. Beam search keeps num_beams beginnings, tries every token after each of
+/// them, and keeps the best of these.
+///
+/// The sequences, their order and their scores are those of HuggingFace's generate() in
+/// version 4.39 with do_sample=False, except that a sequence ends with its last token, without
+/// padding. Scores differ by rounding, so sequences with nearly equal scores may change places.
+/// Candidates with equal scores are ordered by beam and then by token. Since version 4.50,
+/// HuggingFace differs in these cases: whether the search has ended is decided by the best beam
+/// that goes on, not by the best candidate; and at the max length only the first num_beams
+/// candidates end, so the list may have other sequences.
+///
+/// With one beam and no processors, the tokens are those of generate() with temperature 0, except
+/// with EarlyStopping::never. Processors that multiply scores have another effect on
+/// log-probabilities than on logits. HuggingFace calls its greedy decoding for num_beams=1.
+///
+/// The result is the same, bit for bit, on every machine and for any number of threads.
+///
+/// A search that on_step ends treats the open beams as one does that reaches the max length, and
+/// returns them with FinishReason::cancelled if they are among the best. If on_prompt cancels, no
+/// sequence is returned.
+///
+/// Thread safety: any number of threads may search on one engine. The functions are called on the
+/// caller's thread, between forward passes.
+///
+/// Cost: one forward pass over the prompt and then one for each step, which all open beams share. A
+/// step also takes a few passes over num_beams * vocab_size floats. Besides num_beams sessions, the
+/// search holds that many floats. Where a beam has several children, all but one copy its keys and
+/// values.
+///
+/// Throws Error(invalid_argument)
+///   - for an option outside its range, which the message names;
+///   - for a prompt that is empty, longer than the model's n_positions, or has an id outside the
+///     vocabulary;
+///   - if every token of the vocabulary ends a sequence;
+///   - if the model's logits contain NaN or +infinity (see Sampler::process).
+/// Throws std::bad_alloc, and what the functions throw.
+///
+/// Example:
+///   const Engine engine(model);
+///   const BeamSearchOptions options{.beams = {.num_beams = 4, .num_return_sequences = 2},
+///                                   .max_new_tokens = 50};
+///   for (const BeamSequence& s : beam_search(engine, tokenizer.encode("Once upon"), options)) {
+///     std::cout << s.score << ": " << tokenizer.decode(s.tokens) << '\n';
+///   }
+[[nodiscard]] std::vector<BeamSequence> beam_search(const Engine& engine,
+                                                    std::span<const TokenId> prompt,
+                                                    const BeamSearchOptions& options);
+
+}  // namespace gpt2

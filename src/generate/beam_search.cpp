@@ -1,0 +1,270 @@
+#include "gpt2/beam_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "base/fail.h"
+#include "base/float_state.h"
+#include "generate/beams/beam_sessions.h"
+#include "generate/beams/candidates.h"
+#include "generate/beams/check_beams.h"
+#include "generate/beams/ended_sequences.h"
+#include "generate/end_tokens.h"
+#include "generate/processors/softmax.h"
+
+namespace gpt2 {
+namespace {
+
+// The sum of beams that are not born yet: lower than that of any beam, so that the first step
+// continues only the first beam of each group if that has enough tokens to offer. As HuggingFace's.
+constexpr float kUnborn = -1e9f;
+
+// One group of beams, which is a search of its own.
+struct Group {
+  std::size_t begin;  // its first beam
+  std::size_t end;    // the beam after its last one
+  EndedSequences ended;
+  bool is_done = false;
+};
+
+class BeamSearch {
+ public:
+  /// `options` must outlive the search.
+  BeamSearch(const Engine& engine, const BeamSearchOptions& options, const SequenceLimits& limits);
+
+  std::vector<BeamSequence> run(std::span<const TokenId> prompt);
+
+ private:
+  void step();
+  void choose(Group& group);
+  void score(std::size_t beam, const Group& group);
+  void retire(const Group& group);
+  [[nodiscard]] bool report(std::span<const std::size_t> open) const;
+  [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
+  [[nodiscard]] std::vector<std::size_t> open_beams() const;
+  [[nodiscard]] std::vector<TokenId> tokens_of(std::size_t beam) const;
+
+  const BeamSearchOptions& options_;
+  SequenceLimits limits_;
+  std::size_t n_positions_;
+  Sampler sampler_;
+  BeamSessions sessions_;
+  BestCandidates candidates_;
+  std::vector<Group> groups_;
+  std::vector<float> log_probs_;  // (vocab_size)
+  std::size_t new_tokens_ = 0;    // of each beam
+
+  // What the latest step has chosen: (num_beams). The sessions still hold the parents.
+  std::vector<TokenId> tokens_;
+  std::vector<std::size_t> parents_;
+  std::vector<float> sums_;
+};
+
+// What the processors refer to. The last token of a sequence that fills the context needs no room
+// in it.
+SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
+                         const BeamSearchOptions& options) {
+  SequenceLimits limits{.eos_token_id = end_tokens(config, options),
+                        .prompt_length = prompt_length};
+  std::erase_if(limits.eos_token_id, [&](TokenId id) {
+    return id < 0 || static_cast<std::size_t>(id) >= config.vocab_size;
+  });
+  const std::size_t room = config.n_positions + 1 - prompt_length;
+  limits.max_length = prompt_length + std::min(options.max_new_tokens, room);
+  return limits;
+}
+
+SamplingOptions without_drawing(SamplingOptions options) {
+  options.temperature = 0.0f;
+  return options;
+}
+
+// The number of candidates of a group that a step looks at: enough for each beam to go on even if
+// all tokens that end a sequence come first. As HuggingFace's.
+std::size_t candidate_count(std::size_t group_size, std::size_t end_tokens) {
+  return std::max<std::size_t>(2, 1 + end_tokens) * group_size;
+}
+
+BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
+                       const SequenceLimits& limits)
+    : options_(options),
+      limits_(limits),
+      n_positions_(engine.model().config().n_positions),
+      sampler_(without_drawing(options.sampling), engine.model().config().vocab_size, limits),
+      sessions_(engine, options.beams.num_beams, limits.max_length - 1),
+      candidates_(candidate_count(options.beams.num_beams / options.beams.num_beam_groups,
+                                  limits.eos_token_id.size())),
+      log_probs_(engine.model().config().vocab_size),
+      tokens_(options.beams.num_beams),
+      parents_(options.beams.num_beams),
+      sums_(options.beams.num_beams, kUnborn) {
+  const std::size_t max_new_tokens = limits.max_length - limits.prompt_length;
+  const std::size_t size = options.beams.num_beams / options.beams.num_beam_groups;
+  for (std::size_t begin = 0; begin < options.beams.num_beams; begin += size) {
+    groups_.push_back({begin, begin + size, EndedSequences(size, max_new_tokens, options.beams)});
+    sums_[begin] = 0.0f;
+  }
+}
+
+std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
+  if (!sessions_.read(prompt, options_.on_prompt)) return {};
+  const std::size_t max_length = limits_.max_length;
+  while (true) {
+    step();
+    const std::vector<std::size_t> open = open_beams();
+    if (!report(open)) return finish(FinishReason::cancelled);
+    if (open.empty() || limits_.prompt_length + new_tokens_ == max_length) {
+      const bool is_full = max_length > n_positions_;
+      return finish(is_full ? FinishReason::context_full : FinishReason::length);
+    }
+    sessions_.advance(open, parents_, tokens_);
+  }
+}
+
+void BeamSearch::step() {
+  const DefaultFloatState state;
+  ++new_tokens_;
+  for (Group& group : groups_) {
+    if (group.is_done) {
+      retire(group);
+    } else {
+      choose(group);
+    }
+  }
+}
+
+// Chooses the beams that go on, and adds the sequences that end to the list of the group. An end
+// counts only among as many candidates as there are beams, as in HuggingFace.
+void BeamSearch::choose(Group& group) {
+  candidates_.clear();
+  for (std::size_t beam = group.begin; beam < group.end; ++beam) score(beam, group);
+  const std::span<const Candidate> candidates = candidates_.sorted();
+  std::size_t beam = group.begin;
+  for (std::size_t rank = 0; beam < group.end; ++rank) {
+    const auto& [sum, parent, token] = candidates[rank];
+    if (std::ranges::count(limits_.eos_token_id, token) == 0) {
+      tokens_[beam] = token;
+      parents_[beam] = parent;
+      sums_[beam] = sum;
+      ++beam;
+    } else if (rank < group.end - group.begin) {
+      group.ended.add(sum, new_tokens_, sessions_.tokens(parent).subspan(limits_.prompt_length),
+                      FinishReason::end_of_text);
+    }
+  }
+  group.is_done = group.ended.is_final(candidates.front().sum, new_tokens_);
+}
+
+// Adds the tokens that may follow the beam to the candidates. The penalty for tokens that earlier
+// groups have chosen in this step comes first: HuggingFace takes it off after sequence_bias, but
+// both are sums.
+void BeamSearch::score(std::size_t beam, const Group& group) {
+  const std::span<const float> logits = sessions_.logits(beam);
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  if (std::ranges::all_of(logits, [](float logit) { return logit <= kLargest; })) {
+    log_softmax(log_probs_, logits);
+  } else {  // as in PyTorch: the sampler refuses NaN or, with remove_invalid_values, replaces it
+    std::ranges::fill(log_probs_, std::numeric_limits<float>::quiet_NaN());
+  }
+  for (const TokenId token : std::span(tokens_).first(group.begin)) {
+    log_probs_[static_cast<std::size_t>(token)] -= options_.beams.diversity_penalty;
+  }
+  candidates_.add(beam, sums_[beam], sampler_.process(log_probs_, sessions_.tokens(beam)));
+}
+
+// Shows the beams of a group that has ended as HuggingFace does.
+void BeamSearch::retire(const Group& group) {
+  for (std::size_t beam = group.begin; beam < group.end; ++beam) {
+    tokens_[beam] = options_.pad_token_id.value_or(limits_.eos_token_id.front());
+    parents_[beam] = group.begin;
+    sums_[beam] = 0.0f;
+  }
+}
+
+std::vector<std::size_t> BeamSearch::open_beams() const {
+  std::vector<std::size_t> open;
+  for (const Group& group : groups_) {
+    for (std::size_t beam = group.begin; !group.is_done && beam < group.end; ++beam) {
+      open.push_back(beam);
+    }
+  }
+  return open;
+}
+
+// The new tokens of a beam, the latest one included.
+std::vector<TokenId> BeamSearch::tokens_of(std::size_t beam) const {
+  const auto before = sessions_.tokens(parents_[beam]).subspan(limits_.prompt_length);
+  std::vector<TokenId> tokens(before.begin(), before.end());
+  tokens.push_back(tokens_[beam]);
+  return tokens;
+}
+
+// Returns whether the search is to go on.
+bool BeamSearch::report(std::span<const std::size_t> open) const {
+  if (!options_.on_step) return true;
+  std::vector<TokenId> best;
+  if (!open.empty()) {
+    best = tokens_of(*std::ranges::max_element(open, {}, [&](auto beam) { return sums_[beam]; }));
+  }
+  return options_.on_step({new_tokens_, tokens_, parents_, sums_, best});
+}
+
+// Ends the open beams and returns the best sequences of all groups. Of equal scores, the one that
+// was added last is first, as in HuggingFace.
+std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
+  const DefaultFloatState state;
+  std::vector<BeamSequence> all;
+  for (Group& group : groups_) {
+    for (std::size_t beam = group.begin; !group.is_done && beam < group.end; ++beam) {
+      group.ended.add(sums_[beam], new_tokens_, tokens_of(beam), reason);
+    }
+    all.insert(all.end(), group.ended.list().begin(), group.ended.list().end());
+  }
+  std::ranges::stable_sort(all, {}, &BeamSequence::score);
+  std::ranges::reverse(all);
+  all.resize(options_.beams.num_return_sequences);
+  return all;
+}
+
+// The checks that need the model. Those of the prompt's ids are the session's, those of
+// options.sampling the sampler's.
+void check(const Config& config, std::span<const TokenId> prompt,
+           const BeamSearchOptions& options) {
+  check_beams(options.beams);
+  if (options.max_new_tokens == 0) {
+    reject("max_new_tokens must be at least 1 for beam search, got 0");
+  }
+  if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
+  if (prompt.size() > config.n_positions) {
+    reject("the prompt has ", prompt.size(), " tokens, more than the model's ", config.n_positions,
+           " positions: shorten it");
+  }
+  const std::optional<TokenId>& pad = options.pad_token_id;
+  if (pad && (*pad < 0 || static_cast<std::size_t>(*pad) >= config.vocab_size)) {
+    reject("pad_token_id is ", *pad, ", which is outside the vocabulary of ", config.vocab_size);
+  }
+}
+
+// Throws if no token would be left that a beam can go on with.
+void check_end_tokens(const SequenceLimits& limits, std::size_t vocab_size) {
+  const std::set<TokenId> distinct(limits.eos_token_id.begin(), limits.eos_token_id.end());
+  if (distinct.size() < vocab_size) return;
+  reject("all ", vocab_size,
+         " tokens of the vocabulary end a sequence, so that beam search has no "
+         "token to go on with: give fewer stop_tokens, or set ignore_eos");
+}
+
+}  // namespace
+
+std::vector<BeamSequence> beam_search(const Engine& engine, std::span<const TokenId> prompt,
+                                      const BeamSearchOptions& options) {
+  const Config& config = engine.model().config();
+  check(config, prompt, options);
+  const SequenceLimits limits = limits_of(config, prompt.size(), options);
+  check_end_tokens(limits, config.vocab_size);
+  return BeamSearch(engine, options, limits).run(prompt);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,44 @@
+#include "generate/beams/candidates.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace gpt2 {
+namespace {
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  return std::tuple(-a.sum, a.beam, a.token) < std::tuple(-b.sum, b.beam, b.token);
+}
+
+// Adds two numbers that are not NaN. The sum is neither NaN nor +infinity, not even if a function
+// of the caller's has made scores infinite.
+float add_limited(float a, float b) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  return std::min(a + std::min(b, kLargest), kLargest);
+}
+
+}  // namespace
+
+BestCandidates::BestCandidates(std::size_t count) : count_(count) { heap_.reserve(count); }
+
+// Candidates come in the order of beam and token, so one that only equals the worst one is worse.
+void BestCandidates::add(std::size_t beam, float sum, std::span<const float> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const Candidate candidate{add_limited(sum, scores[i]), beam, static_cast<TokenId>(i)};
+    if (heap_.size() == count_) {
+      if (!(candidate.sum > heap_.front().sum)) continue;
+      std::ranges::pop_heap(heap_, is_better);
+      heap_.pop_back();
+    }
+    heap_.push_back(candidate);
+    std::ranges::push_heap(heap_, is_better);
+  }
+}
+
+std::span<const Candidate> BestCandidates::sorted() {
+  std::ranges::sort(heap_, is_better);
+  return heap_;
+}
+
+}  // namespace gpt2
