@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "gpt2/beam_search.h"
 #include "gpt2/layer_norm.h"
 #include "gpt2/perplexity.h"
 #include "gpt2/sampler.h"
@@ -175,6 +176,17 @@ void add_draws(Results& results, std::span<const float> logits) {
   results["draws"] = hash_of(drawn);
 }
 
+void add_beams(Results& results, const Engine& engine, std::span<const TokenId> prompt) {
+  BeamSearchOptions options{.beams = {.num_beams = 4, .length_penalty = 0.7}, .max_new_tokens = 5};
+  std::vector<float> sums;
+  options.on_step = [&](const BeamStep& step) {
+    sums.insert(sums.end(), step.scores.begin(), step.scores.end());
+    return true;
+  };
+  const double score = beam_search(engine, prompt, options).front().score;
+  results["beams"] = hash_of(sums) * 31 + std::bit_cast<std::uint64_t>(score);
+}
+
 // Computes some of everything that the library computes. `sessions` were made before the state was
 // set.
 Results compute(const DenormalModel& files, std::vector<Session>& sessions,
@@ -194,6 +206,7 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
     add_passes(results, "session " + std::to_string(i) + ", made before", sessions[i], text);
   }
   add_draws(results, logits);
+  add_beams(results, sessions.front().engine(), text.first(5));
   const LayerNorm norm({kEmbd}, 1e-12f);
   const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
   results["LayerNorm"] = hash_of(norm(x).values());

@@ -75,14 +75,16 @@ struct BeamSequence {
 /// The sequences, their order and their scores are those of HuggingFace's generate() in
 /// version 4.39 with do_sample=False, except that a sequence ends with its last token, without
 /// padding. Scores differ by rounding, so sequences with nearly equal scores may change places.
-/// Candidates with equal scores are ordered by beam and then by token. Since version 4.50,
-/// HuggingFace differs in these cases: whether the search has ended is decided by the best beam
-/// that goes on, not by the best candidate; and at the max length only the first num_beams
-/// candidates end, so the list may have other sequences.
+/// Candidates with equal sums are ordered by beam and then by token; of sequences with equal
+/// scores, the one that ended last comes first.
+///
+/// Since version 4.50, HuggingFace differs in two cases that change results: whether the search has
+/// ended is decided by the best beam that goes on, not by the best candidate; and at the max length
+/// only the first num_beams candidates end.
 ///
 /// With one beam and no processors, the tokens are those of generate() with temperature 0, except
 /// with EarlyStopping::never. Processors that multiply scores have another effect on
-/// log-probabilities than on logits. HuggingFace calls its greedy decoding for num_beams=1.
+/// log-probabilities than on logits. (HuggingFace decodes greedily if num_beams is 1.)
 ///
 /// The result is the same, bit for bit, on every machine and for any number of threads.
 ///

@@ -1,0 +1,497 @@
+// The rules of beam search that HuggingFace's results do not show: refusals, cancelling, ties,
+// extreme scores, greedy decoding as a special case, and one answer on every machine.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "generate/beams/beam_sessions.h"
+#include "generate/beams/candidates.h"
+#include "generate/beams/ended_sequences.h"
+#include "gpt2/beam_search.h"
+#include "gpt2/runtime.h"
+#include "measure/random_model.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+const std::filesystem::path kTiny =
+    std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
+const std::vector<TokenId> kPrompt = {24, 0, 160, 130, 157, 190, 10};
+
+const Engine& tiny() {
+  static const Engine engine(Model::load(kTiny), {.threads = 1});
+  return engine;
+}
+
+// Options for the tiny model, whose searches do not end by themselves.
+BeamSearchOptions options_with(const BeamOptions& beams, std::size_t max_new_tokens = 6) {
+  return {.beams = beams, .max_new_tokens = max_new_tokens, .ignore_eos = true};
+}
+
+std::string refusal(const BeamSearchOptions& options, std::span<const TokenId> prompt = kPrompt) {
+  return refusal_of([&] { static_cast<void>(beam_search(tiny(), prompt, options)); });
+}
+
+std::string refusal(const BeamOptions& beams) { return refusal(options_with(beams)); }
+
+std::vector<TokenId> first_of(const std::vector<BeamSequence>& sequences) {
+  REQUIRE(!sequences.empty());
+  return sequences.front().tokens;
+}
+
+// Computes the log-probability of `token` after `ids` in double precision.
+double log_prob(Session& session, std::span<const TokenId> ids, TokenId token) {
+  session.rewind(0);
+  const auto logits = session.forward(ids);
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+  return static_cast<double>(logits[static_cast<std::size_t>(token)]) - std::log(sum);
+}
+
+Config small_config() {
+  Config config;
+  config.vocab_size = 8;
+  config.n_positions = 16;
+  config.n_embd = 16;
+  config.n_head = 2;
+  config.n_layer = 1;
+  config.n_inner = 64;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("options outside their range are refused by name") {
+  constexpr std::size_t kLimit = BeamOptions::kMaxBeams;
+  const double nan = std::nan("");
+  CHECK(refusal({.num_beams = 0}) == "num_beams must be from 1 to 1024, got 0");
+  CHECK(refusal({.num_beams = kLimit + 1}) == "num_beams must be from 1 to 1024, got 1025");
+  CHECK(refusal({.num_beams = 2, .num_return_sequences = 3}) ==
+        "num_return_sequences must be from 1 to num_beams, which is 2, got 3");
+  CHECK(refusal({.num_beams = 2, .num_return_sequences = 0}).starts_with("num_return_sequences"));
+  for (const double bad : {nan, HUGE_VAL, -HUGE_VAL, 20.5, -20.5}) {
+    CHECK(refusal({.num_beams = 2, .length_penalty = bad})
+              .starts_with("length_penalty must be a number from -20 to 20, got "));
+  }
+  CHECK(refusal({.num_beams = 4, .num_beam_groups = 3, .diversity_penalty = 1.0f}) ==
+        "num_beam_groups must divide num_beams, which is 4, got 3");
+  for (const std::size_t bad : {0, 8}) {
+    CHECK(refusal({.num_beams = 4, .num_beam_groups = bad, .diversity_penalty = 1.0f})
+              .starts_with("num_beam_groups must divide num_beams"));
+  }
+  for (const float bad : {-0.5f, kInfinity, static_cast<float>(nan), 2e6f}) {
+    CHECK(refusal({.num_beams = 4, .num_beam_groups = 2, .diversity_penalty = bad})
+              .starts_with("diversity_penalty must be a number from 0 to 1e+06, got "));
+  }
+  CHECK(refusal({.num_beams = 4, .diversity_penalty = 0.5f}) ==
+        "diversity_penalty is 0.5, which needs groups: set num_beam_groups to 2 or more, or "
+        "diversity_penalty to 0");
+  CHECK(refusal({.num_beams = 4, .num_beam_groups = 2}) ==
+        "num_beam_groups is 2, which needs a diversity_penalty above 0: without one, all groups "
+        "are the same");
+  CHECK(refusal({.num_beams = 2, .length_penalty = -20.0}) == "(accepted)");
+}
+
+TEST_CASE("prompts, lengths and tokens that leave nothing to search are refused") {
+  const BeamSearchOptions options = options_with({.num_beams = 2});
+  CHECK(refusal(options, {}) == "the prompt has no tokens: begin with the end-of-text token");
+  const std::vector<TokenId> long_prompt(65, 1);
+  CHECK(refusal(options, long_prompt) ==
+        "the prompt has 65 tokens, more than the model's 64 positions: shorten it");
+  CHECK(refusal(options, std::vector<TokenId>{1, 211}) ==
+        "token id 211 is outside the model's vocabulary of 211");
+  CHECK(refusal(options_with({.num_beams = 2}, 0)) ==
+        "max_new_tokens must be at least 1 for beam search, got 0");
+
+  BeamSearchOptions changed = options;
+  changed.pad_token_id = 211;
+  CHECK(refusal(changed) == "pad_token_id is 211, which is outside the vocabulary of 211");
+  changed = options;
+  changed.sampling.repetition_penalty = 0.0f;
+  CHECK(refusal(changed).starts_with("repetition_penalty must be"));
+  changed = options;
+  changed.stop_tokens.resize(211);
+  std::iota(changed.stop_tokens.begin(), changed.stop_tokens.end(), 0);
+  CHECK(refusal(changed).starts_with("all 211 tokens of the vocabulary end a sequence"));
+  changed.stop_tokens.back() = 300;  // so that one token is left
+  CHECK(refusal(changed) == "(accepted)");
+}
+
+TEST_CASE("with one beam, the tokens are those of greedy decoding") {
+  const Engine engine(bundled::model(), {.threads = 2});
+  for (const char* const text : {"Once upon a time", "The cat", "Tim and"}) {
+    const std::vector<TokenId> prompt = bundled::tokenizer().encode(text);
+    for (const std::vector<TokenId>& stop :
+         {std::vector<TokenId>{}, bundled::tokenizer().encode(".")}) {
+      INFO(text << ", " << stop.size() << " stop tokens");
+      Session session(engine);
+      GenerationOptions plain{.max_new_tokens = 30, .stop_tokens = stop, .ignore_eos = true};
+      plain.sampling.temperature = 0.0f;
+      const GenerationResult greedy = generate(session, prompt, plain, nullptr);
+      // What serves only drawing has no effect on a beam search.
+      BeamSearchOptions options = options_with({.num_beams = 1}, 30);
+      options.stop_tokens = stop;
+      options.sampling = {.temperature = 0.3f, .top_k = 1, .min_p = 0.9f, .seed = 5};
+      const auto sequences = beam_search(engine, prompt, options);
+      CHECK(first_of(sequences) == greedy.tokens);
+      CHECK(name_of(sequences.front().finish_reason) == name_of(greedy.finish_reason));
+
+      std::vector<TokenId> ids = prompt;
+      std::vector<TokenId> expected = greedy.tokens;
+      if (greedy.finish_reason == FinishReason::end_of_text) expected.push_back(stop.front());
+      double sum = 0.0;
+      for (const TokenId token : expected) {
+        sum += log_prob(session, ids, token);
+        ids.push_back(token);
+      }
+      CHECK(std::abs(sequences.front().score - sum / static_cast<double>(expected.size())) < 1e-5);
+    }
+  }
+}
+
+// With as many beams as there are sequences, the search must find all of them, in order.
+TEST_CASE("enough beams find every sequence") {
+  const Engine engine(random_model(small_config(), {}), {.threads = 1});
+  const std::vector<TokenId> prompt = {1, 2, 3};
+  constexpr TokenId kEnd = 7;
+  Session session(engine);
+  for (const double length_penalty : {-1.5, 0.0, 0.7, 1.0}) {
+    std::vector<double> expected;
+    const auto visit = [&](const auto& self, std::vector<TokenId>& ids, double sum) -> void {
+      const auto score = [&](std::size_t length, double total) {
+        return total / std::pow(static_cast<double>(length), length_penalty);
+      };
+      const std::size_t length = ids.size() - prompt.size();
+      if (length == 3) {
+        expected.push_back(score(3, sum));
+        return;
+      }
+      for (TokenId token = 0; token < 8; ++token) {
+        const double total = sum + log_prob(session, ids, token);
+        if (token == kEnd) {
+          expected.push_back(score(length + 1, total));
+          continue;
+        }
+        ids.push_back(token);
+        self(self, ids, total);
+        ids.pop_back();
+      }
+    };
+    std::vector<TokenId> ids = prompt;
+    visit(visit, ids, 0.0);
+    REQUIRE(expected.size() == 343 + 1 + 7 + 49);
+    std::ranges::sort(expected, std::greater<double>());
+
+    BeamSearchOptions options = options_with({.num_beams = 512,
+                                              .num_return_sequences = expected.size(),
+                                              .length_penalty = length_penalty,
+                                              .early_stopping = EarlyStopping::never},
+                                             3);
+    options.stop_tokens = {kEnd};
+    const auto sequences = beam_search(engine, prompt, options);
+    REQUIRE(sequences.size() == expected.size());
+    INFO("length penalty " << length_penalty);
+    double worst = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      worst = std::max(worst, std::abs(sequences[i].score - expected[i]) / std::abs(expected[i]));
+    }
+    CHECK(worst < 1e-5);
+  }
+}
+
+TEST_CASE("one answer for all instruction sets and threads") {
+  const std::string before(isa_name());
+  Config config = small_config();
+  config.vocab_size = 1003;
+  config.n_embd = 94;
+  config.n_inner = 301;
+  const Model model = random_model(config, {});
+  const std::vector<TokenId> prompt = {1, 1002, 77, 3};
+  std::size_t runs = 0;
+  for (const std::string& isa : available_isas()) {
+    force_isa(isa);
+    for (const int threads : {1, 2, 3}) {
+      BeamSearchOptions options = options_with({.num_beams = 6,
+                                                .num_return_sequences = 6,
+                                                .length_penalty = 0.7,
+                                                .num_beam_groups = 2,
+                                                .diversity_penalty = 0.01f});
+      options.sampling.repetition_penalty = 1.1f;
+      options.stop_tokens.resize(60);
+      std::iota(options.stop_tokens.begin(), options.stop_tokens.end(), 0);
+      std::uint64_t hash = 0;
+      options.on_step = [&](const BeamStep& step) {
+        hash = hash_floats(step.scores, hash);
+        return true;
+      };
+      const auto sequences = beam_search(Engine(model, {.threads = threads}), prompt, options);
+      for (const auto& [tokens, score, reason] : sequences) {
+        float halves[2];
+        std::memcpy(halves, &score, sizeof score);
+        hash = hash_floats(halves, hash);
+        for (const TokenId token : tokens) hash = hash * 31 + static_cast<std::uint64_t>(token);
+      }
+      INFO(isa << ", " << threads << " threads");
+      // The hash is the same on every machine; tools/test.sh --aarch64 compares it on Arm.
+      CHECK(hash == 0xee08f5ee38f0ffed);
+      ++runs;
+    }
+  }
+  force_isa(before);
+  CHECK(runs == 3 * available_isas().size());
+}
+
+TEST_CASE("a search can be watched and ended") {
+  BeamSearchOptions options = options_with({.num_beams = 3, .num_return_sequences = 3});
+  std::vector<TokenId> best;
+  std::size_t steps = 0;
+  options.on_step = [&](const BeamStep& step) {
+    CHECK(step.new_tokens == ++steps);
+    best.assign(step.best.begin(), step.best.end());
+    CHECK(best.size() == steps);
+    CHECK(best.back() == step.tokens.front());
+    CHECK(std::ranges::is_sorted(step.scores, std::greater<float>()));
+    return steps < 4;
+  };
+  const auto cancelled = beam_search(tiny(), kPrompt, options);
+  CHECK(steps == 4);
+  CHECK(first_of(cancelled) == best);
+  for (const BeamSequence& sequence : cancelled) {
+    CHECK(sequence.finish_reason == FinishReason::cancelled);
+    CHECK(sequence.tokens.size() == 4);
+  }
+  options.on_step = nullptr;
+  options.max_new_tokens = 4;
+  const auto whole = beam_search(tiny(), kPrompt, options);
+  CHECK(first_of(whole) == best);
+  CHECK(whole.front().finish_reason == FinishReason::length);
+
+  options.on_step = [](const BeamStep&) -> bool { throw std::runtime_error("the caller's"); };
+  CHECK_THROWS_AS(beam_search(tiny(), kPrompt, options), std::runtime_error);
+}
+
+TEST_CASE("reading the prompt can be watched and cancelled") {
+  BeamSearchOptions options = options_with({.num_beams = 2});
+  std::vector<std::size_t> seen;
+  options.on_prompt = [&](std::size_t read, std::size_t total) {
+    CHECK(total == kPrompt.size());
+    seen.push_back(read);
+    return true;
+  };
+  CHECK(!beam_search(tiny(), kPrompt, options).empty());
+  CHECK(seen == std::vector<std::size_t>{0, kPrompt.size()});
+  options.on_prompt = [](std::size_t read, std::size_t) { return read == 0; };
+  CHECK(beam_search(tiny(), kPrompt, options).empty());
+}
+
+TEST_CASE("a sequence that fills the context says so") {
+  const std::vector<TokenId> prompt(60, 5);
+  const auto reason = [&](std::size_t max_new_tokens) {
+    const auto sequences =
+        beam_search(tiny(), prompt, options_with({.num_beams = 2}, max_new_tokens));
+    return std::pair(first_of(sequences).size(), sequences.front().finish_reason);
+  };
+  // The last token needs no room.
+  CHECK(reason(4) == std::pair(std::size_t{4}, FinishReason::length));
+  CHECK(reason(5) == std::pair(std::size_t{5}, FinishReason::context_full));
+  CHECK(reason(1000) == std::pair(std::size_t{5}, FinishReason::context_full));
+}
+
+TEST_CASE("beams of a group that has ended count as choosing the first end-of-text token") {
+  BeamSearchOptions options =
+      options_with({.num_beams = 4, .num_beam_groups = 2, .diversity_penalty = 0.5f}, 18);
+  options.stop_tokens = {300, 41, 3};  // 300 is outside the vocabulary
+  std::vector<TokenId> first_beam;
+  options.on_step = [&](const BeamStep& step) {
+    first_beam.push_back(step.tokens.front());
+    return true;
+  };
+  const auto first_beam_with = [&](std::optional<TokenId> pad) {
+    first_beam.clear();
+    options.pad_token_id = pad;
+    CHECK(!beam_search(tiny(), kPrompt, options).empty());
+    return first_beam;
+  };
+  const auto given = first_beam_with(41);
+  CHECK(given.back() == 41);
+  CHECK(first_beam_with(std::nullopt) == given);
+  CHECK(first_beam_with(48) != given);
+}
+
+TEST_CASE("NaN logits are refused, or replaced where the options say so") {
+  const TemporaryDirectory directory;
+  std::filesystem::copy(kTiny, directory.path(), std::filesystem::copy_options::recursive);
+  {
+    std::fstream file(directory.path() / "model.safetensors",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-2000, std::ios::end);
+    file << std::string(2000, '\xff');  // NaN in f32
+  }
+  const Engine engine(Model::load(directory.path() / "model.safetensors"), {.threads = 1});
+  BeamSearchOptions options = options_with({.num_beams = 20, .num_return_sequences = 20}, 1);
+  CHECK(refusal_of([&] {
+          static_cast<void>(beam_search(engine, kPrompt, options));
+        }).starts_with("the model's logits contain NaN"));
+  options.sampling.remove_invalid_values = true;
+  // All sums are 0, so that the lowest tokens go on. Of equal sequences, the last one comes first.
+  TokenId expected = 20;
+  for (const BeamSequence& sequence : beam_search(engine, kPrompt, options)) {
+    CHECK(sequence.tokens == std::vector<TokenId>{--expected});
+    CHECK(sequence.score == 0.0);
+  }
+  CHECK(expected == 0);
+}
+
+TEST_CASE("infinite scores of the caller's functions make no NaN") {
+  for (const float first : {kInfinity, -kInfinity}) {
+    for (const float later : {kInfinity, -kInfinity, 0.0f}) {
+      BeamSearchOptions options =
+          options_with({.num_beams = 3, .num_return_sequences = 3, .length_penalty = -20.0}, 4);
+      const auto processor = [&](std::span<float> scores, std::span<const TokenId> ids) {
+        std::ranges::fill(scores, -kInfinity);
+        scores[3] = ids.size() < kPrompt.size() + 2 ? first : later;
+      };
+      options.sampling.processors = {processor};
+      INFO(first << ", then " << later);
+      for (const BeamSequence& sequence : beam_search(tiny(), kPrompt, options)) {
+        CHECK(!std::isnan(sequence.score));
+        CHECK(sequence.tokens.size() == 4);
+      }
+    }
+  }
+}
+
+TEST_CASE("the best candidates are those of a full sort") {
+  // Few different scores, so that there are many ties.
+  std::vector<std::vector<float>> scores(5, std::vector<float>(300));
+  unsigned random = 1;
+  for (auto& beam : scores) {
+    for (float& score : beam) {
+      random = random * 1664525 + 1013904223;
+      score = random >> 28 == 0 ? -kInfinity : -static_cast<float>(random >> 29);
+    }
+  }
+  const std::vector<float> sums = {-1.0f, -0.5f, -1.0f, -1e9f, -kInfinity};
+  for (const std::size_t count : {1, 2, 10, 77, 1499, 1500, 2000}) {
+    std::vector<std::pair<float, std::size_t>> all;  // (-sum, beam * 300 + token)
+    BestCandidates candidates(count);
+    for (const int round : {0, 1}) {  // what was there before clear() must not show
+      candidates.clear();
+      all.clear();
+      for (std::size_t beam = 0; beam < scores.size(); ++beam) {
+        if (round == 1 && beam == 2) continue;
+        candidates.add(beam, sums[beam], scores[beam]);
+        for (std::size_t i = 0; i < 300; ++i) {
+          all.emplace_back(-(sums[beam] + scores[beam][i]), beam * 300 + i);
+        }
+      }
+    }
+    std::ranges::sort(all);
+    all.resize(std::min(all.size(), count));
+    std::vector<std::pair<float, std::size_t>> found;
+    for (const auto& [sum, beam, token] : candidates.sorted()) {
+      found.emplace_back(-sum, beam * 300 + static_cast<std::size_t>(token));
+    }
+    INFO(count);
+    CHECK(found == all);
+  }
+}
+
+TEST_CASE("sums of infinite scores are neither NaN nor +infinity") {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  BestCandidates candidates(4);
+  candidates.add(0, -kInfinity, std::vector<float>{kInfinity, -kInfinity});
+  candidates.add(1, kLargest, std::vector<float>{kInfinity, -kInfinity});
+  std::vector<float> sums;
+  for (const Candidate& candidate : candidates.sorted()) sums.push_back(candidate.sum);
+  CHECK(sums == std::vector<float>{kLargest, -kInfinity, -kInfinity, -kInfinity});
+}
+
+TEST_CASE("scores are divided by a power of the length") {
+  for (const double exponent : {0.0, 1.0, -1.0, 0.5, 0.1, 0.8, 2.5, -0.6, 3.0, 20.0, -19.99}) {
+    EndedSequences list(100, 1000, {.length_penalty = exponent});
+    for (const std::size_t length : {1, 2, 3, 10, 77, 1000}) {
+      list.add(-3.0f, length, {}, FinishReason::length);
+      const double expected = -3.0 / std::pow(static_cast<double>(length), exponent);
+      INFO(length << " to the power " << exponent);
+      // A few dozen operations, each of which is off by at most 2^-53 of its result.
+      CHECK(std::abs(list.list().back().score / expected - 1.0) < 200 * 0x1p-53);
+    }
+  }
+}
+
+TEST_CASE("a full list keeps the better of equal sequences by age, and knows when it is final") {
+  const auto list_with = [](EarlyStopping early_stopping, double length_penalty) {
+    EndedSequences list(2, 10,
+                        {.length_penalty = length_penalty, .early_stopping = early_stopping});
+    list.add(-4.0f, 2, std::vector<TokenId>{1}, FinishReason::end_of_text);
+    CHECK(!list.is_final(-1e6f, 2));  // one sequence is missing
+    list.add(-4.0f, 2, std::vector<TokenId>{2}, FinishReason::end_of_text);
+    return list;
+  };
+  EndedSequences list = list_with(EarlyStopping::no, 1.0);
+  list.add(-4.0f, 2, std::vector<TokenId>{3}, FinishReason::end_of_text);  // no better
+  CHECK(list.list().back().tokens == std::vector<TokenId>{2});
+  list.add(-3.0f, 2, std::vector<TokenId>{4}, FinishReason::end_of_text);  // the older one leaves
+  CHECK(list.list().front().tokens == std::vector<TokenId>{2});
+  CHECK(list.list().back().tokens == std::vector<TokenId>{4});
+
+  CHECK(list_with(EarlyStopping::yes, 1.0).is_final(-0.1f, 2));
+  // The worst score is -2.
+  CHECK(list_with(EarlyStopping::no, 1.0).is_final(-8.0f, 4));
+  CHECK(!list_with(EarlyStopping::no, 1.0).is_final(-7.0f, 4));
+  CHECK(list_with(EarlyStopping::never, 1.0).is_final(-20.0f, 4));  // divided by 10
+  CHECK(!list_with(EarlyStopping::never, 1.0).is_final(-19.0f, 4));
+  CHECK(list_with(EarlyStopping::never, 0.0).is_final(-4.0f, 4));
+  CHECK(!list_with(EarlyStopping::never, 0.0).is_final(-3.9f, 4));
+}
+
+TEST_CASE("sessions follow their beams wherever these go") {
+  const Engine engine(random_model(small_config(), {}), {.threads = 1});
+  constexpr std::size_t kBeams = 5;
+  BeamSessions sessions(engine, kBeams, 12);
+  const std::vector<TokenId> prompt = {4, 2};
+  REQUIRE(sessions.read(prompt, nullptr));
+  std::vector<std::vector<TokenId>> expected(kBeams, prompt);
+  unsigned random = 3;
+  const auto below = [&](std::size_t n) {
+    random = random * 1664525 + 1013904223;
+    return (random >> 16) % n;
+  };
+  std::vector<std::size_t> open = {0, 1, 2, 3, 4};
+  for (std::size_t step = 0; step < 10; ++step) {
+    if (step == 7) open = {2, 4};  // the others have ended
+    std::vector<std::size_t> parents(kBeams);
+    std::vector<TokenId> tokens(kBeams);
+    const auto before = expected;
+    for (const std::size_t beam : open) {
+      parents[beam] = open[below(open.size())];
+      tokens[beam] = static_cast<TokenId>(below(8));
+      expected[beam] = before[parents[beam]];
+      expected[beam].push_back(tokens[beam]);
+    }
+    sessions.advance(open, parents, tokens);
+    for (const std::size_t beam : open) {
+      INFO("step " << step << ", beam " << beam);
+      const auto ids = sessions.tokens(beam);
+      CHECK(std::vector<TokenId>(ids.begin(), ids.end()) == expected[beam]);
+      Session fresh(engine);
+      CHECK(same_bits(sessions.logits(beam), fresh.forward(expected[beam])));
+    }
+  }
+}
