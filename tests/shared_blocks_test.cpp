@@ -266,11 +266,18 @@ class Program {
   }
 
   std::string assign(std::size_t i, std::size_t other) {
-    const std::string what = std::to_string(i) + ".assign(" + std::to_string(other) + ")";
-    if (tokens_[other].size() > sessions_[i].capacity()) return what + " left out";
-    sessions_[i].assign(sessions_[other]);
-    tokens_[i] = tokens_[other];
-    return what;
+    const std::string what = std::to_string(i) + ".assign(" + std::to_string(other);
+    const std::size_t all = tokens_[other].size();
+    const std::size_t position = below(2) == 0 ? all : below(all + 1);
+    if (position > sessions_[i].capacity()) return what + ") left out";
+    if (position == all) {
+      sessions_[i].assign(sessions_[other]);
+    } else {
+      sessions_[i].assign(sessions_[other], position);
+    }
+    if (i != other) tokens_[i] = tokens_[other];
+    tokens_[i].resize(position);
+    return what + ", " + std::to_string(position) + ")";
   }
 
   std::string rewind(std::size_t i) {

@@ -90,6 +90,10 @@ class Session {
   /// moved from, and std::bad_alloc. Then changes nothing.
   void assign(const Session& other);
 
+  /// The same for the first `position` tokens of `other` alone. Throws as above, and also if `other`
+  /// has fewer tokens.
+  void assign(const Session& other, std::size_t position);
+
   /// The bytes that a session of a model with this config takes once it holds `max_tokens` tokens,
   /// if it shares no block with another session. For planning: how many sessions fit in memory.
   [[nodiscard]] static std::size_t memory_bytes(const Config& config,

@@ -71,20 +71,32 @@ Session Session::fork() const {
 }
 
 void Session::assign(const Session& other) {
+  if (!other.impl_) reject("a session that was moved from cannot take part in assign()");
+  assign(other, other.position());
+}
+
+void Session::assign(const Session& other, std::size_t position) {
   if (!impl_ || !other.impl_) reject("a session that was moved from cannot take part in assign()");
   if (other.model().transformer() != model().transformer()) {
     reject("cannot assign a session of another model");
   }
-  if (other.position() > capacity()) {
-    reject("cannot assign a session of ", other.position(), " tokens: this one has room for ",
-           capacity());
+  if (position > other.position()) {
+    reject("cannot assign ", position, " tokens of a session that has only ", other.position());
   }
-  const std::size_t computed = other.impl_->computed;
+  if (position > capacity()) {
+    reject("cannot assign a session of ", position, " tokens: this one has room for ", capacity());
+  }
+  if (&other == this) {
+    rewind(position);
+    return;
+  }
+  const std::size_t computed = std::min(position, other.impl_->computed);
   const auto begin = impl_->tokens.begin();
   const auto end = begin + static_cast<std::ptrdiff_t>(std::min(impl_->computed, computed));
   const auto differs = std::mismatch(begin, end, other.impl_->tokens.begin()).first;
   impl_->cache.assign(other.impl_->cache, static_cast<std::size_t>(differs - begin), computed);
-  impl_->tokens = other.impl_->tokens;  // there is memory for them
+  const auto tokens = other.tokens().first(position);
+  impl_->tokens.assign(tokens.begin(), tokens.end());  // there is memory for them
   impl_->computed = computed;
 }
 
