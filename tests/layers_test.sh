@@ -45,7 +45,7 @@ headers='
   tokenizer:text
   layer_norm:model model:model engine:model session:model save_quantized:model
   sampling_options:generate sampler:generate token_logprob:generate generate:generate
-  generation_config:generate perplexity:generate
+  scheduler:generate generation_config:generate perplexity:generate
   beam_options:generate beam_search:generate
 '
 

@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/fail.h"
 #include "generate/generation.h"
 #include "generate/text_sink.h"
 
@@ -50,7 +49,7 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
 GenerationResult generate(Session& session, std::span<const TokenId> prompt,
                           const GenerationOptions& options,
                           const std::function<bool(TokenId)>& sink) {
-  if (!options.stop.empty()) reject("stop strings need a tokenizer: give stop_tokens");
+  require_no_stop_strings(options);
   return run(session, prompt, options, sink);
 }
 

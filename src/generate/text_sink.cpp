@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/fail.h"
+
 namespace gpt2 {
 
 TextSink::TextSink(const Tokenizer& tokenizer, const GenerationOptions& options, Sink sink)
@@ -29,6 +31,10 @@ GenerationOptions options_with(const Tokenizer& tokenizer, const GenerationOptio
   const std::optional<TokenId> end_of_text = tokenizer.end_of_text();
   if (end_of_text && !options.ignore_eos) options.stop_tokens.push_back(*end_of_text);
   return options;
+}
+
+void require_no_stop_strings(const GenerationOptions& options) {
+  if (!options.stop.empty()) reject("stop strings need a tokenizer: give stop_tokens");
 }
 
 }  // namespace gpt2

@@ -37,4 +37,7 @@ class TextSink {
 [[nodiscard]] GenerationOptions options_with(const Tokenizer& tokenizer,
                                              const GenerationOptions& options);
 
+/// Throws Error(invalid_argument) if there are stop strings, which need a tokenizer.
+void require_no_stop_strings(const GenerationOptions& options);
+
 }  // namespace gpt2

@@ -1,0 +1,44 @@
+#include "base/available_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <string>
+
+namespace gpt2 {
+namespace {
+
+// The number in a file; SIZE_MAX if there is none, such as where it says "max".
+std::size_t number_in(const char* file) {
+  std::size_t number = 0;
+  return std::ifstream(file) >> number ? number : SIZE_MAX;
+}
+
+std::size_t free_in_system() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::size_t kibibytes = 0;
+  while (file >> name >> kibibytes) {
+    if (name == "MemAvailable:") return kibibytes << 10;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return SIZE_MAX;
+}
+
+std::size_t free_in_group(const char* limit_file, const char* used_file) {
+  const std::size_t limit = number_in(limit_file);
+  const std::size_t used = number_in(used_file);
+  return limit == SIZE_MAX || used == SIZE_MAX ? SIZE_MAX : limit - std::min(limit, used);
+}
+
+}  // namespace
+
+std::size_t available_memory() {
+  return std::min({free_in_system(),
+                   free_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+                   free_in_group("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                 "/sys/fs/cgroup/memory/memory.usage_in_bytes")});
+}
+
+}  // namespace gpt2

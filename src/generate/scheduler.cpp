@@ -1,0 +1,218 @@
+#include "gpt2/scheduler.h"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/available_memory.h"
+#include "base/fail.h"
+#include "generate/prefix_cache.h"
+#include "generate/scheduled_text.h"
+
+namespace gpt2 {
+namespace {
+
+// A text waits for another one that is reading the same beginning if that saves it so many tokens.
+// For fewer tokens, the passes that it would wait for cost more.
+constexpr std::size_t kWorthWaiting = 16;
+
+using TextPointer = std::unique_ptr<ScheduledText>;
+
+// A session that has computed the first `known` tokens of a prompt.
+struct Donor {
+  const Session* session = nullptr;
+  std::size_t known = 0;
+};
+
+}  // namespace
+
+struct Scheduler::Impl {
+  Impl(const Engine& e, const SchedulerOptions& o) : engine(e), options(o) {
+    if (options.max_sequences == 0) reject("max_sequences is 0: a scheduler needs at least 1");
+    if (options.max_memory == 0) options.max_memory = available_memory() / 2;
+  }
+
+  std::future<GenerationResult> submit(TextPointer text);
+  bool step();
+
+  Engine engine;
+
+ private:
+  void admit();
+  void begin(ScheduledText& text);
+  [[nodiscard]] std::size_t bytes_of(const ScheduledText& text) const;
+  [[nodiscard]] Donor best_donor(const ScheduledText& text);
+  [[nodiscard]] bool reads_same_beginning(const ScheduledText& text);
+  void run_pass();
+  template <class Step>
+  void attempt(TextPointer& text, const Step& step_of_text);
+  void remove(TextPointer& text);
+
+  SchedulerOptions options;
+  std::mutex mutex;
+  std::deque<TextPointer> submitted;  // guarded by the mutex
+  std::deque<TextPointer> waiting;
+  std::vector<TextPointer> running;  // nullptr for one that has ended in this step
+  std::size_t running_bytes = 0;
+  PrefixCache cache;
+};
+
+std::future<GenerationResult> Scheduler::Impl::submit(TextPointer text) {
+  auto future = text->promise.get_future();
+  const std::lock_guard lock(mutex);
+  submitted.push_back(std::move(text));
+  return future;
+}
+
+bool Scheduler::Impl::step() {
+  {
+    const std::lock_guard lock(mutex);
+    std::ranges::move(submitted, std::back_inserter(waiting));
+    submitted.clear();
+  }
+  admit();
+  run_pass();
+  std::erase(running, nullptr);
+  return !running.empty() || !waiting.empty();
+}
+
+// Lets texts begin, in order, as long as there is room for them.
+void Scheduler::Impl::admit() {
+  while (!waiting.empty() && running.size() < options.max_sequences) {
+    const ScheduledText& first = *waiting.front();
+    const std::size_t bytes = bytes_of(first);
+    const bool fits = bytes <= options.max_memory;
+    if (fits && (bytes > options.max_memory - running_bytes || reads_same_beginning(first))) return;
+    TextPointer text = std::move(waiting.front());
+    waiting.pop_front();
+    try {
+      begin(*text);
+      running.push_back(std::move(text));
+      running_bytes += bytes;
+    } catch (...) {
+      text->fail();
+    }
+  }
+}
+
+void Scheduler::Impl::begin(ScheduledText& text) {
+  const std::size_t bytes = bytes_of(text);
+  if (bytes > options.max_memory) {
+    reject("the text needs ", bytes, " bytes for its keys and values, but max_memory is ",
+           options.max_memory, ": give it fewer max_new_tokens, or the scheduler more memory");
+  }
+  const Donor donor = best_donor(text);
+  text.begin(engine, donor.session, donor.known);
+  cache.shrink(options.max_memory - running_bytes - bytes);
+}
+
+std::size_t Scheduler::Impl::bytes_of(const ScheduledText& text) const {
+  const Config& config = engine.model().config();
+  return Session::memory_bytes(config, text.capacity(config));
+}
+
+Donor Scheduler::Impl::best_donor(const ScheduledText& text) {
+  Donor best;
+  const auto consider = [&](const Session& session) {
+    const std::size_t known = text.known_by(session);
+    if (known > best.known) best = {&session, known};
+  };
+  if (const Session* const ended = cache.find(text.prompt)) consider(*ended);
+  for (const TextPointer& other : running) consider(*other->session);
+  return best;
+}
+
+// Whether a running text is reading the beginning of this one's prompt and knows more of it soon.
+bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text) {
+  const std::size_t known = best_donor(text).known;
+  return std::ranges::any_of(running, [&](const TextPointer& other) {
+    return other->generation->reads_prompt() &&
+           common_prefix(other->prompt, text.prompt) > known + kWorthWaiting;
+  });
+}
+
+// One forward pass for all running texts: a row for each that is being written, and pieces of
+// prompts, in order, of as many tokens as one piece may have.
+void Scheduler::Impl::run_pass() {
+  std::vector<Slice> slices;
+  std::vector<TextPointer*> texts;
+  const bool may_draft = running.size() == 1;
+  std::size_t prompt_rows = prompt_piece(engine.model());
+  for (TextPointer& text : running) {
+    const bool reads = text->generation->reads_prompt();
+    if (reads && prompt_rows == 0) continue;
+    attempt(text, [&] {
+      const auto slice = text->generation->next(prompt_rows, may_draft);
+      if (!slice) return;
+      slices.push_back(*slice);
+      texts.push_back(&text);
+      if (reads) prompt_rows -= slice->tokens.size();
+    });
+  }
+  try {
+    engine.forward(slices);
+  } catch (...) {
+    for (TextPointer* const text : texts) {
+      (*text)->fail();
+      remove(*text);
+    }
+    return;
+  }
+  for (TextPointer* const text : texts) attempt(*text, [&] { (*text)->generation->take(); });
+}
+
+// Does one step of a text. Removes the text if that ends it, be it with an exception.
+template <class Step>
+void Scheduler::Impl::attempt(TextPointer& text, const Step& step_of_text) {
+  try {
+    step_of_text();
+    if (!text->generation->finished()) return;
+    text->complete();
+  } catch (...) {
+    text->fail();
+  }
+  remove(text);
+}
+
+void Scheduler::Impl::remove(TextPointer& text) {
+  running_bytes -= bytes_of(*text);
+  text->generation.reset();
+  cache.add(std::move(*text->session));
+  cache.shrink(options.max_memory - running_bytes);
+  text.reset();
+}
+
+Scheduler::Scheduler(const Engine& engine, const SchedulerOptions& options)
+    : impl_(std::make_unique<Impl>(engine, options)) {}
+
+Scheduler::~Scheduler() = default;
+Scheduler::Scheduler(Scheduler&&) noexcept = default;
+Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
+
+std::future<GenerationResult> Scheduler::submit(const Tokenizer& tokenizer,
+                                                std::span<const TokenId> prompt,
+                                                const GenerationOptions& options,
+                                                std::function<bool(std::string_view)> sink) {
+  tokenizer.require_match(impl_->engine.model().config());
+  auto text = std::make_unique<ScheduledText>(prompt, options_with(tokenizer, options));
+  text->text.emplace(tokenizer, options, std::move(sink));
+  text->sink = [&to = *text->text](TokenId token) { return to.write(token); };
+  return impl_->submit(std::move(text));
+}
+
+std::future<GenerationResult> Scheduler::submit(std::span<const TokenId> prompt,
+                                                const GenerationOptions& options,
+                                                std::function<bool(TokenId)> sink) {
+  require_no_stop_strings(options);
+  auto text = std::make_unique<ScheduledText>(prompt, options);
+  text->sink = std::move(sink);
+  return impl_->submit(std::move(text));
+}
+
+bool Scheduler::step() { return impl_->step(); }
+
+}  // namespace gpt2

@@ -1,0 +1,274 @@
+// A scheduler's texts are, bit for bit, those that generate() writes alone, whatever the company,
+// the pieces of the prompts, the prefixes that are shared and the bound on memory.
+#include <algorithm>
+#include <functional>
+#include <future>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gpt2/scheduler.h"
+#include "measure/random_model.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using test::refusal_of;
+using test::bundled::tokenizer;
+
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+constexpr std::size_t kPositions = 300;
+
+const Model& model() {
+  static const Model model = [] {
+    Config config;
+    config.vocab_size = 61;
+    config.n_positions = kPositions;
+    config.n_embd = 24;
+    config.n_head = 2;
+    config.n_layer = 2;
+    return random_model(config, {.dtype = WeightType::f32});
+  }();
+  return model;
+}
+
+// What a text was and how it ended.
+struct Outcome {
+  Ids tokens;
+  Ids streamed;
+  std::string reason;  // the finish reason, or what was thrown
+  std::uint64_t hash = 0;
+  std::size_t prompt_tokens = 0;
+  std::size_t dropped = 0;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+// A text to write. Its sink ends it after `stop_after` tokens, by returning false or by throwing.
+struct Job {
+  Ids prompt;
+  GenerationOptions options;
+  std::size_t stop_after = SIZE_MAX;
+  bool throws = false;
+
+  [[nodiscard]] std::function<bool(TokenId)> sink(Ids& streamed) const {
+    return [this, &streamed](TokenId token) {
+      streamed.push_back(token);
+      if (streamed.size() < stop_after) return true;
+      return throws ? throw std::runtime_error("enough") : false;
+    };
+  }
+};
+
+template <class Call>
+Outcome outcome_of(const Ids& streamed, const Call& call) {
+  Outcome outcome;
+  try {
+    const GenerationResult result = call();
+    outcome = {result.tokens,
+               {},
+               std::string(name_of(result.finish_reason)),
+               result.logits_hash,
+               result.prompt_tokens,
+               result.dropped_tokens};
+  } catch (const std::exception& error) {
+    outcome.reason = error.what();
+  }
+  outcome.streamed = streamed;
+  return outcome;
+}
+
+Outcome alone(const Job& job) {
+  Session session(model());
+  Ids streamed;
+  return outcome_of(streamed,
+                    [&] { return generate(session, job.prompt, job.options, job.sink(streamed)); });
+}
+
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : random_(seed) {}
+  std::size_t up_to(std::size_t most) { return random_() % (most + 1); }
+  bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
+
+ private:
+  std::mt19937 random_;
+};
+
+// Many prompts are the beginning of others.
+Job random_job(Dice& dice) {
+  static const Ids texts[] = {test::random_tokens(model(), kPositions + 1, 1),
+                              test::random_tokens(model(), kPositions + 1, 2)};
+  const Ids& text = texts[dice.up_to(1)];
+  const std::size_t length = dice.one_in(4) ? dice.up_to(kPositions + 1) : dice.up_to(40);
+  Job job{.prompt = {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length)},
+          .options = {}};
+  if (dice.one_in(20)) job.prompt.push_back(61);  // outside the vocabulary
+  GenerationOptions& options = job.options;
+  options.max_new_tokens = dice.one_in(5) ? dice.up_to(kPositions) : dice.up_to(20);
+  options.sampling.temperature = dice.one_in(3) ? 0.0f : 1.0f;
+  options.sampling.seed = dice.up_to(3);
+  options.sampling.sequence = dice.up_to(3);
+  if (dice.one_in(3)) options.sampling.repetition_penalty = 1.5f;
+  if (dice.one_in(3)) options.sampling.min_new_tokens = 5;
+  if (dice.one_in(3)) options.stop_tokens = {7, 9};
+  if (dice.one_in(3)) options.overflow = Overflow::slide;
+  if (dice.one_in(3)) options.prompt_lookup = options.constant_draft = true;
+  options.hash_logits = true;
+  if (dice.one_in(5)) job.stop_after = 1 + dice.up_to(10);
+  job.throws = dice.one_in(2);
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("texts in any company equal texts alone") {
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    const std::size_t one = Session::memory_bytes(model().config(), kPositions);
+    const SchedulerOptions options = {.max_memory = one * (1 + dice.up_to(4)),
+                                      .max_sequences = 1 + dice.up_to(7)};
+    Scheduler scheduler(Engine(model(), {.threads = 1 + static_cast<int>(seed % 3)}), options);
+    std::vector<Job> jobs;
+    for (int i = 0; i < 40; ++i) jobs.push_back(random_job(dice));
+    std::vector<Ids> streamed(jobs.size());
+    std::vector<std::future<GenerationResult>> results;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      results.push_back(
+          scheduler.submit(jobs[i].prompt, jobs[i].options, jobs[i].sink(streamed[i])));
+      for (std::size_t steps = dice.up_to(6); steps > 0; --steps) scheduler.step();
+    }
+    scheduler.run();
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const Outcome found = outcome_of(streamed[i], [&] { return results[i].get(); });
+      const Outcome expected = alone(jobs[i]);
+      CAPTURE(i, found.reason, expected.reason);
+      CHECK(found == expected);
+    }
+  }
+}
+
+TEST_CASE("texts that other threads submit meanwhile equal texts alone") {
+  Scheduler scheduler(Engine(model(), {.threads = 2}), {.max_sequences = 5});
+  constexpr std::size_t kThreads = 3, kJobs = 20;
+  std::vector<std::vector<std::pair<Job, std::future<GenerationResult>>>> work(kThreads);
+  std::vector<std::thread> threads;
+  std::atomic<std::size_t> ended{0};
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Dice dice(static_cast<unsigned>(100 + t));
+      for (std::size_t i = 0; i < kJobs; ++i) {
+        const Job job = random_job(dice);
+        work[t].emplace_back(job, scheduler.submit(job.prompt, job.options, nullptr));
+      }
+      ++ended;
+    });
+  }
+  while (ended < kThreads) scheduler.step();
+  for (std::thread& thread : threads) thread.join();
+  scheduler.run();
+  for (auto& jobs : work) {
+    for (auto& [job, result] : jobs) {
+      job.stop_after = SIZE_MAX;
+      Outcome expected = alone(job);
+      expected.streamed.clear();
+      CHECK(outcome_of({}, [&] { return result.get(); }) == expected);
+    }
+  }
+}
+
+TEST_CASE("a scheduler writes text, and ends it at stop strings") {
+  Scheduler scheduler{Engine(test::bundled::model())};
+  GenerationOptions options{.max_new_tokens = 40, .sampling = {.temperature = 0.8f}};
+  options.stop = {"."};
+  std::map<std::string, std::string> texts;
+  std::vector<std::pair<std::string, std::future<GenerationResult>>> results;
+  for (const std::string prompt : {"Once upon a time", "One day", "The cat", "Tom and his dog"}) {
+    const auto sink = [&texts, prompt](std::string_view text) {
+      texts[prompt] += text;
+      return true;
+    };
+    results.emplace_back(prompt,
+                         scheduler.submit(tokenizer(), tokenizer().encode(prompt), options, sink));
+  }
+  scheduler.run();
+  for (auto& [prompt, future] : results) {
+    Session session(test::bundled::model());
+    std::string text;
+    const auto sink = [&](std::string_view more) {
+      text += more;
+      return true;
+    };
+    const auto expected = generate(session, tokenizer(), tokenizer().encode(prompt), options, sink);
+    const auto result = future.get();
+    CHECK(texts[prompt] == text);
+    CHECK(result.tokens == expected.tokens);
+    CHECK(result.finish_reason == expected.finish_reason);
+  }
+}
+
+TEST_CASE("texts share passes, and the tokens that their prompts have in common") {
+  std::size_t passes = 0;
+  Scheduler scheduler{Engine(model())};
+  const Ids prompt = test::random_tokens(model(), 200, 5);
+  std::vector<std::future<GenerationResult>> results;
+  std::size_t read_again = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    GenerationOptions options{.max_new_tokens = 10, .sampling = {.sequence = i}};
+    options.ignore_eos = true;
+    options.on_prompt = [&](std::size_t read, std::size_t total) {
+      if (read == total) read_again += total;
+      return true;
+    };
+    results.push_back(scheduler.submit(prompt, options, nullptr));
+  }
+  while (scheduler.step()) ++passes;
+  CHECK(read_again == 200 + 7);  // the last token of a prompt is read by each
+  CHECK(passes <= 12);
+  // A later text finds them as well.
+  read_again = 0;
+  GenerationOptions options{.max_new_tokens = 1};
+  options.on_prompt = [&](std::size_t, std::size_t total) {
+    read_again = total;
+    return true;
+  };
+  results.push_back(scheduler.submit(prompt, options, nullptr));
+  scheduler.run();
+  CHECK(read_again == 1);
+}
+
+TEST_CASE("a text that needs more than the bound is refused, and others are written") {
+  const Config& config = model().config();
+  const std::size_t bound = Session::memory_bytes(config, 50);
+  Scheduler scheduler(Engine(model()), {.max_memory = bound});
+  auto large = scheduler.submit(Ids{1}, {.max_new_tokens = 100}, nullptr);
+  auto small = scheduler.submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
+  scheduler.run();
+  CHECK(small.get().tokens.size() == 10);
+  CHECK(refusal_of([&] { (void)large.get(); }) ==
+        "the text needs " + std::to_string(Session::memory_bytes(config, 101)) +
+            " bytes for its keys and values, but max_memory is " + std::to_string(bound) +
+            ": give it fewer max_new_tokens, or the scheduler more memory");
+}
+
+TEST_CASE("a scheduler that ends gives up its texts") {
+  std::future<GenerationResult> result;
+  {
+    Scheduler scheduler{Engine(model())};
+    result = scheduler.submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
+    scheduler.step();
+  }
+  CHECK_THROWS_AS(result.get(), std::future_error);
+  CHECK(refusal_of([] { Scheduler scheduler(Engine(model()), {.max_sequences = 0}); }) ==
+        "max_sequences is 0: a scheduler needs at least 1");
+}
