@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 // What the library computes with: instruction sets and threads. Results are the same bits with any
-// of them, so that these functions change the speed only.
+// of them, so that these functions change the speed only. And how much memory there is.
 //
 // Environment variable: GPT2_ISA names the instruction set to use, for example GPT2_ISA=avx2. It is
 // read when it is first needed.
@@ -38,5 +39,10 @@ void force_isa(std::string_view name);
 /// core that the process may use, by its affinity and by the CPU quota of its control group. Two
 /// hyperthreads of a core count once. At least 1. Determined once, at the first call.
 [[nodiscard]] int thread_count();
+
+/// The bytes that the process can use before the system or its control group runs out of memory: an
+/// estimate of this moment, which counts the pages of files that the system can drop. SIZE_MAX if
+/// the system does not say.
+[[nodiscard]] std::size_t available_memory();
 
 }  // namespace gpt2

@@ -55,17 +55,21 @@ class Scheduler {
 
   /// Texts that have not ended are given up: their futures throw std::future_error.
   ~Scheduler();
+
+  /// The scheduler moved from can only be destroyed or assigned to.
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
 
-  /// Adds a text to be written, with arguments as for generate(). The future has the result, or
+  /// Adds a text to be written, with arguments as for generate(); `prompt` and `options` are copied.
+  /// Throws Error(invalid_argument) for a tokenizer that does not belong to the model. The future has the result, or
   /// what generate() would have thrown, and also Error(invalid_argument) if the text needs more
   /// than max_memory by itself. To cancel, return false from the sink or from on_prompt.
   std::future<GenerationResult> submit(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                                        const GenerationOptions& options,
                                        std::function<bool(std::string_view)> sink);
 
-  /// The same without a tokenizer.
+  /// The same without a tokenizer: `sink` receives each new token. options.stop must be empty; with
+  /// stop strings, throws Error(invalid_argument).
   std::future<GenerationResult> submit(std::span<const TokenId> prompt,
                                        const GenerationOptions& options,
                                        std::function<bool(TokenId)> sink);

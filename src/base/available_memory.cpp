@@ -1,10 +1,10 @@
-#include "base/available_memory.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
+
+#include "gpt2/runtime.h"
 
 namespace gpt2 {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/available_memory.h"
 #include "base/fail.h"
 #include "generate/prefix_cache.h"
 #include "generate/scheduled_text.h"
+#include "gpt2/runtime.h"
 
 namespace gpt2 {
 namespace {
