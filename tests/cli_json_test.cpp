@@ -38,7 +38,7 @@ Json generate(Words arguments, const Surroundings& surroundings = {}) {
 }
 
 const Words kKeys = {"model",         "prompt", "prompt_token_ids", "text", "token_ids",
-                     "finish_reason", "seed"};
+                     "finish_reason", "seed",   "sequence"};
 
 }  // namespace
 
@@ -101,7 +101,7 @@ TEST_CASE("an empty prompt has the token that it stands for") {
 TEST_CASE("with --tokens there is no text in the JSON") {
   const Json object = generate({"--tokens", "-n", "2", "97"});
   CHECK(keys_of(object) ==
-        Words{"model", "prompt_token_ids", "token_ids", "finish_reason", "seed"});
+        Words{"model", "prompt_token_ids", "token_ids", "finish_reason", "seed", "sequence"});
   CHECK(object["prompt_token_ids"] == Json{97});
   CHECK(object["token_ids"] == Json{98, 99});
 }

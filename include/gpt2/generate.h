@@ -81,8 +81,8 @@ struct GenerationOptions {
   /// its weights.
   std::optional<Model> draft = {};
 
-  /// A draft that is still being made, for example by std::async. Until it is ready, the text is
-  /// written without it; if it ends in an exception, without any. Not both this and `draft`.
+  /// A draft that another thread is still making. Until it is ready, the text is written without it;
+  /// if it ends in an exception, without any. Not both this and `draft`.
   std::shared_future<Model> pending_draft = {};
 
   /// Whether tokens are also drafted from the text itself: those that followed when its last three

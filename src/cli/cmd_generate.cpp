@@ -5,9 +5,11 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/draft_model.h"
 #include "cli/generate_settings.h"
 #include "cli/generation_stats.h"
 #include "cli/prompt.h"
+#include "cli/samples.h"
 #include "cli/text_writer.h"
 #include "gpt2/find_model.h"
 #include "gpt2/generate.h"
@@ -36,7 +38,8 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
 
 // Generates the continuation of the prompt and writes the text.
 GenerationResult write_text(Session& session, const std::optional<Tokenizer>& tokenizer,
-                            const Prompt& prompt, GenerationOptions options, TextWriter writer) {
+                            const Prompt& prompt, GenerationOptions options, TextWriter writer,
+                            BackgroundDraft& draft) {
   Progress reading("reading the prompt");
   note_interrupts();
   options.on_prompt = [&](std::size_t read, std::size_t total) {
@@ -46,6 +49,7 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
   const auto write = [&](auto piece) {  // a text or a token
     reading.done();
     writer.write(piece);
+    if (options.pending_draft.valid()) draft.start();
     return !interrupted();
   };
   const GenerationResult result =
@@ -54,25 +58,6 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
   reading.done();
   writer.end(result);
   return result;
-}
-
-// The model that writes, and the one that drafts if any.
-struct Models {
-  Model model;
-  std::optional<Model> draft;
-};
-
-Models load_models(const GenerateSettings& settings) {
-  const auto load = [&] { return Model::load(settings.model, {.dtype = settings.dtype}); };
-  if (settings.draft == "off" || settings.draft == "prompt") return {load(), std::nullopt};
-  const auto type = weight_type_named(settings.draft);
-  if (type && *type != WeightType::int8 && *type != WeightType::int4) {
-    throw UsageError("--draft", "expected off, int8, int4, prompt or a quantized model, found '" +
-                                    settings.draft + "'");
-  }
-  if (!type) return {load(), Model::load(find_model(settings.draft))};
-  const Model stored = Model::load(settings.model);
-  return {stored.to(settings.dtype), stored.to(*type)};
 }
 
 int run(const GenerateSettings& settings) {
@@ -87,15 +72,23 @@ int run(const GenerateSettings& settings) {
   auto options = make_options(settings, prompt.tokens.size(), tokenizer);
   options.draft = draft;
   options.prompt_lookup = settings.draft != "off";
+  BackgroundDraft background(model);
+  if (settings.draft == "auto" && gains_from_draft(model, options) && settings.samples == 1) {
+    options.pending_draft = background.future();
+  }
   const std::size_t room =
       prompt.tokens.size() + std::min(options.max_new_tokens, config.n_positions);
-  Session session(Engine(model, {.threads = settings.threads}),
-                  {.max_tokens = std::min(room, config.n_positions)});
+  const Engine engine(model, {.threads = settings.threads});
   if (settings.draws_seed) {
     print_error("to write this text again, give --seed " + std::to_string(options.sampling.seed));
   }
-  const auto result =
-      write_text(session, tokenizer, prompt, options, TextWriter(settings, tokenizer, prompt));
+  if (settings.samples > 1) {
+    write_samples(engine, tokenizer, settings, prompt, options);
+    return 0;
+  }
+  Session session(engine, {.max_tokens = std::min(room, config.n_positions)});
+  const auto result = write_text(session, tokenizer, prompt, options,
+                                 TextWriter(settings, tokenizer, prompt), background);
   if (result.finish_reason == FinishReason::context_full) {
     print_error(
         format("the text ends here: the context of %zu tokens is full", config.n_positions));

@@ -81,6 +81,19 @@ void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
                    format("%zu is more than --max-new-tokens, which is %zu", min, max));
 }
 
+// Throws UsageError for options that contradict each other.
+void check_samples(const GenerateSettings& settings, const CLI::App& app, bool greedy) {
+  if (settings.samples == 1) return;
+  if (greedy || settings.generation.sampling.temperature == 0.0f) {
+    throw UsageError("--samples cannot be combined with --greedy, which writes the same text each "
+                     "time: give a temperature");
+  }
+  if (app.count("--draft") != 0) {
+    throw UsageError("--samples cannot be combined with --draft: texts that are written side by "
+                     "side already share the reading of the weights");
+  }
+}
+
 // Throws UsageError for an option that the format would ignore.
 void check_format(const GenerateSettings& settings, const CLI::App& app) {
   if (!settings.as_json && settings.generation.top_logprobs) {
@@ -114,6 +127,30 @@ void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
   add_switch(app, "--truncate", settings.truncate,
              "Leave out the beginning of a prompt that is longer than\n"
              "the context, so that --max-new-tokens fit");
+}
+
+void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
+  add_number(app, "--samples", settings.samples, 1, 1 << 20,
+             "Write N different texts from the same prompt, which is\n"
+             "read once; text i is what --sequence i writes alone");
+  add_number(app, "--sequence", settings.generation.sampling.sequence, 0, UINT32_MAX,
+             "Which of the different texts of a seed to write");
+}
+
+void add_overflow(CLI::App& app, GenerateSettings& settings) {
+  GenerationOptions& generation = settings.generation;
+  const auto set_overflow = [&generation](const std::string& name) {
+    generation.overflow = name == "slide" ? Overflow::slide : Overflow::stop;
+    if (name == "slide" || name == "stop") return;
+    throw UsageError("--overflow", "expected stop or slide, found '" + name + "'");
+  };
+  app.add_option_function<std::string>("--overflow", set_overflow,
+                                       "When the context is full, end the text (default), or\n"
+                                       "slide: forget half of it, oldest tokens first, and go on")
+      ->option_text("stop|slide");
+  add_number(app, "--keep", generation.keep, 0, 1 << 24,
+             "Tokens at the beginning that a slide does not forget")
+      ->needs("--overflow");
 }
 
 void add_output_options(CLI::App& app, GenerateSettings& settings) {
@@ -152,6 +189,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   CLI::App app("Continues a text with a GPT-2 model\n", "gpt2 generate");
   app.footer(kExamples);
   add_prompt_options(app, settings);
+  add_overflow(app, settings);
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
   add_number(app, "-t,--threads", settings.threads, 0, 1024,
@@ -161,8 +199,10 @@ GenerateSettings read_generate_settings(Arguments arguments,
                  "Write faster, with the same text: a copy of the model in\n"
                  "int8 or int4, or a model that gpt2 quantize wrote, or the\n"
                  "text so far (prompt), drafts tokens, and the model checks\n"
-                 "several at once (default off)")
-      ->option_text("off|int8|int4|prompt|MODEL");
+                 "several at once. auto (default) makes an int4 copy for\n"
+                 "long texts of large models, and uses the text so far")
+      ->option_text("auto|off|int8|int4|prompt|MODEL");
+  add_number_of_texts(app, settings);
   add_output_options(app, settings);
   bool hf_defaults = false;
   add_switch(app, "--hf-defaults", hf_defaults,
@@ -178,6 +218,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
     if (app.remaining().size() <= at_end) check(*settings.prompt);
   }
   check_format(settings, app);
+  check_samples(settings, app, greedy);
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   check_lengths(settings, app);

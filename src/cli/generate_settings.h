@@ -15,7 +15,7 @@ namespace gpt2::cli {
 struct GenerateSettings {
   std::filesystem::path model;
   WeightType dtype = WeightType::stored;
-  std::string draft = "off";  ///< "off", "int8", "int4", "prompt", or a model: a quantized copy
+  std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
   std::optional<std::string> prompt;
   std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin
   bool truncate = false;
@@ -26,6 +26,7 @@ struct GenerateSettings {
   bool no_echo = false;
   bool no_newline = false;
   bool stats = false;
+  std::size_t samples = 1;  ///< how many texts to write
   bool draws_seed = false;                ///< whether generation.sampling.seed was drawn at random
   std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; includes the prompt
   GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};

@@ -22,7 +22,8 @@ std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
 // The first generated token needs no pass of its own, because the pass over the prompt already
 // returns its logits.
 void print_stats(const GenerationResult& result, const Session& session) {
-  const std::size_t computed = session.position() - session.waiting();
+  const std::size_t computed =
+      session.position() - session.waiting() + result.dropped_tokens;
   const std::size_t read = std::min(computed, result.prompt_tokens);
   const std::size_t decoded = computed - read;
   std::string text = "prompt      " + speed(read, read, result.prompt_seconds) + "\ngeneration  " +
@@ -40,6 +41,12 @@ void print_stats(const GenerationResult& result, const Session& session) {
   if (result.logits_hash != 0) {  // it is 0 if there were no logits to hash
     text += "logits      " + hash_text(result.logits_hash) + "\n";
   }
+  std::fputs(text.c_str(), stderr);
+}
+
+void print_stats_of_samples(std::size_t samples, std::size_t tokens, double seconds) {
+  const std::string text =
+      format("samples     %zu\ngeneration  ", samples) + speed(tokens, tokens, seconds) + '\n';
   std::fputs(text.c_str(), stderr);
 }
 

@@ -8,4 +8,7 @@ namespace gpt2::cli {
 /// in, and was empty before.
 void print_stats(const GenerationResult& result, const Session& session);
 
+/// Prints the lines of --stats for several texts, with `tokens` new tokens in all.
+void print_stats_of_samples(std::size_t samples, std::size_t tokens, double seconds);
+
 }  // namespace gpt2::cli

@@ -47,7 +47,7 @@ Json logprobs_json(const std::optional<Tokenizer>& tokenizer, const GenerationRe
 }  // namespace
 
 std::string text_json(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-                      const Prompt& prompt, const std::string& text,
+                      const Prompt& prompt, std::uint64_t sequence, const std::string& text,
                       const GenerationResult& result) {
   Json object = {{"model", settings.model.string()}};
   if (tokenizer) object["prompt"] = prompt.text;
@@ -56,6 +56,7 @@ std::string text_json(const GenerateSettings& settings, const std::optional<Toke
   object["token_ids"] = result.tokens;
   object["finish_reason"] = name_of(result.finish_reason);
   object["seed"] = settings.generation.sampling.seed;
+  object["sequence"] = sequence;
   if (settings.generation.top_logprobs) object["logprobs"] = logprobs_json(tokenizer, result);
   if (settings.stats) object["stats"] = stats_json(result);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';

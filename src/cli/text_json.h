@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -10,10 +11,12 @@
 namespace gpt2::cli {
 
 /// Returns the line that --json writes for a text: an object, and a newline. `text` is the
-/// continuation. Without a tokenizer, there are no texts in the object. Bytes of the prompt and of
+/// continuation, and `sequence` is the SamplingOptions::sequence that it was drawn with. Without a
+/// tokenizer, there are no texts in the object. Bytes of the prompt and of
 /// single tokens that are not UTF-8 become U+FFFD, because JSON cannot hold them.
 [[nodiscard]] std::string text_json(const GenerateSettings& settings,
                                     const std::optional<Tokenizer>& tokenizer, const Prompt& prompt,
-                                    const std::string& text, const GenerationResult& result);
+                                    std::uint64_t sequence, const std::string& text,
+                                    const GenerationResult& result);
 
 }  // namespace gpt2::cli

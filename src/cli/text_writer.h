@@ -15,9 +15,17 @@ namespace gpt2::cli {
 class TextWriter {
  public:
   /// Keeps references to all of these. Writes nothing yet, so that nothing is written if the model
-  /// refuses the prompt.
+  /// refuses the prompt. `sample` says which of settings.samples texts this is, from 0 on. If there
+  /// are several, a line such as "--- 1 of 5" stands before each plain text.
   TextWriter(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-             const Prompt& prompt);
+             const Prompt& prompt, std::size_t sample = 0);
+
+  /// From now on, keeps what it would write until the text ends or show() is called: another text is
+  /// being written to standard output.
+  void hold() { is_held_ = true; }
+
+  /// Writes what was held back, and the rest as it comes.
+  void show();
 
   /// Adds a piece to the continuation.
   void write(std::string_view piece);
@@ -33,9 +41,11 @@ class TextWriter {
   const GenerateSettings& settings_;
   const std::optional<Tokenizer>& tokenizer_;
   const Prompt& prompt_;
+  std::size_t sample_;
   std::string waiting_;  // what has not been written to standard output
   char last_ = '\0';     // the last character that was written there
   bool is_empty_;
+  bool is_held_;
 };
 
 }  // namespace gpt2::cli

@@ -1,0 +1,53 @@
+#include "cli/draft_model.h"
+
+#include <cstddef>
+#include <exception>
+#include <string>
+
+#include "gpt2/find_model.h"
+#include "gpt2/runtime.h"
+
+namespace gpt2::cli {
+
+Models load_models(const GenerateSettings& settings) {
+  const std::string& draft = settings.draft;
+  if (draft == "auto" || draft == "off" || draft == "prompt") {
+    return {Model::load(settings.model, {.dtype = settings.dtype}), std::nullopt};
+  }
+  const auto type = weight_type_named(draft);
+  if (type && *type != WeightType::int8 && *type != WeightType::int4) {
+    throw UsageError(
+        "--draft",
+        "expected auto, off, int8, int4, prompt or a quantized model, found '" + draft + "'");
+  }
+  if (!type) {
+    return {Model::load(settings.model, {.dtype = settings.dtype}), Model::load(find_model(draft))};
+  }
+  const Model stored = Model::load(settings.model);
+  return {stored.to(settings.dtype), stored.to(*type)};
+}
+
+bool gains_from_draft(const Model& model, const GenerationOptions& options) {
+  constexpr std::size_t kCaches = std::size_t{64} << 20;  // as much as a large cache holds
+  constexpr std::size_t kLongText = 128;
+  const std::size_t draft_bytes = model.parameter_count() * 5 / 8;  // 4 bits, and their scales
+  const bool is_large = model.bytes_per_token() > kCaches && model.bytes_per_token() > draft_bytes;
+  return is_large && options.max_new_tokens >= kLongText && draft_bytes < available_memory() / 4;
+}
+
+BackgroundDraft::~BackgroundDraft() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundDraft::start() {
+  if (thread_.joinable()) return;
+  thread_ = std::thread([this] {
+    try {
+      promise_.set_value(model_.to(WeightType::int4));
+    } catch (...) {
+      promise_.set_exception(std::current_exception());
+    }
+  });
+}
+
+}  // namespace gpt2::cli

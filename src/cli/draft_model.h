@@ -1,0 +1,49 @@
+#pragma once
+
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "cli/generate_settings.h"
+#include "gpt2/model.h"
+
+namespace gpt2::cli {
+
+/// The model that writes, and the one that drafts if --draft names one.
+struct Models {
+  Model model;
+  std::optional<Model> draft;
+};
+
+/// Loads them. Both are made from the same files, which are read once. Throws UsageError for a
+/// draft that does not exist.
+[[nodiscard]] Models load_models(const GenerateSettings& settings);
+
+/// Whether --draft auto makes an int4 draft for this text: if most of the time goes into reading
+/// weights, so that the caches hold only a small part of them, if the text is long enough to gain
+/// back the time that quantizing takes, and if there is memory for the draft.
+[[nodiscard]] bool gains_from_draft(const Model& model, const GenerationOptions& options);
+
+/// An int4 copy of a model, made in a thread of its own so that the text does not wait for it.
+class BackgroundDraft {
+ public:
+  explicit BackgroundDraft(const Model& model) : model_(model) {}
+
+  /// If it was started, waits for the thread.
+  ~BackgroundDraft();
+  BackgroundDraft(const BackgroundDraft&) = delete;
+  BackgroundDraft& operator=(const BackgroundDraft&) = delete;
+
+  /// For GenerationOptions::pending_draft.
+  [[nodiscard]] std::shared_future<Model> future() { return promise_.get_future(); }
+
+  /// Begins to make the copy, at the first call.
+  void start();
+
+ private:
+  Model model_;
+  std::promise<Model> promise_;
+  std::thread thread_;
+};
+
+}  // namespace gpt2::cli
