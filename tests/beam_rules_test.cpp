@@ -119,7 +119,7 @@ TEST_CASE("prompts, lengths and tokens that leave nothing to search are refused"
         "max_new_tokens must be at least 1 for beam search, got 0");
 
   BeamSearchOptions changed = options;
-  changed.pad_token_id = 211;
+  changed.beams.pad_token_id = 211;
   CHECK(refusal(changed) == "pad_token_id is 211, which is outside the vocabulary of 211");
   changed = options;
   changed.sampling.repetition_penalty = 0.0f;
@@ -323,7 +323,7 @@ TEST_CASE("beams of a group that has ended count as choosing the first end-of-te
   };
   const auto first_beam_with = [&](std::optional<TokenId> pad) {
     first_beam.clear();
-    options.pad_token_id = pad;
+    options.beams.pad_token_id = pad;
     CHECK(!beam_search(tiny(), kPrompt, options).empty());
     return first_beam;
   };

@@ -54,26 +54,13 @@ class Engines {
 };
 
 BeamSearchOptions options_of(const nlohmann::json& arguments) {
-  nlohmann::json processors = arguments;
+  const GenerationConfig config = config_of(arguments);
   BeamSearchOptions options;
-  BeamOptions& beams = options.beams;
-  beams.num_beams = arguments.at("num_beams");
-  beams.num_return_sequences = arguments.at("num_return_sequences");
-  beams.length_penalty = arguments.value("length_penalty", 1.0);
-  beams.num_beam_groups = arguments.value("num_beam_groups", std::size_t{1});
-  beams.diversity_penalty = arguments.value("diversity_penalty", 0.0f);
-  const auto early_stopping = arguments.value("early_stopping", nlohmann::json(false));
-  if (early_stopping == true) beams.early_stopping = EarlyStopping::yes;
-  if (early_stopping == "never") beams.early_stopping = EarlyStopping::never;
-  for (const char* key : {"num_return_sequences", "length_penalty", "num_beam_groups",
-                          "diversity_penalty", "early_stopping"}) {
-    processors.erase(key);
-  }
-  options.sampling = config_of(processors).sampling;
-  options.max_new_tokens = arguments.at("max_new_tokens");
+  options.beams = config.beams;
+  options.sampling = config.sampling;
+  options.max_new_tokens = *config.max_new_tokens;
   options.stop_tokens = eos_of(arguments.at("eos_token_id"));
   options.ignore_eos = true;
-  options.pad_token_id = arguments.at("pad_token_id").get<TokenId>();
   return options;
 }
 

@@ -91,6 +91,67 @@ TEST_CASE("the options of the logits processors are read, and null is the defaul
         "(accepted)");
 }
 
+TEST_CASE("the options of beam search are read, and null is the default") {
+  const gpt2::BeamOptions beams =
+      parse(R"({"num_beams": 6, "num_return_sequences": 4, "length_penalty": -0.5,
+                "early_stopping": true, "num_beam_groups": 3, "diversity_penalty": 0.25,
+                "pad_token_id": 7})")
+          .beams;
+  CHECK(beams.num_beams == 6);
+  CHECK(beams.num_return_sequences == 4);
+  CHECK(beams.length_penalty == -0.5);
+  CHECK(beams.early_stopping == gpt2::EarlyStopping::yes);
+  CHECK(beams.num_beam_groups == 3);
+  CHECK(beams.diversity_penalty == 0.25f);
+  CHECK(beams.pad_token_id == 7);
+
+  const auto early_stopping = [](const std::string& value) {
+    return parse(R"({"num_beams": 2, "early_stopping": )" + value + "}").beams.early_stopping;
+  };
+  CHECK(early_stopping("false") == gpt2::EarlyStopping::no);
+  CHECK(early_stopping("\"never\"") == gpt2::EarlyStopping::never);
+  CHECK(early_stopping("null") == gpt2::EarlyStopping::no);
+
+  const gpt2::BeamOptions defaults =
+      parse(R"({"num_beams": null, "num_return_sequences": null, "length_penalty": null,
+                "num_beam_groups": null, "diversity_penalty": null})")
+          .beams;
+  CHECK(defaults.num_beams == 1);
+  CHECK(defaults.num_return_sequences == 1);
+  CHECK(defaults.length_penalty == 1.0);
+  CHECK(defaults.num_beam_groups == 1);
+  CHECK(defaults.diversity_penalty == 0.0f);
+
+  // Without groups, HuggingFace uses neither of these.
+  const gpt2::BeamOptions plain =
+      parse(R"({"num_beams": 2, "diversity_penalty": 0.5, "pad_token_id": -1})").beams;
+  CHECK(plain.diversity_penalty == 0.0f);
+  CHECK_FALSE(plain.pad_token_id);
+}
+
+TEST_CASE("refused: options of beam search of the wrong type, out of range or contradictory") {
+  CHECK(refusal(R"({"num_beams": 0})") == "g: num_beams must be from 1 to 1024, got 0");
+  CHECK(refusal(R"({"num_beams": "x"})").starts_with("g: num_beams is 'x'; expected a whole"));
+  CHECK(refusal(R"({"num_beams": 2, "num_return_sequences": 3})") ==
+        "g: num_return_sequences must be from 1 to num_beams, which is 2, got 3");
+  CHECK(refusal(R"({"num_beam_groups": 2, "diversity_penalty": 1.0})") ==
+        "g: num_beam_groups must divide num_beams, which is 1, got 2");
+  CHECK(refusal(R"({"num_beams": 2, "num_beam_groups": 2})")
+            .starts_with("g: num_beam_groups is 2, which needs a diversity_penalty above 0"));
+  CHECK(refusal(R"({"num_beams": 2, "num_beam_groups": 2, "diversity_penalty": -1})") ==
+        "g: diversity_penalty is -1; expected a number from 0 to 1e+06");
+  CHECK(refusal(R"({"length_penalty": "x"})") == "g: length_penalty is 'x'; expected a number");
+  CHECK(refusal(R"({"length_penalty": 1e300})") ==
+        "g: length_penalty must be a number from -20 to 20, got 1e+300");
+  CHECK(refusal(R"({"early_stopping": 1})") ==
+        "g: early_stopping is 1; expected true, false or \"never\"");
+  CHECK(refusal(R"({"num_beams": 2, "num_beam_groups": 2, "diversity_penalty": 1,
+                    "pad_token_id": -1})") == "g: pad_token_id is -1; expected a token id");
+  CHECK(refusal(R"({"num_beams": 4, "do_sample": true})") ==
+        "g: num_beams is 4 and do_sample is true, which is not implemented together; remove one of "
+        "them from the file");
+}
+
 TEST_CASE("a temperature that is too small for a sampler is greedy") {
   const auto temperature = [](const std::string& number) {
     return parse(R"({"do_sample": true, "temperature": )" + number + "}").sampling.temperature;
@@ -109,8 +170,7 @@ TEST_CASE("keys whose values change nothing are accepted") {
 
 TEST_CASE("refused by name: settings that change the text and are not implemented") {
   for (const std::string field :
-       {R"("num_beams": 2)", R"("num_beam_groups": 2)", R"("num_return_sequences": 3)",
-        R"("encoder_repetition_penalty": 0.5)", R"("encoder_no_repeat_ngram_size": 2)",
+       {R"("num_return_sequences": 3)", R"("encoder_repetition_penalty": 0.5)", R"("encoder_no_repeat_ngram_size": 2)",
         R"("penalty_alpha": 0.6)", R"("guidance_scale": 1.5)", R"("max_time": 0)",
         R"("force_words_ids": [[1]])", R"("forced_decoder_ids": [[1, 2]])",
         R"("constraints": ["x"])", R"("stop_strings": ".")", R"("watermarking_config": {"x": 1})",
@@ -202,9 +262,9 @@ TEST_CASE("a directory's generation_config.json is preferred to its config.json"
   const auto file = directory.write("generation_config.json", R"({"top_k": 4})");
   CHECK(GenerationConfig::load(directory.path()).sampling.top_k == 4);
   CHECK_FALSE(GenerationConfig::load(directory.path()).do_sample);
-  directory.write("generation_config.json", R"({"num_beams": 4})");
+  directory.write("generation_config.json", R"({"penalty_alpha": 0.5})");
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
-        file.string() + ": num_beams is 4" + kAdvice);
+        file.string() + ": penalty_alpha is 0.5" + kAdvice);
   std::filesystem::resize_file(file, (std::uintmax_t{16} << 20) + 1);  // a sparse file
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
         file.string() + ": 16777217 bytes; expected at most 16777216");

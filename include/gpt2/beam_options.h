@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+
+#include "gpt2/token_id.h"
 
 namespace gpt2 {
 
@@ -52,6 +55,10 @@ struct BeamOptions {
   /// group has chosen it in the same step. Above 0 and at most kMaxDiversityPenalty; 0 without
   /// groups.
   float diversity_penalty = 0.0f;
+
+  /// With groups: the token that the beams of a group that has ended count as choosing. Without
+  /// one, the first of the tokens that end a sequence.
+  std::optional<TokenId> pad_token_id = {};
 };
 
 }  // namespace gpt2

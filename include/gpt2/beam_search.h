@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,7 +16,7 @@ namespace gpt2 {
 /// returns.
 ///
 /// The beams of a group are next to each other, best first. A beam of a group that has ended has
-/// the token pad_token_id, the first beam of its group as parent, and the sum 0.
+/// the token BeamOptions::pad_token_id, the first beam of its group as parent, and the sum 0.
 struct BeamStep {
   std::size_t new_tokens;                ///< of each beam so far: 1 in the first step
   std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
@@ -45,11 +44,6 @@ struct BeamSearchOptions {
   /// generate() stops with a tokenizer, add Tokenizer::end_of_text().
   std::vector<TokenId> stop_tokens = {};
   bool ignore_eos = false;  ///< whether sequences go on after the model's own end-of-text tokens
-
-  /// The token that beams of a group that has ended count as choosing, which is penalized in later
-  /// groups. Without one, the first of the tokens that end a sequence, as in HuggingFace. Has no
-  /// effect without groups.
-  std::optional<TokenId> pad_token_id = {};
 
   /// Called before each piece of the prompt is read, and once more after the last one, as
   /// GenerationOptions::on_prompt is. Returns false to cancel. An empty function is not called.

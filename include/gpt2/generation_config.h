@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "gpt2/beam_options.h"
 #include "gpt2/sampling_options.h"
 
 namespace gpt2 {
@@ -27,6 +28,10 @@ struct GenerationConfig {
   /// do_sample, and if the file's is too small for a Sampler. Token ids may still be outside the
   /// model's vocabulary, which a Sampler refuses.
   SamplingOptions sampling = {.temperature = 0.0f, .top_k = 50};
+
+  /// For BeamSearchOptions::beams. There is a beam search if num_beams is more than 1; without one,
+  /// the other members have no effect.
+  BeamOptions beams = {};
 
   std::size_t max_length = 20;                ///< in tokens, those of the prompt included
   std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used

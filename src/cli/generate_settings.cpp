@@ -43,6 +43,11 @@ Examples:
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
 void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   const auto config = GenerationConfig::load(settings.model);
+  if (config.beams.num_beams > 1) {
+    refuse(format("num_beams is %zu in the model's generation config, but this command has no beam "
+                  "search: do without --hf-defaults",
+                  config.beams.num_beams));
+  }
   SamplingOptions& sampling = settings.generation.sampling;
   const auto take = [&](const char* option, auto member) {
     if (app.count(option) == 0) sampling.*member = config.sampling.*member;

@@ -177,7 +177,7 @@ void BeamSearch::score(std::size_t beam, const Group& group) {
 // Shows the beams of a group that has ended as HuggingFace does.
 void BeamSearch::retire(const Group& group) {
   for (std::size_t beam = group.begin; beam < group.end; ++beam) {
-    tokens_[beam] = options_.pad_token_id.value_or(limits_.eos_token_id.front());
+    tokens_[beam] = options_.beams.pad_token_id.value_or(limits_.eos_token_id.front());
     parents_[beam] = group.begin;
     sums_[beam] = 0.0f;
   }
@@ -241,7 +241,7 @@ void check(const Config& config, std::span<const TokenId> prompt,
     reject("the prompt has ", prompt.size(), " tokens, more than the model's ", config.n_positions,
            " positions: shorten it");
   }
-  const std::optional<TokenId>& pad = options.pad_token_id;
+  const std::optional<TokenId>& pad = options.beams.pad_token_id;
   if (pad && (*pad < 0 || static_cast<std::size_t>(*pad) >= config.vocab_size)) {
     reject("pad_token_id is ", *pad, ", which is outside the vocabulary of ", config.vocab_size);
   }

@@ -12,6 +12,7 @@
 #include "base/json_fields.h"
 #include "base/paths.h"
 #include "base/read_file.h"
+#include "generate/beams/check_beams.h"
 #include "generate/processors/processor.h"
 #include "model/config_json.h"
 
@@ -24,12 +25,13 @@ using nlohmann::json;
 // nothing. null, false and empty lists and objects do nothing for any of them.
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
-    {"encoder_no_repeat_ngram_size", 0}, {"penalty_alpha", 0}, {"num_beams", 1},
-    {"num_beam_groups", 1}, {"num_return_sequences", 1}, {"encoder_repetition_penalty", 1},
+    {"encoder_no_repeat_ngram_size", 0}, {"penalty_alpha", 0}, {"encoder_repetition_penalty", 1},
     {"guidance_scale", 1}, {"max_time", kNone}, {"force_words_ids", kNone}, {"constraints", kNone},
     {"forced_decoder_ids", kNone}, {"stop_strings", kNone}, {"watermarking_config", kNone},
     {"token_healing", kNone}, {"dola_layers", kNone},
 };
+
+constexpr const char* kAdvice = ", which is not implemented; remove it from the file";
 
 bool does_nothing(const json& value, double neutral) {
   return value == false || (value.is_structured() && value.empty()) ||
@@ -77,6 +79,16 @@ std::optional<ExponentialDecay> to_decay(const json& value) {
                         value[1].is_number();
   if (!is_decay) return std::nullopt;
   return ExponentialDecay{.start = value[0].get<std::size_t>(), .factor = value[1].get<double>()};
+}
+
+std::optional<double> to_number(const json& value) {
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::optional<EarlyStopping> to_early_stopping(const json& value) {
+  if (value == "never") return EarlyStopping::never;
+  if (!value.is_boolean()) return std::nullopt;
+  return value.get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
 }
 
 // Sets `field` to what `convert` makes of the member, and leaves it as it is if there is none.
@@ -134,6 +146,30 @@ void read_processors(const JsonFields& fields, SamplingOptions& options) {
   fields.read("renormalize_logits", options.renormalize_logits);
 }
 
+// Without groups, HuggingFace uses neither diversity_penalty nor pad_token_id.
+void read_beams(const JsonFields& fields, GenerationConfig& config) {
+  BeamOptions& beams = config.beams;
+  fields.read("num_beams", beams.num_beams);
+  fields.read("num_return_sequences", beams.num_return_sequences);
+  read(fields, "length_penalty", beams.length_penalty, to_number, "a number");
+  read(fields, "early_stopping", beams.early_stopping, to_early_stopping,
+       "true, false or \"never\"");
+  fields.read("num_beam_groups", beams.num_beam_groups);
+  if (beams.num_beam_groups > 1) {
+    fields.read("diversity_penalty", beams.diversity_penalty, BeamOptions::kMaxDiversityPenalty);
+    read(fields, "pad_token_id", beams.pad_token_id, to_id, "a token id");
+  }
+  if (beams.num_beams == 1 && beams.num_return_sequences > 1) {
+    fail(ErrorCode::unsupported, fields.where(), "num_return_sequences is ",
+         beams.num_return_sequences, kAdvice);
+  }
+  if (beams.num_beams > 1 && config.do_sample) {
+    fail(ErrorCode::unsupported, fields.where(), "num_beams is ", beams.num_beams,
+         " and do_sample is true, which is not implemented together; remove one of them from the "
+         "file");
+  }
+}
+
 }  // namespace
 
 GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
@@ -149,8 +185,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   for (const auto& [key, neutral] : kNotImplemented) {
     const json* const value = fields.find(key);
     if (!value || does_nothing(*value, neutral)) continue;
-    fail(ErrorCode::unsupported, fields.where(), key, " is ", shown(*value),
-         ", which is not implemented; remove it from the file");
+    fail(ErrorCode::unsupported, fields.where(), key, " is ", shown(*value), kAdvice);
   }
   GenerationConfig config;
   fields.read("do_sample", config.do_sample);
@@ -161,8 +196,10 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   }
   read_filters(fields, config.sampling);
   read_processors(fields, config.sampling);
+  read_beams(fields, config);
   try {
     check_ranges(config.sampling);
+    check_beams(config.beams);
   } catch (const Error& error) {
     fail(fields.where(), error.what());
   }

@@ -32,7 +32,7 @@ std::optional<std::filesystem::path> checkpoint_of(const Golden& golden, const s
 }
 
 GenerationConfig config_of(nlohmann::json options) {
-  options.erase("num_beams");
+  if (options.value("do_sample", false)) options.erase("num_beams");
   // JSON has no infinity, so the goldens write "-inf".
   std::vector<std::size_t> removed;
   if (options.contains("sequence_bias")) {

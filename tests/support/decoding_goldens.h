@@ -13,7 +13,7 @@
 
 namespace gpt2::test {
 
-/// Returns the goldens `name` (greedy.json, sampling.json) of tests/data/oracle/decoding and, if it
+/// Returns the goldens `name` (such as greedy.json) of tests/data/oracle/decoding and, if it
 /// is set, of $GPT2_GOLDENS_DIR/decoding.
 [[nodiscard]] std::vector<Golden> decoding_goldens(const std::string& name);
 
@@ -23,7 +23,8 @@ namespace gpt2::test {
                                                                  const std::string& model);
 
 /// Reads the options of HuggingFace's generate(), as a golden has them, like a
-/// generation_config.json: top_k is 50 if it is not named. Ignores num_beams.
+/// generation_config.json: top_k is 50 if it is not named. Ignores num_beams
+/// with do_sample.
 [[nodiscard]] GenerationConfig config_of(nlohmann::json options);
 
 /// Reads an eos_token_id: null, a number or a list.
