@@ -461,11 +461,14 @@ TEST_CASE("a full list keeps the better of equal sequences by age, and knows whe
   CHECK(!list_with(EarlyStopping::never, 0.0).is_final(-3.9f, 4));
 }
 
+// The tokens begin in one block of the cache and end in the next (see Session).
 TEST_CASE("sessions follow their beams wherever these go") {
-  const Engine engine(random_model(small_config(), {}), {.threads = 1});
+  Config config = small_config();
+  config.n_positions = 300;
+  const Engine engine(random_model(config, {}), {.threads = 1});
   constexpr std::size_t kBeams = 5;
-  BeamSessions sessions(engine, kBeams, 12);
-  const std::vector<TokenId> prompt = {4, 2};
+  BeamSessions sessions(engine, kBeams, 262);
+  const std::vector<TokenId> prompt = random_tokens(engine.model(), 252, 1);
   REQUIRE(sessions.read(prompt, nullptr));
   std::vector<std::vector<TokenId>> expected(kBeams, prompt);
   unsigned random = 3;

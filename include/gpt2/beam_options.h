@@ -33,7 +33,8 @@ struct BeamOptions {
   static constexpr float kMaxDiversityPenalty = 1e6f;  ///< for diversity_penalty
 
   /// How many beginnings of sequences the search keeps after each token, from 1 to kMaxBeams. Each
-  /// beam takes the memory of a session (Session::memory_bytes).
+  /// beam takes the memory of a session (Session::memory_bytes), except for full blocks of tokens
+  /// that it shares with other beams.
   std::size_t num_beams = 1;
 
   /// How many of the best sequences are returned, from 1 to num_beams.

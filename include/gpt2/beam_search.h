@@ -91,8 +91,8 @@ struct BeamSequence {
 ///
 /// Cost: one forward pass over the prompt and then one for each step, which all open beams share. A
 /// step also takes a few passes over num_beams * vocab_size floats. Besides num_beams sessions, the
-/// search holds that many floats. Where a beam has several children, all but one copy its keys and
-/// values.
+/// search holds that many floats. Where a beam has several children, one goes on in its session and
+/// the others are assigned to it, which copies few keys and values (Session::assign).
 ///
 /// Throws Error(invalid_argument)
 ///   - for an option outside its range, which the message names;

@@ -52,7 +52,7 @@ void BeamSessions::follow(std::span<const std::size_t> open, std::span<const std
   std::size_t next = 0;
   for (const std::size_t beam : copies) {
     while (is_taken[next]) ++next;
-    sessions_[next] = sessions_[session_of_[beam]].fork();
+    sessions_[next].assign(sessions_[session_of_[beam]]);
     session_of_[beam] = next;
     is_taken[next] = true;
   }
