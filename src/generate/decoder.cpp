@@ -15,7 +15,12 @@ namespace gpt2 {
 
 Decoder::Decoder(Session& session, Sampler& sampler, const GenerationOptions& options,
                  const std::function<bool(TokenId)>& sink, GenerationResult& result)
-    : session_(session), sampler_(sampler), options_(options), sink_(sink), result_(result), pending_draft_(options.pending_draft) {
+    : session_(session),
+      sampler_(sampler),
+      options_(options),
+      sink_(sink),
+      result_(result),
+      pending_draft_(options.pending_draft) {
   if (options.max_draft_tokens < 1 || options.max_draft_tokens > GenerationOptions::kMaxDraft) {
     reject("max_draft_tokens must be from 1 to ", GenerationOptions::kMaxDraft, ", got ",
            options.max_draft_tokens);
@@ -39,6 +44,18 @@ Slice Decoder::next(bool may_draft) {
   pass_start_ = std::chrono::steady_clock::now();
   logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);
   return {&session_, drafted_, logits_};
+}
+
+// What the sampler throws is left for take(), which draws again.
+void Decoder::draw_ahead() noexcept {
+  if (!options_.sampling.processors.empty()) return;
+  const std::size_t position = session_.position() - drafted_.size();
+  const std::size_t vocab_size = session_.model().config().vocab_size;
+  try {
+    ahead_ =
+        sampler_.sample(std::span(logits_).first(vocab_size), session_.tokens().first(position));
+  } catch (const std::exception&) {
+  }
 }
 
 std::optional<FinishReason> Decoder::take() {
@@ -88,6 +105,7 @@ std::optional<FinishReason> Decoder::draw_all() {
 
 // Draws the token at `position`. If that fails, what was drafted is forgotten.
 TokenId Decoder::draw(std::span<const float> logits, std::size_t position) {
+  if (ahead_) return *std::exchange(ahead_, std::nullopt);
   try {
     return sampler_.sample(logits, session_.tokens().first(position));
   } catch (...) {

@@ -34,6 +34,10 @@ class Decoder {
   /// What the next pass has to compute. Drafts tokens if `may_draft`.
   [[nodiscard]] Slice next(bool may_draft);
 
+  /// Draws the first token of take() now, which may be on another thread than take(). Does nothing
+  /// if functions of the caller's take part in that, because they belong to the caller's thread.
+  void draw_ahead() noexcept;
+
   /// Draws what it can from the logits of the pass. Returns why the text has ended, if it has; the
   /// session then holds exactly what was written, and the last token waits, unless a token that
   /// ends texts or a full session ended it. If the sink or a processor throws, the same is true for
@@ -61,6 +65,7 @@ class Decoder {
   DraftLength draft_length_, lookup_length_;
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
   std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
+  std::optional<TokenId> ahead_;  // the token of the first row, if it is drawn already
 
   // What to tell DraftLength of the latest pass. A pass that was not allowed to draft tells
   // nothing, because it may have had other sequences in it.

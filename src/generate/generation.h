@@ -35,6 +35,12 @@ class Generation {
   /// finished. Throws what on_prompt throws.
   [[nodiscard]] std::optional<Slice> next(std::size_t max_rows, bool may_draft);
 
+  /// Draws the next token after the pass, before take() and maybe on another thread, if there is one
+  /// to draw. Saves time where many texts share a pass.
+  void draw_ahead() noexcept {
+    if (!reads_prompt_ || prompt_->finished()) decoder_.draw_ahead();
+  }
+
   /// Goes on from what the pass computed. Throws what the sink, on_prompt and processors throw.
   void take();
 

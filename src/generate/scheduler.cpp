@@ -12,6 +12,7 @@
 #include "generate/prefix_cache.h"
 #include "generate/scheduled_text.h"
 #include "gpt2/runtime.h"
+#include "model/engine_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -161,6 +162,10 @@ void Scheduler::Impl::run_pass() {
       remove(*text);
     }
     return;
+  }
+  if (texts.size() > 1) {
+    engine.impl().for_each(texts.size(),
+                           [&](std::size_t i) { (*texts[i])->generation->draw_ahead(); });
   }
   for (TextPointer* const text : texts) attempt(*text, [&] { (*text)->generation->take(); });
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mutex>
+
 #include "base/process_mutex.h"
 #include "base/team.h"
 #include "gpt2/engine.h"
@@ -18,6 +20,15 @@ struct Engine::Impl {
   /// Engine::forward with the weights of another model of the same sizes. Drafts are made so: they
   /// read and write the same keys and values.
   void forward(std::span<const Slice> slices, const Model& weights);
+
+  /// Calls f(i) for every i below `count`, on as many threads as the latest pass had. f must not
+  /// throw.
+  template <class F>
+  void for_each(std::size_t count, const F& f) {
+    const std::lock_guard lock(mutex);
+    team.restart_after_fork();
+    team.for_each(count, [&f](std::size_t i, int) { f(i); });
+  }
 
   /// Runs one forward pass over the batch and then empties it.
   void run(const Model& weights) noexcept;
