@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct Processing;  // what a logits processor works on; not part of the interfa
 /// tokens, whatever they chose before, so a sampler may be copied or made anew at any point of a
 /// text.
 ///
-/// Belongs to one thread at a time. Cost: about 20 bytes for each token of the vocabulary; choosing
+/// Belongs to one thread at a time. Cost: about 24 bytes for each token of the vocabulary; choosing
 /// allocates nothing. With temperature 0 and no other option, sample is an argmax.
 ///
 /// Example:
@@ -62,15 +63,16 @@ class Sampler {
 
  private:
   void check(std::span<const float> logits) const;
-  void add_noise(std::size_t position);
+  std::optional<TokenId> draw(std::size_t position);
 
   SamplingOptions options_;
   SequenceLimits limits_;
   std::vector<void (*)(const Processing&)> list_;  // the processors that the options ask for
   std::vector<float> scores_;                      // (vocab_size): -infinity where removed
-  std::vector<float> noise_;                       // (vocab_size)
+  std::vector<float> noise_;                       // (vocab_size rounded up to 4)
+  std::vector<float> drawn_;                       // the same: scores of tokens left, plus noise
   std::vector<float> keys_;                        // (vocab_size) if typical_p needs it
-  std::vector<std::uint32_t> bits_;                // (vocab_size rounded up to 4)
+  std::vector<std::uint32_t> bits_;                // the same
   std::vector<std::uint32_t> order_;
 };
 

@@ -1,6 +1,8 @@
 #include "gpt2/sampler.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <limits>
 
 #include "base/fail.h"
@@ -25,8 +27,9 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size,
     : options_(options),
       limits_(limits),
       scores_(checked(vocab_size)),
-      noise_(vocab_size),
-      bits_((vocab_size + 3) / 4 * 4) {
+      noise_((vocab_size + 3) / 4 * 4),
+      drawn_(noise_.size()),
+      bits_(noise_.size()) {
   require_isa();
   const DefaultFloatState state;
   check_ranges(options);
@@ -51,7 +54,8 @@ std::span<const float> Sampler::process(std::span<const float> logits,
   const DefaultFloatState state;
   check(logits);
   std::ranges::copy(logits, scores_.begin());
-  const Processing processing = {scores_, ids, options_, limits_, noise_, keys_, order_};
+  const auto scratch = std::span(noise_).first(scores_.size());
+  const Processing processing = {scores_, ids, options_, limits_, scratch, keys_, order_};
   for (const Processor processor : list_) processor(processing);
   return scores_;
 }
@@ -64,13 +68,11 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
     return static_cast<TokenId>(kernels().argmax(logits.data(), logits.size()));
   }
   static_cast<void>(process(logits, ids));
-  if (draws) add_noise(limits_.dropped + ids.size());
-  const std::size_t best = kernels().argmax(scores_.data(), scores_.size());
-  if (draws && scores_[best] == kRemoved) {
-    reject("no token is left to draw after ", ids.size(),
-           " tokens: the sampling options have removed all of them");
-  }
-  return static_cast<TokenId>(best);
+  if (!draws) return static_cast<TokenId>(kernels().argmax(scores_.data(), scores_.size()));
+  const std::optional<TokenId> drawn = draw(limits_.dropped + ids.size());
+  if (drawn) return *drawn;
+  reject("no token is left to draw after ", ids.size(),
+         " tokens: the sampling options have removed all of them");
 }
 
 void Sampler::check(std::span<const float> logits) const {
@@ -78,33 +80,42 @@ void Sampler::check(std::span<const float> logits) const {
     reject("this sampler takes ", scores_.size(), " logits, got ", logits.size());
   }
   if (options_.remove_invalid_values && !logits.empty()) return;
-  bool bad = false;
-  bool any = false;
+  std::uint32_t bad = 0;  // numbers, not bools: a loop over bools would not be vectorized
+  std::uint32_t any = 0;
   for (const float logit : logits) {
-    bad |= !(logit <= std::numeric_limits<float>::max());  // NaN, +infinity
-    any |= logit > kRemoved;
+    bad |= static_cast<std::uint32_t>(!(logit <= std::numeric_limits<float>::max()));  // NaN, +inf
+    any |= static_cast<std::uint32_t>(logit > kRemoved);
   }
-  if (bad || !any) {
-    reject("the model's logits ", bad ? "contain NaN or infinity" : "are all minus infinity",
+  if (bad != 0 || any == 0) {
+    reject("the model's logits ", bad != 0 ? "contain NaN or infinity" : "are all minus infinity",
            ": its weights are damaged, or overflow");
   }
 }
 
 // Noise is a function of seed, sequence, position and id. A Philox block gives four words, for four
-// neighbouring ids; blocks whose tokens are all removed are skipped.
-void Sampler::add_noise(std::size_t position) {
+// neighbouring ids. The blocks that have a token left come together first, so that after a filter
+// such as top_k there is noise for few tokens only.
+std::optional<TokenId> Sampler::draw(std::size_t position) {
   const auto word = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   const std::array key = {word(options_.seed), word(options_.seed >> 32)};
+  order_.clear();  // the blocks
+  std::size_t count = 0;
   for (std::size_t id = 0; id < scores_.size(); id += 4) {
     const auto four = std::span(scores_).subspan(id, std::min(std::size_t{4}, scores_.size() - id));
     if (std::count(four.begin(), four.end(), kRemoved) == std::ssize(four)) continue;
     const auto words = philox4x32(
         {word(id / 4), word(position), word(options_.sequence), word(options_.sequence >> 32)},
         key);
-    std::copy(words.begin(), words.end(), &bits_[id]);
+    std::copy(words.begin(), words.end(), &bits_[count]);
+    std::fill_n(std::copy(four.begin(), four.end(), &drawn_[count]), 4 - four.size(), kRemoved);
+    order_.push_back(word(id));
+    count += 4;
   }
-  kernels().gumbel(noise_.data(), bits_.data(), noise_.size());
-  kernels().add(scores_.data(), noise_.data(), scores_.size());
+  if (count == 0) return std::nullopt;
+  kernels().gumbel(noise_.data(), bits_.data(), count);
+  kernels().add(drawn_.data(), noise_.data(), count);
+  const std::size_t best = kernels().argmax(drawn_.data(), count);
+  return static_cast<TokenId>(order_[best / 4] + best % 4);
 }
 
 }  // namespace gpt2
