@@ -211,9 +211,10 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   CHECK(with(R"({"max_length": 3})", {"abc"}) ==
         "gpt2: the prompt has 3 tokens, but max_length in the model's generation config is 3 and "
         "includes the prompt: shorten the prompt or give --max-new-tokens\n");
-  CHECK(with(R"({"num_beams": 4})", {"a"}) ==
-        "gpt2: num_beams is 4 in the model's generation config, but this command has no beam "
-        "search: do without --hf-defaults\n");
+  CHECK(with(R"({"penalty_alpha": 0.5})", {"a"}) ==
+        "gpt2: " + directory.path().string() +
+            "/generation_config.json: penalty_alpha is 0.5, which is not implemented; remove it "
+            "from the file\n");
 }
 
 TEST_CASE("the options for repetition, single tokens and lengths change the text") {

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/beam_texts.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/draft_model.h"
@@ -70,6 +71,11 @@ int run(const GenerateSettings& settings) {
   const Config& config = model.config();
   const Prompt prompt = read_prompt(settings, tokenizer, config);
   auto options = make_options(settings, prompt.tokens.size(), tokenizer);
+  const Engine engine(model, {.threads = settings.threads});
+  if (settings.beams.num_beams > 1) {
+    write_beams(engine, tokenizer, prompt, settings, options);
+    return 0;
+  }
   options.draft = draft;
   options.prompt_lookup = settings.draft != "off";
   BackgroundDraft background(model);
@@ -78,7 +84,6 @@ int run(const GenerateSettings& settings) {
   }
   const std::size_t room =
       prompt.tokens.size() + std::min(options.max_new_tokens, config.n_positions);
-  const Engine engine(model, {.threads = settings.threads});
   if (settings.draws_seed) {
     print_error("to write this text again, give --seed " + std::to_string(options.sampling.seed));
   }

@@ -1,5 +1,6 @@
 #include "cli/generate_settings.h"
 
+#include "cli/beam_settings.h"
 #include "cli/sampling_settings.h"
 #include "gpt2/find_model.h"
 #include "gpt2/generation_config.h"
@@ -27,6 +28,9 @@ U+FFFD, while the ids still tell what they were. "finish_reason" is end_of_text,
 likeliest) and the N likeliest tokens. They are the model's own, before temperature, filters and
 penalties. A log-probability of minus infinity is null.
 
+--num-beams searches for the most probable text instead of drawing one. In the JSON of its texts,
+"score" takes the place of "seed" and "sequence".
+
 The same arguments write the same text on every machine; another --seed writes another text.
 
 Examples:
@@ -38,16 +42,13 @@ Examples:
   gpt2 -p "Once upon a time" -n 50 -s 2 -t 1
   gpt2 --json "Once upon a time" | jq -r .text
   gpt2 --json --logprobs 5 -n 1 "The cat"
+  gpt2 --num-beams 5 --num-return-sequences 2 "The moon is"
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
 void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   const auto config = GenerationConfig::load(settings.model);
-  if (config.beams.num_beams > 1) {
-    refuse(format("num_beams is %zu in the model's generation config, but this command has no beam "
-                  "search: do without --hf-defaults",
-                  config.beams.num_beams));
-  }
+  take_beam_defaults(app, settings.beams, config.beams);
   SamplingOptions& sampling = settings.generation.sampling;
   const auto take = [&](const char* option, auto member) {
     if (app.count(option) == 0) sampling.*member = config.sampling.*member;
@@ -215,6 +216,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
              "HuggingFace's generate() does");
   bool greedy = false;
   add_sampling_options(app, settings, greedy);
+  add_beam_options(app, settings.beams);
   parse(app, arguments);
   if (check != nullptr && app.count("PROMPT") != 0 && settings.prompt) {
     // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the
@@ -227,6 +229,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   check_lengths(settings, app);
+  check_beams(app, settings);
   if (greedy) settings.generation.sampling.temperature = 0.0f;
   return settings;
 }

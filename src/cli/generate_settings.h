@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/args.h"
+#include "gpt2/beam_options.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -29,6 +30,7 @@ struct GenerateSettings {
   std::size_t samples = 1;  ///< how many texts to write
   bool draws_seed = false;                ///< whether generation.sampling.seed was drawn at random
   std::optional<std::size_t> max_length;  ///< replaces max_new_tokens; includes the prompt
+  BeamOptions beams = {};                 ///< a beam search if there is more than one beam
   GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
 };
 

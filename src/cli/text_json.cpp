@@ -48,15 +48,19 @@ Json logprobs_json(const std::optional<Tokenizer>& tokenizer, const GenerationRe
 
 std::string text_json(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
                       const Prompt& prompt, std::uint64_t sequence, const std::string& text,
-                      const GenerationResult& result) {
+                      const GenerationResult& result, std::optional<double> score) {
   Json object = {{"model", settings.model.string()}};
   if (tokenizer) object["prompt"] = prompt.text;
   object["prompt_token_ids"] = prompt.tokens;
   if (tokenizer) object["text"] = text;
   object["token_ids"] = result.tokens;
   object["finish_reason"] = name_of(result.finish_reason);
-  object["seed"] = settings.generation.sampling.seed;
-  object["sequence"] = sequence;
+  if (score) {
+    object["score"] = *score;
+  } else {
+    object["seed"] = settings.generation.sampling.seed;
+    object["sequence"] = sequence;
+  }
   if (settings.generation.top_logprobs) object["logprobs"] = logprobs_json(tokenizer, result);
   if (settings.stats) object["stats"] = stats_json(result);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';

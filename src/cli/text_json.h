@@ -17,6 +17,6 @@ namespace gpt2::cli {
 [[nodiscard]] std::string text_json(const GenerateSettings& settings,
                                     const std::optional<Tokenizer>& tokenizer, const Prompt& prompt,
                                     std::uint64_t sequence, const std::string& text,
-                                    const GenerationResult& result);
+                                    const GenerationResult& result, std::optional<double> score);
 
 }  // namespace gpt2::cli

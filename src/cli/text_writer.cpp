@@ -37,10 +37,10 @@ void TextWriter::write(TokenId token) {
   write((std::exchange(is_empty_, false) ? "" : " ") + std::to_string(token));
 }
 
-void TextWriter::end(const GenerationResult& result) {
+void TextWriter::end(const GenerationResult& result, std::optional<double> score) {
   if (settings_.as_json) {
     const std::uint64_t sequence = settings_.generation.sampling.sequence + sample_;
-    write_stdout(text_json(settings_, tokenizer_, prompt_, sequence, waiting_, result));
+    write_stdout(text_json(settings_, tokenizer_, prompt_, sequence, waiting_, result, score));
     return;
   }
   if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;

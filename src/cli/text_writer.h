@@ -34,8 +34,9 @@ class TextWriter {
   void write(TokenId token);
 
   /// Ends the text. A plain text that was cancelled before its first token stays unwritten, because
-  /// the prompt alone would look like a text. REQUIRES: nothing is written afterwards.
-  void end(const GenerationResult& result);
+  /// the prompt alone would look like a text. `score` is that of a beam search, and stands in the
+  /// JSON in the place of the seed. REQUIRES: nothing is written afterwards.
+  void end(const GenerationResult& result, std::optional<double> score = std::nullopt);
 
  private:
   const GenerateSettings& settings_;

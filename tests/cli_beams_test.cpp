@@ -1,0 +1,199 @@
+// gpt2 generate --num-beams: the sequences are those of the library, and each way of writing them.
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gpt2/beam_search.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+const std::string kPrompt = "Once upon";
+
+// What the library finds, with the end-of-text token of the tokenizer as the command has it.
+std::vector<BeamSequence> search(const BeamOptions& beams, std::size_t max_new_tokens) {
+  const auto& tokenizer = bundled::tokenizer();
+  return beam_search(Engine(bundled::model()), tokenizer.encode(kPrompt),
+                     {.beams = beams,
+                      .max_new_tokens = max_new_tokens,
+                      .stop_tokens = {tokenizer.end_of_text().value()}});
+}
+
+std::string text_of(const BeamSequence& sequence) {
+  return bundled::tokenizer().decode(sequence.tokens);
+}
+
+std::string out(Words arguments) {
+  arguments.push_back(kPrompt);
+  const Outcome outcome = run(arguments);
+  CAPTURE(arguments);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+void check_refused(Words arguments, int status, const std::string& message) {
+  arguments.push_back(kPrompt);
+  const Outcome outcome = run(arguments);
+  CAPTURE(arguments, outcome.err);
+  CHECK(outcome.status == status);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.starts_with("gpt2: " + message));
+}
+
+}  // namespace
+
+TEST_CASE("the best sequence is written as a text is, and several under headings") {
+  const auto best = search({.num_beams = 3}, 6);
+  const std::string text = kPrompt + text_of(best.front());
+  CHECK(out({"--num-beams", "3", "-n", "6"}) == text + "\n");
+  CHECK(out({"--num-beams", "3", "-n", "6", "--no-newline"}) == text);
+  CHECK(out({"--num-beams", "3", "-n", "6", "--no-echo"}) == text_of(best.front()) + "\n");
+
+  const auto three = search({.num_beams = 3, .num_return_sequences = 3}, 6);
+  std::string expected;
+  for (std::size_t i = 0; i < 3; ++i) {
+    expected += "--- " + std::to_string(i + 1) + " of 3\n" + kPrompt + text_of(three[i]) + "\n";
+  }
+  CHECK(out({"--num-beams", "3", "--num-return-sequences", "3", "-n", "6"}) == expected);
+}
+
+TEST_CASE("every option of beam search reaches the library") {
+  const auto texts = [](const std::vector<BeamSequence>& sequences) {
+    std::string all;
+    for (const BeamSequence& sequence : sequences) {
+      all += "--- " + std::to_string(&sequence - sequences.data() + 1) + " of " +
+             std::to_string(sequences.size()) + "\n" + text_of(sequence) + "\n";
+    }
+    return all;
+  };
+  const Words options = {"--no-echo", "--num-beams",
+                         "4",         "--num-return-sequences",
+                         "4",         "-n",
+                         "12",        "--length-penalty",
+                         "-1.5",      "--early-stopping",
+                         "never",     "--num-beam-groups",
+                         "2",         "--diversity-penalty",
+                         "0.7"};
+  const BeamOptions beams = {.num_beams = 4,
+                             .num_return_sequences = 4,
+                             .length_penalty = -1.5,
+                             .early_stopping = EarlyStopping::never,
+                             .num_beam_groups = 2,
+                             .diversity_penalty = 0.7f};
+  CHECK(out(options) == texts(search(beams, 12)));
+}
+
+TEST_CASE("token ids and JSON have a line for each sequence") {
+  const auto sequences = search({.num_beams = 2, .num_return_sequences = 2}, 4);
+  std::istringstream lines(
+      out({"--json", "--num-beams", "2", "--num-return-sequences", "2", "-n", "4"}));
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto object = nlohmann::ordered_json::parse(line);
+    Words keys;
+    for (const auto& [key, value] : object.items()) keys.push_back(key);
+    CHECK(keys == Words{"model", "prompt", "prompt_token_ids", "text", "token_ids", "finish_reason",
+                        "score"});
+    REQUIRE(count < 2);
+    CHECK(object["token_ids"].get<std::vector<TokenId>>() == sequences[count].tokens);
+    CHECK(object["text"].get<std::string>() == text_of(sequences[count]));
+    CHECK(object["finish_reason"].get<std::string>() == "length");
+    CHECK(object["score"].get<float>() == static_cast<float>(sequences[count].score));
+  }
+  CHECK(count == 2);
+
+  std::string ids;
+  for (const TokenId id : bundled::tokenizer().encode(kPrompt)) ids += std::to_string(id) + " ";
+  std::string expected = ids;
+  for (const TokenId id : sequences.front().tokens) expected += std::to_string(id) + " ";
+  expected.back() = '\n';
+  CHECK(run({"--tokens", "--num-beams", "2", "-n", "4", ids}).out == expected);
+}
+
+TEST_CASE("--hf-defaults takes the beams of the generation config, and options replace them") {
+  const TemporaryDirectory directory;
+  std::filesystem::copy(bundled::kDirectory, directory.path(),
+                        std::filesystem::copy_options::recursive);
+  directory.write("generation_config.json", R"({"num_beams": 3, "num_return_sequences": 2,
+      "length_penalty": 0.5, "early_stopping": true, "max_new_tokens": 5})");
+  const auto with = [&](Words arguments) {
+    arguments.insert(arguments.begin(), {"-m", directory.path().string(), "--hf-defaults"});
+    return arguments;
+  };
+  CHECK(out(with({})) == out({"--num-beams", "3", "--num-return-sequences", "2", "--length-penalty",
+                              "0.5", "--early-stopping", "true", "-n", "5"}));
+  CHECK(
+      out(with({"--num-return-sequences", "1", "--num-beams", "2"})) ==
+      out({"--num-beams", "2", "--length-penalty", "0.5", "--early-stopping", "true", "-n", "5"}));
+  CHECK(out(with({"--num-beams", "1"})) == out({"--greedy", "-n", "5"}));
+  check_refused(with({"--seed", "3"}), 2,
+                "--seed cannot be combined with num_beams of the model's generation config: leave "
+                "it out, or give --num-beams 1");
+}
+
+TEST_CASE("options that contradict beam search are refused, both by name") {
+  for (const Words& option : {Words{"--temperature", "1"},
+                              {"--top-k", "4"},
+                              {"--top-p", "0.5"},
+                              {"--min-p", "0.5"},
+                              {"--typical-p", "0.5"},
+                              {"--epsilon-cutoff", "0.5"},
+                              {"--eta-cutoff", "0.5"},
+                              {"--seed", "1"},
+                              {"--samples", "2"},
+                              {"--sequence", "1"},
+                              {"--overflow", "slide"},
+                              {"--greedy"},
+                              {"--draft", "int8"},
+                              {"--stop", "x"},
+                              {"--stats"},
+                              {"--json", "--logprobs", "2"}}) {
+    Words arguments = {"--num-beams", "2"};
+    arguments.insert(arguments.end(), option.begin(), option.end());
+    const std::string name = option.front() == "--json" ? option[1] : option.front();
+    check_refused(arguments, 2, name + " cannot be combined with --num-beams: give only one of");
+  }
+  for (const Words& option : {Words{"--num-return-sequences", "2"},
+                              {"--length-penalty", "1"},
+                              {"--early-stopping", "true"},
+                              {"--num-beam-groups", "2"},
+                              {"--diversity-penalty", "1"}}) {
+    check_refused(option, 2, option.front() + " needs --num-beams: give at least 2 beams");
+  }
+  check_refused({"--num-beams", "2", "--num-return-sequences", "3"}, 2,
+                "--num-return-sequences: 3 is more than --num-beams, which is 2");
+  check_refused({"--num-beams", "4", "--num-beam-groups", "3", "--diversity-penalty", "1"}, 2,
+                "--num-beam-groups: 3 does not divide --num-beams, which is 4");
+  check_refused({"--num-beams", "4", "--num-beam-groups", "2"}, 2,
+                "--num-beam-groups needs --diversity-penalty");
+  check_refused({"--num-beams", "4", "--diversity-penalty", "1"}, 2,
+                "--diversity-penalty needs --num-beam-groups");
+  check_refused({"--num-beams", "2", "--num-return-sequences", "2", "--no-newline"}, 2,
+                "--no-newline cannot be combined with several sequences");
+  check_refused({"--num-beams", "2", "-n", "0"}, 2,
+                "--max-new-tokens: 0 cannot be combined with --num-beams");
+  check_refused({"--num-beams", "0"}, 2, "--num-beams: expected a whole number from 1 to 1024");
+  check_refused({"--num-beams", "2", "--early-stopping", "no"}, 2,
+                "--early-stopping: expected true, false or never, found 'no'");
+  check_refused({"--num-beams", "2", "--length-penalty", "21"}, 2,
+                "--length-penalty: expected a number from -20 to 20, found '21'");
+}
+
+TEST_CASE("a terminal shows the progress of a search, and Ctrl-C writes what was found") {
+  Command command({"--num-beams", "64", "-n", "1000", "--threads", "1", "--ignore-eos",
+                   "--early-stopping", "never", kPrompt},
+                  {.terminal = true, .terminal_errors = true});
+  command.await_error("searching ... 1 %");
+  command.send(SIGINT);
+  CHECK(command.wait() == -SIGINT);
+  CHECK(command.out.starts_with(kPrompt));
+  CHECK(command.out.size() > kPrompt.size() + 1);
+}
