@@ -24,9 +24,9 @@ enum class EarlyStopping {
 ///
 /// Example:
 ///   const BeamOptions best_of_four = {.num_beams = 4};
-///   const BeamOptions diverse = {
-///       .num_beams = 6, .num_return_sequences = 3, .num_beam_groups = 3, .diversity_penalty =
-///       0.5f};
+///   BeamOptions diverse = {.num_beams = 6, .num_return_sequences = 3};
+///   diverse.num_beam_groups = 3;
+///   diverse.diversity_penalty = 0.5f;
 struct BeamOptions {
   static constexpr std::size_t kMaxBeams = 1024;       ///< for num_beams
   static constexpr double kMaxLengthPenalty = 20.0;    ///< in either direction
