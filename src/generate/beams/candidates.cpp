@@ -20,8 +20,6 @@ float add_limited(float a, float b) {
 
 }  // namespace
 
-BestCandidates::BestCandidates(std::size_t count) : count_(count) { heap_.reserve(count); }
-
 // Candidates come in the order of beam and token, so one that only equals the worst one is worse.
 void BestCandidates::add(std::size_t beam, float sum, std::span<const float> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {

@@ -20,7 +20,7 @@ struct Candidate {
 class BestCandidates {
  public:
   /// Keeps the best `count` candidates. REQUIRES: count > 0.
-  explicit BestCandidates(std::size_t count);
+  explicit BestCandidates(std::size_t count) : count_(count) {}
 
   /// Forgets all candidates.
   void clear() noexcept { heap_.clear(); }
