@@ -43,7 +43,7 @@ headers='
   token_id:tensor weight_type:tensor tensor:tensor config:tensor
   find_model:formats
   tokenizer:text
-  layer_norm:model model:model engine:model session:model save_quantized:model
+  layer_norm:model model:model engine:model session:model session_file:model save_quantized:model
   sampling_options:generate sampler:generate token_logprob:generate generate:generate
   scheduler:generate generation_config:generate perplexity:generate
   beam_options:generate beam_search:generate

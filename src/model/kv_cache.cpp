@@ -40,6 +40,16 @@ void KVCache::store(std::size_t layer, std::size_t head, std::size_t first, Cons
   }
 }
 
+void KVCache::read(std::size_t layer, std::size_t head, Matrix keys, Matrix values) const noexcept {
+  for (std::size_t row = 0; row < keys.rows; ++row) {
+    const float* const block = floats_[row / kChunk];
+    const std::size_t token = row % kChunk;
+    const float* const column = block + this->keys(layer, head) + key_offset(token);
+    for (std::size_t i = 0; i < head_dim_; ++i) keys.row(row)[i] = column[i * kPanel];
+    std::copy_n(block + this->values(layer, head) + token * head_dim_, head_dim_, values.row(row));
+  }
+}
+
 void KVCache::assign(const KVCache& other, std::size_t same, std::size_t tokens) {
   const std::size_t full = tokens / kChunk;
   std::vector<std::pair<std::size_t, KVBlock>> replaced;

@@ -33,6 +33,10 @@ class KVCache {
   void store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
              ConstMatrix values) noexcept;
 
+  /// Reads the keys and values of the first keys.rows tokens of one head, which the cache has.
+  /// keys, values: (rows, head_dim).
+  void read(std::size_t layer, std::size_t head, Matrix keys, Matrix values) const noexcept;
+
   /// Brings this cache to `tokens` tokens, those of `other`, a cache of the same model. The first
   /// `same` tokens of the two are equal. Shares the full blocks of `other`, and copies of the rest
   /// only tokens that this cache does not have in a block of its own. `other` may be this cache,

@@ -1,0 +1,62 @@
+#include "base/new_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "base/fail.h"
+#include "base/paths.h"
+
+namespace gpt2 {
+
+namespace fs = std::filesystem;
+
+NewFile::NewFile(const fs::path& file) : given_(file) {
+  if (file.empty()) reject("the name of the file to write is empty");
+  refuse_nul(file);
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    fail(ErrorCode::invalid_argument, file.string(),
+         fs::is_directory(status) ? "is a directory" : "is not a regular file",
+         "; choose another name");
+  }
+  std::error_code error;
+  file_ = fs::weakly_canonical(fs::absolute(file), error);
+  if (error) refuse(error.message());
+  partial_ = file_;
+  partial_ += concat(".partial-", ::getpid());
+  out_.open(partial_, std::ios::binary);
+  if (!out_) refuse(std::generic_category().message(errno));
+}
+
+NewFile::~NewFile() {
+  std::error_code ignored;
+  if (!partial_.empty()) fs::remove(partial_, ignored);
+}
+
+void NewFile::write(Bytes bytes) {
+  out_ << text_of(bytes);
+  check();
+}
+
+void NewFile::commit() {
+  out_.close();
+  check();
+  std::error_code error;
+  fs::rename(partial_, file_, error);
+  if (error) refuse(error.message());
+  partial_.clear();
+}
+
+void NewFile::refuse(const std::string& why) const {
+  fail(given_.string(), "cannot be written: ", why);
+}
+
+void NewFile::check() const {
+  if (!out_) refuse(std::generic_category().message(errno));
+}
+
+}  // namespace gpt2

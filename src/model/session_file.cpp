@@ -1,0 +1,228 @@
+#include "gpt2/session_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "base/fail.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "base/new_file.h"
+#include "model/fingerprint.h"
+#include "model/session_impl.h"
+
+// A file has, with all numbers little-endian and nothing between its parts:
+//
+//   the header    below
+//   the tokens    (tokens), 32 bits each
+//   the cache     (n_layer, n_head, 2, computed, head_dim) floats: keys, then values
+//   the checksum  64 bits: the Hash of everything before it
+
+namespace gpt2 {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[] = {'g', 'p', 't', '2', 's', 'e', 's', 's'};
+constexpr std::uint64_t kVersion = 1;
+
+// As it lies in the file.
+struct Header {
+  char magic[8];
+  std::uint64_t version;
+  char weight_type[8];  // its name, with zeros after it
+  std::uint64_t model;  // its fingerprint
+  std::uint64_t n_layer;
+  std::uint64_t n_head;
+  std::uint64_t head_dim;
+  std::uint64_t tokens;
+  std::uint64_t computed;  // the first of the tokens, whose keys and values the file has
+};
+static_assert(sizeof(Header) == 9 * 8 && std::endian::native == std::endian::little);
+
+constexpr std::size_t kChecksumBytes = 8;
+constexpr std::size_t kMinBytes = sizeof(Header) + kChecksumBytes;
+
+Header header_of(const Model& model, std::size_t tokens, std::size_t computed) {
+  const Config& config = model.config();
+  Header header = {.magic = {},
+                   .version = kVersion,
+                   .weight_type = {},
+                   .model = fingerprint(*model.transformer()),
+                   .n_layer = config.n_layer,
+                   .n_head = config.n_head,
+                   .head_dim = config.head_dim(),
+                   .tokens = tokens,
+                   .computed = computed};
+  std::copy_n(kMagic, sizeof kMagic, header.magic);
+  const std::string_view type = name_of(model.weight_type());
+  type.copy(header.weight_type, sizeof header.weight_type);
+  return header;
+}
+
+std::string_view weight_type_of(const Header& header) {
+  const char* const begin = header.weight_type;
+  return {begin, std::find(begin, begin + sizeof header.weight_type, '\0')};
+}
+
+// The parts of a file that has been checked. They lie in its mapping.
+struct Parts {
+  Header header;
+  Bytes tokens;
+  Bytes cache;
+};
+
+// The size of the file that the header describes, or nothing if no file is that large.
+std::optional<std::size_t> size_of(const Header& header) {
+  const std::size_t sizes[] = {header.n_layer, header.n_head, header.head_dim, header.computed};
+  const auto tokens = checked_product(std::span(&header.tokens, 1), sizeof(TokenId));
+  const auto cache = checked_product(sizes, 2 * sizeof(float));
+  std::size_t size = kMinBytes;
+  if (!tokens || __builtin_add_overflow(size, *tokens, &size)) return std::nullopt;
+  if (!cache || __builtin_add_overflow(size, *cache, &size)) return std::nullopt;
+  return size;
+}
+
+// Checks that the file is whole and what its own header says.
+Parts read(Bytes file, const std::string& name) {
+  Header header;
+  const std::size_t magic = std::min(file.size(), sizeof kMagic);
+  if (magic == 0 || std::memcmp(file.data(), kMagic, magic) != 0) {
+    fail(name, "is not the state of a session: expected a file that begins with ",
+         quote({kMagic, sizeof kMagic}), ", found ", quote(text_of(file.first(magic))));
+  }
+  if (file.size() < kMinBytes) {
+    fail(name, "is cut short: expected at least ", kMinBytes, " bytes, found ", file.size());
+  }
+  std::memcpy(&header, file.data(), sizeof header);
+  if (header.version != kVersion) {
+    fail(name, "has a format that this version cannot read: expected version ", kVersion,
+         ", found ", header.version);
+  }
+  const std::optional<std::size_t> size = size_of(header);
+  if (size != file.size()) {
+    fail(name, "is cut short or damaged: expected ",
+         size ? concat(*size, " bytes") : "a header of sizes that a file can have", ", found ",
+         file.size(), " bytes");
+  }
+  const Bytes contents = file.first(file.size() - kChecksumBytes);
+  Hash hash;
+  hash.add(contents);
+  const auto checksum = load_little_endian<std::uint64_t>(file, contents.size());
+  if (checksum != hash.value()) {
+    fail(name, "is damaged: expected the checksum ", checksum, ", found ", hash.value(),
+         "; save the session again");
+  }
+  const std::size_t cache = sizeof header + header.tokens * sizeof(TokenId);
+  return {header, contents.subspan(sizeof header, cache - sizeof header), contents.subspan(cache)};
+}
+
+void require_same_model(const Header& header, const Model& model, const std::string& name) {
+  const Header expected = header_of(model, header.tokens, header.computed);
+  const auto sizes = [](const Header& h) {
+    return concat(h.n_layer, " layers of ", h.n_head, " heads of ", h.head_dim, " channels");
+  };
+  if (sizes(header) != sizes(expected)) {
+    fail(name, "is the state of another model: expected ", sizes(expected), ", found ",
+         sizes(header));
+  }
+  if (weight_type_of(header) != weight_type_of(expected)) {
+    fail(name, "is the state of a model with other weights: expected ", weight_type_of(expected),
+         ", found ", quote(weight_type_of(header)), "; load the model with that type");
+  }
+  if (header.model != expected.model) {
+    fail(name, "is the state of another model, of the same size: expected the hash ",
+         expected.model, ", found ", header.model, "; load the model that it was saved with");
+  }
+}
+
+std::vector<TokenId> tokens_of(const Parts& parts, const Config& config, const std::string& name) {
+  const Header& header = parts.header;
+  if (header.tokens > config.n_positions) {
+    fail(name, "has more tokens than the model has positions: expected at most ",
+         config.n_positions, ", found ", header.tokens);
+  }
+  if (header.computed > header.tokens) {
+    fail(name, "has more keys and values than tokens: expected at most ", header.tokens, ", found ",
+         header.computed);
+  }
+  std::vector<TokenId> tokens(header.tokens);
+  if (!tokens.empty()) std::memcpy(tokens.data(), parts.tokens.data(), parts.tokens.size());
+  for (const TokenId token : tokens) {
+    if (token >= 0 && static_cast<std::size_t>(token) < config.vocab_size) continue;
+    fail(name, "has a token outside the model's vocabulary: expected an id from 0 to ",
+         config.vocab_size - 1, ", found ", token);
+  }
+  return tokens;
+}
+
+// Calls f(layer, head) in the order in which heads lie in the file.
+template <class F>
+void for_each_head(const Config& config, const F& f) {
+  for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
+    for (std::size_t head = 0; head < config.n_head; ++head) f(layer, head);
+  }
+}
+
+}  // namespace
+
+void save_session(const Session& session, const fs::path& file) {
+  const Session::Impl* const impl = session.impl();
+  if (impl == nullptr) reject("a session that was moved from cannot be saved");
+  NewFile out(file);
+  Hash hash;
+  const auto write = [&](Bytes bytes) {
+    hash.add(bytes);
+    out.write(bytes);
+  };
+  const Config& config = session.model().config();
+  const Header header = header_of(session.model(), impl->tokens.size(), impl->computed);
+  write(std::as_bytes(std::span(&header, 1)));
+  write(std::as_bytes(session.tokens()));
+
+  const std::size_t head_dim = config.head_dim();
+  std::vector<float> rows(2 * impl->computed * head_dim);
+  const Matrix keys{rows.data(), impl->computed, head_dim, head_dim};
+  const Matrix values{keys.row(impl->computed), impl->computed, head_dim, head_dim};
+  for_each_head(config, [&](std::size_t layer, std::size_t head) {
+    impl->cache.read(layer, head, keys, values);
+    write(std::as_bytes(std::span(rows)));
+  });
+  const std::uint64_t checksum = hash.value();
+  out.write(std::as_bytes(std::span(&checksum, 1)));
+  out.commit();
+}
+
+Session load_session(const Engine& engine, const fs::path& file, const SessionOptions& options) {
+  const MappedFile mapped(file);
+  const std::string name = file.string();
+  const Parts parts = read(mapped.bytes(), name);
+  require_same_model(parts.header, engine.model(), name);
+  const Config& config = engine.model().config();
+  const std::vector<TokenId> tokens = tokens_of(parts, config, name);
+  if (options.max_tokens != 0 && options.max_tokens < tokens.size()) {
+    fail(ErrorCode::invalid_argument, name, "has ", tokens.size(),
+         " tokens, but max_tokens allows only ", options.max_tokens);
+  }
+
+  Session session(engine, options);
+  Session::Impl& impl = *session.impl();
+  const std::size_t computed = parts.header.computed;
+  const std::size_t head_dim = config.head_dim();
+  const auto* rows = reinterpret_cast<const float*>(parts.cache.data());
+  for_each_head(config, [&](std::size_t layer, std::size_t head) {
+    const ConstMatrix keys{rows, computed, head_dim, head_dim};
+    const ConstMatrix values{keys.row(computed), computed, head_dim, head_dim};
+    impl.cache.store(layer, head, 0, keys, values);
+    rows = values.row(computed);
+  });
+  impl.tokens.assign(tokens.begin(), tokens.end());
+  impl.computed = computed;
+  return session;
+}
+
+}  // namespace gpt2

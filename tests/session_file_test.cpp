@@ -1,0 +1,418 @@
+// The state of a session on disk: a session that was saved and loaded goes on, bit for bit, like
+// the one that was saved, and no file can do more than be refused with one clear line.
+#include "gpt2/session_file.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/read_file.h"
+#include "gpt2/generate.h"
+#include "measure/random_model.h"
+#include "model/session_impl.h"
+#include "support/bundled_model.h"
+#include "support/bytes.h"
+#include "support/catch.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+#include "support/session_file.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Model& model() {
+  static const Model made = random_model(
+      {.vocab_size = 53, .n_positions = 1100, .n_embd = 18, .n_layer = 2, .n_head = 2}, {});
+  return made;
+}
+
+const TemporaryDirectory& place() {
+  static const TemporaryDirectory directory;
+  return directory;
+}
+
+std::string read_bytes(const fs::path& path) { return read_file(path, 1 << 24); }
+
+// Returns the name of a file that the tests of this program share.
+fs::path file() { return place().path() / "session"; }
+
+Session load(int threads = 1, std::size_t max_tokens = 0) {
+  return load_session(Engine(model(), {.threads = threads}), file(), {.max_tokens = max_tokens});
+}
+
+// Returns whether the two sessions are in the same state, and go on alike with further tokens.
+bool go_on_alike(Session& a, Session& b, std::span<const TokenId> tokens) {
+  if (!std::ranges::equal(a.tokens(), b.tokens()) || a.waiting() != b.waiting()) return false;
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{1}, tokens.size() - 2}) {
+    const std::vector<float> logits = all_logits(a, tokens.first(piece));
+    if (!same_bits(logits, all_logits(b, tokens.first(piece)))) return false;
+    tokens = tokens.subspan(piece);
+  }
+  return true;
+}
+
+// Returns the bytes of the file of a small session: seven tokens, of which two wait.
+std::string small_state() {
+  Session session = session_of(model(), 1, 32);
+  session.forward(random_tokens(model(), 5, 1));
+  session.append(random_tokens(model(), 2, 2));
+  save_session(session, file());
+  return read_bytes(file());
+}
+
+std::string refusal_of_bytes(const std::string& bytes, const Model& of = model()) {
+  fs::remove(file());  // because ext4 flushes a file that is overwritten
+  place().write("session", bytes);
+  return refusal_of([&] { (void)load_session(Engine(of, {.threads = 1}), file()); });
+}
+
+std::string refusal_with(StateFields fields, const Model& of = model()) {
+  return refusal_of_bytes(bytes_of(fields), of);
+}
+
+std::string expected(const std::string& what) { return file().string() + ": " + what; }
+
+}  // namespace
+
+TEST_CASE("a loaded session goes on like the one that was saved") {
+  const std::vector<TokenId> prompt = random_tokens(model(), 1000, 1);
+  const std::vector<TokenId> more = random_tokens(model(), 70, 2);
+  for (const std::size_t length : {0, 1, 15, 16, 17, 255, 256, 257, 511, 512, 1000}) {
+    INFO(length << " tokens");
+    Session session = session_of(model(), 2);
+    if (length > 0) session.forward(std::span(prompt).first(length));
+    save_session(session, file());
+    Session loaded = load(1);
+    CHECK(loaded.position() == length);
+    CHECK(loaded.capacity() == 1100);
+    CHECK(go_on_alike(session, loaded, more));
+  }
+}
+
+TEST_CASE("sessions with other room, forks and rewound sessions are saved as well") {
+  const std::vector<TokenId> prompt = random_tokens(model(), 400, 1);
+  const std::vector<TokenId> more = random_tokens(model(), 30, 2);
+  for (const std::size_t room : {130, 256, 300, 1100}) {
+    for (const std::size_t other_room : {130, 256, 300, 1100}) {
+      INFO("room for " << room << ", then for " << other_room);
+      Session session = session_of(model(), 1, room);
+      session.forward(std::span(prompt).first(100));
+      save_session(session, file());
+      Session loaded = load(1, other_room);
+      CHECK(loaded.capacity() == other_room);
+      CHECK(go_on_alike(session, loaded, more));
+    }
+  }
+
+  Session parent = session_of(model(), 1);
+  parent.forward(prompt);
+  Session fork = parent.fork();
+  fork.forward(more);
+  save_session(fork, file());
+  parent.forward(random_tokens(model(), 300, 3));
+  Session loaded = load();
+  CHECK(go_on_alike(fork, loaded, more));
+
+  parent.rewind(300);
+  save_session(parent, file());
+  Session rewound = load();
+  CHECK(go_on_alike(parent, rewound, more));
+}
+
+TEST_CASE("tokens that wait still wait in the loaded session") {
+  Session session = session_of(model(), 1);
+  session.append(random_tokens(model(), 3, 1));
+  save_session(session, file());
+  CHECK(load().waiting() == 3);
+  session.forward({});
+  session.append(random_tokens(model(), 280, 2));
+  save_session(session, file());
+  Session loaded = load();
+  CHECK(loaded.waiting() == 280);
+  CHECK(go_on_alike(session, loaded, random_tokens(model(), 10, 3)));
+}
+
+TEST_CASE("a text that was saved in the middle ends like one that was not") {
+  const Tokenizer& tokenizer = bundled::tokenizer();
+  const auto prompt = tokenizer.encode("One day, Tom");
+  GenerationOptions options = {.max_new_tokens = 40, .sampling = {.seed = 3}};
+  const auto write = [&](Session& session, std::span<const TokenId> begin) {
+    return generate(session, tokenizer, begin, options, {}).tokens;
+  };
+  const Engine engine(bundled::model(), {.threads = 2});
+  Session whole(engine);
+  options.max_new_tokens = 80;
+  const std::vector<TokenId> text = write(whole, prompt);
+  REQUIRE(text.size() == 80);
+  options.max_new_tokens = 40;
+  options.draft = bundled::model().to(WeightType::int4);
+  Session first(engine);
+  std::vector<TokenId> tokens = write(first, prompt);
+  save_session(first, file());
+  Session second = load_session(engine, file());
+  const std::vector<TokenId> rest = write(second, {});
+  tokens.insert(tokens.end(), rest.begin(), rest.end());
+  CHECK(tokens == text);
+}
+
+TEST_CASE("a file has what its format says") {
+  const std::string bytes = small_state();
+  const StateFields fields = fields_of(bytes);
+  CHECK(bytes.substr(0, 8) == "gpt2sess");
+  CHECK(fields.version == 1);
+  CHECK(fields.weight_type == std::string("f32\0\0\0\0\0", 8));
+  CHECK(fields.n_layer == 2);
+  CHECK(fields.n_head == 2);
+  CHECK(fields.head_dim == 9);
+  CHECK(fields.computed == 5);
+  std::vector<TokenId> tokens = random_tokens(model(), 5, 1);
+  for (const TokenId token : random_tokens(model(), 2, 2)) tokens.push_back(token);
+  CHECK(fields.tokens == tokens);
+  CHECK(fields.cache.size() == 2 * 2 * 2 * 5 * 9 * sizeof(float));
+  CHECK(bytes_of(fields) == bytes);
+
+  // The value of token 3 in head 1 of layer 1, which the test reads from the cache itself.
+  const Session session = load();
+  const KVCache& cache = session.impl()->cache;
+  const std::size_t at = (((2 * 1 + 1) * 2 + 1) * 5 + 3) * 9;
+  CHECK(std::memcmp(fields.cache.data() + at * sizeof(float),
+                    cache.blocks()[0] + cache.values(1, 1) + 3 * 9, 9 * sizeof(float)) == 0);
+}
+
+TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
+  const std::string bytes = small_state();
+  REQUIRE(refusal_of_bytes(bytes) == "(accepted)");
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const std::string refusal = refusal_of_bytes(bytes.substr(0, size));
+    INFO(size << " bytes: " << refusal);
+    CHECK(refusal.starts_with(expected(size == 0   ? "is not the state of a session"
+                                       : size < 8  ? "is cut short: expected at least 80 bytes"
+                                       : size < 80 ? "is cut short: expected at least 80 bytes"
+                                                   : "is cut short or damaged: expected ")));
+  }
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    CHECK(refusal_of_bytes(damaged) != "(accepted)");
+  }
+  CHECK(refusal_of_bytes(bytes + "x").starts_with(expected("is cut short or damaged: expected ")));
+  CHECK(refusal_of_bytes("PK\3\4 another file of whatever kind") ==
+        expected("is not the state of a session: expected a file that begins with 'gpt2sess', "
+                 "found 'PK\\x03\\x04 ano'"));
+}
+
+TEST_CASE("a file whose parts are swapped is refused") {
+  const std::string bytes = small_state();
+  const std::size_t cache = 72 + 7 * sizeof(TokenId);
+  for (const std::size_t length : {4, 36, 64, 360}) {
+    std::string swapped = bytes;
+    std::swap_ranges(swapped.begin() + std::ptrdiff_t(cache),
+                     swapped.begin() + std::ptrdiff_t(cache + length),
+                     swapped.begin() + std::ptrdiff_t(cache + length));
+    REQUIRE(swapped != bytes);
+    CHECK(refusal_of_bytes(swapped).starts_with(expected("is damaged: expected the checksum ")));
+  }
+}
+
+TEST_CASE("a file with a right checksum and impossible numbers is refused") {
+  const StateFields good = fields_of(small_state());
+  const auto with = [&](const std::function<void(StateFields&)>& change) {
+    StateFields fields = good;
+    change(fields);
+    return refusal_with(fields);
+  };
+  // As a machine of the other byte order would write it.
+  CHECK(with([](auto& f) { f.version = std::uint64_t{1} << 56; }) ==
+        expected("has a format that this version cannot read: expected version 1, found "
+                 "72057594037927936"));
+  const std::string sizes =
+      expected("is the state of another model: expected 2 layers of 2 heads of 9 channels, found ");
+  CHECK(with([](auto& f) { std::swap(f.n_layer, f.head_dim); }) ==
+        sizes + "9 layers of 2 heads of 2 channels");
+  CHECK(with([](auto& f) { f.weight_type = std::string("f\x1b[2Jxyz", 8); }) ==
+        expected("is the state of a model with other weights: expected f32, found "
+                 "'f\\x1b[2Jxyz'; load the model with that type"));
+  CHECK(with([](auto& f) {
+          ++f.model;
+        }).starts_with(expected("is the state of another model, of the same size: expected ")));
+  for (const TokenId token : {-1, 53, INT32_MIN, INT32_MAX}) {
+    CHECK(with([&](auto& f) { f.tokens[6] = token; }) ==
+          expected("has a token outside the model's vocabulary: expected an id from 0 to 52, "
+                   "found " +
+                   std::to_string(token)));
+  }
+  CHECK(with([](auto& f) { f.tokens.resize(1101); }) ==
+        expected("has more tokens than the model has positions: expected at most 1100, found "
+                 "1101"));
+  CHECK(with([](auto& f) { f.tokens.resize(4); }) ==
+        expected("has more keys and values than tokens: expected at most 4, found 5"));
+}
+
+TEST_CASE("absurd sizes are refused before anything is allocated") {
+  const StateFields good = fields_of(small_state());
+  for (const std::uint64_t size : {std::uint64_t{6}, std::uint64_t{1} << 32, std::uint64_t{1} << 61,
+                                   std::uint64_t{1} << 62, UINT64_MAX}) {
+    for (std::size_t word = 4; word < 9; ++word) {
+      std::string bytes = bytes_of(good);
+      bytes.replace(8 * word, 8, little_endian(size));
+      const std::string refusal = refusal_of_bytes(with_checksum(bytes));
+      INFO("word " << word << ", " << size << ": " << refusal);
+      CHECK(refusal.starts_with(expected("is cut short or damaged: expected ")));
+    }
+  }
+}
+
+TEST_CASE("a state is only for its own model") {
+  const Config config = model().config();
+  const std::string bytes = small_state();
+  const auto refusal = [&](Config changed, WeightType type = WeightType::stored) {
+    return refusal_of_bytes(bytes, random_model(changed, {.dtype = type}));
+  };
+  const std::string other = expected("is the state of another model");
+  CHECK(refusal(config) == "(accepted)");
+  Config changed = config;
+  changed.eos_token_id = {7};  // has nothing to do with keys and values
+  CHECK(refusal(changed) == "(accepted)");
+  changed.layer_norm_epsilon = 2e-5f;
+  CHECK(refusal(changed).starts_with(other + ", of the same size"));
+  changed = config;
+  changed.n_layer = 1;
+  CHECK(refusal(changed) == other +
+                                ": expected 1 layers of 2 heads of 9 channels, found 2 layers "
+                                "of 2 heads of 9 channels");
+  changed = config;
+  changed.vocab_size = 54;
+  CHECK(refusal(changed).starts_with(other + ", of the same size"));
+  CHECK(refusal(config, WeightType::f16) ==
+        expected("is the state of a model with other weights: expected f16, found 'f32'; load the "
+                 "model with that type"));
+}
+
+TEST_CASE("one number of a bias or of LayerNorm makes another model") {
+  const TemporaryDirectory directory;
+  const fs::path source = fs::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
+  fs::copy(source, directory.path());
+  const std::string weights = read_bytes(source / "model.safetensors");
+  Session session(Engine(Model::load(source), {.threads = 1}));
+  session.append(std::vector<TokenId>{1, 2, 3});
+  save_session(session, file());
+  const auto load_with = [&](const std::string& changed) {
+    directory.write("model.safetensors", changed);
+    const Engine engine(Model::load(directory.path()), {.threads = 1});
+    return refusal_of([&] { (void)load_session(engine, file()); });
+  };
+  CHECK(load_with(weights) == "(accepted)");
+  const std::size_t data = 8 + static_cast<unsigned char>(weights[0]) +
+                           256 * static_cast<std::size_t>(static_cast<unsigned char>(weights[1]));
+  const auto header = nlohmann::json::parse(weights.substr(8, data - 8));
+  std::size_t vectors = 0;
+  for (const auto& [name, tensor] : header.items()) {
+    if (!tensor.contains("shape") || tensor["shape"].size() != 1) continue;
+    std::string changed = weights;
+    changed[data + tensor["data_offsets"][1].get<std::size_t>() - 1] ^= 1;
+    INFO(name);
+    CHECK(load_with(changed).starts_with(expected("is the state of another model")));
+    ++vectors;
+  }
+  CHECK(vectors == 2 + 8 * session.model().config().n_layer);
+}
+
+TEST_CASE("random damage to a file with a right checksum never does more than be refused") {
+  const std::string good = small_state();
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t count) { return random() % count; };
+  std::size_t accepted = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string bytes = good;
+    for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
+      const std::size_t at = below(3) == 0 ? below(bytes.size()) : below(100);
+      switch (below(4)) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes[at] = "\0\1\x7f\x80\xff"[below(5)]; break;
+        case 2: bytes.erase(at, below(16)); break;
+        default: bytes.insert(at, bytes.substr(below(bytes.size()), below(16)));
+      }
+    }
+    const std::string refusal = refusal_of_bytes(below(4) == 0 ? bytes : with_checksum(bytes));
+    CHECK(refusal.find('\n') == std::string::npos);
+    if (refusal != "(accepted)") continue;
+    ++accepted;  // other keys and values, or other tokens
+    Session session = load();
+    CHECK_NOTHROW(session.forward(std::vector<TokenId>{1}));
+  }
+  CHECK(accepted > 100);
+  CHECK(accepted < 3000);
+}
+
+TEST_CASE("arguments that cannot be are refused") {
+  small_state();
+  CHECK(refusal_of([] { (void)load(1, 6); }) ==
+        expected("has 7 tokens, but max_tokens allows only 6"));
+  CHECK(refusal_of([] { (void)load(1, 1101); }).find("1100 positions") != std::string::npos);
+  CHECK(load(1, 7).position() == 7);
+  Session session(model());
+  const Session other = std::move(session);
+  CHECK(refusal_of([&] { save_session(session, file()); }) ==
+        "a session that was moved from cannot be saved");
+  CHECK(refusal_of([&] { (void)load_session(Engine(model()), place().path() / "none"); }) ==
+        "cannot open " + (place().path() / "none").string() + ": No such file or directory");
+}
+
+TEST_CASE("a file that cannot be written is named, and leaves nothing") {
+  const TemporaryDirectory directory;
+  const fs::path root = directory.path();
+  Session session(model());
+  session.forward(random_tokens(model(), 300, 1));
+  const auto refusal = [&](const fs::path& out) {
+    return refusal_of([&] { save_session(session, out); });
+  };
+  const auto count = [&] { return std::distance(fs::directory_iterator(root), {}); };
+  CHECK(refusal("") == "the name of the file to write is empty");
+  CHECK(refusal(std::string("a\0b", 3)).find("NUL") != std::string::npos);
+  CHECK(refusal(root) == root.string() + ": is a directory; choose another name");
+  CHECK(refusal("/dev/null") == "/dev/null: is not a regular file; choose another name");
+  CHECK(refusal(root / "no/file") ==
+        (root / "no/file").string() + ": cannot be written: No such file or directory");
+  CHECK(refusal("/proc/file").starts_with("/proc/file: cannot be written: "));
+  CHECK(count() == 0);
+
+  const fs::path old = directory.write("old", "what was there");
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  for (const rlim_t limit : {0, 100, 20000}) {  // in the header, after it, among the values
+    const rlimit small = {limit, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    const std::string refused = refusal(old);
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(refused == old.string() + ": cannot be written: File too large");
+    CHECK(read_bytes(old) == "what was there");
+    CHECK(count() == 1);
+  }
+}
+
+TEST_CASE("a file that is there is replaced, through a link too") {
+  const TemporaryDirectory directory;
+  const fs::path real = directory.write("real", "what was there");
+  fs::create_symlink("real", directory.path() / "link");
+  Session session(model());
+  session.forward(random_tokens(model(), 3, 1));
+  save_session(session, directory.path() / "link");
+  CHECK(fs::is_symlink(directory.path() / "link"));
+  CHECK(load_session(Engine(model()), real).position() == 3);
+  CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 2);
+}

@@ -1,0 +1,51 @@
+#include "support/session_file.h"
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "support/bytes.h"
+
+namespace gpt2::test {
+
+StateFields fields_of(const std::string& bytes) {
+  const auto word = [&](std::size_t i) {
+    return load_little_endian<std::uint64_t>(as_bytes(bytes), 8 * i);
+  };
+  StateFields fields = {.version = word(1),
+                        .weight_type = bytes.substr(16, 8),
+                        .model = word(3),
+                        .n_layer = word(4),
+                        .n_head = word(5),
+                        .head_dim = word(6),
+                        .computed = word(8),
+                        .tokens = {},
+                        .cache = {}};
+  std::size_t at = 72;
+  for (std::size_t i = 0; i < word(7); ++i, at += 4) {
+    const auto token = load_little_endian<std::uint32_t>(as_bytes(bytes), at);
+    fields.tokens.push_back(static_cast<TokenId>(token));
+  }
+  fields.cache = bytes.substr(at, bytes.size() - 8 - at);
+  return fields;
+}
+
+std::string bytes_of(const StateFields& fields) {
+  std::string bytes = "gpt2sess" + little_endian(fields.version) + fields.weight_type;
+  for (const std::uint64_t word : {fields.model, fields.n_layer, fields.n_head, fields.head_dim,
+                                   std::uint64_t{fields.tokens.size()}, fields.computed}) {
+    bytes += little_endian(word);
+  }
+  for (const TokenId token : fields.tokens) {
+    bytes += little_endian(static_cast<std::uint32_t>(token));
+  }
+  return with_checksum(bytes + fields.cache + std::string(8, '\0'));
+}
+
+std::string with_checksum(const std::string& bytes) {
+  if (bytes.size() < 8) return bytes;
+  const std::string contents = bytes.substr(0, bytes.size() - 8);
+  Hash hash;
+  hash.add(as_bytes(contents));
+  return contents + little_endian(hash.value());
+}
+
+}  // namespace gpt2::test

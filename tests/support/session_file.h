@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpt2/token_id.h"
+
+namespace gpt2::test {
+
+/// What the file of a session has, for tests that write such files themselves.
+struct StateFields {
+  std::uint64_t version;
+  std::string weight_type;  ///< 8 bytes
+  std::uint64_t model;
+  std::uint64_t n_layer;
+  std::uint64_t n_head;
+  std::uint64_t head_dim;
+  std::uint64_t computed;
+  std::vector<TokenId> tokens;
+  std::string cache;  ///< the bytes of keys and values
+};
+
+/// Reads the fields of a file that save_session() has written.
+[[nodiscard]] StateFields fields_of(const std::string& bytes);
+
+/// Writes them as a file, with a right checksum.
+[[nodiscard]] std::string bytes_of(const StateFields& fields);
+
+/// Returns the bytes with the last eight replaced by the checksum of the others.
+[[nodiscard]] std::string with_checksum(const std::string& bytes);
+
+}  // namespace gpt2::test
