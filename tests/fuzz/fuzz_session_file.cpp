@@ -1,0 +1,47 @@
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "fuzz.h"
+#include "gpt2/session_file.h"
+#include "measure/random_model.h"
+#include "support/session_file.h"
+#include "support/temporary_directory.h"
+
+namespace {
+
+using namespace gpt2;
+
+// Loads the file and, if it is accepted, goes on from it.
+void use(const Engine& engine, const std::filesystem::path& file) {
+  fuzz::expect_answer([&] {
+    Session session = load_session(engine, file);
+    const std::size_t tokens = session.position();
+    if (tokens > session.capacity() || session.waiting() > tokens) __builtin_trap();
+    if (tokens < session.capacity()) session.forward(std::vector<TokenId>{1});
+  });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Engine engine(
+      random_model({.vocab_size = 5, .n_positions = 40, .n_embd = 6, .n_layer = 1, .n_head = 2},
+                   {}),
+      {.threads = 1});
+  static const test::TemporaryDirectory directory;
+  static const std::string good = [] {
+    save_session(Session(engine), directory.path() / "good");
+    std::ifstream file(directory.path() / "good", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  use(engine, directory.write("session", bytes));
+  if (size < 32) return 0;
+  bytes.replace(24, 8, good, 24,
+                8);  // the hash of the model and the checksum, which nobody guesses
+  use(engine, directory.write("session", test::with_checksum(bytes)));
+  return 0;
+}
