@@ -141,15 +141,16 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model) {
       ->option_text("MODEL");
 }
 
-std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text) {
-  const std::size_t lost = tokenizer.unencodable_bytes(text);
+std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
+                            const EncodeOptions& options) {
+  const std::size_t lost = tokenizer.unencodable_bytes(text, options);
   if (lost != 0) {
     print_error(format(
         "the model's vocabulary has no tokens for %zu of the text's %zu bytes; the model does not "
         "see these bytes",
         lost, text.size()));
   }
-  return tokenizer.encode(text);
+  return tokenizer.encode(text, options);
 }
 
 std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {

@@ -80,7 +80,8 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model);
 
 /// Returns the token ids of a text. If the vocabulary has no tokens for some bytes of the text,
 /// prints a note on standard error that says how many.
-[[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text);
+[[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
+                                          const EncodeOptions& options = {});
 
 /// Parses token ids that are separated by white space or commas. Throws Error for a word that is
 /// not a number from 0 to count - 1.

@@ -69,9 +69,11 @@ int run(const GenerateSettings& settings) {
   loading.done();
 
   const Config& config = model.config();
-  const Prompt prompt = read_prompt(settings, tokenizer, config);
-  auto options = make_options(settings, prompt.tokens.size(), tokenizer);
   const Engine engine(model, {.threads = settings.threads});
+  std::optional<Session> state = load_state(settings.state, engine);
+  const std::size_t before = state ? state->position() : 0;
+  const Prompt prompt = read_prompt(settings, tokenizer, config, before);
+  auto options = make_options(settings, before + prompt.tokens.size(), tokenizer);
   if (settings.beams.num_beams > 1) {
     write_beams(engine, tokenizer, prompt, settings, options);
     return 0;
@@ -91,14 +93,17 @@ int run(const GenerateSettings& settings) {
     write_samples(engine, tokenizer, settings, prompt, options);
     return 0;
   }
-  Session session(engine, {.max_tokens = std::min(room, config.n_positions)});
+  Session session = state ? *std::move(state)
+                          : Session(engine, {.max_tokens = std::min(room, config.n_positions)});
+  if (prompt.tokens.empty()) go_on_without_prompt(session);
   const auto result = write_text(session, tokenizer, prompt, options,
                                  TextWriter(settings, tokenizer, prompt), background);
   if (result.finish_reason == FinishReason::context_full) {
     print_error(
         format("the text ends here: the context of %zu tokens is full", config.n_positions));
   }
-  if (settings.stats && !settings.as_json) print_stats(result, session);
+  if (settings.stats && !settings.as_json) print_stats(result, session, before);
+  save_state(settings.state, session, result);
   return 0;
 }
 

@@ -31,6 +31,10 @@ penalties. A log-probability of minus infinity is null.
 --num-beams searches for the most probable text instead of drawing one. In the JSON of its texts,
 "score" takes the place of "seed" and "sequence".
 
+--save-state FILE keeps what the model has read and written, so that a later command with --state
+FILE goes on from there without computing it again, with the same text as if it had never stopped.
+It writes the new prompt and its continuation. A stop string that ended the text is in the state.
+
 The same arguments write the same text on every machine; another --seed writes another text.
 
 Examples:
@@ -43,6 +47,8 @@ Examples:
   gpt2 --json "Once upon a time" | jq -r .text
   gpt2 --json --logprobs 5 -n 1 "The cat"
   gpt2 --num-beams 5 --num-return-sequences 2 "The moon is"
+  gpt2 -n 0 --save-state novel.state -f novel.txt
+  gpt2 --state novel.state " The end of it all was"
   gpt2 -m a-model-without-tokenizer --tokens "15496 11 995")";
 
 // Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
@@ -209,6 +215,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
                  "long texts of large models, and uses the text so far")
       ->option_text("auto|off|int8|int4|prompt|MODEL");
   add_number_of_texts(app, settings);
+  add_state_options(app, settings.state);
   add_output_options(app, settings);
   bool hf_defaults = false;
   add_switch(app, "--hf-defaults", hf_defaults,

@@ -8,6 +8,7 @@
 
 #include "cli/args.h"
 #include "gpt2/beam_options.h"
+#include "cli/session_state.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -20,6 +21,7 @@ struct GenerateSettings {
   std::optional<std::string> prompt;
   std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin
   bool truncate = false;
+  StateFiles state;
   int threads = 0;
   bool tokens = false;
   std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids

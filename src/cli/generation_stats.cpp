@@ -21,9 +21,9 @@ std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
 
 // The first generated token needs no pass of its own, because the pass over the prompt already
 // returns its logits.
-void print_stats(const GenerationResult& result, const Session& session) {
-  const std::size_t computed =
-      session.position() - session.waiting() + result.dropped_tokens;
+void print_stats(const GenerationResult& result, const Session& session, std::size_t before) {
+  const std::size_t reached = session.position() - session.waiting() + result.dropped_tokens;
+  const std::size_t computed = std::max(reached, before) - before;
   const std::size_t read = std::min(computed, result.prompt_tokens);
   const std::size_t decoded = computed - read;
   std::string text = "prompt      " + speed(read, read, result.prompt_seconds) + "\ngeneration  " +

@@ -47,6 +47,14 @@ void fit_context(std::vector<TokenId>& tokens, const GenerateSettings& settings,
   print_error(excess + format("the first %zu are left out", removed));
 }
 
+// Refuses a prompt for which the context has no room after a state.
+void require_room(std::size_t before, std::size_t tokens, std::size_t n_positions) {
+  if (before + tokens <= n_positions) return;
+  refuse(format("the state has %zu tokens and the prompt %zu, but the model takes at most %zu: "
+                "shorten the prompt",
+                before, tokens, n_positions));
+}
+
 }  // namespace
 
 Tokenizer load_tokenizer(const std::filesystem::path& model) {
@@ -61,10 +69,15 @@ Tokenizer load_tokenizer(const std::filesystem::path& model) {
 }
 
 Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-                   const Config& config) {
+                   const Config& config, std::size_t before) {
   std::string text = read_text(settings);
-  auto tokens = tokenizer ? encode(*tokenizer, text) : parse_tokens(text, config.vocab_size);
+  auto tokens = tokenizer ? encode(*tokenizer, text, {.add_special_tokens = before == 0})
+                          : parse_tokens(text, config.vocab_size);
   if (!tokenizer) text = join(tokens);
+  if (before != 0) {
+    require_room(before, tokens.size(), config.n_positions);
+    return {std::move(tokens), std::move(text)};
+  }
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
   if (tokens.size() > config.n_positions) {
     fit_context(tokens, settings, config.n_positions);

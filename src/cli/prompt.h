@@ -15,7 +15,8 @@ namespace gpt2::cli {
 
 /// The text to continue.
 struct Prompt {
-  std::vector<TokenId> tokens;  ///< never empty: an empty prompt becomes the end-of-text token
+  std::vector<TokenId> tokens;  ///< empty only after a state: otherwise, an empty prompt becomes
+                                ///< the end-of-text token
   std::string text;             ///< the whole prompt as it was given; without a tokenizer, its ids
 };
 
@@ -26,9 +27,11 @@ struct Prompt {
 /// standard input, unless that is a terminal. A file loses one newline at its end. Without a
 /// tokenizer, the prompt consists of token ids. Throws Error if the prompt cannot be read, has
 /// words that are not token ids, or is longer than the model's context. With --truncate, however, a
-/// prompt that is too long loses tokens at its beginning, which a note on standard error says.
+/// prompt that is too long loses tokens at its beginning, which a note on standard error says. The
+/// prompt follows `before` tokens of a state.
 [[nodiscard]] Prompt read_prompt(const GenerateSettings& settings,
-                                 const std::optional<Tokenizer>& tokenizer, const Config& config);
+                                 const std::optional<Tokenizer>& tokenizer, const Config& config,
+                                 std::size_t before);
 
 /// Converts the texts of --bad-words to token ids and adds them to the options. A text is forbidden
 /// as it is and after a space, because the tokens of a word inside a text begin with the space

@@ -1,0 +1,35 @@
+#include "cli/session_state.h"
+
+#include "gpt2/session_file.h"
+
+namespace gpt2::cli {
+
+void add_state_options(CLI::App& app, StateFiles& files) {
+  add_file(app, "--state", files.from,
+           "Go on from the state that --save-state wrote to FILE: the\n"
+           "prompt, which may be empty, is appended to its text")
+      ->excludes("--truncate", "--samples");
+  add_file(app, "--save-state", files.to,
+           "When the text ends, write the prompt and the text to FILE,\n"
+           "together with what --state then need not compute again")
+      ->excludes("--samples");
+}
+
+std::optional<Session> load_state(const StateFiles& files, const Engine& engine) {
+  if (files.from.empty()) return std::nullopt;
+  return load_session(engine, files.from);
+}
+
+void go_on_without_prompt(Session& session) {
+  if (session.waiting() != 0) return;
+  const TokenId last = session.tokens().back();
+  session.rewind(session.position() - 1);
+  session.append(std::span(&last, 1));
+}
+
+void save_state(const StateFiles& files, const Session& session, const GenerationResult& result) {
+  const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
+  if (!files.to.empty() && is_text) save_session(session, files.to);
+}
+
+}  // namespace gpt2::cli
