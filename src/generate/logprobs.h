@@ -7,6 +7,11 @@
 
 namespace gpt2 {
 
+/// Returns the logarithm of the sum of exp(logit), with the same bits on every machine. A token's
+/// log-probability is its logit minus this. Returns NaN if the logits have no distribution, because
+/// one of them is NaN or +infinity or because all are -infinity.
+[[nodiscard]] double log_sum_exp(std::span<const float> logits);
+
 /// Returns the log-probability and the rank of the token, and the `top` likeliest tokens. Takes
 /// time in proportion to the number of logits for a small `top`. REQUIRES: the token and `top` - 1
 /// are indices of the logits, or `top` is 0.

@@ -6,25 +6,15 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "generate/logprobs.h"
 #include "generate/window_scores.h"
 #include "gpt2/session.h"
-#include "kernels/kernels.h"
 
 namespace gpt2 {
 namespace {
 
 // Rows of logits held at a time: all rows of a window would be a hundred megabytes and more.
 constexpr std::size_t kRows = 32;
-
-// The negative log-likelihood of the token: -log of the probability that softmax(logits) gives it.
-// Overwrites the logits.
-double nll(std::span<float> logits, TokenId token) {
-  const Kernels& k = kernels();
-  const float max = logits[k.argmax(logits.data(), logits.size())];
-  const float logit = logits[static_cast<std::size_t>(token)];
-  const float sum = k.exp_sum(logits.data(), logits.data(), max, logits.size());
-  return std::log(static_cast<double>(sum)) - static_cast<double>(logit - max);
-}
 
 void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
   const std::size_t vocab_size = a.config().vocab_size;
@@ -66,7 +56,8 @@ class Pair {
       for (std::size_t m = 0; m < 2; ++m) {
         for (std::size_t row = 0; row < rows; ++row) {
           const std::span logits = std::span(logits_[m]).subspan(row * vocab_size_, vocab_size_);
-          score.nll[m] += nll(logits, window[i + row]);
+          const float logit = logits[static_cast<std::size_t>(window[i + row])];
+          score.nll[m] += log_sum_exp(logits) - static_cast<double>(logit);
         }
       }
       score.tokens += rows;
