@@ -46,6 +46,7 @@ headers='
   layer_norm:model model:model engine:model session:model session_file:model save_quantized:model
   sampling_options:generate sampler:generate token_logprob:generate generate:generate
   scheduler:generate generation_config:generate perplexity:generate
+  score:generate
   beam_options:generate beam_search:generate
 '
 

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "generate/logprobs.h"
+#include "generate/score_windows.h"
 #include "generate/window_scores.h"
 #include "gpt2/session.h"
 
@@ -100,12 +101,10 @@ PerplexityComparison compare_perplexity(const Model& a, const Model& b,
       std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
   Pair pair(a, b);
   std::vector<WindowScore> windows;
-  std::size_t scored = 1;  // tokens that have had their score, the first one without
-  for (std::size_t begin = 0; scored < tokens.size(); begin += length / 2) {
-    const std::span window = tokens.subspan(begin, std::min(length, tokens.size() - begin));
-    windows.push_back(pair.score(window, scored - begin));
-    scored = begin + window.size();
-    if (progress) progress(static_cast<double>(scored) / static_cast<double>(tokens.size()));
+  for (const ScoredWindow& window : windows_of(tokens.size(), length, length / 2)) {
+    const auto text = tokens.subspan(window.begin, window.end - window.begin);
+    windows.push_back(pair.score(text, window.first - window.begin));
+    if (progress) progress(static_cast<double>(window.end) / static_cast<double>(tokens.size()));
   }
   PerplexityComparison result = summarize(windows);
   result.max_logit_change = pair.max_logit_change();

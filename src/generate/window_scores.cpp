@@ -1,7 +1,9 @@
 #include "generate/window_scores.h"
 
 #include <cmath>
-#include <limits>
+#include <vector>
+
+#include "generate/ratio_of_sums.h"
 
 namespace gpt2 {
 
@@ -14,18 +16,13 @@ PerplexityComparison summarize(std::span<const WindowScore> windows) {
   }
   const auto tokens = static_cast<double>(result.tokens);
   for (std::size_t m = 0; m < 2; ++m) result.perplexity[m] = std::exp(total[m] / tokens);
-  const double mean = (total[1] - total[0]) / tokens;  // D
-  result.change = std::expm1(mean);
-  double squares = 0.0;
+  std::vector<Part> differences;
   for (const WindowScore& window : windows) {
-    const double difference = window.nll[1] - window.nll[0];
-    const double deviation = difference - mean * static_cast<double>(window.tokens);
-    squares += deviation * deviation;
+    differences.push_back({window.nll[1] - window.nll[0], static_cast<double>(window.tokens)});
   }
-  const auto count = static_cast<double>(windows.size());
-  result.standard_error = windows.size() < 2
-                              ? std::numeric_limits<double>::quiet_NaN()
-                              : std::exp(mean) * std::sqrt(count / (count - 1) * squares) / tokens;
+  const Estimate mean = ratio_of_sums(differences);  // D
+  result.change = std::expm1(mean.value);
+  result.standard_error = std::exp(mean.value) * mean.standard_error;
   return result;
 }
 

@@ -22,14 +22,8 @@ struct WindowScore {
 ///
 ///   D = sum d_w / N = log(perplexity_b / perplexity_a)
 ///
-/// the change is exp(D) - 1. D is a ratio of sums over windows, for windows differ in length; with
-/// W windows the variance of such a ratio is estimated by (Cochran, Sampling Techniques, 6.4)
-///
-///   SE(D)^2 = W / (W - 1) * sum (d_w - D n_w)^2 / N^2
-///
-/// which is, where all windows are of one length, the familiar variance of the mean of the
-/// per-window means m_w = d_w / n_w: sum (m_w - D)^2 / (W (W - 1)). The derivative of exp(D) - 1
-/// carries it over to the change: SE(change) = exp(D) SE(D).
+/// the change is exp(D) - 1. ratio_of_sums() estimates the standard error of D, and the derivative
+/// of exp(D) - 1 carries it over to the change: SE(change) = exp(D) SE(D).
 [[nodiscard]] PerplexityComparison summarize(std::span<const WindowScore> windows);
 
 }  // namespace gpt2

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "gpt2/engine.h"
+#include "gpt2/token_logprob.h"
+#include "gpt2/tokenizer.h"
+
+// What a text is worth to a model: the log-probability of each of its tokens, its perplexity, and
+// which of several continuations the model prefers.
+
+namespace gpt2 {
+
+/// How to score texts.
+struct ScoreOptions {
+  /// The tokens of a window, from 2 to the model's n_positions. 0: n_positions.
+  std::size_t context = 0;
+
+  /// How many tokens after the beginning of a window the next one begins, from 1 to `context`. A
+  /// smaller stride gives tokens more text before them and costs more passes. 0: 512, as in
+  /// HuggingFace's recipe, or half a window if that is less.
+  std::size_t stride = 0;
+
+  std::size_t top_logprobs = 0;  ///< the length of TokenLogprob::top
+
+  /// Called, unless it is empty, after each forward pass with the share of the tokens that are
+  /// scored, up to 1. What it throws passes through, which cancels the work.
+  std::function<void(double share)> progress = {};
+};
+
+/// Some tokens of a text that the model reads as if nothing stood before them, and how well it
+/// predicts the last of them.
+struct ScoredWindow {
+  std::size_t begin;   ///< the index of its first token in the text
+  std::size_t first;   ///< of the first token that it scores; more than `begin`
+  std::size_t end;     ///< one more than the index of its last token
+  std::size_t labels;  ///< tokens that the window before did not reach: what HuggingFace counts
+  double nll = 0.0;    ///< the sum of -log p of tokens [first, end), added in order
+};
+
+/// The scores of one text.
+struct TextScore {
+  /// For each token of the text, its log-probability given the tokens before it in its window. A
+  /// token that no window scores has the log-probability NaN, the rank 0 and an empty list: the
+  /// first token of the text and, if the stride is as long as a window, of every window.
+  std::vector<TokenLogprob> tokens;
+
+  std::vector<ScoredWindow> windows;  ///< in order; there are none if the text is empty
+};
+
+/// Scores texts in windows, as HuggingFace's page "Perplexity of fixed-length models" does. Windows
+/// begin at token 0, stride, 2 * stride and so on; the first one that reaches the end of the text
+/// is the last. A window scores the tokens that the one before did not reach, except its own first
+/// token, which nothing predicts. So if the stride is less than a window, every token but the first
+/// is scored exactly once.
+///
+/// Windows of all texts share forward passes, so that many short texts take little more time than
+/// one long text with as many tokens. The result for a text has the same bits as if it were scored
+/// alone, on every machine and for any number of threads.
+///
+/// Cost: context / stride forward passes over the texts; memory for 128 rows of logits, the keys
+/// and values of one window or up to 640 tokens of several, and 40 bytes for each token. Throws
+/// Error(invalid_argument), before any work, for options out of range and for a token outside the
+/// vocabulary; and std::bad_alloc.
+///
+/// Example:
+///   const Engine engine = Engine::shared(model);
+///   const std::vector<std::vector<TokenId>> texts = {tokenizer.encode("The cat sat down."),
+///                                                    tokenizer.encode("Cat the down sat.")};
+///   for (const TextScore& text : score(engine, texts)) {
+///     std::cout << perplexity({&text, 1}).by_token.value << '\n';
+///   }
+[[nodiscard]] std::vector<TextScore> score(const Engine& engine,
+                                           std::span<const std::vector<TokenId>> texts,
+                                           const ScoreOptions& options = {});
+
+/// A number that is estimated from windows, and its standard error.
+struct Estimate {
+  double value;           ///< NaN if nothing was counted
+  double standard_error;  ///< NaN for fewer than two windows
+};
+
+/// How well a model predicts some texts. Lower is better, except for the counts.
+///
+/// With N tokens scored and the sum S of their -log p, the perplexity by token is exp(S / N). Each
+/// token counts once, whichever window scores it. By word and by byte, the same sum is divided by
+/// the number of words and bytes; so these numbers can be compared between models with different
+/// tokenizers, as the perplexity by token cannot.
+///
+/// The standard error says how much the number would vary between texts of this kind and length. It
+/// is estimated from the differences between windows: S / N is a ratio of two sums over W windows,
+/// and with s_w and n_w of window w the variance of such a ratio is
+/// W / (W - 1) * sum((s_w - n_w * S / N)^2) / N^2 (Cochran, Sampling Techniques, 6.4). Windows are
+/// compared instead of tokens because tokens of one passage are easy or hard together.
+struct Perplexity {
+  std::size_t tokens = 0;   ///< that were scored
+  std::size_t words = 0;    ///< that begin in these tokens, after white space (of ASCII) or nothing
+  std::size_t bytes = 0;    ///< of these tokens
+  std::size_t windows = 0;  ///< that score a token
+  double nll = 0.0;         ///< S, in nats
+
+  Estimate by_token = {};       ///< exp(S / tokens)
+  Estimate by_word = {};        ///< exp(S / words); NaN without a tokenizer
+  Estimate by_byte = {};        ///< exp(S / bytes); NaN without a tokenizer
+  Estimate bits_per_byte = {};  ///< S / (bytes * log(2)); NaN without a tokenizer
+
+  /// The other two numbers that go by the name of perplexity, to compare with published ones. Both
+  /// weight windows instead of tokens. The code on HuggingFace's page gives the mean loss of a
+  /// window the weight labels - 1, which leaves out a token of each window but the first. Older
+  /// versions of that page gave every window, however short, the same weight.
+  double hf_weighted = 0.0;
+  double hf_unweighted = 0.0;  ///< exp of the mean over windows of nll / tokens
+};
+
+/// Sums up scores. Words and bytes are counted only if texts[i], which was scored as scores[i], is
+/// given together with the tokenizer that made it. Takes the C library's exp and log, so the last
+/// digits may differ between machines. Throws Error(invalid_argument) if texts do not have as many
+/// tokens as their scores.
+///
+/// Example:
+///   const std::vector<std::vector<TokenId>> text = {tokenizer.encode("Once upon a time")};
+///   const std::vector<TextScore> scores = score(Engine::shared(model), text);
+///   const Perplexity found = perplexity(scores, text, tokenizer);
+///   std::cout << found.by_token.value << ", " << found.bits_per_byte.value << " bits a byte\n";
+[[nodiscard]] Perplexity perplexity(std::span<const TextScore> scores);
+[[nodiscard]] Perplexity perplexity(std::span<const TextScore> scores,
+                                    std::span<const std::vector<TokenId>> texts,
+                                    const Tokenizer& tokenizer);
+
+/// How likely a model finds a continuation of a context.
+struct ChoiceScore {
+  std::vector<TokenLogprob> tokens;  ///< of the continuation, each given all tokens before it
+  double sum;                        ///< of their log-probabilities, added in order
+  double mean;                       ///< sum / number of tokens
+  bool greedy_match;                 ///< whether greedy decoding of the context would write it
+};
+
+/// Scores continuations of one context, for example the answers to a question. The context is
+/// computed once. Each result has the same bits as if there were no other choices.
+///
+/// REQUIRES: the context and every choice have a token, together they have at most n_positions + 1,
+/// and all tokens are of the vocabulary; top_logprobs is at most the size of the vocabulary.
+/// Otherwise throws Error(invalid_argument) before any work. Throws std::bad_alloc.
+///
+/// Example:
+///   const std::vector<std::vector<TokenId>> choices = {tokenizer.encode(" cat"),
+///                                                      tokenizer.encode(" moon")};
+///   const std::vector<ChoiceScore> scores =
+///       score_choices(Engine::shared(model), tokenizer.encode("Tom has a pet"), choices);
+///   const bool is_cat = scores[0].mean > scores[1].mean;
+[[nodiscard]] std::vector<ChoiceScore> score_choices(const Engine& engine,
+                                                     std::span<const TokenId> context,
+                                                     std::span<const std::vector<TokenId>> choices,
+                                                     std::size_t top_logprobs = 0);
+
+}  // namespace gpt2

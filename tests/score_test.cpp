@@ -1,0 +1,487 @@
+// What a text is worth: log-probabilities in windows, perplexities and choices, against
+// HuggingFace's and against their definitions.
+#include "gpt2/score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gpt2/runtime.h"
+#include "gpt2/session.h"
+#include "measure/random_model.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/decoding_goldens.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+using Texts = std::vector<std::vector<TokenId>>;
+
+const Golden& golden() {
+  static const Golden read(std::filesystem::path(GPT2_TEST_DATA) / "oracle/scoring/scoring.json");
+  return read;
+}
+
+// Calls check(entry, engine) for the entries of a list whose models are there. Returns how many.
+template <class Check>
+std::size_t for_entries(const std::string& list, const Check& check) {
+  std::size_t count = 0;
+  for (const nlohmann::json& entry : golden().json.at(list)) {
+    const std::string name = entry.at("model");
+    const auto checkpoint = checkpoint_of(golden(), name);
+    if (!checkpoint) continue;
+    CAPTURE(name, count);
+    check(entry, Engine(Model::load(*checkpoint)));
+    ++count;
+  }
+  return count;
+}
+
+TextScore score_one(const Engine& engine, std::span<const TokenId> text,
+                    const ScoreOptions& options = {}) {
+  const Texts texts = {{text.begin(), text.end()}};
+  std::vector<TextScore> scores = score(engine, texts, options);
+  REQUIRE(scores.size() == 1);
+  return std::move(scores.front());
+}
+
+bool is_same(float a, float b) { return same_bits(std::span(&a, 1), std::span(&b, 1)); }
+
+bool equal(const TokenLogprob& a, const TokenLogprob& b) {
+  return is_same(a.logprob, b.logprob) && a.rank == b.rank &&
+         std::ranges::equal(a.top, b.top, [](const LikelyToken& x, const LikelyToken& y) {
+           return x.id == y.id && is_same(x.logprob, y.logprob);
+         });
+}
+
+bool equal(const TextScore& a, const TextScore& b) {
+  const auto same_window = [](const ScoredWindow& x, const ScoredWindow& y) {
+    return x.begin == y.begin && x.first == y.first && x.end == y.end && x.labels == y.labels &&
+           x.nll == y.nll;
+  };
+  const auto same_token = [](const auto& x, const auto& y) { return equal(x, y); };
+  return std::ranges::equal(a.tokens, b.tokens, same_token) &&
+         std::ranges::equal(a.windows, b.windows, same_window);
+}
+
+bool is_unscored(const TokenLogprob& token) {
+  return std::isnan(token.logprob) && token.rank == 0 && token.top.empty();
+}
+
+// Returns the log-probability of each token but the first, from one pass per token.
+std::vector<float> naive(const Model& model, std::span<const TokenId> window) {
+  Session session(model);
+  std::vector<float> logprobs;
+  for (std::size_t i = 0; i + 1 < window.size(); ++i) {
+    const std::span<const float> logits = session.forward(window.subspan(i, 1));
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    const auto next = static_cast<std::size_t>(window[i + 1]);
+    logprobs.push_back(static_cast<float>(static_cast<double>(logits[next]) - std::log(sum)));
+  }
+  return logprobs;
+}
+
+}  // namespace
+
+TEST_CASE("log-probabilities and ranks of long texts are HuggingFace's") {
+  constexpr double kTolerance = 2e-4;  // what the goldens allow for f32
+  const std::size_t entries = for_entries("logprobs", [&](const auto& entry, const Engine& engine) {
+    const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
+    const std::size_t n_positions = engine.model().config().n_positions;
+    const TextScore text = score_one(engine, ids, {.stride = n_positions});
+    REQUIRE(text.tokens.size() == ids.size());
+    REQUIRE(text.windows.size() == entry.at("windows").size());
+    for (std::size_t w = 0; w < text.windows.size(); ++w) {
+      const nlohmann::json& window = entry.at("windows")[w];
+      REQUIRE(text.windows[w].begin == window.at("begin"));
+      REQUIRE(text.windows[w].end == window.at("end"));
+      CHECK(is_unscored(text.tokens[text.windows[w].begin]));
+      const std::vector<double> expected = golden().tensor(window.at("logprobs_f64"));
+      const std::vector<double> ranks = golden().tensor(window.at("ranks"));
+      REQUIRE(text.windows[w].end - text.windows[w].first == expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const TokenLogprob& token = text.tokens[text.windows[w].first + i];
+        CAPTURE(w, i);
+        CHECK(std::abs(static_cast<double>(token.logprob) - expected[i]) <= kTolerance);
+        // logprobs_test checks ranks closely; here it is enough to see that they are in place.
+        CHECK(std::abs(static_cast<double>(token.rank) - ranks[i]) <= 1.0);
+      }
+    }
+  });
+  CHECK(entries >= 3);  // those of the two models that are part of the repository
+}
+
+TEST_CASE("windows and perplexities are those of HuggingFace's recipe, in its three forms") {
+  const auto text_of = [](const nlohmann::json& entry) {
+    for (const nlohmann::json& other : golden().json.at("logprobs")) {
+      if (other["model"] == entry["model"] && other["text"] == entry["text"]) {
+        return ids_of(other.at("input_ids"));
+      }
+    }
+    throw std::runtime_error("the golden has no such text");
+  };
+  const std::size_t entries =
+      for_entries("perplexity", [&](const auto& entry, const Engine& engine) {
+        const std::size_t count = entry.at("n_tokens");
+        const std::vector<TokenId> ids = text_of(entry);
+        const TextScore text =
+            score_one(engine, std::span(ids).first(count),
+                      {.context = entry.at("window"), .stride = entry.at("stride")});
+        REQUIRE(text.windows.size() == entry.at("windows").size());
+        for (std::size_t w = 0; w < text.windows.size(); ++w) {
+          const nlohmann::json& window = entry.at("windows")[w];
+          const ScoredWindow& scored = text.windows[w];
+          CAPTURE(w);
+          CHECK(scored.begin == window.at("begin"));
+          CHECK(scored.end == window.at("end"));
+          CHECK(scored.labels == window.at("trg_len"));
+          const std::size_t predicted = scored.end - scored.first;
+          CHECK(predicted == window.at("predicted"));
+          if (predicted == 0) continue;
+          const double loss = window.at("loss_f64");
+          CHECK(std::abs(scored.nll / static_cast<double>(predicted) - loss) <= 2e-4);
+        }
+        const Perplexity found = perplexity({&text, 1});
+        CHECK(found.tokens == entry.at("predicted_total"));
+        const auto check = [&](double value, const char* name) {
+          CHECK(value == Approx(entry.at(name).template get<double>()).epsilon(1e-4));
+        };
+        check(found.by_token.value, "ppl_token_weighted_f64");
+        check(found.hf_weighted, "ppl_doc_weighted_f64");
+        check(found.hf_unweighted, "ppl_mean_of_windows_f64");
+      });
+  CHECK(entries >= 27);
+}
+
+TEST_CASE("choices have HuggingFace's scores") {
+  const std::size_t entries = for_entries("choices", [&](const auto& entry, const Engine& engine) {
+    Texts choices;
+    for (const auto& choice : entry.at("continuations")) choices.push_back(ids_of(choice));
+    const auto scores = score_choices(engine, ids_of(entry.at("context")), choices);
+    REQUIRE(scores.size() == choices.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      CAPTURE(i);
+      const std::vector<double> expected = golden().tensor(entry.at("logprobs")[i]);
+      REQUIRE(scores[i].tokens.size() == expected.size());
+      for (std::size_t t = 0; t < expected.size(); ++t) {
+        CHECK(std::abs(static_cast<double>(scores[i].tokens[t].logprob) - expected[t]) <= 2e-4);
+      }
+      const auto near = [&](double value, const char* name) {
+        CHECK(std::abs(value - entry.at(name)[i].template get<double>()) <=
+              2e-4 * static_cast<double>(expected.size()));
+      };
+      near(scores[i].sum, "sum_f64");
+      near(scores[i].mean, "mean_f64");
+      CHECK(scores[i].greedy_match == entry.at("greedy_match")[i].template get<bool>());
+    }
+    const auto best_sum = std::ranges::max_element(scores, {}, &ChoiceScore::sum);
+    CHECK(best_sum - scores.begin() == entry.at("best_by_sum"));
+    const auto best_mean = std::ranges::max_element(scores, {}, &ChoiceScore::mean);
+    CHECK(best_mean - scores.begin() == entry.at("best_by_mean"));
+  });
+  CHECK(entries >= 12);
+}
+
+namespace {
+
+// A model whose sizes are not multiples of any vector, with windows that take several passes.
+const Model& odd_model() {
+  static const Model made = [] {
+    Config config;
+    config.vocab_size = 203;
+    config.n_positions = 301;
+    config.n_embd = 45;
+    config.n_head = 5;
+    config.n_layer = 2;
+    config.n_inner = 97;
+    return random_model(config, {});
+  }();
+  return made;
+}
+
+// Many short texts, a long one of several windows, and texts of which nothing is scored.
+Texts odd_texts() {
+  Texts texts;
+  for (unsigned i = 0; i < 40; ++i) texts.push_back(random_tokens(odd_model(), i % 13, i));
+  texts.push_back(random_tokens(odd_model(), 800, 99));
+  for (unsigned i = 0; i < 10; ++i) texts.push_back(random_tokens(odd_model(), 60 + i, 50 + i));
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("a text has the same score in a batch and alone, and as its windows have by themselves") {
+  const Texts texts = odd_texts();
+  const Engine engine(odd_model(), {.threads = 2});
+  const ScoreOptions options{.context = 200, .stride = 70, .top_logprobs = 3};
+  const std::vector<TextScore> batch = score(engine, texts, options);
+  REQUIRE(batch.size() == texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    CAPTURE(i);
+    CHECK(equal(batch[i], score_one(engine, texts[i], options)));
+    CHECK(batch[i].tokens.size() == texts[i].size());
+    double nll = 0.0;
+    for (const ScoredWindow& window : batch[i].windows) {
+      const auto ids = std::span(texts[i]).subspan(window.begin, window.end - window.begin);
+      const std::vector<float> expected = naive(odd_model(), ids);
+      double sum = 0.0;
+      for (std::size_t t = window.first; t < window.end; ++t) {
+        const TokenLogprob& token = batch[i].tokens[t];
+        // A float sum of 203 exponentials errs by at most 13 + 4 units of 2^-24, its logarithm and
+        // the result by one each of at most 16.
+        CHECK(std::abs(token.logprob - expected[t - window.begin - 1]) < 4e-6f);
+        CHECK(token.top.size() == 3);
+        sum -= static_cast<double>(token.logprob);
+      }
+      CHECK(window.nll == sum);
+      nll += sum;
+    }
+    const std::size_t scored = texts[i].empty() ? 0 : texts[i].size() - 1;
+    const Perplexity found = perplexity({&batch[i], 1});
+    CHECK(found.tokens == scored);
+    CHECK(found.nll == Approx(nll).epsilon(1e-12));
+    if (!texts[i].empty()) CHECK(is_unscored(batch[i].tokens[0]));
+  }
+}
+
+TEST_CASE("scores have the same bits for any number of threads and on every instruction set") {
+  const Texts texts = odd_texts();
+  const Texts choices(texts.begin() + 1, texts.begin() + 10);
+  const std::vector<TokenId> context = random_tokens(odd_model(), 290, 7);
+  const ScoreOptions options{.context = 200, .stride = 70, .top_logprobs = 2};
+  const Engine one(odd_model(), {.threads = 1});
+  const std::vector<TextScore> expected = score(one, texts, options);
+  const std::vector<ChoiceScore> expected_choices = score_choices(one, context, choices, 2);
+  const std::string before(isa_name());
+  for (const std::string_view isa : available_isas()) {
+    force_isa(isa);
+    for (const int threads : {1, 2, 3}) {
+      CAPTURE(isa, threads);
+      const Engine engine(odd_model(), {.threads = threads});
+      CHECK(std::ranges::equal(score(engine, texts, options), expected,
+                               [](const auto& a, const auto& b) { return equal(a, b); }));
+      const auto found = score_choices(engine, context, choices, 2);
+      CHECK(std::ranges::equal(found, expected_choices, [](const auto& a, const auto& b) {
+        return a.sum == b.sum && a.greedy_match == b.greedy_match &&
+               std::ranges::equal(a.tokens, b.tokens,
+                                  [](const auto& x, const auto& y) { return equal(x, y); });
+      }));
+    }
+  }
+  force_isa(before);
+}
+
+TEST_CASE("a choice has the score that its tokens have in the whole text") {
+  const Engine engine(odd_model(), {.threads = 1});
+  // Contexts shorter than a block of keys, longer, and of one token, which nothing precedes.
+  for (const std::size_t length : {std::size_t{1}, std::size_t{2}, std::size_t{290}}) {
+    const std::vector<TokenId> context = random_tokens(odd_model(), length, 3);
+    const Texts choices = {random_tokens(odd_model(), 1, 1), random_tokens(odd_model(), 12, 2),
+                           random_tokens(odd_model(), 5, 3)};
+    const std::vector<ChoiceScore> scores = score_choices(engine, context, choices);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      CAPTURE(length, i);
+      std::vector<TokenId> whole = context;
+      whole.insert(whole.end(), choices[i].begin(), choices[i].end());
+      // The last token of the whole text is read by no pass, so the text may be one token longer
+      // than the context. score() would divide such a text into windows.
+      if (whole.size() > 301) {
+        REQUIRE(whole.size() == 302);
+        whole.erase(whole.begin() + 301);
+      }
+      const TextScore text = score_one(engine, whole);
+      double sum = 0.0;
+      for (std::size_t t = length; t < whole.size(); ++t) {
+        CHECK(equal(scores[i].tokens[t - length], text.tokens[t]));
+        sum += static_cast<double>(scores[i].tokens[t - length].logprob);
+      }
+      if (whole.size() == length + choices[i].size()) CHECK(scores[i].sum == sum);
+      CHECK(scores[i].mean == scores[i].sum / static_cast<double>(choices[i].size()));
+      CHECK(scores[i].greedy_match ==
+            std::ranges::all_of(scores[i].tokens, [](const auto& t) { return t.rank == 0; }));
+    }
+  }
+}
+
+TEST_CASE("what greedy decoding writes is a greedy match, and anything else is not") {
+  Session session(odd_model());
+  std::vector<TokenId> context = random_tokens(odd_model(), 9, 1);
+  std::vector<TokenId> greedy;
+  std::span<const float> logits = session.forward(context);
+  for (int i = 0; i < 6; ++i) {
+    greedy.push_back(static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin()));
+    logits = session.forward(std::span(greedy).last(1));
+  }
+  Texts choices(7, greedy);
+  for (std::size_t i = 0; i < 6; ++i) choices[i][i] = (choices[i][i] + 1) % 203;
+  const auto scores = score_choices(Engine::shared(odd_model()), context, choices);
+  for (std::size_t i = 0; i < 7; ++i) CHECK(scores[i].greedy_match == (i == 6));
+}
+
+TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
+  const TextScore text = score_one(Engine::shared(odd_model()), random_tokens(odd_model(), 400, 1));
+  REQUIRE(text.windows.size() == 2);
+  CHECK(text.windows[0].end == 301);
+  CHECK(text.windows[1].begin == 150);
+
+  Config config;
+  config.vocab_size = 11;
+  config.n_positions = 2000;
+  config.n_embd = 8;
+  config.n_head = 1;
+  config.n_layer = 1;
+  const Model wide = random_model(config, {});
+  const TextScore long_text = score_one(Engine::shared(wide), std::vector<TokenId>(2001, 5));
+  REQUIRE(long_text.windows.size() == 2);
+  CHECK(long_text.windows[1].begin == 512);
+
+  // A window of two tokens has half a window of one.
+  const TextScore pairs =
+      score_one(Engine::shared(wide), std::vector<TokenId>(5, 5), {.context = 2});
+  CHECK(pairs.windows.size() == 4);
+}
+
+namespace {
+
+// A score whose windows have these numbers of tokens and sums of -log p.
+TextScore score_of(const std::vector<std::pair<std::size_t, double>>& windows) {
+  TextScore text;
+  text.tokens.resize(1);
+  for (const auto& [tokens, nll] : windows) {
+    const std::size_t first = text.tokens.size();
+    text.windows.push_back({first - 1, first, first + tokens, tokens + (first == 1), nll});
+    text.tokens.resize(first + tokens);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("perplexities and their standard errors equal those computed by hand") {
+  // S / N = 6 / 4 = 1.5. The means of the windows are 1 and 2; their variance is 0.5, and the mean
+  // of two windows has half of that. The derivative of exp multiplies the error by exp(1.5).
+  const TextScore equal_lengths = score_of({{2, 2.0}, {2, 4.0}});
+  const Perplexity found = perplexity({&equal_lengths, 1});
+  CHECK(found.tokens == 4);
+  CHECK(found.windows == 2);
+  CHECK(found.nll == 6.0);
+  CHECK(found.by_token.value == Approx(4.481689070338065).epsilon(1e-12));
+  CHECK(found.by_token.standard_error == Approx(0.5 * 4.481689070338065).epsilon(1e-12));
+  CHECK(found.hf_unweighted == Approx(4.481689070338065).epsilon(1e-12));
+  CHECK(found.hf_weighted == Approx(std::exp(4.0 / 3.0)).epsilon(1e-12));  // weights 2 and 1
+  CHECK(found.words == 0);
+  CHECK(std::isnan(found.by_word.value));
+  CHECK(std::isnan(found.bits_per_byte.value));
+
+  // Windows of several texts count alike. D = 3.6 / 6; s - D n = 1.2, -0.6 and -0.6;
+  // sqrt(3 / 2 * 2.16) / 6 = 0.3.
+  const TextScore texts[] = {score_of({{3, 3.0}}), score_of({{1, 0.0}, {2, 0.6}})};
+  const Perplexity several = perplexity(texts);
+  CHECK(several.by_token.value == Approx(1.822118800390509).epsilon(1e-12));
+  CHECK(several.by_token.standard_error == Approx(0.3 * 1.822118800390509).epsilon(1e-12));
+
+  const TextScore one = score_of({{3, 6.0}});
+  CHECK(std::isnan(perplexity({&one, 1}).by_token.standard_error));
+  CHECK(std::isnan(perplexity({}).by_token.value));
+}
+
+TEST_CASE("words and bytes are those of the tokens that are scored") {
+  const Tokenizer& tokenizer = bundled::tokenizer();
+  const auto count = [&](const std::string& text) {
+    const Texts ids = {tokenizer.encode(text)};
+    const auto scores = score(Engine::shared(bundled::model()), ids);
+    return perplexity(scores, ids, tokenizer);
+  };
+  const std::string text = "Once upon a time,\n\nthere  was\ta cat. ";
+  const Perplexity found = count(text);
+  const std::size_t unscored = tokenizer.bytes(tokenizer.encode(text).front()).size();
+  CHECK(found.bytes == text.size() - unscored);
+  CHECK(found.words == 7);  // all but Once
+  const double bytes = static_cast<double>(found.bytes);
+  CHECK(found.by_word.value == Approx(std::exp(found.nll / 7.0)).epsilon(1e-12));
+  CHECK(found.by_byte.value == Approx(std::exp(found.nll / bytes)).epsilon(1e-12));
+  CHECK(found.bits_per_byte.value == Approx(found.nll / std::log(2.0) / bytes).epsilon(1e-12));
+  CHECK(std::isnan(found.by_byte.standard_error));
+  // A word of several tokens counts once, where it begins.
+  REQUIRE(tokenizer.encode("A xylophonist").size() > 3);
+  CHECK(count("A xylophonist").words == 1);
+  CHECK(count("xylophonist").words == 0);
+  CHECK(count("").words == 0);
+
+  // The standard error of a number by byte weights windows by their bytes.
+  const std::vector<TokenId> ids = {tokenizer.encode("a").front(), tokenizer.encode(" cat").front(),
+                                    tokenizer.encode(" a").front()};
+  const Texts texts = {{ids[0], ids[1], ids[1], ids[2]}};
+  const TextScore scored = score_of({{2, 6.0}, {1, 4.0}});
+  const Perplexity by_hand = perplexity({&scored, 1}, texts, tokenizer);
+  CHECK(by_hand.bytes == 10);
+  CHECK(by_hand.words == 3);
+  // S / B = 1; s - n S / B = -2 and 2; sqrt(2 * 8) / 10 = 0.4.
+  CHECK(by_hand.by_byte.value == Approx(std::exp(1.0)).epsilon(1e-12));
+  CHECK(by_hand.by_byte.standard_error == Approx(0.4 * std::exp(1.0)).epsilon(1e-12));
+  CHECK(by_hand.bits_per_byte.standard_error == Approx(0.4 / std::log(2.0)).epsilon(1e-12));
+}
+
+TEST_CASE("scoring tells its progress, and an exception from there cancels it") {
+  const Texts texts = odd_texts();
+  std::vector<double> shares;
+  const auto scores = score(Engine::shared(odd_model()), texts,
+                            {.progress = [&](double share) { shares.push_back(share); }});
+  CHECK(shares.size() > 5);
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.front() > 0.0);
+  CHECK(shares.back() == 1.0);
+  struct Cancelled {};
+  CHECK_THROWS_AS(
+      score(Engine::shared(odd_model()), texts, {.progress = [](double) { throw Cancelled(); }}),
+      Cancelled);
+}
+
+TEST_CASE("scoring refuses options out of range and tokens outside the vocabulary") {
+  const Engine engine = Engine::shared(odd_model());
+  const auto refusal = [&](const Texts& texts, const ScoreOptions& options) {
+    return refusal_of([&] { static_cast<void>(score(engine, texts, options)); });
+  };
+  CHECK(refusal({}, {.context = 302}) ==
+        "the context of a score must be from 2 to the model's 301 positions, got 302");
+  CHECK(refusal({}, {.context = 1}) ==
+        "the context of a score must be from 2 to the model's 301 positions, got 1");
+  CHECK(refusal({}, {.context = 20, .stride = 21}) ==
+        "the stride of a score must be from 1 to its context of 20 tokens, got 21");
+  CHECK(refusal({}, {.top_logprobs = 204}) ==
+        "top_logprobs is 204, but the vocabulary has 203 tokens: give at most as many");
+  for (const TokenId bad : {-1, 203}) {
+    CHECK(refusal({{1, 2}, {1, 2, bad}}, {}) ==
+          "text 2, token 3: expected an id from 0 to 202, got " + std::to_string(bad));
+  }
+  const auto choice_refusal = [&](std::size_t context, const Texts& choices, std::size_t top = 0) {
+    return refusal_of([&] {
+      static_cast<void>(score_choices(engine, std::vector<TokenId>(context, 1), choices, top));
+    });
+  };
+  CHECK(choice_refusal(0, {{1}}) ==
+        "the context has no tokens, so nothing predicts the first token of a choice: give at least "
+        "one, for example the end-of-text token");
+  CHECK(choice_refusal(1, {{1}, {}}) == "choice 2 has no tokens: give at least one");
+  CHECK(choice_refusal(300, {{1}, {1, 2, 3}}) ==
+        "the context and choice 2 have 303 tokens, but the model takes at most 302: shorten the "
+        "context");
+  CHECK(choice_refusal(1, {{1, 203}}) ==
+        "choice 1, token 2: expected an id from 0 to 202, got 203");
+  CHECK(choice_refusal(1, {{1}}, 204) ==
+        "top_logprobs is 204, but the vocabulary has 203 tokens: give at most as many");
+
+  const Texts texts = {{1, 2, 3}};
+  const auto scores = score(engine, texts);
+  CHECK(refusal_of([&] {
+          static_cast<void>(perplexity(scores, Texts{{1, 2}}, bundled::tokenizer()));
+        }) == "text 1 has 2 tokens, but its score has 3: give the texts that were scored");
+  CHECK(refusal_of([&] { static_cast<void>(perplexity(scores, {}, bundled::tokenizer())); }) ==
+        "got 0 texts with 1 scores: give the texts that were scored");
+}
