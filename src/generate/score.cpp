@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "generate/check_tokens.h"
 #include "generate/score_tasks.h"
 #include "generate/score_windows.h"
 
@@ -18,15 +19,6 @@ void check_top(std::size_t top, const Config& config) {
   if (top > config.vocab_size) {
     reject("top_logprobs is ", top, ", but the vocabulary has ", config.vocab_size,
            " tokens: give at most as many");
-  }
-}
-
-// `where` says in messages what the tokens belong to.
-void check_tokens(std::span<const TokenId> tokens, const Config& config, const std::string& where) {
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] >= 0 && static_cast<std::size_t>(tokens[i]) < config.vocab_size) continue;
-    reject(where, ", token ", i + 1, ": expected an id from 0 to ", config.vocab_size - 1, ", got ",
-           tokens[i]);
   }
 }
 

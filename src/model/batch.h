@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "gpt2/config.h"
@@ -27,6 +28,10 @@ struct Batch {
   std::vector<TokenId> tokens;        ///< (rows)
   std::vector<std::size_t> position;  ///< (rows)
   std::vector<float*> logits;         ///< for each wanted row, where its (vocab_size) logits go
+
+  /// If set, no logits are computed, and the (n_embd) hidden states of the wanted rows at this
+  /// stage (see ForwardObserver) go to where `logits` points.
+  std::optional<std::size_t> hidden_stage;
 
   /// Reserves room for `rows` rows, so that filling the batch never allocates.
   explicit Batch(std::size_t rows) {

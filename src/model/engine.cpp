@@ -20,15 +20,26 @@ int checked_threads(int threads) {
   return threads > 0 ? threads : thread_count();
 }
 
-void check_rows(const Slice& slice, std::size_t count, std::size_t vocab_size) {
+// What a pass computes for each row that is wanted.
+struct Result {
+  const char* name;
+  std::size_t size;  // in floats
+};
+
+Result result_of(const Config& config, bool is_hidden) {
+  return is_hidden ? Result{"hidden states", config.n_embd} : Result{"logits", config.vocab_size};
+}
+
+void check_rows(const Slice& slice, std::size_t count, const Result& result) {
   if (count == 0) reject("a forward pass needs at least one token");
-  if (slice.logits.size() % vocab_size != 0 || slice.logits.size() / vocab_size > count) {
-    reject("the logits of ", count, " tokens take a multiple of ", vocab_size,
+  if (slice.logits.size() % result.size != 0 || slice.logits.size() / result.size > count) {
+    reject("the ", result.name, " of ", count, " tokens take a multiple of ", result.size,
            " floats, at most one row for each token, got room for ", slice.logits.size());
   }
 }
 
-void check(const Slice& slice, std::span<const Slice> all, const Model& model) {
+void check(const Slice& slice, std::span<const Slice> all, const Model& model,
+           const Result& result) {
   const Session::Impl& session = session_of(slice);
   if (session.engine.model().transformer() != model.transformer()) {
     reject("a session of this forward pass belongs to another model than the engine");
@@ -38,21 +49,21 @@ void check(const Slice& slice, std::span<const Slice> all, const Model& model) {
   }
   session.require_fitting(slice.tokens);
   const std::size_t count = session.tokens.size() - session.computed + slice.tokens.size();
-  check_rows(slice, count, model.config().vocab_size);
+  check_rows(slice, count, result);
 }
 
-// Adds the session's next `count` tokens that are not computed yet to the batch. `logits` are those
-// of the session's last tokens.
-void add(Batch& batch, Session::Impl& session, std::size_t count, std::span<float> logits) {
-  const std::size_t vocab_size = session.engine.model().config().vocab_size;
+// Adds the session's next `count` tokens that are not computed yet to the batch. `results`, of
+// `size` floats each, are those of the session's last tokens.
+void add(Batch& batch, Session::Impl& session, std::size_t count, std::span<float> results,
+         std::size_t size) {
   const std::size_t begin = session.computed;
   const std::size_t end = begin + count;
-  const std::size_t unwanted = session.tokens.size() - logits.size() / vocab_size;
+  const std::size_t unwanted = session.tokens.size() - results.size() / size;
   const std::size_t from = std::clamp(unwanted, begin, end);
   batch.slices.push_back({&session.cache, batch.tokens.size(), count, begin});
   batch.wanted.push_back({&session.cache, batch.logits.size(), end - from, from});
   for (std::size_t i = begin; i < end; ++i) {
-    if (i >= from) batch.logits.push_back(logits.data() + (i - unwanted) * vocab_size);
+    if (i >= from) batch.logits.push_back(results.data() + (i - unwanted) * size);
     batch.tokens.push_back(session.tokens[i]);
     batch.position.push_back(i);
   }
@@ -91,19 +102,23 @@ void Engine::Impl::run(const Model& weights) noexcept {
   batch.clear();
 }
 
-void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights) {
-  for (const Slice& slice : slices) check(slice, slices, model);
+void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
+                           std::optional<std::size_t> hidden_stage) {
+  const Result result = result_of(model.config(), hidden_stage.has_value());
+  for (const Slice& slice : slices) check(slice, slices, model, result);
   const std::lock_guard lock(mutex);
   const DefaultFloatState state;
   team.restart_after_fork();
   batch.clear();  // a child of fork() may have inherited half a batch of another thread
+  batch.hidden_stage = hidden_stage;
   for (const Slice& slice : slices) {
     slice.session->append(slice.tokens);
     Session::Impl& session = *slice.session->impl();
     while (session.computed < session.tokens.size()) {
       if (batch.tokens.size() == kMaxRows) run(weights);
       const std::size_t waiting = session.tokens.size() - session.computed;
-      add(batch, session, std::min(waiting, kMaxRows - batch.tokens.size()), slice.logits);
+      const std::size_t count = std::min(waiting, kMaxRows - batch.tokens.size());
+      add(batch, session, count, slice.logits, result.size);
     }
   }
   if (!batch.tokens.empty()) run(weights);

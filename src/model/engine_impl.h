@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 
 #include "base/process_mutex.h"
 #include "base/team.h"
@@ -19,7 +20,11 @@ struct Engine::Impl {
 
   /// Engine::forward with the weights of another model of the same sizes. Drafts are made so: they
   /// read and write the same keys and values.
-  void forward(std::span<const Slice> slices, const Model& weights);
+  ///
+  /// If `hidden_stage` is set, the slices' `logits` receive hidden states of that stage instead
+  /// (see Batch), n_embd floats for each row.
+  void forward(std::span<const Slice> slices, const Model& weights,
+               std::optional<std::size_t> hidden_stage = std::nullopt);
 
   /// Calls f(i) for every i below `count`, on as many threads as the latest pass had. f must not
   /// throw.

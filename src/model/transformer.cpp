@@ -29,6 +29,20 @@ ActivationKernel kernel_of(ActivationFunction function) noexcept {
   return nullptr;
 }
 
+// Copies the wanted rows of a stage to where the batch asks for them. The states of the last stages
+// may be the wanted rows alone.
+void copy_wanted(const Batch& batch, ConstMatrix states) noexcept {
+  for (std::size_t s = 0; s < batch.slices.size(); ++s) {
+    const Batch::Slice& all = batch.slices[s];
+    const Batch::Slice& wanted = batch.wanted[s];
+    const bool has_all = states.rows == batch.tokens.size();
+    const std::size_t first = has_all ? all.row + all.rows - wanted.rows : wanted.row;
+    for (std::size_t i = 0; i < wanted.rows; ++i) {
+      std::copy_n(states.row(first + i), states.cols, batch.logits[wanted.row + i]);
+    }
+  }
+}
+
 }  // namespace
 
 Transformer Transformer::without_weights(const Config& config, Weight::Layout of_linears,
@@ -70,8 +84,9 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
 
 void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
                           const ForwardObserver& observer) const noexcept {
-  const auto show = [&observer](std::size_t stage, ConstMatrix hidden_states) {
+  const auto show = [&](std::size_t stage, ConstMatrix hidden_states) {
     if (observer) observer(stage, hidden_states);
+    if (batch.hidden_stage == stage) copy_wanted(batch, hidden_states);
   };
   Matrix x = ws.x.top(batch.tokens.size());
   embedding.forward(team, x, batch, ws);
@@ -84,7 +99,8 @@ void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
 
   const ConstMatrix normed = normalize(team, x, ln_f, ws);
   show(blocks.size() + 1, normed);
-  if (normed.rows > 0) project_rows(team, batch.logits.data(), lm_head, normed, ws);
+  if (normed.rows == 0 || batch.hidden_stage) return;
+  project_rows(team, batch.logits.data(), lm_head, normed, ws);
 }
 
 }  // namespace gpt2

@@ -51,8 +51,8 @@ struct Transformer {
   };
   std::shared_ptr<SharedEngine> shared_engine = std::make_shared<SharedEngine>();
 
-  /// Computes the logits that were requested and appends the batch's tokens to their caches.
-  /// Allocates, locks and throws nothing.
+  /// Computes the logits or hidden states that were requested and appends the batch's tokens to
+  /// their caches. Allocates, locks and throws nothing.
   void forward(Team& team, const Batch& batch, Workspace& ws,
                const ForwardObserver& observer) const noexcept;
 };

@@ -1,0 +1,238 @@
+// Hidden states and the vectors of texts: against HuggingFace's, and bit for bit for any division
+// of the text, batch, number of threads and instruction set.
+#include "gpt2/embed.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpt2/runtime.h"
+#include "measure/random_model.h"
+#include "model/engine_impl.h"
+#include "support/catch.h"
+#include "support/decoding_goldens.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+using Texts = std::vector<std::vector<TokenId>>;
+
+// As for the logits: oracle_test derives it.
+constexpr double kTolerance = 2e-5;
+
+void check_near(std::span<const float> actual, const std::vector<double>& expected,
+                double tolerance) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(static_cast<double>(actual[i]) - expected[i]) <= tolerance);
+  }
+}
+
+// Returns the states (tokens, n_embd) of a session's next tokens.
+std::vector<float> states_of(Session& session, std::span<const TokenId> tokens, std::size_t layer) {
+  std::vector<float> states(tokens.size() * session.model().config().n_embd);
+  const HiddenSlice slice = {&session, tokens, states};
+  hidden_states({&slice, 1}, layer);
+  return states;
+}
+
+const Model& odd_model() {
+  static const Model made = [] {
+    Config config;
+    config.vocab_size = 203;
+    config.n_positions = 700;
+    config.n_embd = 45;
+    config.n_head = 5;
+    config.n_layer = 3;
+    config.n_inner = 97;
+    return random_model(config, {});
+  }();
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("hidden states of every layer are HuggingFace's") {
+  std::size_t compared = 0;
+  for (const auto& directory : oracle_cases()) {
+    const Golden golden(directory / "golden.json");
+    for (const auto& prompt : golden.json.at("prompts")) {
+      if (!prompt.contains("hidden_all")) continue;
+      const Model model = Model::load(directory);
+      const std::vector<double> all = golden.tensor(prompt["hidden_all"]);
+      const std::vector<TokenId> ids = ids_of(prompt.at("input_ids"));
+      const std::size_t layers = model.config().n_layer + 1;
+      const auto size = static_cast<std::ptrdiff_t>(all.size() / layers);
+      for (std::size_t layer = 0; layer < layers; ++layer) {
+        CAPTURE(directory, layer);
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(layer) * size;
+        const std::vector<double> expected(begin, begin + size);
+        Session session(model);
+        check_near(states_of(session, ids, layer), expected, kTolerance * range_of(expected));
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared > 10);
+}
+
+TEST_CASE("vectors of texts are HuggingFace's") {
+  const Golden golden(std::filesystem::path(GPT2_TEST_DATA) / "oracle/scoring/scoring.json");
+  std::size_t compared = 0;
+  for (const nlohmann::json& entry : golden.json.at("embeddings")) {
+    const auto checkpoint = checkpoint_of(golden, entry.at("model"));
+    if (!checkpoint) continue;
+    const Engine engine(Model::load(*checkpoint));
+    Texts texts;
+    for (const auto& text : entry.at("texts")) texts.push_back(ids_of(text.at("input_ids")));
+    const auto check = [&](const EmbedOptions& options, const char* name) {
+      const auto vectors = embed(engine, texts, options);
+      REQUIRE(vectors.size() == texts.size());
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        CAPTURE(entry.at("model").get<std::string>(), name, i);
+        const std::vector<double> expected = golden.tensor(entry.at("texts")[i].at(name));
+        check_near(vectors[i], expected, kTolerance * range_of(expected));
+        ++compared;
+      }
+    };
+    check({}, "mean_f64");
+    check({.pooling = Pooling::last}, "last");
+    check({.layer = 0}, "mean_input_layer");
+  }
+  CHECK(compared >= 30);
+}
+
+TEST_CASE("hidden states have the same bits as an observer of a whole pass sees") {
+  const std::size_t n_embd = odd_model().config().n_embd;
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // more than a batch has
+  for (const std::size_t layer : {0u, 1u, 2u, 3u}) {
+    CAPTURE(layer);
+    Session whole = session_of(odd_model(), 1);
+    std::vector<float> seen;
+    whole.engine().impl().observer = [&](std::size_t stage, ConstMatrix x) {
+      if (stage != (layer == 3 ? 4 : layer)) return;
+      for (std::size_t row = 0; row < x.rows; ++row) {
+        seen.insert(seen.end(), x.row(row), x.row(row) + x.cols);
+      }
+    };
+    static_cast<void>(all_logits(whole, ids));
+    whole.engine().impl().observer = {};
+    REQUIRE(seen.size() == ids.size() * n_embd);
+
+    Session session = session_of(odd_model(), 2);
+    CHECK(same_bits(states_of(session, ids, layer), seen));
+
+    // In pieces, of which the session's own append() is one; only the last rows are wanted.
+    Session pieces = session_of(odd_model(), 2);
+    static_cast<void>(states_of(pieces, std::span(ids).first(90), 3 - layer));
+    pieces.append(std::span(ids).subspan(90, 10));
+    std::vector<float> last(40 * n_embd);
+    const HiddenSlice slice = {&pieces, std::span(ids).subspan(100), last};
+    hidden_states({&slice, 1}, layer);
+    CHECK(same_bits(last, std::span(seen).last(last.size())));
+  }
+}
+
+TEST_CASE("a session goes on with logits after a pass for hidden states") {
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 300, 8);
+  Session plain(odd_model());
+  const std::span<const float> expected = plain.forward(ids);
+  for (const std::size_t layer : {0u, 3u}) {
+    Session session(odd_model());
+    static_cast<void>(states_of(session, std::span(ids).first(280), layer));
+    CHECK(session.position() == 280);
+    CHECK(same_bits(session.forward(std::span(ids).subspan(280)), expected));
+  }
+}
+
+namespace {
+
+bool equal(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
+}
+
+Texts odd_texts() {
+  Texts texts;
+  for (unsigned i = 0; i < 60; ++i) texts.push_back(random_tokens(odd_model(), 1 + i % 17, i));
+  texts.push_back(random_tokens(odd_model(), 700, 99));
+  texts.push_back(random_tokens(odd_model(), 400, 98));
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("vectors have the same bits alone, with any threads and on every instruction set") {
+  const Texts texts = odd_texts();
+  for (const EmbedOptions& options :
+       {EmbedOptions{}, EmbedOptions{.pooling = Pooling::last, .layer = 1}}) {
+    std::vector<std::vector<float>> expected;
+    const Engine one(odd_model(), {.threads = 1});
+    for (const auto& text : texts) expected.push_back(embed(one, {&text, 1}, options).front());
+    const std::string before(isa_name());
+    for (const std::string_view isa : available_isas()) {
+      force_isa(isa);
+      for (const int threads : {1, 2, 3}) {
+        CAPTURE(isa, threads);
+        CHECK(equal(embed(Engine(odd_model(), {.threads = threads}), texts, options), expected));
+      }
+    }
+    force_isa(before);
+  }
+}
+
+TEST_CASE("a mean is the mean of the states, and the last is the last of them") {
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 30, 4);
+  Session session(odd_model());
+  const std::vector<float> states = states_of(session, ids, 3);
+  const Texts texts = {ids};
+  const Engine engine = Engine::shared(odd_model());
+  const std::size_t n_embd = 45;
+  CHECK(same_bits(embed(engine, texts, {.pooling = Pooling::last}).front(),
+                  std::span(states).last(n_embd)));
+  const std::vector<float> mean = embed(engine, texts).front();
+  for (std::size_t i = 0; i < n_embd; ++i) {
+    double sum = 0.0;
+    for (std::size_t t = 0; t < ids.size(); ++t) sum += static_cast<double>(states[t * n_embd + i]);
+    CHECK(mean[i] == static_cast<float>(sum / 30.0));
+  }
+}
+
+TEST_CASE("embedding tells its progress and refuses what it cannot do") {
+  const Engine engine = Engine::shared(odd_model());
+  std::vector<double> shares;
+  CHECK(embed(engine, odd_texts(), {.progress = [&](double s) { shares.push_back(s); }}).size() ==
+        62);
+  CHECK(shares.size() > 1);
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.back() == 1.0);
+
+  const auto refusal = [&](const Texts& texts, const EmbedOptions& options) {
+    return refusal_of([&] { static_cast<void>(embed(engine, texts, options)); });
+  };
+  CHECK(refusal({{1}, {}}, {}) == "text 2 has no tokens: give at least one");
+  CHECK(refusal({std::vector<TokenId>(701, 1)}, {}) ==
+        "text 1 has 701 tokens, but the model takes at most 700: shorten or divide it");
+  CHECK(refusal({{1, 203}}, {}) == "text 1, token 2: expected an id from 0 to 202, got 203");
+  CHECK(refusal({{1}}, {.layer = 4}) ==
+        "the layer must be from 0, the embeddings, to 3, the output of the last block, got 4");
+
+  Session session(odd_model());
+  std::vector<float> states(46);
+  const std::vector<TokenId> ids = {1, 2};
+  const HiddenSlice odd = {&session, ids, states};
+  CHECK(refusal_of([&] {
+          hidden_states({&odd, 1}, 0);
+        }) ==
+        "the hidden states of 2 tokens take a multiple of 45 floats, at most one row for each "
+        "token, got room for 46");
+  CHECK(refusal_of([&] {
+          hidden_states({&odd, 1}, 4);
+        }) ==
+        "the layer must be from 0, the embeddings, to 3, the output of the last block, got 4");
+  CHECK(session.position() == 0);
+  CHECK(refusal_of([] { hidden_states({}, 99); }) == "(accepted)");
+}
