@@ -1,6 +1,6 @@
 # The rules of cmake --install. They install the library and its headers, for find_package(gpt2) and
-# for pkg-config; the command; and the bundled model. The installed files can be moved to another
-# prefix together.
+# for pkg-config; the command with its man page and completions; and the bundled model. The installed
+# files can be moved to another prefix together.
 
 set(gpt2_bundled_model gpt2-stories)
 file(RELATIVE_PATH gpt2_bin_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
@@ -49,6 +49,21 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(GPT2_BUILD_CLI)
   install(TARGETS gpt2_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The man page is made from what the command's --help prints, so the command must run here.
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(gpt2_man_page ${CMAKE_CURRENT_BINARY_DIR}/gpt2.1)
+    add_custom_command(
+      OUTPUT ${gpt2_man_page} DEPENDS gpt2_cli tools/man_page.sh VERBATIM
+      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/man_page.sh $<TARGET_FILE:gpt2_cli> >
+              ${gpt2_man_page})
+    add_custom_target(gpt2_man_page ALL DEPENDS ${gpt2_man_page})
+    install(FILES ${gpt2_man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
+  install(FILES tools/completions/gpt2.bash RENAME gpt2
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES tools/completions/_gpt2 DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES tools/completions/gpt2.fish
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(DIRECTORY models/${gpt2_bundled_model} DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models
           OPTIONAL)
   # The authors and the licences of the model's training data.

@@ -1,0 +1,24 @@
+# Completion of the gpt2 command for fish. The commands and options are those that --help lists, so
+# that they are always those of the installed version.
+
+# Prints "name<tab>description" for each command.
+function __gpt2_commands
+    gpt2 --help 2>/dev/null |
+        string match -rg '^  ([a-z]+ +[a-z].*)' | string replace -r ' +' \t
+end
+
+# The command whose options are to be completed.
+function __gpt2_command
+    set -l words (commandline -opc)
+    set -l names (__gpt2_commands | string split -f1 \t)
+    contains -- "$words[2]" $names; and echo $words[2]; or echo generate
+end
+
+# Prints "--option<tab>description" for each option of that command.
+function __gpt2_options
+    gpt2 (__gpt2_command) --help 2>/dev/null |
+        string replace -rf '^  (?:(-[a-zA-Z]),)?(--?[a-z-]+)(?: \S+)? *(.*)$' '$2\t$3'
+end
+
+complete -c gpt2 -n 'test (count (commandline -opc)) -eq 1' -a '(__gpt2_commands)'
+complete -c gpt2 -n 'string match -q -- "-*" (commandline -ct)' -a '(__gpt2_options)'
