@@ -41,7 +41,8 @@ TEST_CASE("tokenize is lossless on every byte") {
 TEST_CASE("every command has a help text with examples") {
   for (const Words& arguments :
        {Words{"--help"}, Words{"-h"}, Words{"generate", "--help"}, Words{"tokenize", "-h"},
-        Words{"info", "--help"}, Words{"help"}, Words{"quantize", "-h"}, Words{"bench", "-h"}}) {
+        Words{"info", "--help"}, Words{"help"}, Words{"quantize", "-h"}, Words{"bench", "-h"},
+        Words{"score", "-h"}, Words{"embed", "--help"}}) {
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 0);
     CHECK(outcome.err == "");

@@ -29,6 +29,10 @@ struct ScoreOptions {
   /// Called, unless it is empty, after each forward pass with the share of the tokens that are
   /// scored, up to 1. What it throws passes through, which cancels the work.
   std::function<void(double share)> progress = {};
+
+  /// Returns these options with the defaults filled in, as score() uses them for a model with this
+  /// config. Throws Error(invalid_argument) for an option out of range.
+  [[nodiscard]] ScoreOptions resolved(const Config& config) const;
 };
 
 /// Some tokens of a text that the model reads as if nothing stood before them, and how well it

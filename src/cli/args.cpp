@@ -100,13 +100,14 @@ void parse(CLI::App& app, Arguments arguments) {
     throw UsageError(conflict(error.what()));
   }
   std::vector<std::string> names;
-  // A positional argument that is optional is a text; quantize's MODEL and OUT are required.
+  // A positional argument that is optional is a text or a FILE; quantize's MODEL and OUT are
+  // required.
   bool takes_text = false;
   const char* instead = ": name a model with -m";
   for (const CLI::Option* option : app.get_options()) {
     names.push_back(option->get_name());
     if (!option->get_positional()) continue;
-    takes_text = !option->get_required();
+    takes_text = !option->get_required() && names.back() != "FILE";
     instead = takes_text ? ": put a text of several words in quotes" : "";
   }
   bool options_ended = false;

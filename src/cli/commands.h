@@ -13,5 +13,7 @@ int tokenize(Arguments arguments);
 int info(Arguments arguments);
 int bench(Arguments arguments);
 int quantize(Arguments arguments);
+int score(Arguments arguments);
+int embed(Arguments arguments);
 
 }  // namespace gpt2::cli

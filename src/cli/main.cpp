@@ -21,6 +21,8 @@ Commands:
   generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
+  score      tell how well a model predicts a text, or which continuation it prefers
+  embed      turn texts into vectors
   quantize   quantize a model's weights to 8 or 4 bits
   bench      measure how fast the engine is, compared with this machine's limits
 
@@ -47,6 +49,8 @@ const std::map<std::string, int (*)(Arguments)> kCommands = {
     {"tokenize", tokenize},
     {"info", info},
     {"quantize", quantize},
+    {"score", score},
+    {"embed", embed},
     {"bench", bench}};
 
 // Detects a misspelt command. A prompt of several words must be quoted, so a single lower-case word

@@ -22,8 +22,17 @@ void check_top(std::size_t top, const Config& config) {
   }
 }
 
-// Sets what is left to the model, and checks the rest.
-ScoreOptions complete(ScoreOptions options, const Config& config) {
+// The sum of the log-probabilities in double, from the first to the last.
+double sum_of(std::span<const TokenLogprob> tokens) {
+  double sum = 0.0;
+  for (const TokenLogprob& token : tokens) sum += static_cast<double>(token.logprob);
+  return sum;
+}
+
+}  // namespace
+
+ScoreOptions ScoreOptions::resolved(const Config& config) const {
+  ScoreOptions options = *this;
   if (options.context == 0) options.context = config.n_positions;
   if (options.context < 2 || options.context > config.n_positions) {
     reject("the context of a score must be from 2 to the model's ", config.n_positions,
@@ -38,19 +47,10 @@ ScoreOptions complete(ScoreOptions options, const Config& config) {
   return options;
 }
 
-// The sum of the log-probabilities in double, from the first to the last.
-double sum_of(std::span<const TokenLogprob> tokens) {
-  double sum = 0.0;
-  for (const TokenLogprob& token : tokens) sum += static_cast<double>(token.logprob);
-  return sum;
-}
-
-}  // namespace
-
 std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<TokenId>> texts,
                              const ScoreOptions& given) {
   const Config& config = engine.model().config();
-  const ScoreOptions options = complete(given, config);
+  const ScoreOptions options = given.resolved(config);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     check_tokens(texts[i], config, concat("text ", i + 1));
   }

@@ -1,0 +1,161 @@
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/npy.h"
+#include "cli/prompt.h"
+#include "cli/records.h"
+#include "gpt2/embed.h"
+#include "gpt2/find_model.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kSummary =
+    R"(Each line of FILE, or of standard input, is a text. For each of them, standard output has a line of
+JSON with its vector, in the same order. A text may have at most as many tokens as the model has
+positions. The record of a line that has no vector has "error", and the command ends with status 1.
+
+The vector is the mean of the hidden states of the text's tokens or, with --pooling last, the state
+of the last token. Layers count as in HuggingFace's hidden_states: 0 are the embeddings, and the
+last one, which is the default, is the output of the last block after the final LayerNorm. Vectors
+are not normalized.
+
+With --npy, the vectors become the rows of a NumPy array of float32 in a file, and nothing is
+printed; a line without a vector is an error then.
+
+)";
+
+constexpr const char* kExamples = R"(Examples:
+  gpt2 embed sentences.txt > vectors.jsonl
+  gpt2 embed --pooling last --layer 4 sentences.txt
+  gpt2 embed --npy vectors.npy sentences.txt
+  echo '{"text": "two\nlines"}' | gpt2 embed --jsonl)";
+
+struct Settings {
+  std::string model = GPT2_BUNDLED_MODEL;
+  std::string file = "-";
+  std::string npy;
+  WeightType dtype = WeightType::stored;
+  int threads = 0;
+  bool tokens = false;
+  bool jsonl = false;
+  EmbedOptions embed;
+};
+
+Settings read_settings(Arguments arguments) {
+  Settings settings;
+  CLI::App app("Turns texts into vectors\n", "gpt2 embed");
+  app.footer(std::string(kSummary) + kExamples);
+  app.add_option("FILE", settings.file, "The texts, one a line; -: standard input")
+      ->option_text(" ");
+  add_model_option(app, settings.model);
+  add_dtype_option(app, settings.dtype);
+  add_number(app, "-t,--threads", settings.threads, 0, 1024,
+             "Number of threads, which never changes a vector; 0: one\n"
+             "per core, but fewer for small models");
+  const auto set_pooling = [&](const std::string& name) {
+    settings.embed.pooling = name == "last" ? Pooling::last : Pooling::mean;
+    if (name == "mean" || name == "last") return;
+    throw UsageError("--pooling", "expected mean or last, found '" + name + "'");
+  };
+  app.add_option_function<std::string>("--pooling", set_pooling,
+                                       "The mean of all tokens' states (default), or the last\n"
+                                       "token's")
+      ->option_text("mean|last");
+  const auto set_layer = [&](const std::string& text) {
+    if (read_number(text, settings.embed.layer.emplace())) return;
+    throw UsageError("--layer", "expected a whole number, found '" + text + "'");
+  };
+  app.add_option_function<std::string>("--layer", set_layer,
+                                       "The layer whose states are taken (default: the last)")
+      ->option_text("N");
+  add_switch(app, "--jsonl", settings.jsonl,
+             "Each line is a JSON object with \"text\" or \"token_ids\"");
+  add_switch(app, "--tokens", settings.tokens, "Read token ids; needs no tokenizer");
+  add_file(app, "--npy", settings.npy, "Write the vectors to FILE as a NumPy array");
+  parse(app, std::move(arguments));
+  return settings;
+}
+
+class Embedder {
+ public:
+  Embedder(const Settings& settings, const std::filesystem::path& path)
+      : settings_(settings),
+        engine_(Model::load(path, {.dtype = settings.dtype}), {.threads = settings.threads}) {
+    if (!settings.tokens) tokenizer_ = load_tokenizer(path);
+  }
+
+  void write_json(const std::string& input) const;
+  void write_array(const std::string& input) const;
+
+ private:
+  using Text = std::vector<TokenId>;
+
+  // Throws Error if the line has no vector.
+  [[nodiscard]] Text read(std::string_view line) const;
+
+  const Settings& settings_;
+  Engine engine_;
+  std::optional<Tokenizer> tokenizer_;
+};
+
+Embedder::Text Embedder::read(std::string_view line) const {
+  const Config& config = engine_.model().config();
+  const TokenReader reader = {tokenizer_, config.vocab_size};
+  Text text = settings_.jsonl ? reader.read_record(line) : reader.read(std::string(line));
+  if (!text.empty() && text.size() <= config.n_positions) return text;
+  refuse(format("expected a text of 1 to %zu tokens, found %zu", config.n_positions, text.size()));
+}
+
+void Embedder::write_json(const std::string& input) const {
+  const auto answer = [&](std::span<const Text> texts) {
+    std::vector<Json> records;
+    const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, settings_.embed);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      Json& record = records.emplace_back(Json{{"tokens", texts[i].size()}});
+      Json& numbers = record["embedding"] = Json::array();
+      for (const float number : vectors[i]) numbers.push_back(short_number(number));
+    }
+    return records;
+  };
+  answer_lines<Text>(
+      input, "embedding " + settings_.file, [&](std::string_view line) { return read(line); },
+      [](const Text& text) { return text.size(); }, answer);
+}
+
+void Embedder::write_array(const std::string& input) const {
+  std::vector<Text> texts;
+  for (const std::string_view line : lines_of(input)) {
+    try {
+      texts.push_back(read(line));
+    } catch (const Error& error) {
+      refuse(format("line %zu: %s", texts.size() + 1, error.what()));
+    }
+  }
+  Progress progress("embedding " + settings_.file);
+  EmbedOptions options = settings_.embed;
+  options.progress = [&](double share) { progress.part(share); };
+  const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, options);
+  progress.done();
+  write_npy(settings_.npy, vectors, engine_.model().config().n_embd);
+}
+
+}  // namespace
+
+int embed(Arguments arguments) {
+  const Settings settings = read_settings(std::move(arguments));
+  const std::filesystem::path path = find_model(settings.model);
+  Progress loading("loading " + path.string());
+  const Embedder embedder(settings, path);
+  loading.done();
+  const std::string input = read_file(settings.file);
+  if (settings.npy.empty()) {
+    embedder.write_json(input);
+  } else {
+    embedder.write_array(input);
+  }
+  return 0;
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,174 @@
+#include <cmath>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/logprob_json.h"
+#include "cli/prompt.h"
+#include "cli/score_report.h"
+#include "cli/score_settings.h"
+#include "gpt2/find_model.h"
+#include "gpt2/score.h"
+
+namespace gpt2::cli {
+namespace {
+
+// A model, and how to score with it.
+class Scorer {
+ public:
+  Scorer(const ScoreSettings& settings, const std::filesystem::path& path)
+      : settings_(settings),
+        engine_(Model::load(path, {.dtype = settings.dtype}), {.threads = settings.threads}),
+        options_(settings.score.resolved(engine_.model().config())) {
+    if (!settings.tokens) tokenizer_ = load_tokenizer(path);
+  }
+
+  void score_text(const std::string& text) const;
+  void score_lines(const std::string& input) const;
+  void score_choices(const std::string& input) const;
+
+ private:
+  using Choices = std::vector<std::vector<TokenId>>;
+  struct Question {
+    std::vector<TokenId> context;
+    Choices choices;
+  };
+
+  [[nodiscard]] TokenReader reader() const {
+    return {tokenizer_, engine_.model().config().vocab_size};
+  }
+  [[nodiscard]] std::vector<TokenId> read_line(std::string_view line) const;
+  [[nodiscard]] Question read_question(std::string_view line) const;
+  [[nodiscard]] Json answer(const Question& question) const;
+  [[nodiscard]] Perplexity sum_up(const std::vector<TokenId>& text, const TextScore& score) const;
+
+  const ScoreSettings& settings_;
+  Engine engine_;
+  ScoreOptions options_;
+  std::optional<Tokenizer> tokenizer_;
+};
+
+Perplexity Scorer::sum_up(const std::vector<TokenId>& text, const TextScore& score) const {
+  const Perplexity found =
+      tokenizer_ ? perplexity({&score, 1}, {&text, 1}, *tokenizer_) : perplexity({&score, 1});
+  if (std::isfinite(found.nll)) return found;
+  throw Error(ErrorCode::invalid_file,
+              engine_.model().description().files.back().string() +
+                  ": expected finite log-probabilities, found NaN or infinity: the weights are "
+                  "damaged");
+}
+
+void check_length(std::span<const TokenId> text) {
+  if (text.size() >= 2) return;
+  refuse(
+      format("expected a text of two tokens or more, because nothing predicts the first one; "
+             "found %zu",
+             text.size()));
+}
+
+void Scorer::score_text(const std::string& input) const {
+  const std::vector<TokenId> text = reader().read(input);
+  check_length(text);
+  Progress progress("scoring " + settings_.file);
+  ScoreOptions options = options_;
+  options.progress = [&](double share) { progress.part(share); };
+  const TextScore score = gpt2::score(engine_, {&text, 1}, options).front();
+  progress.done();
+  if (settings_.with_logprobs) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      write_stdout(line_of(logprob_json(tokenizer_, text[i], score.tokens[i])));
+    }
+    return;
+  }
+  const Perplexity found = sum_up(text, score);
+  write_stdout(settings_.as_json ? line_of(perplexity_json(found, options))
+                                 : perplexity_in_words(found, options));
+}
+
+std::vector<TokenId> Scorer::read_line(std::string_view line) const {
+  std::vector<TokenId> text =
+      settings_.jsonl ? reader().read_record(line) : reader().read(std::string(line));
+  check_length(text);
+  return text;
+}
+
+void Scorer::score_lines(const std::string& input) const {
+  using Text = std::vector<TokenId>;
+  const auto answer = [&](std::span<const Text> texts) {
+    const std::vector<TextScore> scores = gpt2::score(engine_, texts, options_);
+    std::vector<Json> records;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      Json& record = records.emplace_back(perplexity_json(sum_up(texts[i], scores[i]), options_));
+      if (!settings_.with_logprobs) continue;
+      record["logprobs"] = logprobs_json(tokenizer_, texts[i], scores[i].tokens);
+    }
+    return records;
+  };
+  answer_lines<Text>(
+      input, "scoring " + settings_.file, [&](std::string_view line) { return read_line(line); },
+      [](const Text& text) { return text.size(); }, answer);
+}
+
+Scorer::Question Scorer::read_question(std::string_view line) const {
+  const Json record = parse_record(line);
+  Question question = {reader().read_json(member(record, "context"), "context"), {}};
+  const Json& choices = member(record, "choices");
+  if (!choices.is_array() || choices.empty()) {
+    refuse(std::string("choices: expected a list with a choice or more, found ") +
+           (choices.is_array() ? "none" : choices.type_name()));
+  }
+  for (const Json& choice : choices) {
+    const std::string name = format("choices[%zu]", question.choices.size());
+    question.choices.push_back(reader().read_json(choice, name));
+  }
+  return question;
+}
+
+Json Scorer::answer(const Question& question) const {
+  std::vector<std::size_t> bytes;
+  if (tokenizer_) {
+    for (const auto& choice : question.choices) bytes.push_back(tokenizer_->decode(choice).size());
+  }
+  try {
+    return choices_json(gpt2::score_choices(engine_, question.context, question.choices), bytes);
+  } catch (const Error& error) {
+    return error_record(error.what());
+  }
+}
+
+void Scorer::score_choices(const std::string& input) const {
+  const auto answer_all = [&](std::span<const Question> questions) {
+    std::vector<Json> records;
+    for (const Question& question : questions) records.push_back(answer(question));
+    return records;
+  };
+  const auto size = [](const Question& question) {
+    std::size_t tokens = question.context.size();
+    for (const auto& choice : question.choices) tokens += choice.size();
+    return tokens;
+  };
+  answer_lines<Question>(
+      input, "scoring " + settings_.file,
+      [&](std::string_view line) { return read_question(line); }, size, answer_all);
+}
+
+}  // namespace
+
+int score(Arguments arguments) {
+  const ScoreSettings settings = read_score_settings(std::move(arguments));
+  const std::filesystem::path path = find_model(settings.model);
+  Progress loading("loading " + path.string());
+  const Scorer scorer(settings, path);
+  loading.done();
+  const std::string input = read_file(settings.file);
+  if (settings.choices) {
+    scorer.score_choices(input);
+  } else if (settings.per_line || settings.jsonl) {
+    scorer.score_lines(input);
+  } else {
+    scorer.score_text(input);
+  }
+  return 0;
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,134 @@
+// Runs gpt2 embed as a process and compares what it writes with what the library computes.
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gpt2/embed.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const std::vector<std::string> kTexts = {"The cat sat down.", "One day", "A dog"};
+const std::string kInput = "The cat sat down.\nOne day\nA dog\n";
+
+Outcome embed(Words arguments, const std::string& input = kInput) {
+  arguments.insert(arguments.begin(), "embed");
+  return run(arguments, {.input = input});
+}
+
+std::vector<std::vector<float>> by_library(const EmbedOptions& options) {
+  std::vector<std::vector<TokenId>> texts;
+  for (const auto& text : kTexts) texts.push_back(bundled::tokenizer().encode(text));
+  return gpt2::embed(Engine::shared(bundled::model()), texts, options);
+}
+
+std::vector<Json> parsed(const std::string& out) {
+  std::vector<Json> records;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) records.push_back(Json::parse(line));
+  return records;
+}
+
+void check(const Words& arguments, const EmbedOptions& options, const std::string& input = kInput) {
+  CAPTURE(arguments);
+  const Outcome outcome = embed(arguments, input);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  const auto expected = by_library(options);
+  const auto records = parsed(outcome.out);
+  REQUIRE(records.size() == expected.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    CHECK(records[i].at("tokens") == bundled::tokenizer().encode(kTexts[i]).size());
+    // The digits in the JSON stand for the exact float.
+    CHECK(records[i].at("embedding").get<std::vector<float>>() == expected[i]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("embed writes the library's vectors as JSON") {
+  check({}, {});
+  check({"--pooling", "mean"}, {});
+  check({"--pooling", "last"}, {.pooling = Pooling::last});
+  check({"--layer", "0", "-t", "1"}, {.layer = 0});
+  check({"--jsonl"}, {}, R"({"text": "The cat sat down."}
+{"text": "One day"}
+{"text": "A dog"})");
+  std::string ids;
+  for (const auto& text : kTexts) {
+    for (const TokenId id : bundled::tokenizer().encode(text)) ids += std::to_string(id) + ' ';
+    ids += '\n';
+  }
+  check({"--tokens"}, {}, ids);
+  CHECK(embed({}, "").out == "");
+}
+
+TEST_CASE("embed --npy writes an array that NumPy reads") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "vectors.npy").string();
+  const Outcome outcome = embed({"--npy", file});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out + outcome.err == "");
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  REQUIRE(bytes.size() > 128);
+  CHECK(bytes.substr(0, 8) == std::string("\x93NUMPY\x01\x00", 8));
+  const auto length = static_cast<std::size_t>(static_cast<unsigned char>(bytes[8])) +
+                      256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[9]));
+  CHECK((10 + length) % 64 == 0);
+  CHECK(bytes[9 + length] == '\n');
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 256), }";
+  CHECK(bytes.substr(10, header.size()) == header);
+  std::vector<float> expected;
+  for (const auto& vector : by_library({})) {
+    expected.insert(expected.end(), vector.begin(), vector.end());
+  }
+  const std::string data = bytes.substr(10 + length);
+  REQUIRE(data.size() == expected.size() * sizeof(float));
+  CHECK(std::memcmp(data.data(), expected.data(), data.size()) == 0);
+}
+
+TEST_CASE("a line that cannot be embedded becomes an error record or, with --npy, an error") {
+  std::string long_line;
+  for (int i = 0; i < 600; ++i) long_line += "a ";
+  const Outcome outcome = embed({}, "One day\n\n" + long_line + "\nA dog");
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err ==
+        "gpt2: 2 of 4 lines could not be answered: see \"error\" in their records\n");
+  const auto records = parsed(outcome.out);
+  REQUIRE(records.size() == 4);
+  CHECK(records[0].at("tokens") == 2);
+  CHECK(records[1].at("error") == "expected a text of 1 to 512 tokens, found 0");
+  CHECK(records[2].at("error").get<std::string>().starts_with(
+      "expected a text of 1 to 512 tokens, found "));
+  CHECK(records[3].at("tokens") == 2);
+
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "vectors.npy").string();
+  const Outcome refused = embed({"--npy", file}, "One day\n\nA dog");
+  CHECK(refused.status == 1);
+  CHECK(refused.err == "gpt2: line 2: expected a text of 1 to 512 tokens, found 0\n");
+  CHECK_FALSE(std::filesystem::exists(file));
+  CHECK(embed({"--npy", "/nowhere/v.npy"}).err ==
+        "gpt2: cannot write /nowhere/v.npy: No such file or directory\n");
+}
+
+TEST_CASE("embed refuses invalid arguments") {
+  CHECK(embed({"--layer", "7"}).err ==
+        "gpt2: the layer must be from 0, the embeddings, to 6, the output of the last block, got "
+        "7\n");
+  const std::string see = "; see 'gpt2 embed --help'\n";
+  CHECK(embed({"--pooling", "max"}).err ==
+        "gpt2: --pooling: expected mean or last, found 'max'" + see);
+  CHECK(embed({"--layer", "-1"}).err == "gpt2: --layer: expected a whole number, found '-1'" + see);
+  CHECK(embed({"--pooling", "max"}).status == 2);
+}
