@@ -13,14 +13,16 @@ namespace gpt2 {
 struct ScoreTask {
   std::span<const TokenId> tokens;  ///< the sequence, read from position 0 on
   std::span<TokenLogprob> scores;   ///< receives the scores of its last tokens, at most all but one
-  const Session* prefix = nullptr;  ///< if set, has computed tokens before the first scored one's
-                                    ///< predecessor: the first tokens of the sequence
+
+  /// If set, a session that has computed the first tokens of the sequence, but not the one before
+  /// the first token that is scored.
+  const Session* prefix = nullptr;
 };
 
-/// Scores all tasks in as few forward passes as possible. A pass has pieces of several tasks, at
-/// most 128 rows of logits, and takes no task beyond 512 rows. Calls on_pass after each pass with
-/// the number of scores that are written. REQUIRES: the tasks' tokens, but for the last of each,
-/// fit the model's context; all are of its vocabulary; `top` is at most the size of that.
+/// Scores all tasks, many of them to a forward pass. A pass computes at most 128 rows of logits,
+/// and begins no further task once it has 512 rows. Calls on_pass after each pass with the number
+/// of scores that are written. REQUIRES: each task's tokens, except the last one, fit the model's
+/// context; all are of its vocabulary; `top` is at most the size of the vocabulary.
 void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t top,
                  const std::function<void(std::size_t written)>& on_pass);
 
