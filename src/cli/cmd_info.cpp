@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/draft_model.h"
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
 #include "gpt2/find_model.h"
@@ -50,7 +51,8 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
             {"converted_weights_bytes", description.converted_bytes},
             {"keys_and_values_bytes", Session::memory_bytes(config, config.n_positions)},
             {"workspace_bytes", Engine::memory_bytes(config, thread_count())},
-            {"read_for_each_token_bytes", model.bytes_per_token()}}},
+            {"read_for_each_token_bytes", model.bytes_per_token()},
+            {"int4_draft_bytes", draft_bytes(model)}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
           {"usable_isas", available_isas()},

@@ -1,6 +1,5 @@
 #include "cli/draft_model.h"
 
-#include <cstddef>
 #include <exception>
 #include <string>
 
@@ -27,12 +26,15 @@ Models load_models(const GenerateSettings& settings) {
   return {stored.to(settings.dtype), stored.to(*type)};
 }
 
+std::size_t draft_bytes(const Model& model) noexcept { return model.parameter_count() * 9 / 16; }
+
 bool gains_from_draft(const Model& model, const GenerationOptions& options) {
   constexpr std::size_t kCaches = std::size_t{64} << 20;  // as much as a large cache holds
   constexpr std::size_t kLongText = 128;
-  const std::size_t draft_bytes = model.parameter_count() * 5 / 8;  // 4 bits, and their scales
-  const bool is_large = model.bytes_per_token() > kCaches && model.bytes_per_token() > draft_bytes;
-  return is_large && options.max_new_tokens >= kLongText && draft_bytes < available_memory() / 4;
+  const std::size_t bytes = model.bytes_per_token();
+  const std::size_t of_draft = draft_bytes(model);
+  const bool is_large = bytes > kCaches && bytes > of_draft;
+  return is_large && options.max_new_tokens >= kLongText && of_draft < available_memory() / 4;
 }
 
 BackgroundDraft::~BackgroundDraft() {

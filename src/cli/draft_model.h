@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <future>
 #include <optional>
 #include <thread>
@@ -18,6 +19,10 @@ struct Models {
 /// Loads them. Both are made from the same files, which are read once. Throws UsageError for a
 /// draft that does not exist.
 [[nodiscard]] Models load_models(const GenerateSettings& settings);
+
+/// The bytes that an int4 copy of the model takes: 4 bits for each weight, and 16 for each block of
+/// 32 weights.
+[[nodiscard]] std::size_t draft_bytes(const Model& model) noexcept;
 
 /// Whether --draft auto makes an int4 draft for this text: if most of the time goes into reading
 /// weights, so that the caches hold only a small part of them, if the text is long enough to gain
