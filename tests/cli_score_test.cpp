@@ -321,6 +321,20 @@ TEST_CASE("the best choice by token or byte may be another than the best one") {
   CHECK(record.at("choices")[1].at("tokens") == 12);
 }
 
+TEST_CASE("a terminal shows the progress of scoring, and standard output the answer alone") {
+  const TemporaryDirectory place;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += kText;
+  place.write("text", text);
+  const std::string file = (place.path() / "text").string();
+  Command command({"score", "--context", "64", "--stride", "32", "-m", "gpt2-stories", file},
+                  {.terminal = true, .terminal_errors = true});
+  command.await_error("... 100 %");
+  command.await_error("\r\x1b[K");
+  CHECK(command.wait() == 0);
+  CHECK(command.out == score_well({"--context", "64", "--stride", "32"}, text).out);
+}
+
 TEST_CASE("score refuses what it cannot do in one line") {
   CHECK(score({}, "A").err ==
         "gpt2: expected a text of two tokens or more, because nothing predicts the first one; "
