@@ -9,6 +9,7 @@ namespace gpt2::cli {
 /// Error if anything else fails. `generate` calls `check` with its PROMPT, unless a -- stands
 /// before the PROMPT.
 int generate(Arguments arguments, void (*check)(const std::string& prompt) = nullptr);
+int batch(Arguments arguments);
 int tokenize(Arguments arguments);
 int info(Arguments arguments);
 int bench(Arguments arguments);

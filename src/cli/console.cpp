@@ -123,6 +123,10 @@ void Progress::part(double share) {
   if (!shown_.empty()) std::fprintf(stderr, "\r%s %.0f %%", shown_.c_str(), 100.0 * share);
 }
 
+void Progress::show(const std::string& state) {
+  if (!shown_.empty()) std::fprintf(stderr, "\r\x1b[K%s %s", shown_.c_str(), state.c_str());
+}
+
 void Progress::done() {
   if (!shown_.empty()) std::fputs("\r\x1b[K", stderr);
   shown_.clear();

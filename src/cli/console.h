@@ -47,13 +47,14 @@ void note_interrupts();
 void end_if_interrupted();
 
 /// Shows on one line of the terminal what the command is doing and, once part() is called, how much
-/// of that is done: a share from 0 to 1. The destructor or done() erases the line. Cuts a long
-/// `what`. Shows nothing if standard error is not a terminal.
+/// of that is done: a share from 0 to 1, or whatever show() is given. The destructor or done()
+/// erases the line. Cuts a long `what`. Shows nothing if standard error is not a terminal.
 class Progress {
  public:
   explicit Progress(const std::string& what);
   ~Progress() { done(); }
   void part(double share);
+  void show(const std::string& state);
   void done();
 
  private:

@@ -19,6 +19,7 @@ Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
 Commands:
   generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
+  batch      continue every prompt of a file, and go on there if the run was ended
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
   score      tell how well a model predicts a text, or which continuation it prefers
@@ -46,6 +47,7 @@ is and then ends gpt2 by that signal, which shells report as 130.
 
 const std::map<std::string, int (*)(Arguments)> kCommands = {
     {"generate", [](Arguments arguments) { return generate(std::move(arguments)); }},
+    {"batch", batch},
     {"tokenize", tokenize},
     {"info", info},
     {"quantize", quantize},

@@ -19,34 +19,6 @@ std::string read_text(const GenerateSettings& settings) {
   return text;
 }
 
-// Returns the token that stands for an empty prompt. In training, the end-of-text token separated
-// the documents, so this token alone asks the model for a new document.
-TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
-  const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
-  if (end) return *end;
-  if (!config.eos_token_id.empty()) return config.eos_token_id.front();
-  refuse(
-      "the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
-}
-
-// Takes a prompt that is longer than the context. With --truncate, removes tokens from its
-// beginning, so that it leaves room for max_new_tokens or, if the context is not larger than that,
-// for one token. Without --truncate, refuses the prompt.
-void fit_context(std::vector<TokenId>& tokens, const GenerateSettings& settings,
-                 std::size_t n_positions) {
-  const std::string excess = format(
-      "the prompt has %zu tokens, but the model takes at most %zu: ", tokens.size(), n_positions);
-  if (!settings.truncate) {
-    refuse(excess + "shorten it, or give --truncate to leave out its beginning");
-  }
-  const std::size_t max_new = settings.generation.max_new_tokens;
-  const std::size_t room = max_new < n_positions ? max_new : 1;
-  const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);
-  const std::size_t removed = tokens.size() - kept;
-  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(removed));
-  print_error(excess + format("the first %zu are left out", removed));
-}
-
 // Refuses a prompt for which the context has no room after a state.
 void require_room(std::size_t before, std::size_t tokens, std::size_t n_positions) {
   if (before + tokens <= n_positions) return;
@@ -68,6 +40,32 @@ Tokenizer load_tokenizer(const std::filesystem::path& model) {
   }
 }
 
+// In training, the end-of-text token separated the documents, so this token alone asks the model
+// for a new document.
+TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
+  if (end) return *end;
+  if (!config.eos_token_id.empty()) return config.eos_token_id.front();
+  refuse(
+      "the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
+}
+
+std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
+                        std::size_t n_positions) {
+  if (tokens.size() <= n_positions) return 0;
+  if (!truncate) {
+    refuse(
+        format("the prompt has %zu tokens, but the model takes at most %zu: shorten it, or give "
+               "--truncate to leave out its beginning",
+               tokens.size(), n_positions));
+  }
+  const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
+  const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);
+  const std::size_t removed = tokens.size() - kept;
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(removed));
+  return removed;
+}
+
 Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
                    const Config& config, std::size_t before) {
   std::string text = read_text(settings);
@@ -79,8 +77,14 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
     return {std::move(tokens), std::move(text)};
   }
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
-  if (tokens.size() > config.n_positions) {
-    fit_context(tokens, settings, config.n_positions);
+  const std::size_t size = tokens.size();
+  const std::size_t removed = fit_context(tokens, settings.truncate,
+                                          settings.generation.max_new_tokens, config.n_positions);
+  if (removed != 0) {
+    print_error(
+        format("the prompt has %zu tokens, but the model takes at most %zu: the first %zu "
+               "are left out",
+               size, config.n_positions, removed));
   }
   return {std::move(tokens), std::move(text)};
 }

@@ -23,6 +23,15 @@ struct Prompt {
 /// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
 [[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model);
 
+/// Returns the token that stands for an empty prompt. Throws Error if the model has none.
+[[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
+
+/// Takes a prompt that is longer than the context: with `truncate`, removes tokens from its
+/// beginning, so that it leaves room for max_new_tokens or, if the context is not larger than that,
+/// for one token. Without `truncate`, throws Error. Returns how many tokens were removed.
+std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
+                        std::size_t n_positions);
+
 /// Returns the prompt that the arguments give, in full or as a file; if they give none, reads
 /// standard input, unless that is a terminal. A file loses one newline at its end. Without a
 /// tokenizer, the prompt consists of token ids. Throws Error if the prompt cannot be read, has

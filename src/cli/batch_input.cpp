@@ -1,0 +1,148 @@
+#include "cli/batch_input.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/batch_options.h"
+#include "cli/console.h"
+#include "cli/prompt.h"
+#include "gpt2/error.h"
+#include "gpt2/generation_config.h"
+
+namespace gpt2::cli {
+namespace {
+
+using nlohmann::json;
+
+// Reads one line into a request. What is read before an error stays in the request.
+class RequestReader {
+ public:
+  RequestReader(BatchRequest& request, const BatchSettings& settings,
+                const std::optional<Tokenizer>& tokenizer, const Config& config)
+      : request_(request), settings_(settings), tokenizer_(tokenizer), config_(config) {}
+
+  void read_prompt(const std::string& text);
+  void read_json(const std::string& text);
+
+  // Fits the prompt into the context. An empty one becomes the end-of-text token.
+  void fit();
+
+ private:
+  void read_completion(const json& object);
+  void read_ids(Members& members, const char* name, const json& ids);
+
+  BatchRequest& request_;
+  const BatchSettings& settings_;
+  const std::optional<Tokenizer>& tokenizer_;
+  const Config& config_;
+};
+
+void RequestReader::read_prompt(const std::string& text) {
+  if (!tokenizer_) {
+    request_.prompt = parse_tokens(text, config_.vocab_size);
+    return;
+  }
+  request_.lost_bytes = tokenizer_->unencodable_bytes(text);
+  request_.prompt = tokenizer_->encode(text);
+}
+
+void RequestReader::read_ids(Members& members, const char* name, const json& ids) {
+  const std::string expected =
+      format("an array of token ids from 0 to %zu", config_.vocab_size - 1);
+  if (!ids.is_array()) members.refuse(name, expected);
+  for (const json& id : ids) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= config_.vocab_size) {
+      members.refuse(name, expected);
+    }
+    request_.prompt.push_back(id.get<TokenId>());
+  }
+}
+
+void RequestReader::fit() {
+  if (request_.prompt.empty()) request_.prompt = {first_token(tokenizer_, config_)};
+  request_.truncated = fit_context(request_.prompt, settings_.defaults.truncate,
+                                   request_.options.max_new_tokens, config_.n_positions);
+}
+
+// Reads a line in this command's own form, or the body of one in OpenAI's.
+void RequestReader::read_completion(const json& object) {
+  if (!object.is_object()) refuse("\"body\" is not an object: see OpenAI's batch format");
+  Members members(object);
+  static_cast<void>(members.text("custom_id"));
+  const json* const prompt = members.find("prompt");
+  const json* const ids = members.find("token_ids");
+  if ((prompt != nullptr) == (ids != nullptr)) {
+    refuse(prompt ? "both \"prompt\" and \"token_ids\" are given: remove one of them"
+                  : "neither \"prompt\" nor \"token_ids\" is given: give one of them");
+  }
+  if (ids != nullptr || prompt->is_array()) {
+    read_ids(members, ids ? "token_ids" : "prompt", ids ? *ids : *prompt);
+  } else if (!tokenizer_) {
+    refuse("with --tokens, there is no tokenizer for \"prompt\": give \"token_ids\"");
+  } else {
+    read_prompt(*members.text("prompt"));
+  }
+  read_options(members, object, request_.prompt.size(), request_.options);
+  if (!tokenizer_ && !request_.options.stop.empty()) {
+    refuse("stop: with --tokens, there is no tokenizer that could find texts: remove it");
+  }
+  const std::size_t samples = settings_.defaults.samples;
+  for (const char* const name : {"n", "num_return_sequences"}) {
+    const auto count = members.count(name, 1, 1 << 20);
+    if (count && *count > samples) {
+      refuse(format("%s is %zu, but --samples is %zu: give a --samples that no line exceeds", name,
+                    *count, samples));
+    }
+    request_.samples = count.value_or(request_.samples);
+  }
+  for (const char* const name : {"stream", "echo"}) {
+    if (members.flag(name).value_or(false)) refuse(std::string(name) + " is true: remove it");
+  }
+  for (const char* const ignored : {"model", "user"}) static_cast<void>(members.find(ignored));
+  members.refuse_others();
+  fit();
+}
+
+void RequestReader::read_json(const std::string& text) {
+  const json object = json::parse(text, nullptr, false);
+  if (object.is_object() && object.contains("custom_id") && object["custom_id"].is_string()) {
+    request_.custom_id = object["custom_id"].get<std::string>();
+  }
+  // The parser of generation configs refuses what is no object, and what the JSON library accepts
+  // but should not: keys that appear twice, and nesting too deep for its recursive functions. One
+  // level up, the parser does not look at the members, which read_options() does.
+  static_cast<void>(
+      GenerationConfig::parse(object.is_object() ? "{\"\":" + text + "}" : text, "the line"));
+  if (!object.contains("body")) return read_completion(object);
+  Members members(object);
+  static_cast<void>(members.text("custom_id"));
+  const std::string url = members.text("url").value_or("/v1/completions");
+  if (url != "/v1/completions") {
+    refuse("url: expected \"/v1/completions\", which continues a text, found \"" + url + "\"");
+  }
+  for (const char* const known : {"method", "body"}) static_cast<void>(members.find(known));
+  members.refuse_others();
+  read_completion(object.at("body"));
+}
+
+}  // namespace
+
+BatchRequest read_request(const std::string& text, const BatchSettings& settings,
+                          const GenerationOptions& defaults,
+                          const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  BatchRequest request = {.options = defaults, .samples = settings.defaults.samples};
+  RequestReader reader(request, settings, tokenizer, config);
+  try {
+    if (settings.lines) {
+      reader.read_prompt(text.ends_with('\r') ? text.substr(0, text.size() - 1) : text);
+      reader.fit();
+    } else {
+      reader.read_json(text);
+    }
+  } catch (const Error& error) {
+    request.error = error.what();
+  }
+  return request;
+}
+
+}  // namespace gpt2::cli

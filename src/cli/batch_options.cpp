@@ -1,0 +1,160 @@
+#include "cli/batch_options.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "cli/args.h"
+#include "cli/batch_input.h"
+#include "cli/console.h"
+#include "gpt2/generation_config.h"
+
+namespace gpt2::cli {
+namespace {
+
+using nlohmann::json;
+
+// The options that GenerationConfig reads, too. A line draws tokens unless it says otherwise.
+void read_sampling(Members& members, const GenerationConfig& config, SamplingOptions& sampling) {
+  const auto take = [&](const char* name, auto member) {
+    if (members.find(name) != nullptr) sampling.*member = config.sampling.*member;
+  };
+  take("temperature", &SamplingOptions::temperature);
+  if (members.find("do_sample") != nullptr && !config.do_sample) sampling.temperature = 0.0f;
+  take("top_k", &SamplingOptions::top_k);
+  take("top_p", &SamplingOptions::top_p);
+  take("min_p", &SamplingOptions::min_p);
+  take("typical_p", &SamplingOptions::typical_p);
+  take("epsilon_cutoff", &SamplingOptions::epsilon_cutoff);
+  take("eta_cutoff", &SamplingOptions::eta_cutoff);
+  take("sequence_bias", &SamplingOptions::sequence_bias);
+  take("repetition_penalty", &SamplingOptions::repetition_penalty);
+  take("no_repeat_ngram_size", &SamplingOptions::no_repeat_ngram_size);
+  take("bad_words_ids", &SamplingOptions::bad_words_ids);
+  take("min_length", &SamplingOptions::min_length);
+  take("min_new_tokens", &SamplingOptions::min_new_tokens);
+  take("forced_bos_token_id", &SamplingOptions::forced_bos_token_id);
+  take("forced_eos_token_id", &SamplingOptions::forced_eos_token_id);
+  take("remove_invalid_values", &SamplingOptions::remove_invalid_values);
+  take("exponential_decay_length_penalty", &SamplingOptions::exponential_decay_length_penalty);
+  take("suppress_tokens", &SamplingOptions::suppress_tokens);
+  take("begin_suppress_tokens", &SamplingOptions::begin_suppress_tokens);
+  take("renormalize_logits", &SamplingOptions::renormalize_logits);
+}
+
+// OpenAI's {"50256": -100}.
+void read_logit_bias(Members& members, SamplingOptions& sampling) {
+  const char* const expected = "an object of token ids and biases such as {\"11\": -100}";
+  const json* const biases = members.find("logit_bias");
+  if (biases == nullptr) return;
+  if (!biases->is_object()) members.refuse("logit_bias", expected);
+  sampling.logit_bias.clear();
+  for (const auto& [name, bias] : biases->items()) {
+    TokenId id = 0;
+    if (!read_number(name, id) || id < 0 || !bias.is_number())
+      members.refuse("logit_bias", expected);
+    sampling.logit_bias.emplace_back(id, static_cast<float>(bias.get<double>()));
+  }
+}
+
+void read_stop(Members& members, const char* name, std::vector<std::string>& stop) {
+  const char* const expected = "a text or an array of texts, none of them empty";
+  const json* const value = members.find(name);
+  if (value == nullptr) return;
+  const json texts = value->is_array() ? *value : json::array({*value});
+  stop.clear();
+  for (const json& text : texts) {
+    if (!text.is_string() || text == "") members.refuse(name, expected);
+    stop.push_back(text.get<std::string>());
+  }
+}
+
+}  // namespace
+
+const json* Members::find(const std::string& name) {
+  known_.insert(name);
+  const auto member = object_.find(name);
+  return member == object_.end() || member->is_null() ? nullptr : &*member;
+}
+
+void Members::refuse(const std::string& name, const std::string& expected) const {
+  const std::string found = object_.at(name).dump(-1, ' ', true).substr(0, 60);
+  cli::refuse(name + ": expected " + expected + ", found " + found);
+}
+
+std::optional<std::string> Members::text(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) refuse(name, "a text");
+  return value->get<std::string>();
+}
+
+std::optional<std::size_t> Members::count(const std::string& name, std::size_t min,
+                                          std::size_t max) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  const bool is_count = value->is_number_unsigned() && value->get<std::uint64_t>() >= min &&
+                        value->get<std::uint64_t>() <= max;
+  if (!is_count) refuse(name, format("a whole number from %zu to %zu", min, max));
+  return value->get<std::size_t>();
+}
+
+std::optional<float> Members::number(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_number()) refuse(name, "a number");
+  return static_cast<float>(value->get<double>());
+}
+
+std::optional<bool> Members::flag(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_boolean()) refuse(name, "true or false");
+  return value->get<bool>();
+}
+
+void Members::refuse_others() const {
+  const std::vector<std::string> names(known_.begin(), known_.end());
+  for (const auto& [name, value] : object_.items()) {
+    if (known_.contains(name)) continue;
+    const std::string meant = nearest(name, names);
+    cli::refuse("unknown key '" + name + "'" +
+                (meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"));
+  }
+}
+
+void read_options(Members& members, const json& object, std::size_t prompt_tokens,
+                  GenerationOptions& options) {
+  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
+  json sampled = object;
+  for (const char* const beams : {"num_beams", "num_return_sequences"}) sampled.erase(beams);
+  if (members.find("do_sample") == nullptr) sampled["do_sample"] = true;
+  const auto config = GenerationConfig::parse(sampled.dump(), "the line");
+  SamplingOptions& sampling = options.sampling;
+  read_sampling(members, config, sampling);
+  read_logit_bias(members, sampling);
+  sampling.presence_penalty =
+      members.number("presence_penalty").value_or(sampling.presence_penalty);
+  sampling.frequency_penalty =
+      members.number("frequency_penalty").value_or(sampling.frequency_penalty);
+  sampling.seed = members.count("seed", 0, kMax).value_or(sampling.seed);
+  options.ignore_eos = members.flag("ignore_eos").value_or(options.ignore_eos);
+  read_stop(members, "stop", options.stop);
+  if (const auto count = members.count("logprobs", 0, kMaxLogprobs)) options.top_logprobs = count;
+
+  if (const auto length = members.count("max_length", 0, kMax)) {
+    if (*length <= prompt_tokens) {
+      refuse(
+          format("max_length is %zu and includes the prompt, which has %zu tokens: give "
+                 "max_new_tokens",
+                 *length, prompt_tokens));
+    }
+    options.max_new_tokens = *length - prompt_tokens;
+  }
+  for (const char* const name : {"max_tokens", "max_new_tokens"}) {
+    options.max_new_tokens = members.count(name, 0, kMax).value_or(options.max_new_tokens);
+  }
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "cli/line_reader.h"
+
+namespace gpt2::cli {
+
+/// Opens IN for reading; "-" is standard input. Throws Error if that fails.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& name);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] int descriptor() const noexcept { return file_; }
+
+  /// For messages.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// 0 for what is no regular file.
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  std::string name_;
+  int file_;
+};
+
+/// The file that the records are appended to. While it is open, no other process can open it so.
+class OutputFile {
+ public:
+  /// Opens or creates the file. Throws Error if that fails, if the file is `input` or no regular
+  /// file, or if another process is writing it.
+  OutputFile(const std::string& name, const InputFile& input);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  [[nodiscard]] int descriptor() const noexcept { return file_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// Cuts the file off after `bytes`; records are appended there.
+  void cut(std::size_t bytes);
+
+  /// Appends a record. If that fails, for example because the disk is full, cuts off the part that
+  /// was written and throws Error.
+  void append(std::string_view record);
+
+  /// Waits until all records are on the disk.
+  void sync();
+
+  /// Gives the file another name. Throws Error if that fails.
+  void rename(const std::string& name);
+
+  /// The same, at most once in a second.
+  void sync_sometimes();
+
+ private:
+  [[noreturn]] void fail(const char* action) const;
+
+  std::string name_;
+  int file_;
+  std::size_t bytes_ = 0;  // of whole records
+  std::size_t synced_ = 0;
+  std::chrono::steady_clock::time_point last_sync_ = std::chrono::steady_clock::now();
+};
+
+/// Reads the records of a file, in order, as far as they are whole lines.
+class RecordReader {
+ public:
+  RecordReader(int file, const std::string& name);
+
+  /// Returns how many records of this line come next, and goes to the one after them.
+  std::size_t skip(std::size_t line, const std::string& id);
+
+  /// The record that comes next; "" if there is none. Only its first bytes, if it is long.
+  [[nodiscard]] const std::string& next() const noexcept { return line_.text; }
+  [[nodiscard]] bool at_end() const noexcept { return !line_.is_whole; }
+
+  /// The bytes of the records before the next one.
+  [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
+
+  /// How many of the records that were skipped say that there was an error.
+  [[nodiscard]] std::size_t errors() const noexcept { return errors_; }
+
+ private:
+  void advance();
+
+  LineReader reader_;
+  std::string name_;
+  Line line_;
+  std::size_t offset_ = 0;
+  std::size_t errors_ = 0;
+};
+
+}  // namespace gpt2::cli

@@ -1,0 +1,184 @@
+#include "cli/batch_run.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "cli/console.h"
+#include "cli/prompt.h"
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+
+namespace gpt2::cli {
+namespace {
+
+// Any single text must have room, or whether it has a record would depend on the machine.
+SchedulerOptions scheduler_options(const Config& config) {
+  return {.max_memory =
+              std::max(available_memory() / 2, Session::memory_bytes(config, config.n_positions))};
+}
+
+GenerationOptions default_options(const BatchSettings& settings,
+                                  const std::optional<Tokenizer>& tokenizer) {
+  GenerationOptions options = settings.defaults.generation;
+  if (tokenizer) add_bad_words(options.sampling, settings.defaults.bad_words, *tokenizer);
+  options.prompt_lookup = true;
+  return options;
+}
+
+}  // namespace
+
+BatchRun::BatchRun(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
+                   const BatchSettings& settings, std::uint64_t hash, const InputFile& input,
+                   OutputFile& output)
+    : tokenizer_(tokenizer),
+      settings_(settings),
+      hash_(hash),
+      input_(input),
+      output_(output),
+      config_(engine.model().config()),
+      defaults_(default_options(settings, tokenizer)),
+      lines_(input.descriptor(), input.name(), kMaxLineBytes),
+      records_(output.descriptor(), output.name()),
+      scheduler_(engine, scheduler_options(config_)) {}
+
+void BatchRun::run() {
+  Progress progress("writing " + output_.name());
+  bool has_more = true;
+  while (!interrupted()) {
+    // What can be written is written before the run waits for a pipe.
+    const auto may_read = [&] { return texts_.empty() || lines_.is_ready(); };
+    while (has_more && texts_.size() < kWindow && may_read()) has_more = begin_text();
+    if (texts_.empty()) break;
+    scheduler_.step();
+    write_finished();
+    output_.sync_sometimes();
+    show(progress);
+  }
+  if (!interrupted() && !records_.at_end()) {
+    refuse(output_.name() + " has records of lines that " + input_.name() +
+           " does not have: give another -o, or remove " + output_.name());
+  }
+  output_.sync();
+  summary_.errors += records_.errors();
+}
+
+// Begins one text. Returns false if there are no more.
+bool BatchRun::begin_text() {
+  while (!has_texts()) {
+    if (!begin_line()) return false;
+  }
+  Text& text = texts_.emplace_back(Text{.head = head_, .offset = lines_.offset()});
+  text.sequence = head_.line * settings_.defaults.samples + head_.sample;
+  text.error = request_.error;
+  if (!text.error) submit(text);
+  ++head_.sample;
+  return true;
+}
+
+// Reads the next line and finds out which of its texts are still to be written, if any. Returns
+// false if there is no line.
+bool BatchRun::begin_line() {
+  Line line;
+  if (!lines_.next(line, hash_bytes(std::to_string(line_), hash_))) return false;
+  head_ = {.line = line_++, .id = hash_text(line.hash), .samples = 0};
+  if (!settings_.shard.takes(head_.line)) return true;
+  std::size_t written = 0;
+  if (!records_.at_end()) {
+    written = records_.skip(head_.line, head_.id);
+    if (written == 0) {
+      refuse(
+          format("%s: '%.40s...' is not the record of line %zu of %s: the line, the options, the "
+                 "model or the version of gpt2 has changed; give another -o, or remove %s",
+                 output_.name().c_str(), records_.next().c_str(), head_.line, input_.name().c_str(),
+                 output_.name().c_str()));
+    }
+    first_offset_ = offset_ = lines_.offset();
+    if (!records_.at_end()) {
+      ++summary_.lines;
+      return true;
+    }
+  }
+  if (line.bytes > kMaxLineBytes) {
+    request_ = {.error = format("the line has %zu bytes, but at most %zu are read: shorten it",
+                                line.bytes, kMaxLineBytes)};
+  } else {
+    request_ = read_request(line.text, settings_, defaults_, tokenizer_, config_);
+  }
+  head_.custom_id = request_.custom_id;
+  head_.samples = request_.error ? 1 : request_.samples;
+  head_.sample = written;
+  head_.lost_bytes = request_.lost_bytes;
+  head_.truncated = request_.truncated;
+  if (!has_texts()) ++summary_.lines;
+  return true;
+}
+
+void BatchRun::submit(Text& text) {
+  GenerationOptions options = request_.options;
+  options.sampling.sequence = text.sequence;
+  try {
+    if (!tokenizer_) {
+      text.result = scheduler_.submit(request_.prompt, options, nullptr);
+      return;
+    }
+    const auto write = [&written = text.text](std::string_view piece) {
+      written += piece;
+      return true;
+    };
+    text.result = scheduler_.submit(*tokenizer_, request_.prompt, options, write);
+  } catch (const Error& error) {
+    text.error = error.what();
+  }
+}
+
+// Returns the record. Only an Error is the line's own fault and will be the same next time.
+std::string BatchRun::record_of(Text& text) {
+  try {
+    if (text.error) throw Error(ErrorCode::invalid_argument, *text.error);
+    const GenerationResult result = text.result.get();
+    summary_.tokens += result.tokens.size();
+    return record_json(text.head, tokenizer_, text.sequence, text.text, result);
+  } catch (const Error& error) {
+    ++summary_.errors;
+    return error_record_json(text.head, error.what());
+  }
+}
+
+// Appends the records of all texts before the first one that is not complete.
+void BatchRun::write_finished() {
+  const auto is_complete = [](const Text& text) {
+    return text.error || text.result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  for (; !texts_.empty() && is_complete(texts_.front()); texts_.pop_front()) {
+    if (summary_.written == 0) output_.cut(records_.offset());
+    Text& text = texts_.front();
+    output_.append(record_of(text));
+    ++summary_.written;
+    if (text.head.sample + 1 == text.head.samples) ++summary_.lines;
+    offset_ = text.offset;
+  }
+}
+
+void BatchRun::show(Progress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - shown_ < std::chrono::milliseconds(200)) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double speed = static_cast<double>(summary_.tokens) / seconds;
+  const std::size_t bytes = input_.bytes();
+  if (bytes == 0) {
+    progress.show(format("%zu lines, %.0f tokens/s", summary_.lines, speed));
+    return;
+  }
+  const double share = static_cast<double>(offset_) / static_cast<double>(bytes);
+  std::string left;
+  if (offset_ > first_offset_ && bytes >= offset_) {
+    const double rate = static_cast<double>(offset_ - first_offset_) / seconds;
+    const auto rest = static_cast<std::size_t>(static_cast<double>(bytes - offset_) / rate);
+    left = format(", %zu:%02zu:%02zu left", rest / 3600, rest / 60 % 60, rest % 60);
+  }
+  progress.show(format("%.0f %%, %.0f tokens/s%s", 100.0 * share, speed, left.c_str()));
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,121 @@
+#include "cli/batch_settings.h"
+
+#include <algorithm>
+
+#include "cli/batch_input.h"
+#include "cli/line_reader.h"
+#include "cli/sampling_settings.h"
+#include "gpt2/find_model.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kExamples =
+    R"(Each line of IN is a JSON object with a "prompt", or with "token_ids", and any options by
+HuggingFace's names; the options of the command line are the defaults. Lines of OpenAI's batch
+format ("custom_id", "url", "body") are understood, too. With --lines, each line is a prompt as
+plain text. IN may be -, which is standard input.
+
+  {"prompt": "Once upon a time", "max_new_tokens": 50, "seed": 7, "stop": ["\n\n"]}
+  {"custom_id": "a", "token_ids": [258, 401], "do_sample": false}
+
+OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
+the "text", its "token_ids" and the "finish_reason", or an "error". Text j of line i is the one that
+gpt2 generate --sequence S writes, where S is i times --samples, plus j; "sequence" repeats it.
+
+If the run is ended in any way, the same command goes on where OUT ends. The ids tell whether the
+lines, the options or the model have changed, which is refused. Standard input has to be given again
+from its beginning.
+
+Several machines share the work with --shard I/N, which takes the lines whose number, divided by N,
+leaves I, and writes OUT.I-of-N. If mpirun, srun, or an array job of Slurm or SGE started the
+command, it takes its share without being asked. For array jobs of PBS and indexed jobs of
+Kubernetes, and to start single jobs of an array again, give /N; indices then begin at 0 (SGE: 1).
+In the end, --merge joins the files of all shares to what one machine would have written.
+
+The exit status is 3 if the run is complete, but some lines have errors.
+
+Examples:
+  gpt2 batch prompts.jsonl -o texts.jsonl
+  gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --temperature 1 --samples 4
+  gpt2 batch --lines prompts.txt -o texts.jsonl
+  mpirun -n 8 gpt2 batch prompts.jsonl -o texts.jsonl -t 4
+  gpt2 batch prompts.jsonl -o texts.jsonl --merge)";
+
+void add_output_options(CLI::App& app, BatchSettings& settings) {
+  GenerateSettings& defaults = settings.defaults;
+  add_switch(app, "--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
+  add_switch(app, "--tokens", defaults.tokens,
+             "Read and write token ids alone; needs no tokenizer");
+  add_switch(app, "--truncate", defaults.truncate,
+             "Leave out the beginning of prompts that are longer than\n"
+             "the context, so that --max-new-tokens fit");
+  add_number(app, "--samples", defaults.samples, 1, 1 << 20,
+             "Write N different texts for each line, one record each");
+  const auto set_logprobs = [&defaults](const std::string& text) {
+    std::size_t& count = defaults.generation.top_logprobs.emplace();
+    if (read_number(text, count) && count <= kMaxLogprobs) return;
+    throw UsageError("--logprobs", format("expected a whole number from 0 to %zu, found '%s'",
+                                          kMaxLogprobs, text.c_str()));
+  };
+  app.add_option_function<std::string>("--logprobs", set_logprobs,
+                                       "Add how likely the model found each token, and the N\n"
+                                       "likeliest tokens in its place")
+      ->option_text("N");
+}
+
+// Two runs with the same hash, the same model and the same input write the same. Options that do
+// not decide what is written are left out, so that they may differ when a run goes on.
+std::uint64_t hash_of_options(const CLI::App& app) {
+  constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",
+                                         "--shard", "--merge",  "--threads"};
+  std::string text = GPT2_VERSION;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || std::ranges::find(kIrrelevant, name) != std::end(kIrrelevant)) {
+      continue;
+    }
+    text += '\n' + name;
+    for (const std::string& value : option->results()) text += '\0' + value;
+  }
+  return hash_bytes(text);
+}
+
+}  // namespace
+
+BatchSettings read_batch_settings(Arguments arguments) {
+  BatchSettings settings;
+  GenerateSettings& defaults = settings.defaults;
+  std::string model = GPT2_BUNDLED_MODEL;
+  std::optional<std::string> share;
+  bool greedy = false;
+  CLI::App app("Continues every prompt of a file, and survives anything\n", "gpt2 batch");
+  app.footer(kExamples);
+  add_file(app, "IN", settings.input, "The prompts, one JSON object a line")->required();
+  add_file(app, "-o,--output", settings.output, "Append the texts to FILE, and go on where it ends")
+      ->required();
+  add_model_option(app, model);
+  add_dtype_option(app, defaults.dtype);
+  add_number(app, "-t,--threads", defaults.threads, 0, 1024,
+             "Number of threads, which never changes a text; 0: one\n"
+             "per core, but fewer for small models");
+  add_output_options(app, settings);
+  app.add_option("--shard", share,
+                 "Take the I-th of N shares of the lines, from 0; all: take\n"
+                 "all lines, whatever a launcher says")
+      ->option_text("I/N|/N|all");
+  add_switch(app, "--merge", settings.merge, "Write no texts, but join the files of all shares");
+  add_sampling_options(app, defaults, greedy);
+  parse(app, std::move(arguments));
+  if (defaults.draws_seed) {
+    throw UsageError("--seed random", "the run could not be continued: give a number");
+  }
+  if (settings.merge) return settings;
+  settings.shard = choose_shard(share);
+  settings.hash = hash_of_options(app);
+  defaults.model = find_model(model);
+  if (greedy) defaults.generation.sampling.temperature = 0.0f;
+  return settings;
+}
+
+}  // namespace gpt2::cli

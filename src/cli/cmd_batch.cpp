@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/batch_merge.h"
+#include "cli/batch_run.h"
+#include "cli/batch_settings.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/line_reader.h"
+#include "cli/prompt.h"
+#include "cli/shard.h"
+#include "gpt2/engine.h"
+#include "gpt2/session.h"
+
+namespace gpt2::cli {
+namespace {
+
+// The exit status of a complete run in which some lines have errors. It differs from 1, so that a
+// script which starts a failed run again does not go on forever.
+constexpr int kLinesWithErrors = 3;
+
+// A hash of what the model computes and how its tokens are spelt. The logits of a short pass depend
+// on every matrix and on the weight type, and have the same bits on every machine.
+std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>& tokenizer) {
+  const Config& config = engine.model().config();
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, config.n_positions); ++i) {
+    ids.push_back(static_cast<TokenId>(i % config.vocab_size));
+  }
+  Session session(engine, {.max_tokens = ids.size()});
+  const std::span<const float> logits = session.forward(ids);
+  std::uint64_t hash = hash_bytes(config.to_json());
+  hash = hash_bytes({reinterpret_cast<const char*>(logits.data()), logits.size_bytes()}, hash);
+  for (std::size_t id = 0; tokenizer && id < tokenizer->size(); ++id) {
+    const auto bytes = tokenizer->bytes(static_cast<TokenId>(id));
+    hash = hash_bytes(bytes, hash_bytes(std::to_string(bytes.size()), hash));
+  }
+  return hash;
+}
+
+void print_share(const BatchSettings& settings, const std::string& output) {
+  const Shard& shard = settings.shard;
+  print_error(format("share %zu of %zu (%s): writing %s", shard.index, shard.count,
+                     shard.source.c_str(), output.c_str()));
+}
+
+void print_summary(const BatchSummary& summary, double seconds) {
+  print_error(format("%zu lines, %zu errors; now %zu tokens in %.1f s, %.1f tokens/s",
+                     summary.lines, summary.errors, summary.tokens, seconds,
+                     static_cast<double>(summary.tokens) / seconds));
+}
+
+int run(const BatchSettings& settings) {
+  const auto start = std::chrono::steady_clock::now();
+  const InputFile input(settings.input);
+  if (settings.merge) {
+    return merge_shards(input, settings.output) == 0 ? 0 : kLinesWithErrors;
+  }
+  const Shard& shard = settings.shard;
+  const std::string name =
+      shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
+  Progress loading("loading " + settings.defaults.model.string());
+  const Model model = Model::load(settings.defaults.model, {.dtype = settings.defaults.dtype});
+  std::optional<Tokenizer> tokenizer;
+  if (!settings.defaults.tokens) {
+    tokenizer = load_tokenizer(settings.defaults.model);
+    tokenizer->require_match(model.config());
+  }
+  loading.done();
+
+  if (shard.is_share()) print_share(settings, name);
+  OutputFile output(name, input);
+  const Engine engine(model, {.threads = settings.defaults.threads});
+  note_interrupts();
+  BatchRun batch(engine, tokenizer, settings,
+                 hash_bytes(std::to_string(settings.hash), hash_of_model(engine, tokenizer)), input,
+                 output);
+  batch.run();
+  const BatchSummary& summary = batch.summary();
+  if (interrupted()) {
+    print_error(format("stopped after %zu lines; the same command goes on", summary.lines));
+    return 1;
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  print_summary(summary, seconds.count());
+  return summary.errors == 0 ? 0 : kLinesWithErrors;
+}
+
+}  // namespace
+
+int batch(Arguments arguments) { return run(read_batch_settings(std::move(arguments))); }
+
+}  // namespace gpt2::cli

@@ -1,0 +1,59 @@
+#include "cli/line_reader.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "cli/console.h"
+
+namespace gpt2::cli {
+
+std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return hash;
+}
+
+LineReader::LineReader(int file, std::string name, std::size_t max_bytes)
+    : file_(file), name_(std::move(name)), max_bytes_(max_bytes) {}
+
+bool LineReader::next(Line& line, std::uint64_t hash) {
+  line = {.text = {}, .bytes = 0, .hash = hash, .is_whole = false};
+  while (!line.is_whole && (begin_ < buffer_.size() || fill())) {
+    const std::size_t end = std::min(buffer_.find('\n', begin_), buffer_.size());
+    const std::string_view piece = std::string_view(buffer_).substr(begin_, end - begin_);
+    line.text += piece.substr(0, max_bytes_ - line.text.size());
+    line.bytes += piece.size();
+    line.hash = hash_bytes(piece, line.hash);
+    line.is_whole = end < buffer_.size();
+    begin_ = end + (line.is_whole ? 1 : 0);
+  }
+  offset_ += line.bytes + (line.is_whole ? 1 : 0);
+  return line.is_whole || (line.bytes > 0 && !interrupted());
+}
+
+// Polls even before a read that would block, because a signal that is only recorded does not end
+// such a read.
+bool LineReader::has_input(int milliseconds) const {
+  pollfd events = {.fd = file_, .events = POLLIN, .revents = 0};
+  return poll(&events, 1, milliseconds) > 0;
+}
+
+// Reads the next bytes into the buffer. Returns false if there are none.
+bool LineReader::fill() {
+  while (!has_input(100)) {
+    if (interrupted()) return false;
+  }
+  constexpr std::size_t kBytes = 1 << 16;
+  buffer_.resize(kBytes);
+  begin_ = 0;
+  const ssize_t count = read(file_, buffer_.data(), kBytes);
+  if (count < 0) refuse(format("cannot read %s: %s", name_.c_str(), std::strerror(errno)));
+  buffer_.resize(static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+}  // namespace gpt2::cli

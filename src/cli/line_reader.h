@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace gpt2::cli {
+
+/// Goes on with the FNV-1a hash of some bytes.
+[[nodiscard]] std::uint64_t hash_bytes(std::string_view bytes,
+                                       std::uint64_t hash = 0xcbf29ce484222325) noexcept;
+
+/// A line of a file.
+struct Line {
+  std::string text;        ///< without its newline; of a line that is too long, the beginning
+  std::size_t bytes = 0;   ///< of the whole line, without its newline
+  std::uint64_t hash = 0;  ///< of the whole line, without its newline
+  bool is_whole = false;   ///< whether it ends in a newline
+};
+
+/// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept.
+class LineReader {
+ public:
+  /// Reads from where the descriptor stands, which stays the caller's. `name` is for messages.
+  LineReader(int file, std::string name, std::size_t max_bytes);
+
+  /// Reads the next line. Its hash goes on from `hash`. Returns false at the end of the file, and
+  /// also, with a part of a line at most, when interrupted() becomes true while it waits for a
+  /// pipe. Throws Error if the file cannot be read.
+  bool next(Line& line, std::uint64_t hash = 0xcbf29ce484222325);
+
+  /// Whether next() would find bytes, or the end of the file, without waiting for a pipe.
+  [[nodiscard]] bool is_ready() const { return begin_ < buffer_.size() || has_input(0); }
+
+  /// The bytes of the lines that were read, including their newlines.
+  [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
+
+ private:
+  [[nodiscard]] bool has_input(int milliseconds) const;
+  bool fill();
+
+  int file_;
+  std::string name_;
+  std::size_t max_bytes_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of what next() has not yet returned of the buffer
+  std::size_t offset_ = 0;
+};
+
+}  // namespace gpt2::cli

@@ -1,0 +1,292 @@
+// Tests gpt2 batch: what it writes, what it refuses, and how it goes on.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/batch.h"
+#include "support/catch.h"
+#include "support/command.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kPrompts = R"({"prompt": "Once upon a time", "max_new_tokens": 12}
+{"prompt": "The cat", "do_sample": false, "custom_id": "cat"}
+{"prompt": "", "temperature": 1.5, "top_k": 0, "top_p": 0.9, "seed": 18446744073709551615}
+{"prompt": "One day", "repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "stop": "."}
+{"prompt": "Tom", "frequency_penalty": 1, "logit_bias": {"11": -100}, "logprobs": 2}
+)";
+
+// What `gpt2 generate` needs for the text of each of these lines.
+const std::vector<Words> kAlone = {
+    {"-n", "12", "Once upon a time"},
+    {"--greedy", "-n", "8", "The cat"},
+    {"--temperature", "1.5", "--top-k", "0", "--top-p", "0.9", "--seed", "18446744073709551615",
+     "-n", "8", "-p", ""},
+    {"--repetition-penalty", "1.3", "--no-repeat-ngram-size", "2", "--stop", ".", "-n", "8",
+     "One day"},
+    {"--frequency-penalty", "1", "--logit-bias", "11=-100", "--logprobs", "2", "-n", "8", "Tom"}};
+
+std::vector<json> records(const std::string& text) {
+  std::vector<json> result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) result.push_back(json::parse(line));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("each record is what generate writes alone") {
+  const Batch batch(kPrompts);
+  const Outcome outcome = batch.run({"--samples", "2"});
+  INFO(outcome.err);
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.starts_with("gpt2: 5 lines, 0 errors; now "));
+  const std::vector<json> found = records(batch.read());
+  REQUIRE(found.size() == 10);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO(found[i]);
+    CHECK(found[i]["line"] == i / 2);
+    CHECK(found[i]["sample"] == i % 2);
+    CHECK(found[i]["sequence"] == i);
+    CHECK(found[i].value("custom_id", "") == (i / 2 == 1 ? "cat" : ""));
+    Words words = {"--json", "--sequence", std::to_string(i)};
+    words.insert(words.end(), kAlone[i / 2].begin(), kAlone[i / 2].end());
+    const json alone = json::parse(run(words).out);
+    for (const char* const key : {"text", "token_ids", "finish_reason"}) {
+      CHECK(found[i][key] == alone.at(key));
+    }
+    CHECK(found[i].contains("logprobs") == alone.contains("logprobs"));
+    if (alone.contains("logprobs")) CHECK(found[i]["logprobs"] == alone["logprobs"]);
+    CHECK(found[i]["prompt_tokens"] == alone["prompt_token_ids"].size());
+  }
+}
+
+TEST_CASE("the output does not depend on the number of threads") {
+  const Batch one(kPrompts), three(kPrompts);
+  CHECK(one.run({"-t", "1"}).status == 0);
+  CHECK(three.run({"-t", "3"}).status == 0);
+  CHECK(one.read() == three.read());
+}
+
+TEST_CASE("requests of OpenAI's batch format") {
+  const Batch batch(
+      R"({"custom_id": "r", "method": "POST", "url": "/v1/completions", "body": {"model": "x",)"
+      R"( "prompt": "Tom", "max_tokens": 4, "temperature": 0, "n": 1, "stop": null, "user": "u"}})"
+      "\n"
+      R"({"custom_id": "c", "url": "/v1/chat/completions", "body": {"messages": []}})"
+      "\n");
+  CHECK(batch.run({"--samples", "2"}).status == 3);
+  const std::vector<json> found = records(batch.read());
+  REQUIRE(found.size() == 2);
+  const json alone = json::parse(run({"--json", "--greedy", "-n", "4", "Tom"}).out);
+  CHECK(found[0]["text"] == alone["text"]);
+  CHECK(found[0]["custom_id"] == "r");
+  CHECK(found[1]["custom_id"] == "c");
+  CHECK(found[1]["error"] ==
+        "url: expected \"/v1/completions\", which continues a text, found "
+        "\"/v1/chat/completions\"");
+}
+
+TEST_CASE("lines of plain text and of token ids") {
+  const Batch batch("Once upon\r\n\nTom");
+  CHECK(batch.run({"--lines"}).status == 0);
+  const std::vector<json> found = records(batch.read());
+  REQUIRE(found.size() == 3);
+  const std::vector<std::string> prompts = {"Once upon", "", "Tom"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const json alone = json::parse(
+        run({"--json", "-n", "8", "--sequence", std::to_string(i), "-p", prompts[i]}).out);
+    CHECK(found[i]["text"] == alone["text"]);
+  }
+  const Batch ids(R"({"token_ids": [443, 452]})"
+                  "\n");
+  CHECK(ids.run({"--tokens"}).status == 0);
+  const json record = records(ids.read()).at(0);
+  CHECK(!record.contains("text"));
+  CHECK(record["token_ids"] ==
+        json::parse(run({"--json", "-n", "8", "Once upon"}).out)["token_ids"]);
+}
+
+TEST_CASE("a line that is wrong has a record that says why, and the run goes on") {
+  const std::string prompt = R"({"prompt": "a", )";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"once", "the line: invalid JSON at line 1, column 1"},
+      {"", "the line: invalid JSON at line 1, column 1"},
+      {"[1]", "the line is an array; expected an object"},
+      {"{}", "neither \"prompt\" nor \"token_ids\" is given"},
+      {prompt + R"("token_ids": [1]})", "both \"prompt\" and \"token_ids\" are given"},
+      {R"({"prompt": 7})", "prompt: expected a text, found 7"},
+      {R"({"prompt": "a", "prompt": "b"})", "the line: key 'prompt' appears twice"},
+      {R"({"token_ids": [4096]})", "token_ids: expected an array of token ids from 0 to 4095"},
+      {R"({"token_ids": [-1]})", "token_ids: expected an array of token ids from 0 to 4095"},
+      {prompt + R"("temperature": NaN})", "the line: invalid JSON"},
+      {prompt + R"("temperature": -1})", "the line: temperature is -1"},
+      {prompt + R"("temperature": 1e999})", "the line: invalid JSON"},
+      {prompt + R"("top_k": 1.5})", "the line: top_k is 1.5"},
+      {prompt + R"("seed": -1})", "seed: expected a whole number from 0 to"},
+      {prompt + R"("stop": [""]})", "stop: expected a text or an array of texts"},
+      {prompt + R"("n": 2})", "n is 2, but --samples is 1"},
+      {prompt + R"("num_return_sequences": 2})", "num_return_sequences is 2, but --samples is 1"},
+      {prompt + R"("logprobs": 101})", "logprobs: expected a whole number from 0 to 100"},
+      {prompt + R"("logit_bias": {"x": 1}})", "logit_bias: expected an object"},
+      {prompt + R"("presence_penalty": 3})", "presence_penalty must be a number from -2 to 2"},
+      {prompt + R"("num_beams": 4})", "unknown key 'num_beams'"},
+      {prompt + R"("tempurature": 1})", "unknown key 'tempurature' (did you mean 'temperature'?)"},
+      {prompt + R"("max_length": 1})", "max_length is 1 and includes the prompt"},
+      {prompt + R"("suppress_tokens": [5000]})", "suppress_tokens"},
+      {"{\"prompt\": \"\xff\"}", "the line: invalid JSON"},
+      {"{\"prompt\": \"" + std::string(1 << 20, 'a') + "\"}", "the prompt has "},
+      {std::string(5 << 20, ' '), "the line has 5242880 bytes, but at most 4194304 are read"},
+      {std::string(1 << 20, '['), "the line: JSON nested deeper than 128 levels"},
+  };
+  std::string input;
+  for (const auto& [line, message] : cases) input += line + '\n';
+  const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
+  const Outcome outcome = batch.run();
+  CHECK(outcome.status == 3);
+  CHECK(outcome.err.starts_with("gpt2: 29 lines, 28 errors; now 8 tokens in "));
+  const std::vector<json> found = records(batch.read());
+  REQUIRE(found.size() == cases.size() + 1);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    INFO(found[i]);
+    CHECK(found[i]["line"] == i);
+    CHECK(found[i].value("error", "").starts_with(cases[i].second));
+  }
+  CHECK(found.back()["finish_reason"] == "length");
+  const Outcome again = batch.run();
+  CHECK(again.status == 3);
+  CHECK(again.err.starts_with("gpt2: 29 lines, 28 errors; now 0 tokens in "));
+}
+
+TEST_CASE("a prompt that is too long loses its beginning with --truncate") {
+  std::string text = "Once";
+  for (int i = 0; i < 600; ++i) text += " upon";
+  const Batch batch(text + "\n");
+  CHECK(batch.run({"--lines", "--truncate"}).status == 0);
+  const json record = records(batch.read()).at(0);
+  const Outcome alone = run({"--json", "--truncate", "-n", "8", text});
+  CHECK(record["text"] == json::parse(alone.out)["text"]);
+  CHECK(record["prompt_tokens"].get<int>() + record["truncated"].get<int>() == 601);
+}
+
+TEST_CASE("a run goes on where the output ends, and cuts off a torn record") {
+  const Batch batch(kPrompts);
+  CHECK(batch.run({"--samples", "2"}).status == 0);
+  const std::string whole = batch.read();
+  for (std::size_t length = 0; length <= whole.size(); length += 7) {
+    batch.directory.write("out", whole.substr(0, length));
+    INFO(length);
+    REQUIRE(batch.run({"--samples", "2", "-t", "2"}).status == 0);
+    REQUIRE(batch.read() == whole);
+  }
+}
+
+TEST_CASE("a run does not go on if the lines, the options or the model have changed") {
+  const Batch batch(kPrompts);
+  CHECK(batch.run().status == 0);
+  const std::string whole = batch.read();
+  const auto check = [&](const Words& more, const std::string& message) {
+    const Outcome outcome = batch.run(more);
+    INFO(outcome.err);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find(message) != std::string::npos);
+    CHECK(batch.read() == whole);
+  };
+  check({"--temperature", "1"}, "is not the record of line 0 of in: ");
+  check({"--dtype", "int8"}, "is not the record of line 0 of in: ");
+  check({"--samples", "2"}, "is not the record of line 0 of in: ");
+  std::string changed = kPrompts;
+  changed.replace(changed.find("One day"), 7, "One DAY");
+  batch.directory.write("in", changed);
+  check({}, "is not the record of line 3 of in: ");
+  batch.directory.write("in", kPrompts.substr(0, kPrompts.find("{\"prompt\": \"Tom\"")));
+  check({}, "out has records of lines that in does not have: ");
+  batch.directory.write("in", kPrompts + kPrompts);
+  CHECK(batch.run().status == 0);
+  CHECK(batch.read().starts_with(whole));
+}
+
+TEST_CASE("a file that is no output of a run stays as it is") {
+  const Batch batch(kPrompts);
+  for (const std::string content : {"my notes", "my notes\n", "{\"line\":0}\n"}) {
+    batch.directory.write("out", content);
+    const Outcome outcome = batch.run();
+    CHECK(outcome.status == 1);
+    CHECK(batch.read() == content);
+  }
+  const auto refused = [&](const std::string& output, const std::string& message) {
+    const Outcome outcome =
+        run({"batch", "in", "-o", output}, {.directory = batch.directory.path()});
+    INFO(outcome.err);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with("gpt2: " + message));
+  };
+  refused("in", "in is the input, too: give another file to -o");
+  refused("/dev/null", "/dev/null is not a regular file");
+  refused("nowhere/out", "cannot write nowhere/out: No such file or directory");
+  CHECK(batch.read("in") == kPrompts);
+}
+
+TEST_CASE("only one process writes a file") {
+  const Batch batch(kPrompts);
+  const int file = open((batch.directory.path() / "out").c_str(), O_RDWR | O_CREAT, 0666);
+  REQUIRE(flock(file, LOCK_EX) == 0);
+  const Outcome outcome = batch.run();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err ==
+        "gpt2: another process is writing out: wait until it ends, or give another -o\n");
+  close(file);
+  CHECK(batch.run().status == 0);
+}
+
+TEST_CASE("the input may be standard input, which is given again to go on") {
+  const Batch batch(kPrompts);
+  CHECK(batch.run().status == 0);
+  const auto run_stdin = [&](const std::string& input) {
+    return run({"batch", "-", "-o", "piped", "-n", "8"},
+               {.input = input, .directory = batch.directory.path()});
+  };
+  CHECK(run_stdin(kPrompts).status == 0);
+  CHECK(batch.read("piped") == batch.read());
+  CHECK(run_stdin(kPrompts).status == 0);
+  CHECK(batch.read("piped") == batch.read());
+}
+
+TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal") {
+  std::string input;
+  for (int i = 0; i < 2000; ++i) input += "{\"prompt\": \"Tom\", \"max_new_tokens\": 200}\n";
+  const Batch batch(input);
+  Command command({"batch", "in", "-o", "out"},
+                  {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
+  command.await_error(" left");
+  command.send(SIGINT);
+  command.await_error("; the same command goes on");
+  CHECK(command.wait() == -SIGINT);
+  const std::string text = batch.read();
+  CHECK((text.empty() || text.ends_with("\n")));
+}
+
+TEST_CASE("arguments of batch that are wrong are refused") {
+  const Batch batch(kPrompts);
+  const auto check = [&](const Words& more, const std::string& message) {
+    const Outcome outcome = batch.run(more);
+    CHECK(outcome.status == 2);
+    INFO(outcome.err);
+    CHECK(outcome.err.find(message) != std::string::npos);
+  };
+  check({"--seed", "random"}, "--seed random: the run could not be continued: give a number");
+  check({"--logprobs", "101"}, "--logprobs: expected a whole number from 0 to 100");
+  check({"--shard", "3/3"}, "--shard: expected I/N with I from 0 to N - 1, /N or all");
+  check({"--samples", "0"}, "--samples: expected a whole number from 1 to");
+}

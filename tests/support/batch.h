@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+namespace gpt2::test {
+
+/// A directory with an input for gpt2 batch, "in".
+struct Batch {
+  TemporaryDirectory directory;
+
+  explicit Batch(const std::string& input) { directory.write("in", input); }
+
+  /// Runs gpt2 batch from "in" to "out", with 8 tokens for each text if a line has no other number.
+  [[nodiscard]] Outcome run(const Words& more = {}, const Words& environment = {}) const {
+    return gpt2::test::run(arguments(more),
+                           {.directory = directory.path(), .environment = environment});
+  }
+
+  [[nodiscard]] static Words arguments(const Words& more) {
+    Words words = {"batch", "in", "-o", "out", "-n", "8"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  [[nodiscard]] std::string read(const std::string& name = "out") const {
+    std::ifstream file(directory.path() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+/// Lines of prompts that differ in their lengths and in the lengths of their texts.
+inline std::string numbered_prompts(int count) {
+  std::string input;
+  for (int i = 0; i < count; ++i) {
+    input += "{\"prompt\": \"Tom has " + std::to_string(i) +
+             " cats\", \"max_new_tokens\": " + std::to_string(1 + i * 7 % 40) + "}\n";
+  }
+  return input;
+}
+
+}  // namespace gpt2::test
