@@ -4,8 +4,8 @@
 # install. The arguments are more packages to install.
 set -euo pipefail
 
-packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev catch2
-  curl python3 "$@")
+packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev libedit-dev
+  catch2 curl python3 "$@")
 
 say() { printf 'install_dependencies: %s\n' "$*" >&2; }
 

@@ -11,6 +11,7 @@
 #include "cli/generation_stats.h"
 #include "cli/prompt.h"
 #include "cli/samples.h"
+#include "cli/talk.h"
 #include "cli/text_writer.h"
 #include "gpt2/find_model.h"
 #include "gpt2/generate.h"
@@ -61,6 +62,25 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
   return result;
 }
 
+// Reads lines and continues the session's text after each of them.
+void run_talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+              Session session, const std::optional<Model>& draft) {
+  BackgroundDraft background(session.model());
+  std::shared_future<Model> pending;
+  if (settings.draft == "auto" && gains_from_draft(session.model(), settings.generation)) {
+    pending = background.future();
+    background.start();
+  }
+  const auto options_of = [&](const GenerateSettings& current) {
+    GenerationOptions options = make_options(current, 0, tokenizer);
+    options.draft = draft;
+    options.pending_draft = pending;
+    options.prompt_lookup = settings.draft != "off";
+    return options;
+  };
+  talk(settings, tokenizer, std::move(session), options_of);
+}
+
 int run(const GenerateSettings& settings) {
   Progress loading("loading " + settings.model.string());
   const auto [model, draft] = load_models(settings);
@@ -71,6 +91,10 @@ int run(const GenerateSettings& settings) {
   const Config& config = model.config();
   const Engine engine(model, {.threads = settings.threads});
   std::optional<Session> state = load_state(settings.state, engine);
+  if (settings.talks) {
+    run_talk(settings, tokenizer, state ? *std::move(state) : Session(engine), draft);
+    return 0;
+  }
   const std::size_t before = state ? state->position() : 0;
   const Prompt prompt = read_prompt(settings, tokenizer, config, before);
   auto options = make_options(settings, before + prompt.tokens.size(), tokenizer);

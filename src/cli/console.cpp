@@ -16,6 +16,7 @@
 namespace gpt2::cli {
 namespace {
 
+constexpr int kNotedSignals[] = {SIGINT, SIGTERM, SIGHUP};
 std::atomic<int> noted = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it");
 
@@ -30,6 +31,15 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
   // In process 1 of a container raise() returns, because the kernel does not apply the default
   // action to that process.
   std::_Exit(128 + signal);
+}
+
+// Sets what the signals do that note_interrupts() is about, unless they are ignored.
+void set_action(const struct sigaction& action) {
+  for (const int signal : kNotedSignals) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
 }
 
 // Reads the file to its end. `name` names it in messages.
@@ -68,6 +78,17 @@ std::string read_file(const std::string& name) {
   return read_all(file.get(), name);
 }
 
+std::optional<std::string> read_line() {
+  std::string line;
+  int c = std::getc(stdin);
+  if (c == EOF && std::ferror(stdin)) {
+    refuse(format("cannot read standard input: %s", std::strerror(errno)));
+  }
+  if (c == EOF) return std::nullopt;
+  for (; c != EOF && c != '\n'; c = std::getc(stdin)) line += static_cast<char>(c);
+  return line;
+}
+
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
 
 std::string format(const char* format, ...) {
@@ -94,11 +115,16 @@ void note_interrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) { noted = signal; };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before = {};
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
-  }
+  set_action(action);
+}
+
+void forget_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  set_action(action);
+  int ctrl_c = SIGINT;
+  noted.compare_exchange_strong(ctrl_c, 0);
+  end_if_interrupted();
 }
 
 bool interrupted() { return noted != 0; }

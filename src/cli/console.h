@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,10 @@ void write_stdout(std::string_view text);
 /// standard error that the command waits for a text. Throws Error if the file cannot be read or is
 /// longer than 256 MiB.
 [[nodiscard]] std::string read_file(const std::string& name);
+
+/// Reads a line of standard input. Returns it without its newline, or nothing at the end of the
+/// input. Throws Error if the input cannot be read.
+[[nodiscard]] std::optional<std::string> read_line();
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
@@ -40,6 +45,10 @@ void note_interrupts();
 
 /// Returns whether a signal was recorded.
 [[nodiscard]] bool interrupted();
+
+/// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten; any
+/// other signal that was recorded ends the process.
+void forget_interrupts();
 
 /// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command
 /// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would go on with

@@ -2,6 +2,7 @@
 
 #include "cli/beam_settings.h"
 #include "cli/sampling_settings.h"
+#include "cli/talk.h"
 #include "gpt2/find_model.h"
 #include "gpt2/generation_config.h"
 
@@ -217,6 +218,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   add_number_of_texts(app, settings);
   add_state_options(app, settings.state);
   add_output_options(app, settings);
+  add_talk_options(app, settings);
   bool hf_defaults = false;
   add_switch(app, "--hf-defaults", hf_defaults,
              "For options not given, use generation_config.json, as\n"
@@ -233,6 +235,9 @@ GenerateSettings read_generate_settings(Arguments arguments,
   }
   check_format(settings, app);
   check_samples(settings, app, greedy);
+  if (settings.talks && app.count("--overflow") == 0) {
+    settings.generation.overflow = Overflow::slide;
+  }
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   check_lengths(settings, app);

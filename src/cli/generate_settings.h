@@ -22,6 +22,8 @@ struct GenerateSettings {
   std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin
   bool truncate = false;
   StateFiles state;
+  bool talks = false;   ///< line after line
+  bool dialog = false;  ///< each line is a turn that the end-of-text token ends
   int threads = 0;
   bool tokens = false;
   std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids

@@ -89,6 +89,11 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   return {std::move(tokens), std::move(text)};
 }
 
+std::optional<std::string> first_line(const GenerateSettings& settings) {
+  if (!settings.prompt && settings.prompt_file.empty()) return std::nullopt;
+  return read_text(settings);
+}
+
 void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
                    const Tokenizer& tokenizer) {
   for (const std::string& word : words) {

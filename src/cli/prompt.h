@@ -42,6 +42,10 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
                                  const std::optional<Tokenizer>& tokenizer, const Config& config,
                                  std::size_t before);
 
+/// Returns the prompt that the arguments give, in full or as a file, for a talk that reads standard
+/// input itself; nothing if they give none. Throws Error if the file cannot be read.
+[[nodiscard]] std::optional<std::string> first_line(const GenerateSettings& settings);
+
 /// Converts the texts of --bad-words to token ids and adds them to the options. A text is forbidden
 /// as it is and after a space, because the tokens of a word inside a text begin with the space
 /// before it. Throws Error for a text that the vocabulary cannot spell.

@@ -85,7 +85,8 @@ void add_texts(CLI::App& app, const std::string& name, std::vector<std::string>&
     if (text.empty()) throw UsageError(option, "expected a text, found ''");
     texts.push_back(text);
   };
-  add_values(app, name, "TEXT", assign, help)->excludes("--tokens");
+  CLI::Option* const option = add_values(app, name, "TEXT", assign, help);
+  if (app.get_option_no_throw("--tokens") != nullptr) option->excludes("--tokens");
 }
 
 void add_seed(CLI::App& app, GenerateSettings& settings) {

@@ -136,6 +136,12 @@ void Command::await_error(const std::string& text) {
   }
 }
 
+void Command::type_after(const std::string& text, const std::string& keys) {
+  await_error(text);
+  err.erase(0, err.find(text) + text.size());
+  if (write(terminal_, keys.data(), keys.size()) < 0) throw std::runtime_error("no terminal");
+}
+
 void Command::send(int signal) const { kill(process_, signal); }
 
 bool Command::running() const {

@@ -41,6 +41,9 @@ class Command {
 
   /// Reads standard error, which must be a terminal, until it has this text.
   void await_error(const std::string& text);
+
+  /// Waits for the text on standard error, forgets it and what came before it, and types the keys.
+  void type_after(const std::string& text, const std::string& keys);
   void send(int signal) const;
   [[nodiscard]] bool running() const;
 

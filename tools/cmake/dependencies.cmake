@@ -32,6 +32,10 @@ if(GPT2_BUILD_CLI)
                          GIT_TAG v2.4.2 GIT_SHALLOW TRUE)
     FetchContent_MakeAvailable(CLI11)
   endif()
+
+  # libedit has no CMake build to download. Without it, gpt2 --interactive reads plain lines.
+  find_path(LIBEDIT_INCLUDE_DIR histedit.h)
+  find_library(LIBEDIT_LIBRARY edit)
 endif()
 
 # Catch2 3 is preferred, but 2.13 (Debian 12) works too. tests/support/catch.h hides the difference.

@@ -1,0 +1,248 @@
+#include "cli/talk.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/console.h"
+#include "cli/generation_stats.h"
+#include "cli/line_editor.h"
+#include "cli/prompt.h"
+#include "cli/sampling_settings.h"
+#include "cli/session_state.h"
+#include "cli/text_writer.h"
+#include "gpt2/session_file.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Each line is appended to the text, and the model writes on. An empty line lets it write on alone.
+Ctrl-C stops the text. A line that begins with a slash is a command:
+
+  /again             write the last answer anew, with other random numbers
+  /reset             forget the text
+  /save FILE         write the text to FILE, for /load and --state
+  /load FILE         go on with the text in FILE
+  /set OPTION VALUE  change an option of gpt2 generate: /set top_k 10
+  /help              print this
+  /quit              end, like Ctrl-D
+
+A text that begins with a slash begins with two: //
+)";
+
+// A text that grows by turns: a line, and the answer to it.
+class Talk {
+ public:
+  Talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer, Session session,
+       const OptionsOf& options_of)
+      : settings_(settings),
+        tokenizer_(tokenizer),
+        session_(std::move(session)),
+        options_of_(options_of) {
+    settings_.no_echo = true;
+    print_drawn_seed();
+    if (settings.dialog && !tokenizer->end_of_text()) {
+      refuse("--dialog needs a model with an end-of-text token, which ends each turn");
+    }
+  }
+
+  // Takes a line, which may be a command. Returns false if the talk ends here.
+  bool take(const std::string& line) {
+    if (!line.starts_with('/')) {
+      take_turn(line);
+    } else if (line.starts_with("//")) {
+      take_turn(line.substr(1));
+    } else {
+      return run_command(line);
+    }
+    return true;
+  }
+
+  [[nodiscard]] const Session& session() const { return session_; }
+
+ private:
+  void take_turn(const std::string& line) {
+    std::vector<TokenId> tokens = tokens_of(line);
+    if (tokens.empty() && (settings_.dialog || session_.position() == 0)) return;
+    before_ = session_.fork();
+    line_ = std::move(tokens);
+    answer();
+  }
+
+  // Returns what the line appends to the text. A turn of a dialog ends with the end-of-text token,
+  // which the session does not have after an answer. In other texts, a line break stands between an
+  // answer and the next line, because that is what the terminal shows.
+  [[nodiscard]] std::vector<TokenId> tokens_of(const std::string& line) const {
+    if (line.empty()) return {};
+    const bool is_first = session_.position() == 0;
+    const TokenId last = is_first ? 0 : session_.tokens().back();
+    if (!settings_.dialog) {
+      const bool is_new_line = is_first || tokenizer_->bytes(last).ends_with('\n');
+      return encode(*tokenizer_, is_new_line ? line : '\n' + line,
+                    {.add_special_tokens = is_first});
+    }
+    const TokenId end = *tokenizer_->end_of_text();
+    std::vector<TokenId> tokens = encode(*tokenizer_, line, {.add_special_tokens = false});
+    if (!is_first && last != end) tokens.insert(tokens.begin(), end);
+    tokens.push_back(end);
+    return tokens;
+  }
+
+  // Generates the answer to line_ and writes it.
+  void answer() {
+    make_room();
+    if (line_.empty()) go_on_without_prompt(session_);
+    const std::size_t before = session_.position();
+    const Prompt prompt{line_, ""};
+    TextWriter writer(settings_, tokenizer_, prompt);
+    GenerationOptions options = options_of_(settings_);
+    note_interrupts();
+    options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };
+    const auto write = [&](std::string_view piece) {
+      writer.write(piece);
+      return !interrupted();
+    };
+    const auto result = gpt2::generate(session_, *tokenizer_, line_, options, write);
+    writer.end(result);
+    if (settings_.stats) print_stats(result, session_, before);
+  }
+
+  // If the context has no room for the line, forgets tokens as GenerationOptions::overflow says.
+  void make_room() {
+    const std::size_t capacity = session_.capacity();
+    const std::size_t position = session_.position();
+    const std::size_t keep = settings_.generation.keep;
+    if (position + line_.size() <= capacity) return;
+    if (settings_.generation.overflow == Overflow::stop) {
+      refuse(format("the context of %zu tokens is full: /reset forgets the text", capacity));
+    }
+    if (keep + line_.size() >= capacity) {
+      refuse(format("the line has %zu tokens, but the model takes at most %zu: shorten it",
+                    line_.size(), capacity - keep - 1));
+    }
+    const std::size_t kept = std::min((position - keep) / 2, capacity - keep - line_.size());
+    const auto tail = session_.tokens().last(kept);
+    const std::vector<TokenId> tokens(tail.begin(), tail.end());
+    session_.rewind(keep);
+    session_.append(tokens);
+  }
+
+  void again() {
+    if (!before_) refuse("there is no answer to write anew");
+    session_.assign(*before_);
+    ++settings_.generation.sampling.sequence;
+    answer();
+  }
+
+  void reset() {
+    session_.rewind(0);
+    before_.reset();
+  }
+
+  void load(const std::string& file) {
+    session_ = load_session(session_.engine(), file);
+    before_.reset();
+  }
+
+  // Reads "top_k 10" as generate reads --top-k 10.
+  void set(const std::string& words) {
+    const std::size_t space = std::min(words.find(' '), words.size());
+    std::string name = words.substr(0, space);
+    std::replace(name.begin(), name.end(), '_', '-');
+    Arguments arguments = {"--" + name};
+    if (space < words.size()) arguments.push_back(words.substr(space + 1));
+    GenerateSettings changed = settings_;
+    bool greedy = false;
+    CLI::App app("Options of /set\n", "/set");
+    add_sampling_options(app, changed, greedy);
+    parse(app, arguments);
+    if (greedy) changed.generation.sampling.temperature = 0.0f;
+    settings_ = changed;
+    print_drawn_seed();
+  }
+
+  void print_drawn_seed() {
+    if (!std::exchange(settings_.draws_seed, false)) return;
+    print_error("the seed is " + std::to_string(settings_.generation.sampling.seed));
+  }
+
+  bool run_command(const std::string& line);
+
+  GenerateSettings settings_;
+  const std::optional<Tokenizer>& tokenizer_;
+  Session session_;
+  const OptionsOf& options_of_;
+  std::optional<Session> before_;  // before the last turn
+  std::vector<TokenId> line_;      // of the last turn
+};
+
+bool Talk::run_command(const std::string& line) {
+  const std::size_t space = std::min(line.find(' '), line.size());
+  const std::string name = line.substr(1, space - 1);
+  const std::string argument = line.substr(std::min(space + 1, line.size()));
+  // The form of each command, whose second word, if any, is required.
+  static const std::map<std::string, std::string> kForms = {
+      {"again", ""}, {"help", ""},      {"load", " FILE"},        {"quit", ""},
+      {"reset", ""}, {"save", " FILE"}, {"set", " OPTION VALUE"},
+  };
+  const auto form = kForms.find(name);
+  if (form == kForms.end()) {
+    refuse("no command '/" + name + "': /help lists them; a text that begins with a slash begins " +
+           "with two");
+  }
+  if (argument.empty() != form->second.empty()) refuse("expected /" + name + form->second);
+  if (name == "again") again();
+  if (name == "help") std::fputs(kHelp, stderr);
+  if (name == "load") load(argument);
+  if (name == "reset") reset();
+  if (name == "save") save_session(session_, argument);
+  if (name == "set") set(argument);
+  return name != "quit";
+}
+
+}  // namespace
+
+void add_talk_options(CLI::App& app, GenerateSettings& settings) {
+  CLI::Option* const talks = add_switch(app, "-i,--interactive", settings.talks,
+                                        "Read line after line and continue the text after each;\n"
+                                        "/help lists what a line can be");
+  for (const char* const option :
+       {"--format", "--json", "--tokens", "--no-echo", "--no-newline", "--samples", "--truncate"}) {
+    talks->excludes(option);
+  }
+  add_switch(app, "--dialog", settings.dialog,
+             "Each line is a turn of a dialog, for models that were\n"
+             "trained on those, such as DialoGPT; the end-of-text token\n"
+             "ends each turn")
+      ->needs(talks);
+}
+
+void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+          Session session, const OptionsOf& options_of) {
+  Talk talk(settings, tokenizer, std::move(session), options_of);
+  const bool by_hand = is_terminal(stdin);
+  std::optional<LineEditor> editor;
+  if (by_hand && is_terminal(stderr)) editor.emplace();
+  std::optional<std::string> line = first_line(settings);
+  bool goes_on = true;
+  while (goes_on && !interrupted()) {
+    if (!line) line = editor ? editor->read() : read_line();
+    if (!line) break;
+    try {
+      goes_on = talk.take(*line);
+    } catch (const std::runtime_error& error) {
+      if (!by_hand) throw;
+      print_error(error.what());
+    }
+    if (by_hand) forget_interrupts();
+    line.reset();
+  }
+  if (!settings.state.to.empty()) save_session(talk.session(), settings.state.to);
+}
+
+}  // namespace gpt2::cli
