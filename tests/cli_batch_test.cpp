@@ -277,6 +277,26 @@ TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal") {
   CHECK((text.empty() || text.ends_with("\n")));
 }
 
+TEST_CASE("Ctrl-C ends a run that waits for its input") {
+  const Batch batch("");
+  Command command({"batch", "-", "-o", "out"},
+                  {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
+  command.await_error("writing out");
+  command.send(SIGINT);
+  command.await_error("stopped after 0 lines; the same command goes on");
+  CHECK(command.wait() == -SIGINT);
+}
+
+TEST_CASE("max_length includes the token that stands for an empty prompt") {
+  const Batch batch(
+      "{\"prompt\": \"\", \"max_length\": 5}\n{\"token_ids\": [], \"max_length\": 5}\n");
+  CHECK(batch.run().status == 0);
+  for (const json& record : records(batch.read())) {
+    CHECK(record["prompt_tokens"] == 1);
+    CHECK(record["token_ids"].size() == 4);
+  }
+}
+
 TEST_CASE("arguments of batch that are wrong are refused") {
   const Batch batch(kPrompts);
   const auto check = [&](const Words& more, const std::string& message) {

@@ -24,12 +24,13 @@ class RequestReader {
   void read_prompt(const std::string& text);
   void read_json(const std::string& text);
 
-  // Fits the prompt into the context. An empty one becomes the end-of-text token.
+  // Fits the prompt into the context.
   void fit();
 
  private:
   void read_completion(const json& object);
   void read_ids(Members& members, const char* name, const json& ids);
+  void begin_if_empty();
 
   BatchRequest& request_;
   const BatchSettings& settings_;
@@ -38,12 +39,13 @@ class RequestReader {
 };
 
 void RequestReader::read_prompt(const std::string& text) {
-  if (!tokenizer_) {
-    request_.prompt = parse_tokens(text, config_.vocab_size);
-    return;
-  }
-  request_.lost_bytes = tokenizer_->unencodable_bytes(text);
-  request_.prompt = tokenizer_->encode(text);
+  if (tokenizer_) request_.lost_bytes = tokenizer_->unencodable_bytes(text);
+  request_.prompt = tokenizer_ ? tokenizer_->encode(text) : parse_tokens(text, config_.vocab_size);
+  begin_if_empty();
+}
+
+void RequestReader::begin_if_empty() {
+  if (request_.prompt.empty()) request_.prompt = {first_token(tokenizer_, config_)};
 }
 
 void RequestReader::read_ids(Members& members, const char* name, const json& ids) {
@@ -56,10 +58,10 @@ void RequestReader::read_ids(Members& members, const char* name, const json& ids
     }
     request_.prompt.push_back(id.get<TokenId>());
   }
+  begin_if_empty();
 }
 
 void RequestReader::fit() {
-  if (request_.prompt.empty()) request_.prompt = {first_token(tokenizer_, config_)};
   request_.truncated = fit_context(request_.prompt, settings_.defaults.truncate,
                                    request_.options.max_new_tokens, config_.n_positions);
 }

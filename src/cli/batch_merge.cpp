@@ -53,7 +53,9 @@ class ShardReader {
     for (; !at_end() && line_.text.starts_with(begin); ++count, advance()) {
       const auto record = nlohmann::json::parse(line_.text, nullptr, false);
       if (!record.is_object()) return false;
-      expected = record.value("samples", std::size_t{1});
+      const auto samples = record.find("samples");
+      const bool has_samples = samples != record.end() && samples->is_number_unsigned();
+      expected = has_samples ? samples->get<std::size_t>() : 1;
       errors += record.contains("error") ? 1 : 0;
       output.append(line_.text + '\n');
     }

@@ -34,6 +34,7 @@ Examples:
   gpt2 "Once upon a time"
   gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
   gpt2 -i
+  gpt2 batch prompts.jsonl -o texts.jsonl
   gpt2 tokenize "Hello world"
   gpt2 info -m openai-community/gpt2
 
