@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 const std::string kPrompts = R"({"prompt": "Once upon a time", "max_new_tokens": 12}
-{"prompt": "The cat", "do_sample": false, "custom_id": "cat"}
+{"prompt": "The cat", "do_sample": false, "custom_id": "cat", "stop_strings": [" had"]}
 {"prompt": "", "temperature": 1.5, "top_k": 0, "top_p": 0.9, "seed": 18446744073709551615}
 {"prompt": "One day", "repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "stop": "."}
 {"prompt": "Tom", "frequency_penalty": 1, "logit_bias": {"11": -100}, "logprobs": 2}
@@ -29,7 +29,7 @@ const std::string kPrompts = R"({"prompt": "Once upon a time", "max_new_tokens":
 // What `gpt2 generate` needs for the text of each of these lines.
 const std::vector<Words> kAlone = {
     {"-n", "12", "Once upon a time"},
-    {"--greedy", "-n", "8", "The cat"},
+    {"--greedy", "--stop", " had", "-n", "8", "The cat"},
     {"--temperature", "1.5", "--top-k", "0", "--top-p", "0.9", "--seed", "18446744073709551615",
      "-n", "8", "-p", ""},
     {"--repetition-penalty", "1.3", "--no-repeat-ngram-size", "2", "--stop", ".", "-n", "8",

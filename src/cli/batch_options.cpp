@@ -128,7 +128,9 @@ void read_options(Members& members, const json& object, std::size_t prompt_token
                   GenerationOptions& options) {
   constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
   json sampled = object;
-  for (const char* const beams : {"num_beams", "num_return_sequences"}) sampled.erase(beams);
+  for (const char* const other : {"num_beams", "num_return_sequences", "stop_strings"}) {
+    sampled.erase(other);  // GenerationConfig refuses them
+  }
   if (members.find("do_sample") == nullptr) sampled["do_sample"] = true;
   const auto config = GenerationConfig::parse(sampled.dump(), "the line");
   SamplingOptions& sampling = options.sampling;
@@ -140,7 +142,7 @@ void read_options(Members& members, const json& object, std::size_t prompt_token
       members.number("frequency_penalty").value_or(sampling.frequency_penalty);
   sampling.seed = members.count("seed", 0, kMax).value_or(sampling.seed);
   options.ignore_eos = members.flag("ignore_eos").value_or(options.ignore_eos);
-  read_stop(members, "stop", options.stop);
+  for (const char* const name : {"stop", "stop_strings"}) read_stop(members, name, options.stop);
   if (const auto count = members.count("logprobs", 0, kMaxLogprobs)) options.top_logprobs = count;
 
   if (const auto length = members.count("max_length", 0, kMax)) {
