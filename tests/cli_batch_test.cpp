@@ -51,7 +51,7 @@ TEST_CASE("each record is what generate writes alone") {
   INFO(outcome.err);
   CHECK(outcome.status == 0);
   CHECK(outcome.out.empty());
-  CHECK(outcome.err.starts_with("gpt2: 5 lines, 0 errors; now "));
+  CHECK(outcome.err.starts_with("gpt2: 5 lines, 0 errors; this run: "));
   const std::vector<json> found = records(batch.read());
   REQUIRE(found.size() == 10);
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -155,7 +155,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.starts_with("gpt2: 29 lines, 28 errors; now 8 tokens in "));
+  CHECK(outcome.err.starts_with("gpt2: 29 lines, 28 errors; this run: 8 tokens in "));
   const std::vector<json> found = records(batch.read());
   REQUIRE(found.size() == cases.size() + 1);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -166,7 +166,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(found.back()["finish_reason"] == "length");
   const Outcome again = batch.run();
   CHECK(again.status == 3);
-  CHECK(again.err.starts_with("gpt2: 29 lines, 28 errors; now 0 tokens in "));
+  CHECK(again.err.starts_with("gpt2: 29 lines, 28 errors; this run: 0 tokens in "));
 }
 
 TEST_CASE("a prompt that is too long loses its beginning with --truncate") {

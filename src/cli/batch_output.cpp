@@ -37,19 +37,6 @@ struct stat status_of(int file) {
 
 }  // namespace
 
-InputFile::InputFile(const std::string& name)
-    : name_(name == "-" ? "standard input" : name),
-      file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (file_ < 0) refuse(format("cannot read %s: %s", name_.c_str(), std::strerror(errno)));
-}
-
-InputFile::~InputFile() { close(file_); }
-
-std::size_t InputFile::bytes() const {
-  const struct stat status = status_of(file_);
-  return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
-}
-
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
     : name_(name), file_(open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail("write");

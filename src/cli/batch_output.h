@@ -9,27 +9,6 @@
 
 namespace gpt2::cli {
 
-/// Opens IN for reading; "-" is standard input. Throws Error if that fails.
-class InputFile {
- public:
-  explicit InputFile(const std::string& name);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  [[nodiscard]] int descriptor() const noexcept { return file_; }
-
-  /// For messages.
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-
-  /// 0 for what is no regular file.
-  [[nodiscard]] std::size_t bytes() const;
-
- private:
-  std::string name_;
-  int file_;
-};
-
 /// The file that the records are appended to. While it is open, no other process can open it so.
 class OutputFile {
  public:

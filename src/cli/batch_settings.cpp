@@ -89,7 +89,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;
   std::optional<std::string> share;
   bool greedy = false;
-  CLI::App app("Continues every prompt of a file, and survives anything\n", "gpt2 batch");
+  CLI::App app("Continues every prompt of a file; if it is ended, it can go on\n", "gpt2 batch");
   app.footer(kExamples);
   add_file(app, "IN", settings.input, "The prompts, one JSON object a line")->required();
   add_file(app, "-o,--output", settings.output, "Append the texts to FILE, and go on where it ends")

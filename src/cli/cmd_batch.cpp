@@ -51,7 +51,7 @@ void print_share(const BatchSettings& settings, const std::string& output) {
 }
 
 void print_summary(const BatchSummary& summary, double seconds) {
-  print_error(format("%zu lines, %zu errors; now %zu tokens in %.1f s, %.1f tokens/s",
+  print_error(format("%zu lines, %zu errors; this run: %zu tokens in %.1f s, %.1f tokens/s",
                      summary.lines, summary.errors, summary.tokens, seconds,
                      static_cast<double>(summary.tokens) / seconds));
 }

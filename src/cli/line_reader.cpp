@@ -1,6 +1,8 @@
 #include "cli/line_reader.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,20 @@ namespace gpt2::cli {
 std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
   for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   return hash;
+}
+
+InputFile::InputFile(const std::string& name)
+    : name_(name == "-" ? "standard input" : name),
+      file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) refuse(format("cannot read %s: %s", name_.c_str(), std::strerror(errno)));
+}
+
+InputFile::~InputFile() { close(file_); }
+
+std::size_t InputFile::bytes() const {
+  struct stat status = {};
+  fstat(file_, &status);
+  return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
 LineReader::LineReader(int file, std::string name, std::size_t max_bytes)

@@ -11,6 +11,28 @@ namespace gpt2::cli {
 [[nodiscard]] std::uint64_t hash_bytes(std::string_view bytes,
                                        std::uint64_t hash = 0xcbf29ce484222325) noexcept;
 
+/// A file that is open for reading.
+class InputFile {
+ public:
+  /// Opens the file; "-" is standard input. Throws Error if that fails.
+  explicit InputFile(const std::string& name);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] int descriptor() const noexcept { return file_; }
+
+  /// For messages.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// 0 for what is no regular file.
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  std::string name_;
+  int file_;
+};
+
 /// A line of a file.
 struct Line {
   std::string text;        ///< without its newline; of a line that is too long, the beginning
