@@ -115,13 +115,21 @@ TEST_CASE("a session that has slid goes on") {
   CHECK(first.tokens.back() == window.back());
 }
 
+TEST_CASE("a text that cannot fill the session never slides, whatever it would keep") {
+  Session session(model(), {.max_tokens = 8});
+  GenerationOptions options{.max_new_tokens = 7};
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  options.keep = 100;
+  CHECK(generate(session, Ids{1}, options, nullptr).tokens.size() == 7);
+}
+
 TEST_CASE("a slide that has no room for new tokens is refused") {
   Session session(model(), {.max_tokens = 8});
   GenerationOptions options;
   options.overflow = Overflow::slide;
   options.keep = 7;
-  CHECK(
-      test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
-      "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
-      "and keep is 7");
+  CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
+        "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
+        "and keep is 7");
 }

@@ -1,6 +1,8 @@
 // A scheduler's texts are, bit for bit, those that generate() writes alone, whatever the company,
 // the pieces of the prompts, the prefixes that are shared and the bound on memory.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <map>
@@ -226,8 +228,8 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   for (std::size_t i = 0; i < 8; ++i) {
     GenerationOptions options{.max_new_tokens = 10, .sampling = {.sequence = i}};
     options.ignore_eos = true;
-    options.on_prompt = [&](std::size_t read, std::size_t total) {
-      if (read == total) read_again += total;
+    options.on_prompt = [&, first = true](std::size_t read, std::size_t total) mutable {
+      if (std::exchange(first, false)) read_again += total - read;
       return true;
     };
     results.push_back(scheduler.submit(prompt, options, nullptr));
@@ -238,13 +240,31 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   // A later text finds them as well.
   read_again = 0;
   GenerationOptions options{.max_new_tokens = 1};
-  options.on_prompt = [&](std::size_t, std::size_t total) {
-    read_again = total;
+  options.on_prompt = [&](std::size_t read, std::size_t total) {
+    if (read < total) read_again += total - read;
+    CHECK(total == 200);
     return true;
   };
   results.push_back(scheduler.submit(prompt, options, nullptr));
   scheduler.run();
   CHECK(read_again == 1);
+}
+
+TEST_CASE("run() also writes the texts that sinks submit, the last one included") {
+  Scheduler scheduler{Engine(model())};
+  std::future<GenerationResult> second;
+  std::size_t written = 0;
+  const auto sink = [&](TokenId) {
+    if (++written == 3) second = scheduler.submit(Ids{2}, {.max_new_tokens = 2}, nullptr);
+    return true;
+  };
+  GenerationOptions options{.max_new_tokens = 3};
+  options.ignore_eos = true;
+  auto first = scheduler.submit(Ids{1}, options, sink);
+  scheduler.run();
+  CHECK(first.get().tokens.size() == 3);
+  REQUIRE(second.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
+  CHECK(second.get().tokens.size() == 2);
 }
 
 TEST_CASE("a text that needs more than the bound is refused, and others are written") {

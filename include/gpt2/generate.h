@@ -52,11 +52,11 @@ struct GenerationOptions {
   /// one call of generate and end in the next.
   std::vector<std::string> stop = {};
 
-  /// What happens when the session is full. A slide keeps the first `keep` tokens of the session and
-  /// the last half of the others, and computes their keys and values anew, because positions are
-  /// absolute in GPT-2. So the text goes on exactly as it would in a new session with the tokens
-  /// kept. Sampling options see only these tokens, and noise goes on where it was.
-  /// keep: at most the session's capacity - 2.
+  /// What happens when the session is full. A slide keeps the first `keep` tokens of the session
+  /// and the last half of the others, and computes their keys and values anew, because positions
+  /// are absolute in GPT-2. So the text goes on exactly as it would in a new session with the
+  /// tokens kept. Sampling options see only these tokens, and noise goes on where it was. keep: at
+  /// most the session's capacity - 2, unless the text is too short to fill the session.
   Overflow overflow = Overflow::stop;
   std::size_t keep = 0;  ///< see overflow
 
@@ -81,13 +81,13 @@ struct GenerationOptions {
   /// its weights.
   std::optional<Model> draft = {};
 
-  /// A draft that another thread is still making. Until it is ready, the text is written without it;
-  /// if it ends in an exception, without any. Not both this and `draft`.
+  /// A draft that another thread is still making. Until it is ready, the text is written without
+  /// it; if it ends in an exception, without any. Not both this and `draft`.
   std::shared_future<Model> pending_draft = {};
 
   /// Whether tokens are also drafted from the text itself: those that followed when its last three
-  /// tokens last stood in it. This costs nearly nothing, needs no draft model, and is often right in
-  /// code, lists and texts that quote their prompt. With both, the text is tried first.
+  /// tokens last stood in it. This costs nearly nothing, needs no draft model, and is often right
+  /// in code, lists and texts that quote their prompt. With both, the text is tried first.
   bool prompt_lookup = false;
 
   /// The max number of tokens that are drafted before they are checked, from 1 to kMaxDraft.
@@ -107,12 +107,12 @@ struct GenerationOptions {
 
 /// What was written, and what it took.
 struct GenerationResult {
-  FinishReason finish_reason;       ///< why it ended
-  std::vector<TokenId> tokens;      ///< the new ones, without a stop token
-  std::size_t prompt_tokens = 0;    ///< of the prompt given to this call
+  FinishReason finish_reason;               ///< why it ended
+  std::vector<TokenId> tokens;              ///< the new ones, without a stop token
+  std::size_t prompt_tokens = 0;            ///< of the prompt given to this call
   std::vector<TokenLogprob> logprobs = {};  ///< of each of `tokens`, if top_logprobs is set
-  std::uint64_t logits_hash = 0;    ///< of the bits of all logits a token was drawn from
-  std::size_t drafted_tokens = 0;   ///< by GenerationOptions::draft and prompt_lookup
+  std::uint64_t logits_hash = 0;            ///< of the bits of all logits a token was drawn from
+  std::size_t drafted_tokens = 0;           ///< by GenerationOptions::draft and prompt_lookup
   std::size_t accepted_tokens = 0;  ///< of these, the ones that the model would have drawn as well
   std::size_t dropped_tokens = 0;   ///< by slides; see GenerationOptions::overflow
   double prompt_seconds = 0.0;      ///< for reading the prompt
@@ -127,9 +127,10 @@ struct GenerationResult {
 ///
 /// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
 /// call goes on from there, with a new prompt or with none, and gives bit for bit what one long
-/// call would have given. (Four exceptions: a text that slid leaves the tokens that it had kept; a cancelled prompt is taken back; if the session is
-/// full, which is FinishReason::context_full, the last token of the result has no room in it; and
-/// sampling options that count new tokens, such as min_new_tokens, begin anew with each call.)
+/// call would have given. (Four exceptions: a text that slid leaves the tokens that it had kept; a
+/// cancelled prompt is taken back; if the session is full, which is FinishReason::context_full, the
+/// last token of the result has no room in it; and sampling options that count new tokens, such as
+/// min_new_tokens, begin anew with each call.)
 ///
 /// Throws Error(invalid_argument)
 ///   - for an empty prompt, unless tokens wait in the session (Session::append). A call that wrote

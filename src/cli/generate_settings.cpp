@@ -1,5 +1,7 @@
 #include "cli/generate_settings.h"
 
+#include <cstdint>
+
 #include "cli/beam_settings.h"
 #include "cli/sampling_settings.h"
 #include "cli/talk.h"
@@ -98,12 +100,22 @@ void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
 void check_samples(const GenerateSettings& settings, const CLI::App& app, bool greedy) {
   if (settings.samples == 1) return;
   if (greedy || settings.generation.sampling.temperature == 0.0f) {
-    throw UsageError("--samples cannot be combined with --greedy, which writes the same text each "
-                     "time: give a temperature");
+    throw UsageError(
+        "--samples cannot be combined with --greedy, which writes the same text each "
+        "time: give a temperature");
   }
-  if (app.count("--draft") != 0) {
-    throw UsageError("--samples cannot be combined with --draft: texts that are written side by "
-                     "side already share the reading of the weights");
+  if (settings.no_newline) {
+    throw UsageError(
+        "--no-newline cannot be combined with --samples: lines stand between the texts");
+  }
+  const std::uint64_t first = settings.generation.sampling.sequence;
+  if (first + settings.samples - 1 > UINT32_MAX) {
+    throw UsageError(format("--sequence and --samples go beyond sequence %u", UINT32_MAX));
+  }
+  if (app.count("--draft") != 0 && settings.draft != "off" && settings.draft != "auto") {
+    throw UsageError(
+        "--samples cannot be combined with --draft: texts that are written side by "
+        "side already share the reading of the weights");
   }
 }
 
@@ -145,7 +157,7 @@ void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
 void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
   add_number(app, "--samples", settings.samples, 1, 1 << 20,
              "Write N different texts from the same prompt, which is\n"
-             "read once; text i is what --sequence i writes alone");
+             "read once, as --sequence 0, 1, 2 ... write them alone");
   add_number(app, "--sequence", settings.generation.sampling.sequence, 0, UINT32_MAX,
              "Which of the different texts of a seed to write");
 }

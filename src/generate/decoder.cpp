@@ -142,7 +142,7 @@ void Decoder::take_pending_draft() {
   std::optional<Model> model;
   try {
     model = ready.get();
-  } catch (const std::exception&) {
+  } catch (...) {
     return;  // the text goes on without a draft
   }
   draft_.emplace(*model, session_);

@@ -42,7 +42,7 @@ class DraftLength {
   double accepted_ = 0.0;
   double refused_ = 0.0;
 
-  double account_ = 0.0;   // the balance, in seconds
+  double account_ = 0.0;    // the balance, in seconds
   std::size_t passes_ = 0;  // since the last one without drafts
 };
 

@@ -71,6 +71,10 @@ std::vector<std::vector<float>> embed(const Engine& engine,
                                       const EmbedOptions& options) {
   const DefaultFloatState state;
   const Config& config = engine.model().config();
+  if (options.layer > config.n_layer) {
+    reject("the layer must be from 0 to the model's n_layer of ", config.n_layer, ", got ",
+           *options.layer);
+  }
   std::size_t total = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string where = concat("text ", i + 1);

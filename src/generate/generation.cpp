@@ -29,7 +29,8 @@ void check(const Session& session, std::span<const TokenId> prompt,
            " tokens: give at most as many");
   }
   const std::size_t room = session.capacity();
-  if (slides(options) && (room < 2 || options.keep > room - 2)) {
+  const bool can_fill = options.max_new_tokens > room - session.position() - prompt.size();
+  if (slides(options) && can_fill && (room < 2 || options.keep > room - 2)) {
     reject("a session that slides needs room for two tokens more than it keeps: it has room for ",
            room, ", and keep is ", options.keep);
   }
@@ -55,14 +56,15 @@ SequenceLimits checked_limits(const Session& session, std::span<const TokenId> p
 }  // namespace
 
 Generation::Generation(Session& session, std::span<const TokenId> prompt,
-                       const GenerationOptions& options, std::function<bool(TokenId)> sink)
+                       const GenerationOptions& options, std::function<bool(TokenId)> sink,
+                       std::size_t known)
     : session_(session),
       options_(options),
       sink_(std::move(sink)),
-      limits_(checked_limits(session, prompt, options)),
+      limits_(checked_limits(session, prompt.subspan(known), options)),
       sampler_(options.sampling, session.model().config().vocab_size, limits_),
       result_{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()},
-      prompt_(std::in_place, session, prompt, options.on_prompt),
+      prompt_(std::in_place, session, prompt, options.on_prompt, known),
       decoder_(session, sampler_, options, sink_, result_) {}
 
 std::optional<Slice> Generation::next(std::size_t max_rows, bool may_draft) {
@@ -131,7 +133,8 @@ void Generation::slide() {
 
 void Generation::finish(FinishReason reason) {
   result_.finish_reason = reason;
-  (reads_prompt_ ? result_.prompt_seconds : result_.generation_seconds) = seconds_since(start_);
+  const bool in_prompt = reads_prompt_ && result_.tokens.empty();
+  (in_prompt ? result_.prompt_seconds : result_.generation_seconds) = seconds_since(start_);
   finished_ = true;
 }
 

@@ -23,10 +23,11 @@ namespace gpt2 {
 ///   }
 class Generation {
  public:
-  /// Options, sink and session must outlive the generation. Throws as generate() does for what is
+  /// Options, sink and session must outlive the generation. The session has the first `known`
+  /// tokens of the prompt already, but not its last one. Throws as generate() does for what is
   /// wrong with its arguments.
   Generation(Session& session, std::span<const TokenId> prompt, const GenerationOptions& options,
-             std::function<bool(TokenId)> sink);
+             std::function<bool(TokenId)> sink, std::size_t known = 0);
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
@@ -35,8 +36,8 @@ class Generation {
   /// finished. Throws what on_prompt throws.
   [[nodiscard]] std::optional<Slice> next(std::size_t max_rows, bool may_draft);
 
-  /// Draws the next token after the pass, before take() and maybe on another thread, if there is one
-  /// to draw. Saves time where many texts share a pass.
+  /// Draws the next token after the pass, before take() and maybe on another thread, if there is
+  /// one to draw. Saves time where many texts share a pass.
   void draw_ahead() noexcept {
     if (!reads_prompt_ || prompt_->finished()) decoder_.draw_ahead();
   }

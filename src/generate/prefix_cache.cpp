@@ -1,6 +1,8 @@
 #include "generate/prefix_cache.h"
 
 #include <algorithm>
+#include <iterator>
+#include <new>
 #include <utility>
 
 namespace gpt2 {
@@ -10,9 +12,13 @@ std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b
   return static_cast<std::size_t>(end - a.begin());
 }
 
-void PrefixCache::add(Session session) {
-  session.rewind(session.position() - session.waiting());
-  if (session.position() > 0) sessions_.push_back(std::move(session));
+void PrefixCache::add(Session session) noexcept {
+  try {
+    session.rewind(session.position() - session.waiting());
+    if (session.position() > 0) sessions_.push_back(std::move(session));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
   constexpr std::size_t kMaxSessions = 64;
   if (sessions_.size() > kMaxSessions) sessions_.pop_front();
 }
@@ -31,7 +37,7 @@ const Session* PrefixCache::find(std::span<const TokenId> prompt) {
   return &sessions_.back();
 }
 
-void PrefixCache::shrink(std::size_t max_bytes) {
+void PrefixCache::shrink(std::size_t max_bytes) noexcept {
   std::size_t bytes = 0;
   auto keep = sessions_.end();
   while (keep != sessions_.begin()) {

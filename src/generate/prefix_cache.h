@@ -15,15 +15,16 @@ namespace gpt2 {
 /// the least recently used one goes first.
 class PrefixCache {
  public:
-  /// Adds a session of this model. Its tokens that wait are forgotten.
-  void add(Session session);
+  /// Adds a session of this model. Its tokens that wait are forgotten. If there is no memory for
+  /// that, frees the session.
+  void add(Session session) noexcept;
 
   /// The session that has most tokens in common with `prompt`, or nullptr if none has any. It now
   /// counts as used.
   [[nodiscard]] const Session* find(std::span<const TokenId> prompt);
 
   /// Frees sessions until the others take at most this many bytes.
-  void shrink(std::size_t max_bytes);
+  void shrink(std::size_t max_bytes) noexcept;
 
  private:
   std::list<Session> sessions_;  // the least recently used one first

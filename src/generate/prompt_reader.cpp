@@ -11,8 +11,11 @@ std::size_t prompt_piece(const Model& model) {
 }
 
 PromptReader::PromptReader(Session& session, std::span<const TokenId> prompt,
-                           const OnPrompt& on_prompt)
-    : session_(session), on_prompt_(on_prompt), prompt_(prompt.begin(), prompt.end()) {
+                           const OnPrompt& on_prompt, std::size_t known)
+    : session_(session),
+      on_prompt_(on_prompt),
+      prompt_(prompt.begin(), prompt.end()),
+      read_(known) {
   const auto tail = session.tokens().last(session.waiting());
   waiting_.assign(tail.begin(), tail.end());
   start_ = session.position() - waiting_.size();

@@ -15,8 +15,10 @@ class PromptReader {
  public:
   using OnPrompt = std::function<bool(std::size_t read, std::size_t total)>;
 
-  /// Everything but the prompt must outlive the reader. REQUIRES: the prompt fits the session.
-  PromptReader(Session& session, std::span<const TokenId> prompt, const OnPrompt& on_prompt);
+  /// Everything but the prompt must outlive the reader. The session has the first `known` tokens of
+  /// the prompt already. REQUIRES: the others fit the session.
+  PromptReader(Session& session, std::span<const TokenId> prompt, const OnPrompt& on_prompt,
+               std::size_t known = 0);
 
   /// The next piece, of up to `max` tokens. There is one piece, empty, if the prompt is empty: the
   /// session's tokens that wait are then what a pass reads. The span lives as long as the reader.
@@ -37,7 +39,7 @@ class PromptReader {
   std::vector<TokenId> prompt_;
   std::vector<TokenId> waiting_;  // in the session, before the prompt
   std::size_t start_;             // the position of the first of these
-  std::size_t read_ = 0;
+  std::size_t read_;
   bool begun_ = false;
 };
 

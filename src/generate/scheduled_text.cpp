@@ -24,8 +24,7 @@ void ScheduledText::begin(const Engine& engine, const Session* other, std::size_
   session.emplace(engine, SessionOptions{.max_tokens = capacity(engine.model().config())});
   session->impl()->require_fitting(prompt);
   if (known > 0) session->assign(*other, known);
-  generation.emplace(*session, std::span(prompt).subspan(known), options, sink);
-  generation->result().prompt_tokens = prompt.size();
+  generation.emplace(*session, prompt, options, sink, known);
 }
 
 void ScheduledText::complete() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -51,7 +50,7 @@ struct Scheduler::Impl {
   void run_pass();
   template <class Step>
   void attempt(TextPointer& text, const Step& step_of_text);
-  void remove(TextPointer& text);
+  void remove(TextPointer& text) noexcept;
 
   SchedulerOptions options;
   std::mutex mutex;
@@ -72,13 +71,15 @@ std::future<GenerationResult> Scheduler::Impl::submit(TextPointer text) {
 bool Scheduler::Impl::step() {
   {
     const std::lock_guard lock(mutex);
-    std::ranges::move(submitted, std::back_inserter(waiting));
-    submitted.clear();
+    for (; !submitted.empty(); submitted.pop_front()) {
+      waiting.push_back(std::move(submitted.front()));
+    }
   }
   admit();
   run_pass();
   std::erase(running, nullptr);
-  return !running.empty() || !waiting.empty();
+  const std::lock_guard lock(mutex);
+  return !running.empty() || !waiting.empty() || !submitted.empty();
 }
 
 // Lets texts begin, in order, as long as there is room for them.
@@ -141,6 +142,8 @@ bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text) {
 void Scheduler::Impl::run_pass() {
   std::vector<Slice> slices;
   std::vector<TextPointer*> texts;
+  slices.reserve(running.size());  // so that a text is in both lists or in none
+  texts.reserve(running.size());
   const bool may_draft = running.size() == 1;
   std::size_t prompt_rows = prompt_piece(engine.model());
   for (TextPointer& text : running) {
@@ -183,10 +186,12 @@ void Scheduler::Impl::attempt(TextPointer& text, const Step& step_of_text) {
   remove(text);
 }
 
-void Scheduler::Impl::remove(TextPointer& text) {
+// A session that has slid is not kept: it holds more memory than its position tells.
+void Scheduler::Impl::remove(TextPointer& text) noexcept {
   running_bytes -= bytes_of(*text);
+  const bool has_slid = text->generation->result().dropped_tokens != 0;
   text->generation.reset();
-  cache.add(std::move(*text->session));
+  if (!has_slid) cache.add(std::move(*text->session));
   cache.shrink(options.max_memory - running_bytes);
   text.reset();
 }
