@@ -178,6 +178,9 @@ TEST_CASE("options that make no sense in a talk are refused") {
     CHECK(outcome.err == "gpt2: " + option + " cannot be combined with --interactive" +
                              ": give only one of them; see 'gpt2 generate --help'\n");
   }
+  CHECK(talk({"--num-beams", "2"}, "").err ==
+        "gpt2: --interactive cannot be combined with --num-beams: give only one of them; see "
+        "'gpt2 generate --help'\n");
   CHECK(run({"--dialog", "a"}).err ==
         "gpt2: --dialog requires --interactive; see 'gpt2 generate --help'\n");
 }
