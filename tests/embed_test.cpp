@@ -220,6 +220,8 @@ TEST_CASE("embedding tells its progress and refuses what it cannot do") {
   CHECK(refusal({{1}}, {.layer = 4}) ==
         "the layer must be from 0, the embeddings, to 3, the output of the last block, got 4");
 
+  CHECK(refusal({}, {.layer = 4}) == refusal({{1}}, {.layer = 4}));
+
   Session session(odd_model());
   std::vector<float> states(46);
   const std::vector<TokenId> ids = {1, 2};

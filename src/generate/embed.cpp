@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "generate/check_tokens.h"
+#include "model/check_layer.h"
 
 namespace gpt2 {
 namespace {
@@ -71,10 +72,7 @@ std::vector<std::vector<float>> embed(const Engine& engine,
                                       const EmbedOptions& options) {
   const DefaultFloatState state;
   const Config& config = engine.model().config();
-  if (options.layer > config.n_layer) {
-    reject("the layer must be from 0 to the model's n_layer of ", config.n_layer, ", got ",
-           *options.layer);
-  }
+  if (options.layer) check_layer(*options.layer, config);
   std::size_t total = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string where = concat("text ", i + 1);

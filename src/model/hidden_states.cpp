@@ -1,7 +1,7 @@
 #include <vector>
 
-#include "base/fail.h"
 #include "gpt2/embed.h"
+#include "model/check_layer.h"
 #include "model/engine_impl.h"
 #include "model/session_impl.h"
 
@@ -13,10 +13,7 @@ void hidden_states(std::span<const HiddenSlice> slices, std::size_t layer) {
   for (const auto& [session, tokens, states] : slices) same.push_back({session, tokens, states});
   const Engine engine = session_of(same.front()).engine;
   const std::size_t n_layer = engine.model().config().n_layer;
-  if (layer > n_layer) {
-    reject("the layer must be from 0, the embeddings, to ", n_layer,
-           ", the output of the last block, got ", layer);
-  }
+  check_layer(layer, engine.model().config());
   // The transformer's stage n_layer is the output of the last block before ln_f.
   engine.impl().forward(same, engine.model(), layer < n_layer ? layer : n_layer + 1);
 }
