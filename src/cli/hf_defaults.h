@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/args.h"
+#include "cli/generate_settings.h"
+
+namespace gpt2::cli {
+
+/// Sets what the command line leaves open to what HuggingFace's generate() would use for the model.
+/// Throws what GenerationConfig::load() throws. REQUIRES: all options have been read.
+void take_hf_defaults(GenerateSettings& settings, const CLI::App& app);
+
+}  // namespace gpt2::cli
