@@ -6,7 +6,7 @@
 #include <vector>
 
 // What the library computes with: instruction sets and threads. Results are the same bits with any
-// of them, so that these functions change the speed only. And how much memory there is.
+// of them, so that these functions change the speed only. Also tells how much memory is free.
 //
 // Environment variable: GPT2_ISA names the instruction set to use, for example GPT2_ISA=avx2. It is
 // read when it is first needed.

@@ -10,9 +10,10 @@
 
 namespace gpt2 {
 
-/// A 64-bit hash of bytes, for finding differences that nobody has made on purpose: FNV-1a over
-/// 32-bit words in sixteen interleaved lanes, the lanes then hashed in order. Every step is a
-/// bijection of the lane, so that a change of one word always changes the hash.
+/// A 64-bit hash of bytes, for finding accidental differences. It is easy to make other bytes with
+/// the same hash on purpose. FNV-1a over 32-bit words in sixteen interleaved lanes, the lanes then
+/// hashed in order. Every step is a bijection of the lane, so that a change of one word always
+/// changes the hash.
 class Hash {
  public:
   Hash() noexcept { std::fill_n(lanes_, kLanes, kBasis); }

@@ -34,7 +34,7 @@ fs::path checked(const fs::path& out) {
 NewDirectory::NewDirectory(const fs::path& out) {
   const fs::path given = checked(out);
   try {
-    // Without the ".." of directories that are not there yet and need not be made.
+    // Resolves "..", so that a directory that "new/.." passes through is not made.
     directory_ = fs::weakly_canonical(fs::absolute(given));
     partial_ = directory_;
     partial_ += concat(".partial-", ::getpid());

@@ -20,8 +20,9 @@ void require_sizes(const Config& copy, const Config& model) {
   check("n_inner", copy.inner_dim(), model.inner_dim());
 }
 
-// Takes back, at its end, all tokens that were appended to the session since, and makes the token
-// that waited wait again. A destructor does this because anything may be thrown in between.
+// Restores a session in which one token waits: its destructor removes the tokens that were appended
+// in the meantime, and makes that token wait again. A destructor does it because anything may be
+// thrown in between.
 class TakeBack {
  public:
   explicit TakeBack(Session& session)

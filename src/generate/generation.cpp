@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "generate/end_tokens.h"
+#include "generate/logprobs.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
@@ -23,11 +24,7 @@ void check(const Session& session, std::span<const TokenId> prompt,
                                                    : "the session is full");
   }
   session.impl()->require_fitting(prompt);
-  const std::size_t vocab_size = session.model().config().vocab_size;
-  if (options.top_logprobs > vocab_size) {
-    reject("top_logprobs is ", *options.top_logprobs, ", but the vocabulary has ", vocab_size,
-           " tokens: give at most as many");
-  }
+  check_top_logprobs(options.top_logprobs.value_or(0), session.model().config().vocab_size);
   const std::size_t room = session.capacity();
   const bool can_fill = options.max_new_tokens > room - session.position() - prompt.size();
   if (slides(options) && can_fill && (room < 2 || options.keep > room - 2)) {

@@ -25,10 +25,18 @@ using nlohmann::json;
 // nothing. null, false and empty lists and objects do nothing for any of them.
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
-    {"encoder_no_repeat_ngram_size", 0}, {"penalty_alpha", 0}, {"encoder_repetition_penalty", 1},
-    {"guidance_scale", 1}, {"max_time", kNone}, {"force_words_ids", kNone}, {"constraints", kNone},
-    {"forced_decoder_ids", kNone}, {"stop_strings", kNone}, {"watermarking_config", kNone},
-    {"token_healing", kNone}, {"dola_layers", kNone},
+    {"encoder_no_repeat_ngram_size", 0},
+    {"penalty_alpha", 0},
+    {"encoder_repetition_penalty", 1},
+    {"guidance_scale", 1},
+    {"max_time", kNone},
+    {"force_words_ids", kNone},
+    {"constraints", kNone},
+    {"forced_decoder_ids", kNone},
+    {"stop_strings", kNone},
+    {"watermarking_config", kNone},
+    {"token_healing", kNone},
+    {"dola_layers", kNone},
 };
 
 constexpr const char* kAdvice = ", which is not implemented; remove it from the file";

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/fail.h"
 #include "generate/processors/softmax.h"
 
 namespace gpt2 {
@@ -15,6 +16,12 @@ double log_sum_exp(std::span<const float> logits) {
   // NaN and +infinity among the logits make the sum NaN; if every logit is -infinity, it is 0.
   if (!(s.sum > 0.0f)) return std::numeric_limits<double>::quiet_NaN();
   return static_cast<double>(s.max) + static_cast<double>(log_of(s.sum));
+}
+
+void check_top_logprobs(std::size_t top, std::size_t vocab_size) {
+  if (top <= vocab_size) return;
+  reject("top_logprobs is ", top, ", but the vocabulary has ", vocab_size,
+         " tokens: give at most as many");
 }
 
 TokenLogprob token_logprob(std::span<const float> logits, TokenId token, std::size_t top) {

@@ -12,9 +12,12 @@ namespace gpt2 {
 /// one of them is NaN or +infinity or because all are -infinity.
 [[nodiscard]] double log_sum_exp(std::span<const float> logits);
 
+/// Throws Error(invalid_argument) if more likely tokens are asked for than the vocabulary has.
+void check_top_logprobs(std::size_t top, std::size_t vocab_size);
+
 /// Returns the log-probability and the rank of the token, and the `top` likeliest tokens. Takes
 /// time in proportion to the number of logits for a small `top`. REQUIRES: the token and `top` - 1
-/// are indices of the logits, or `top` is 0.
+/// are indices of the logits, or `top` is 0 (see check_top_logprobs).
 [[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, TokenId token,
                                          std::size_t top);
 

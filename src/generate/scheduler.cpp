@@ -43,10 +43,10 @@ struct Scheduler::Impl {
 
  private:
   void admit();
-  void begin(ScheduledText& text);
+  void begin(ScheduledText& text, const Donor& donor);
   [[nodiscard]] std::size_t bytes_of(const ScheduledText& text) const;
   [[nodiscard]] Donor best_donor(const ScheduledText& text);
-  [[nodiscard]] bool reads_same_beginning(const ScheduledText& text);
+  [[nodiscard]] bool reads_same_beginning(const ScheduledText& text, std::size_t known) const;
   void run_pass();
   template <class Step>
   void attempt(TextPointer& text, const Step& step_of_text);
@@ -87,12 +87,16 @@ void Scheduler::Impl::admit() {
   while (!waiting.empty() && running.size() < options.max_sequences) {
     const ScheduledText& first = *waiting.front();
     const std::size_t bytes = bytes_of(first);
-    const bool fits = bytes <= options.max_memory;
-    if (fits && (bytes > options.max_memory - running_bytes || reads_same_beginning(first))) return;
+    Donor donor;
+    if (bytes <= options.max_memory) {
+      if (bytes > options.max_memory - running_bytes) return;
+      donor = best_donor(first);
+      if (reads_same_beginning(first, donor.known)) return;
+    }
     TextPointer text = std::move(waiting.front());
     waiting.pop_front();
     try {
-      begin(*text);
+      begin(*text, donor);
       running.push_back(std::move(text));
       running_bytes += bytes;
     } catch (...) {
@@ -101,13 +105,12 @@ void Scheduler::Impl::admit() {
   }
 }
 
-void Scheduler::Impl::begin(ScheduledText& text) {
+void Scheduler::Impl::begin(ScheduledText& text, const Donor& donor) {
   const std::size_t bytes = bytes_of(text);
   if (bytes > options.max_memory) {
     reject("the text needs ", bytes, " bytes for its keys and values, but max_memory is ",
            options.max_memory, ": give it fewer max_new_tokens, or the scheduler more memory");
   }
-  const Donor donor = best_donor(text);
   text.begin(engine, donor.session, donor.known);
   cache.shrink(options.max_memory - running_bytes - bytes);
 }
@@ -128,9 +131,9 @@ Donor Scheduler::Impl::best_donor(const ScheduledText& text) {
   return best;
 }
 
-// Whether a running text is reading the beginning of this one's prompt and knows more of it soon.
-bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text) {
-  const std::size_t known = best_donor(text).known;
+// Whether a running text is reading the beginning of this one's prompt, and will soon have more of
+// it than the `known` tokens.
+bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text, std::size_t known) const {
   return std::ranges::any_of(running, [&](const TextPointer& other) {
     return other->generation->reads_prompt() &&
            common_prefix(other->prompt, text.prompt) > known + kWorthWaiting;

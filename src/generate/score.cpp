@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "generate/check_tokens.h"
+#include "generate/logprobs.h"
 #include "generate/score_tasks.h"
 #include "generate/score_windows.h"
 
@@ -14,13 +15,6 @@ namespace gpt2 {
 namespace {
 
 constexpr TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
-
-void check_top(std::size_t top, const Config& config) {
-  if (top > config.vocab_size) {
-    reject("top_logprobs is ", top, ", but the vocabulary has ", config.vocab_size,
-           " tokens: give at most as many");
-  }
-}
 
 // The sum of the log-probabilities in double, from the first to the last.
 double sum_of(std::span<const TokenLogprob> tokens) {
@@ -43,7 +37,7 @@ ScoreOptions ScoreOptions::resolved(const Config& config) const {
     reject("the stride of a score must be from 1 to its context of ", options.context,
            " tokens, got ", options.stride);
   }
-  check_top(options.top_logprobs, config);
+  check_top_logprobs(options.top_logprobs, config.vocab_size);
   return options;
 }
 
@@ -108,7 +102,7 @@ std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const Tok
                                        std::size_t top_logprobs) {
   const Config& config = engine.model().config();
   check_choices(context, choices, config);
-  check_top(top_logprobs, config);
+  check_top_logprobs(top_logprobs, config.vocab_size);
   // The last token of the context is read with each choice, because it predicts the first token.
   Session prefix(engine, {.max_tokens = context.size()});
   if (context.size() > 1) {

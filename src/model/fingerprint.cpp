@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kSamples = 16;
 constexpr std::size_t kSampleBytes = 256;
 
-// Adds a text to the hash, whose length a later call must not depend on.
+// Adds a text to the hash, padded with zeros to whole words as Hash::add needs them.
 void add_text(Hash& hash, std::string text) {
   text.resize((text.size() + 3) / 4 * 4);
   hash.add(std::as_bytes(std::span(text)));

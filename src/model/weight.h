@@ -55,7 +55,7 @@ struct Weight {
   }
   [[nodiscard]] std::size_t bytes() const noexcept;  ///< 0 for `stored`
 
-  /// As files have it: [k, n] or [n, k]; for quantized formats [panels, blocks, bytes of a block].
+  /// The layout in files: [k, n] or [n, k]; for quantized formats [panels, blocks, bytes of a block].
   [[nodiscard]] Shape shape() const;
 
   /// y = the k weights of one output feature of an nk or quantized weight: a token's embedding.

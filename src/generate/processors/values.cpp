@@ -10,8 +10,8 @@ namespace gpt2 {
 
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-// The processors that use ids as indices rely on this one. Those that only compare ids have it,
-// too: an unknown id is a mistake of the caller's, and all options should say so alike.
+// The processors that use ids as indices rely on this one. It also runs before those that only
+// compare ids, so that every option reports an unknown id in the same way.
 void require_known_ids(const Processing& p) {
   const auto is_unknown = [&](TokenId id) {
     return id < 0 || static_cast<std::size_t>(id) >= p.scores.size();
