@@ -73,10 +73,15 @@ project(app LANGUAGES CXX)
 find_package(gpt2 REQUIRED)
 add_executable(app app.cpp)
 target_link_libraries(app gpt2::gpt2)
+add_executable(app_shared app.cpp)
+target_link_libraries(app_shared gpt2::shared)
 END
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
 runs found/app "$model"
+mv text static_text
+runs found/app_shared "$model"
+cmp text static_text
 runs env -C "$source" "$scratch/found/app"  # without an argument
 [[ "$(<text)" == 'Once upon a time, '* ]]
 [[ -z "$(tail -c 1 text)" ]]  # the text ends in a newline

@@ -5,7 +5,7 @@
 
 #include "gpt2/token_id.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// When a beam search ends, once as many sequences have ended as there are beams. HuggingFace's
 /// values of early_stopping are given in parentheses.

@@ -10,7 +10,7 @@
 #include "gpt2/generate.h"
 #include "gpt2/sampling_options.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// What a beam search chose in one step. The spans live until the function that receives it
 /// returns.

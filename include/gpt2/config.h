@@ -11,7 +11,7 @@
 #include "gpt2/token_id.h"
 #include "gpt2/weight_type.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// The activation functions that HuggingFace accepts for a GPT-2 (transformers, activations.py,
 /// ACT2FN). HuggingFace's other names stand for one of these: gelu_pytorch_tanh and gelu_accurate

@@ -11,7 +11,7 @@
 // What the model makes of a text on the way to the logits: a vector of n_embd floats for each
 // token, and one for the whole text.
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// One sequence's part in a pass that computes hidden states. Like Slice, except for the results.
 struct HiddenSlice {

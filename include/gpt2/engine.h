@@ -6,7 +6,7 @@
 
 #include "gpt2/model.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 class Session;
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// What kind of thing went wrong. The message says the rest.
 enum class ErrorCode {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// Returns the path of the model with this name, for Model::load and Tokenizer::load. The command
 /// finds the model of -m in this way. The name may be

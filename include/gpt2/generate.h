@@ -15,7 +15,7 @@
 #include "gpt2/token_logprob.h"
 #include "gpt2/tokenizer.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// Why a generation ended.
 enum class FinishReason {

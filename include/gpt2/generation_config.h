@@ -8,7 +8,7 @@
 #include "gpt2/beam_options.h"
 #include "gpt2/sampling_options.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How HuggingFace's generate() would write with a model if it were called without options: the
 /// model's generation_config.json, with the library's defaults (GenerationConfig, transformers 4)

@@ -4,7 +4,7 @@
 
 #include "gpt2/tensor.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// Layer normalisation, with the words and the meaning of torch.nn.LayerNorm (Ba, Kiros, Hinton
 /// 2016, https://arxiv.org/abs/1607.06450):

@@ -11,7 +11,7 @@
 #include "gpt2/config.h"
 #include "gpt2/weight_type.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 struct Transformer;
 

@@ -7,7 +7,7 @@
 #include "gpt2/model.h"
 #include "gpt2/token_id.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How well two models of one vocabulary, a and b, predict a text, and how far apart they are.
 struct PerplexityComparison {

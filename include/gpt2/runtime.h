@@ -11,7 +11,7 @@
 // Environment variable: GPT2_ISA names the instruction set to use, for example GPT2_ISA=avx2. It is
 // read when it is first needed.
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// The names of the instruction sets that this build has kernels for and this machine can run, the
 /// fastest first: "avx512_amx", "avx512", "avx2", "neon_dotprod", "neon". The last is always

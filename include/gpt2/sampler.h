@@ -9,7 +9,7 @@
 #include "gpt2/sampling_options.h"
 #include "gpt2/token_id.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 struct Processing;  // what a logits processor works on; not part of the interface
 

@@ -11,7 +11,7 @@
 
 #include "gpt2/token_id.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// A function of the caller's that changes the scores before a token is chosen. `scores` has one
 /// element for each token of the vocabulary; -infinity removes a token. `ids` are all tokens of the

@@ -5,7 +5,7 @@
 
 #include "gpt2/model.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// Writes a model whose weights are int8 or int4 as a directory that Model::load maps without work:
 /// model.safetensors, a config.json that says how the weights are quantized, and the files of the

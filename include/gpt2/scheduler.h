@@ -9,7 +9,7 @@
 
 #include "gpt2/generate.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How much a scheduler does at once.
 struct SchedulerOptions {

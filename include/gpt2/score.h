@@ -12,7 +12,7 @@
 // What a text is worth to a model: the log-probability of each of its tokens, its perplexity, and
 // which of several continuations the model prefers.
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How to score texts.
 struct ScoreOptions {

@@ -6,7 +6,7 @@
 
 #include "gpt2/engine.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How to make a session.
 struct SessionOptions {

@@ -4,7 +4,7 @@
 
 #include "gpt2/session.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// Writes the state of a session to a file: its tokens, and the keys and values of those that have
 /// been computed. load_session() makes a session of it that goes on, bit for bit, like this one,

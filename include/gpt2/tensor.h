@@ -10,7 +10,7 @@
 // Shapes, and arrays of floats that have one. LayerNorm takes and returns them. They are plain
 // values of a few lines, not a library for computing with tensors.
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// The sizes of a tensor's dimensions, outermost first. Shape{} is that of a scalar, which has one
 /// element. A dimension may have size 0; the tensor has no elements then. Nothing limits the number

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// A token's number: an index into the vocabulary, from 0 to vocab_size - 1.
 ///

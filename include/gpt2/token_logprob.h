@@ -5,7 +5,7 @@
 
 #include "gpt2/token_id.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// A token that the model finds likely at some place of a text.
 struct LikelyToken {

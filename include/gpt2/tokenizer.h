@@ -11,7 +11,7 @@
 
 #include "gpt2/config.h"
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How a text becomes tokens.
 struct EncodeOptions {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How a model's matrices are held in memory.
 ///

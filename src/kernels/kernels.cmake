@@ -34,7 +34,7 @@ endif()
 
 foreach(isa IN LISTS gpt2_isas)
   add_library(gpt2_kernels_${isa} OBJECT src/kernels/kernels_${isa}.cpp)
-  set_target_properties(gpt2_kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(gpt2_kernels_${isa} PROPERTIES ${gpt2_object_properties})
   target_include_directories(gpt2_kernels_${isa} PRIVATE src)
   target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
                          "$<$<NOT:$<CONFIG:Debug>>:${gpt2_kernels_optimised}>"

@@ -23,10 +23,6 @@ endif()
 # -- The library ---------------------------------------------------------------------------------
 
 set(gpt2_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gpt2)
-get_target_property(gpt2_library_type gpt2 TYPE)
-if(gpt2_library_type STREQUAL STATIC_LIBRARY)
-  set(gpt2_pc_libs "-lutf8proc ${CMAKE_THREAD_LIBS_INIT}")
-endif()
 
 include(CMakePackageConfigHelpers)
 configure_package_config_file(
@@ -36,7 +32,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.c
                                  COMPATIBILITY SameMinorVersion)
 configure_file(tools/cmake/gpt2.pc.in gpt2.pc @ONLY)
 
-install(TARGETS gpt2 EXPORT gpt2Targets
+install(TARGETS gpt2 gpt2_shared EXPORT gpt2Targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT gpt2Targets NAMESPACE gpt2:: DESTINATION ${gpt2_cmake_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
