@@ -1,12 +1,15 @@
 #include "cli/sampling_settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/console.h"
 
 namespace gpt2::cli {
 namespace {
@@ -94,7 +97,9 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
     std::uint64_t& seed = settings.generation.sampling.seed;
     settings.draws_seed = text == "random";
     if (settings.draws_seed) {
-      seed = std::random_device{}();
+      std::uint32_t bits = 0;  // a short number is easier to type again
+      if (::getentropy(&bits, sizeof bits) != 0) refuse("this system gives no random numbers");
+      seed = bits;
     } else if (!read_number(text, seed)) {
       throw UsageError(option, "expected 'random' or a whole number from 0 to " +
                                    std::to_string(UINT64_MAX) + ", found '" + text + "'");

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Tests the packages that CPack makes of a build: what they contain, that the .deb can be installed
+# into a directory of its own, used there and removed without a trace, and that the .tar.gz works
+# wherever it is unpacked.
+#
+#   package_test.sh BUILD_DIR
+set -euo pipefail
+
+build="$1"
+for tool in dpkg dpkg-deb dpkg-shlibdeps; do
+  command -v "$tool" >/dev/null || {
+    printf 'skipped: there is no %s\n' "$tool" >&2
+    exit 4
+  }
+done
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+fail() {
+  printf '%s\n' "$1" >&2
+  exit 1
+}
+
+# writes PREFIX: fails unless the command there writes text with the model that lies beside it.
+writes() {
+  local text
+  text="$(cd / && LD_LIBRARY_PATH='' "$1/bin/gpt2" --greedy -n 4 'Once upon')"
+  [[ "$text" == 'Once upon a time'* ]] || fail "$1/bin/gpt2 wrote \"$text\""
+  for file in lib*/libgpt2.a include/gpt2/generate.h share/man/man1/gpt2.1; do
+    [[ -n "$(find "$1" -path "*/${file#lib\*/}")" ]] || fail "$1 has no $file"
+  done
+}
+
+# The debug information of this build makes packing slow, and gzip is faster than the default.
+cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip >log 2>&1 ||
+  fail "$(<log)"
+deb="$(echo ./*.deb)"
+
+tar xzf ./*.tar.gz
+writes "$(echo "$PWD"/gpt2-*/)"
+
+# dpkg installs into a directory that has a database of its own, whoever runs it. The package's
+# scripts find an ldconfig that does nothing, because the real one would work on this system.
+mkdir bin
+printf '#!/bin/sh\n' >bin/ldconfig
+chmod +x bin/ldconfig
+PATH="$PWD/bin:$PATH"
+mkdir -p root/var/lib/dpkg/{info,updates,triggers} root/tmp
+: >root/var/lib/dpkg/status
+: >root/var/lib/dpkg/available
+dpkg_there() {
+  dpkg --root="$PWD/root" --force-not-root --force-depends --force-script-chrootless \
+    --log="$PWD/dpkg.log" "$@" >log 2>&1 || fail "$(<log)"
+}
+dpkg_there --install "$deb"
+writes "$PWD/root/usr"
+depends="$(dpkg-deb --field "$deb" Depends)"
+for package in libc6 libstdc++6 libutf8proc; do
+  [[ "$depends" == *"$package"* ]] || fail "the .deb does not depend on $package: $depends"
+done
+dpkg_there --purge gpt2
+left="$(find root -path root/var -prune -o -type f -print)"
+[[ -z "$left" ]] || fail "left behind after the removal: $left"

@@ -1,0 +1,19 @@
+# What CPack makes of an installation: a .deb, and a .tar.gz for other distributions. tools/package.sh
+# builds both.
+set(CPACK_PACKAGE_NAME gpt2)
+set(CPACK_PACKAGE_VENDOR "the gpt2.cpp authors")
+set(CPACK_PACKAGE_CONTACT "the gpt2.cpp authors <gpt2.cpp@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs GPT-2 language models on the CPU")
+set(CPACK_PACKAGE_DESCRIPTION "The command gpt2, the library of the same name for C++ and C, and a
+small model that writes stories. Reads HuggingFace checkpoints as they are.")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGE_FILE_NAME gpt2-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR TGZ DEB)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # depends on the packages of the linked libraries
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libutf8proc-dev")  # for programs that link the static library
+
+include(CPack)

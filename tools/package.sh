@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Makes the packages of a release, in build/: tools/package.sh [deb | tgz]
+#
+#   deb   gpt2_VERSION_ARCH.deb, which uses the libraries of this system
+#   tgz   gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system has;
+#         prints the oldest version of glibc that suffices
+#
+# Without an argument it makes both.
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+kinds=("${@:-deb tgz}")
+"$root/tools/install_dependencies.sh" dpkg-dev file
+
+# package KIND CONFIGURE_OPTION...
+package() {
+  local kind="$1" build="$root/build/package-$1"
+  shift
+  local launcher=()
+  command -v ccache >/dev/null 2>&1 && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGPT2_BUILD_TESTS=OFF \
+    "${launcher[@]}" "$@" >/dev/null
+  cmake --build "$build" >&2
+  (cd "$root/build" && cpack --config "$build/CPackConfig.cmake" -G "${kind^^}" >/dev/null)
+}
+
+for kind in ${kinds[*]}; do
+  case "$kind" in
+    deb) package deb -DCMAKE_INSTALL_PREFIX=/usr ;;
+    tgz)
+      # Links everything statically but glibc and libgcc_s, which every system has. libedit would bring a terminal library along, so
+      # gpt2 --interactive reads plain lines.
+      utf8proc="$("${CXX:-c++}" -print-file-name=libutf8proc.a)"
+      package tgz -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \
+        -DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -DCMAKE_SHARED_LINKER_FLAGS=-static-libstdc++
+      objdump -T "$root/build/package-tgz/gpt2" "$root"/build/package-tgz/libgpt2.so |
+        grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
+      ;;
+    *)
+      printf 'package: unknown kind "%s": deb or tgz\n' "$kind" >&2
+      exit 2
+      ;;
+  esac
+done
