@@ -2,12 +2,22 @@
 #
 # An example begins after a comment line "Example:" and ends where the comment ends. The source file
 # includes the header first, which shows that the header compiles on its own. A header without an
-# example is an error.
+# example is an error. The examples of gpt2.h are in C, and so is its source file.
 
 FNR == 1 {
   header = FILENAME
   sub(/.*\/include\//, "", header)
   print "#include <" header ">"
+}
+
+FNR == 1 && header == "gpt2/gpt2.h" {
+  print "#include <stdio.h>\n#include <stdlib.h>"
+  print "extern const gpt2_model* model;\nextern const gpt2_tokenizer* tokenizer;"
+  print "extern gpt2_session *session, *session_b;"
+  parameters = "void"
+}
+
+FNR == 1 && header != "gpt2/gpt2.h" {
   print "#include <gpt2/generate.h>\n#include <gpt2/layer_norm.h>\n#include <gpt2/runtime.h>"
   print "#include <cstdio>\n#include <iostream>\n#include <vector>"
   print "using namespace gpt2;"
@@ -15,7 +25,9 @@ FNR == 1 {
 }
 
 /^ *\/\/\/ Example:$/ {
-  print "void example_" ++examples "() {"
+  name = "example_" ++examples
+  if (parameters) print "void " name "(" parameters ");"
+  print "void " name "(" parameters ") {"
   inside = 1
   next
 }

@@ -1,0 +1,890 @@
+#pragma once
+
+// The C interface of the library (C99), for programs in C and for bindings of other languages. It
+// does what the C++ headers beside it do, with the same names, formulas and bits. Those headers
+// describe some subjects at more length; they are named below.
+//
+// CONVENTIONS
+//
+//  1. Status. A function that can fail returns a gpt2_status: GPT2_OK, which is 0, or what kind of
+//     thing went wrong. gpt2_last_error() then has the message. A function that fails has changed
+//     nothing, unless its comment says otherwise. A function that returns a pointer instead (the
+//     gpt2_..._get_info functions) returns NULL if it fails. No C++ exception crosses this
+//     interface.
+//  2. Outputs. Results are written through the pointers at the end of the argument list, which must
+//     not be NULL. A function that fails sets a handle or result that it would have returned to
+//     NULL, so that it can be freed without a check, and leaves other outputs as they were.
+//  3. Handles (gpt2_model, gpt2_session and so on) are opaque. gpt2_X_load or gpt2_X_new makes one,
+//     and gpt2_X_free ends it. Handles may be freed in any order, because a handle keeps alive what
+//     it needs: a session goes on after its model has been freed. gpt2_X_free(NULL) does nothing.
+//     A handle is freed once and not used afterwards, and no other thread uses it while it is being
+//     freed; the behaviour is undefined otherwise.
+//  4. Wrong handles. A NULL handle is refused with GPT2_INVALID_ARGUMENT. So is a handle of another
+//     kind, which a tag at its beginning tells; gpt2_X_free then frees nothing. The tag often finds
+//     a handle that has been freed, too, but nothing can be promised for memory that is gone.
+//  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_scores, gpt2_choices) are structs that
+//     the library allocates and gpt2_X_free frees. Programs read their members and what these point
+//     to, and change nothing. gpt2_X_free(NULL) does nothing.
+//  6. Borrowed pointers. Pointers into a handle (logits, infos, the bytes of a token) are not
+//     freed. Each comment says how long they are valid; none outlives its handle.
+//  7. Options. A struct of options begins with its `size`, which lets it grow. Initialise it with
+//     its gpt2_X_options_init(&options, sizeof options), which sets the size and the defaults, and
+//     then change members. NULL instead of options stands for the defaults. A program that was
+//     compiled with an older header gives a smaller size, and what lies beyond has its default. The
+//     part of a larger struct that the library does not know must be zero, as the init function
+//     leaves it; otherwise the function returns GPT2_UNSUPPORTED. The library reads options, and
+//     what they point to, during the call only. Callbacks and their `user` must work for as long as
+//     the comment says.
+//  8. Texts are UTF-8, given as a pointer and a length in bytes. They may hold any bytes, zeros
+//     included, and need no zero at the end. Names and paths end with a zero byte. All strings that
+//     the library returns have a zero byte after their end, which their length does not count,
+//     except for the bytes of a token.
+//  9. NULL is allowed for a pointer whose length is 0, for options, for callbacks, and where a
+//     comment says so. Any other NULL is refused with GPT2_INVALID_ARGUMENT.
+// 10. Numbers. Lengths and counts are size_t. A member of type int32_t that answers a question is
+//     false if it is 0, and true otherwise. Enumerations are int32_t with named values, which never
+//     change their numbers; a value without a name is refused with GPT2_INVALID_ARGUMENT. A token
+//     id of -1 in a result stands for "none".
+// 11. Callbacks return 0 to stop and any other number to go on. They are called on the thread that
+//     called the library, must return normally (no longjmp), and must not use the handles that the
+//     call uses, except for gpt2_cancel_set and where a comment says so.
+// 12. Threads. Any thread may use models, tokenizers and engines at the same time, and
+//     gpt2_cancel_set. Sessions and samplers belong to one thread at a time. After fork(), the
+//     child may use all handles, except those that another thread of the parent was using.
+// 13. Growth. Members are added at the end of options, infos and results. Functions, values and
+//     members are not removed and do not change their meaning while GPT2_VERSION_MAJOR stays the
+//     same, from version 1 on. Structs that stand in arrays, such as gpt2_slice, do not change. A
+//     program that may run with an older library than it was compiled with must compare
+//     gpt2_version() with GPT2_VERSION before it reads a member that is new.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define GPT2_API __attribute__((visibility("default")))
+#else
+#define GPT2_API
+#endif
+
+/// The version of this header.
+#define GPT2_VERSION_MAJOR 0
+#define GPT2_VERSION_MINOR 1
+#define GPT2_VERSION_PATCH 0
+#define GPT2_VERSION (GPT2_VERSION_MAJOR * 10000 + GPT2_VERSION_MINOR * 100 + GPT2_VERSION_PATCH)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// -- Types ---------------------------------------------------------------------------------------
+
+/// The weights of a GPT-2. Immutable; any number of threads may use one. (model.h)
+typedef struct gpt2_model gpt2_model;
+/// Text to token ids and back. Immutable; any number of threads may use one. (tokenizer.h)
+typedef struct gpt2_tokenizer gpt2_tokenizer;
+/// A team of threads and the memory for activations. Any number of threads may use one: their
+/// passes follow one another. Which engine computes something never shows in a result. (engine.h)
+typedef struct gpt2_engine gpt2_engine;
+/// One sequence: its tokens, keys and values. Belongs to one thread at a time. (session.h)
+typedef struct gpt2_session gpt2_session;
+/// Chooses tokens from logits. Belongs to one thread at a time. (sampler.h)
+typedef struct gpt2_sampler gpt2_sampler;
+/// Writes many texts at once, in passes that they share. (scheduler.h)
+typedef struct gpt2_scheduler gpt2_scheduler;
+/// A flag by which one thread stops the work of another. Any number of threads may use one.
+typedef struct gpt2_cancel gpt2_cancel;
+
+/// A token's number: an index into the vocabulary, from 0 to vocab_size - 1.
+typedef int32_t gpt2_token;
+
+/// What a function returns. gpt2_status_name() has the names.
+typedef int32_t gpt2_status;
+enum {
+  GPT2_OK = 0,                ///< it succeeded
+  GPT2_NOT_FOUND = 1,         ///< no such file, directory, model or token
+  GPT2_INVALID_FILE = 2,      ///< a file breaks its own format, or contradicts another file
+  GPT2_UNSUPPORTED = 3,       ///< a valid file or value that this library does not implement
+  GPT2_INVALID_ARGUMENT = 4,  ///< an argument breaks the function's contract
+  GPT2_OUT_OF_MEMORY = 5,     ///< an allocation failed
+  GPT2_CANCELLED = 6,         ///< a callback or a gpt2_cancel stopped the work
+  GPT2_INTERNAL = 7           ///< anything else: a mistake in the library, or a C++ callback threw
+};
+
+/// How a model's matrices are held in memory. (weight_type.h)
+typedef int32_t gpt2_dtype;
+enum {
+  GPT2_DTYPE_STORED = 0,  ///< as the file has them, used where they lie in the mapped file
+  GPT2_DTYPE_F32 = 1,     ///< 32-bit floats
+  GPT2_DTYPE_F16 = 2,     ///< 16-bit floats of IEEE 754
+  GPT2_DTYPE_BF16 = 3,    ///< the upper 16 bits of an f32
+  GPT2_DTYPE_INT8 = 4,    ///< quantized to 8 bits, in blocks of 64
+  GPT2_DTYPE_INT4 = 5     ///< quantized to 4 bits, in blocks of 32
+};
+
+/// Why a generation ended.
+typedef int32_t gpt2_finish_reason;
+enum {
+  GPT2_FINISH_END_OF_TEXT = 0,   ///< a token that ends texts was drawn
+  GPT2_FINISH_STOP_STRING = 1,   ///< one of the stop strings was written
+  GPT2_FINISH_LENGTH = 2,        ///< max_new_tokens tokens were written
+  GPT2_FINISH_CONTEXT_FULL = 3,  ///< the context, or the session's room, is full
+  GPT2_FINISH_CANCELLED = 4      ///< a callback or a gpt2_cancel stopped it
+};
+
+/// Token ids: `count` of them at `data`. As an argument, it borrows memory of the caller's. As a
+/// result (of gpt2_tokenizer_encode), gpt2_ids_free frees it.
+typedef struct gpt2_ids {
+  const gpt2_token* data;
+  size_t count;
+} gpt2_ids;
+
+/// Bytes, usually UTF-8: `size` of them at `data`. As an argument, it borrows memory of the
+/// caller's. As a result (of gpt2_tokenizer_decode), gpt2_bytes_free frees it.
+typedef struct gpt2_bytes {
+  const char* data;
+  size_t size;
+} gpt2_bytes;
+
+/// A token that the model finds likely at some place of a text.
+typedef struct gpt2_likely_token {
+  gpt2_token id;
+  float logprob;  ///< as in gpt2_token_logprob
+} gpt2_likely_token;
+
+/// How likely the model finds a token, given all tokens before it: the natural logarithm of
+/// softmax(logits), before any sampling option. (token_logprob.h)
+typedef struct gpt2_token_logprob {
+  float logprob;                 ///< NaN for a token that was not scored
+  size_t rank;                   ///< how many tokens are likelier; 0 for the likeliest
+  const gpt2_likely_token* top;  ///< the likeliest tokens, by rank
+  size_t n_top;                  ///< how many: `top_logprobs` of the options
+} gpt2_token_logprob;
+
+/// Frees the result of gpt2_tokenizer_encode, and no other gpt2_ids.
+GPT2_API void gpt2_ids_free(gpt2_ids* ids);
+/// Frees the result of gpt2_tokenizer_decode or gpt2_find_model, and no other gpt2_bytes.
+GPT2_API void gpt2_bytes_free(gpt2_bytes* bytes);
+
+/// Called with text as it becomes certain: whole UTF-8 characters, never a part of a stop string.
+/// Called after every token, with no bytes where none became certain. The bytes live for the call
+/// and have no zero byte after them.
+typedef int (*gpt2_on_text)(void* user, const char* text, size_t n_bytes);
+/// Called with each new token.
+typedef int (*gpt2_on_token)(void* user, gpt2_token id);
+/// Called before each piece of a prompt is read, and once more after the last piece: `read` of
+/// `total` tokens have been read. A piece is a fraction of a second of work.
+typedef int (*gpt2_on_prompt)(void* user, size_t read, size_t total);
+/// Called after each forward pass with the share of the work that is done, up to 1.
+typedef int (*gpt2_on_progress)(void* user, double share);
+/// A logits processor: changes the scores before a token is chosen. `scores` has one element for
+/// each token of the vocabulary; -INFINITY removes a token, NaN is refused. `ids` are all tokens so
+/// far. Must give the same scores for the same arguments. If it returns 0, the function that called
+/// it returns GPT2_CANCELLED. (LogitsProcessor in sampling_options.h)
+typedef int (*gpt2_on_scores)(void* user, float* scores, size_t n_scores, const gpt2_token* ids,
+                              size_t n_ids);
+
+// -- Errors, version, machine --------------------------------------------------------------------
+
+/// The message of the last call on this thread that failed: one line of UTF-8 that says what is
+/// wrong, where, what was expected and what to do; cut off at 1,000 bytes. "" if none has failed. A
+/// call that succeeds does not change it. Valid until the next call on this thread that fails. The
+/// memory belongs to the thread, so even GPT2_OUT_OF_MEMORY is reported without an allocation.
+///
+/// Example:
+///   gpt2_model* missing = NULL;
+///   if (gpt2_model_load("no-such-model", NULL, &missing) != GPT2_OK) {
+///     fprintf(stderr, "%s: %s\n", gpt2_status_name(gpt2_last_status()), gpt2_last_error());
+///   }
+GPT2_API const char* gpt2_last_error(void);
+/// The status of the same call, or GPT2_OK if none has failed.
+GPT2_API gpt2_status gpt2_last_status(void);
+/// The name of a status in lower case, such as "not_found"; "unknown" for another number. Static.
+GPT2_API const char* gpt2_status_name(gpt2_status status);
+/// The name of a finish reason, such as "stop_string"; "unknown" for another number. Static.
+GPT2_API const char* gpt2_finish_reason_name(gpt2_finish_reason reason);
+
+/// The version of the library, as GPT2_VERSION is that of the header. Any thread may call it.
+///
+/// Example:
+///   if (gpt2_version() < GPT2_VERSION) puts("The library is older than the header");
+GPT2_API int32_t gpt2_version(void);
+
+/// The instruction set in use, such as "avx2": the one that the environment variable GPT2_ISA
+/// names, or else the fastest one. Every instruction set gives the same bits. NULL if GPT2_ISA
+/// names one that this machine cannot run. Static. (runtime.h)
+GPT2_API const char* gpt2_isa_name(void);
+/// The instruction sets that this machine can run, the fastest first: the one with this index, or
+/// NULL if there are not so many, which is no error. The last is "scalar". Static.
+GPT2_API const char* gpt2_available_isa(size_t index);
+/// Uses the named instruction set from now on, in the whole process. GPT2_UNSUPPORTED if the
+/// machine cannot run it. REQUIRES: no other thread is in a function of the library.
+///
+/// Example:
+///   for (size_t i = 0; gpt2_available_isa(i) != NULL; ++i) {
+///     gpt2_force_isa(gpt2_available_isa(i));  // and measure something
+///   }
+GPT2_API gpt2_status gpt2_force_isa(const char* name);
+/// The most threads that a new engine uses by default: one for each physical core that the process
+/// may use. At least 1.
+GPT2_API int32_t gpt2_thread_count(void);
+
+// -- Cancel --------------------------------------------------------------------------------------
+
+/// Makes a flag that is not set. The options of gpt2_generate, gpt2_score and so on take one: if it
+/// is set before or during the call, the work stops at the next opportunity, a fraction of a second
+/// later. One flag may stop any number of calls.
+///
+/// Example:
+///   gpt2_cancel* cancel = NULL;
+///   gpt2_cancel_new(&cancel);
+///   gpt2_generate_options options;
+///   gpt2_generate_options_init(&options, sizeof options);
+///   options.cancel = cancel;
+///   gpt2_generation* story = NULL;
+///   gpt2_generate_text(session, tokenizer, "The", 3, &options, &story);  // another thread may
+///   gpt2_generation_free(story);                                         // call gpt2_cancel_set
+///   gpt2_cancel_free(cancel);
+GPT2_API gpt2_status gpt2_cancel_new(gpt2_cancel** out);
+/// Sets the flag, or clears it if `is_set` is 0. Any thread may call it, a callback and a signal
+/// handler too. A cleared flag can be used again.
+GPT2_API gpt2_status gpt2_cancel_set(gpt2_cancel* cancel, int32_t is_set);
+/// Frees the flag. A call that is using it goes on and can then no longer be stopped by it.
+GPT2_API void gpt2_cancel_free(gpt2_cancel* cancel);
+
+// -- Model ---------------------------------------------------------------------------------------
+
+/// How to load a model.
+typedef struct gpt2_load_options {
+  size_t size;
+  gpt2_dtype dtype;  ///< default: GPT2_DTYPE_STORED. Others convert the matrices while loading.
+} gpt2_load_options;
+/// Sets the defaults. As for all gpt2_X_options_init: `size` is sizeof *options, and
+/// GPT2_INVALID_ARGUMENT is returned for NULL or a size that no version of the struct has.
+GPT2_API gpt2_status gpt2_load_options_init(gpt2_load_options* options, size_t size);
+
+/// The numbers of a model. Valid as long as the model.
+typedef struct gpt2_model_info {
+  size_t vocab_size;               ///< the number of tokens, and of logits
+  size_t n_positions;              ///< the longest sequence (n_ctx), in tokens
+  size_t n_embd;                   ///< channels: the size of a hidden state
+  size_t n_layer;                  ///< transformer blocks
+  size_t n_head;                   ///< attention heads of each block
+  size_t n_inner;                  ///< channels inside the feed-forward layer
+  size_t parameter_count;          ///< 124,439,808 for GPT-2 124M
+  size_t bytes_per_token;          ///< of weights that a pass of one token reads
+  const gpt2_token* eos_token_id;  ///< tokens that end a text
+  size_t n_eos_token_id;           ///< how many; may be 0
+  gpt2_token bos_token_id;         ///< or -1
+  gpt2_dtype dtype;                ///< of the matrices; never GPT2_DTYPE_STORED
+  const char* config_json;         ///< all numbers of the config, as config.json has them
+  const char* path;                ///< that the model was loaded from, as gpt2_find_model gives it
+} gpt2_model_info;
+
+/// Finds a model by its name and returns its path, for people or for other functions; all functions
+/// here that take a model's name do so themselves. A name is a path, the name of a model in
+/// ./models, of the program's installation or of $GPT2_MODELS, or the name of a model in the
+/// HuggingFace cache. Downloads nothing. GPT2_NOT_FOUND if there is none; the message lists the
+/// places. (find_model.h)
+GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
+/// Loads a model by its name or path. Its files are mapped and must not change while the model is
+/// in use. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name the file. Cost:
+/// milliseconds; with another dtype, 0.2 seconds for GPT-2 124M on all cores.
+///
+/// Example:
+///   gpt2_load_options options;
+///   gpt2_load_options_init(&options, sizeof options);
+///   options.dtype = GPT2_DTYPE_INT8;
+///   gpt2_model* small = NULL;
+///   if (gpt2_model_load("models/gpt2-stories", &options, &small) == GPT2_OK) {
+///     printf("%zu tokens at most\n", gpt2_model_get_info(small)->n_positions);
+///   }
+///   gpt2_model_free(small);
+GPT2_API gpt2_status gpt2_model_load(const char* name, const gpt2_load_options* options,
+                                     gpt2_model** out);
+/// The same model with its matrices converted to another type, for example as a draft. Shares with
+/// `model` what is not converted. GPT2_INVALID_ARGUMENT if the weights are quantized already.
+GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtype,
+                                        gpt2_model** out);
+/// Writes a model whose weights are int8 or int4 to the new directory `path`, which
+/// gpt2_model_load maps without work, with the other files from where the model was loaded. Either
+/// writes the whole directory or nothing. GPT2_INVALID_ARGUMENT if the weights are not quantized or
+/// `path` exists; GPT2_INVALID_FILE if the system refuses to write. (save_quantized.h)
+GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
+/// The numbers of the model.
+GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
+/// Frees the handle. The weights live as long as a session, an engine or another handle uses them.
+GPT2_API void gpt2_model_free(gpt2_model* model);
+
+// -- Tokenizer -----------------------------------------------------------------------------------
+
+/// How a text becomes tokens.
+typedef struct gpt2_encode_options {
+  size_t size;
+  int32_t parse_special;       ///< default 1: text that reads like a special token becomes it
+  int32_t add_special_tokens;  ///< default 1: add what the tokenizer's files say (GPT-2: nothing)
+} gpt2_encode_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_encode_options_init(gpt2_encode_options* options, size_t size);
+
+/// What a tokenizer is. Valid as long as the tokenizer.
+typedef struct gpt2_tokenizer_info {
+  size_t n_tokens;          ///< one more than the largest id
+  gpt2_token end_of_text;   ///< the token that ends a text, or -1
+  const char* description;  ///< for people: the files and the kind
+} gpt2_tokenizer_info;
+
+/// Loads the tokenizer that lies beside a model, by the model's name or path. GPT2_NOT_FOUND if
+/// there is none, GPT2_UNSUPPORTED if it is not of GPT-2's kind. (tokenizer.h)
+GPT2_API gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out);
+/// The token ids of a text, in a result that gpt2_ids_free frees; none for an empty text.
+///
+/// Example:
+///   gpt2_ids* ids = NULL;
+///   gpt2_bytes* text = NULL;
+///   if (gpt2_tokenizer_encode(tokenizer, "Once upon", 9, NULL, &ids) == GPT2_OK &&
+///       gpt2_tokenizer_decode(tokenizer, ids->data, ids->count, &text) == GPT2_OK) {
+///     printf("%zu tokens: %s\n", ids->count, text->data);
+///   }
+///   gpt2_ids_free(ids);
+///   gpt2_bytes_free(text);
+GPT2_API gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text,
+                                           size_t n_bytes, const gpt2_encode_options* options,
+                                           gpt2_ids** out);
+/// The bytes of tokens, one after another, in a result that gpt2_bytes_free frees. They are not
+/// checked to be whole characters. An id without a token has no bytes.
+GPT2_API gpt2_status gpt2_tokenizer_decode(const gpt2_tokenizer* tokenizer, const gpt2_token* ids,
+                                           size_t n_ids, gpt2_bytes** out);
+/// The bytes of one token, which may be a part of a character and have no zero byte after them.
+/// None for an id without a token. Valid as long as the tokenizer.
+GPT2_API gpt2_status gpt2_tokenizer_token_bytes(const gpt2_tokenizer* tokenizer, gpt2_token id,
+                                                const char** data, size_t* n_bytes);
+/// Whether the id is a token that marks structure and is no part of a text.
+GPT2_API gpt2_status gpt2_tokenizer_is_special(const gpt2_tokenizer* tokenizer, gpt2_token id,
+                                               int32_t* is_special);
+/// The id of the token with exactly these bytes, or -1 if there is none, which is no error.
+GPT2_API gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const char* content,
+                                         size_t n_bytes, gpt2_token* id);
+/// GPT2_INVALID_ARGUMENT if the model cannot have been trained with the tokenizer.
+GPT2_API gpt2_status gpt2_tokenizer_require_match(const gpt2_tokenizer* tokenizer,
+                                                  const gpt2_model* model);
+/// The numbers of the tokenizer.
+GPT2_API const gpt2_tokenizer_info* gpt2_tokenizer_get_info(const gpt2_tokenizer* tokenizer);
+/// Frees the handle.
+GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);
+
+// -- Engine --------------------------------------------------------------------------------------
+
+/// How to make an engine.
+typedef struct gpt2_engine_options {
+  size_t size;
+  int32_t threads;  ///< from 1 to 1,024; default 0: gpt2_thread_count(), fewer for small models
+} gpt2_engine_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_engine_options_init(gpt2_engine_options* options, size_t size);
+
+/// Makes an engine for the model. Programs need one only to choose the number of threads, or to
+/// compute on several threads at the same time: calls whose options give no engine share one, which
+/// the model has. GPT2_INVALID_ARGUMENT for a number of threads out of range.
+///
+/// Example:
+///   gpt2_engine_options options;
+///   gpt2_engine_options_init(&options, sizeof options);
+///   options.threads = 2;
+///   gpt2_engine* engine = NULL;
+///   gpt2_engine_new(model, &options, &engine);
+///   gpt2_session_options in_engine;
+///   gpt2_session_options_init(&in_engine, sizeof in_engine);
+///   in_engine.engine = engine;
+///   gpt2_session* own = NULL;
+///   gpt2_session_new(model, &in_engine, &own);
+///   gpt2_session_free(own);
+///   gpt2_engine_free(engine);
+GPT2_API gpt2_status gpt2_engine_new(const gpt2_model* model, const gpt2_engine_options* options,
+                                     gpt2_engine** out);
+/// The most threads that a pass of the engine uses.
+GPT2_API gpt2_status gpt2_engine_threads(const gpt2_engine* engine, int32_t* threads);
+/// Frees the handle. The threads end with the last session that uses the engine.
+GPT2_API void gpt2_engine_free(gpt2_engine* engine);
+
+// -- Session -------------------------------------------------------------------------------------
+
+/// How to make a session.
+typedef struct gpt2_session_options {
+  size_t size;
+  const gpt2_engine* engine;  ///< of the model; default NULL: the one that all share
+  size_t max_tokens;          ///< room for so many tokens; default 0: n_positions, the most
+} gpt2_session_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_session_options_init(gpt2_session_options* options, size_t size);
+
+/// Where a session stands. Valid until the next call that changes the session.
+typedef struct gpt2_session_info {
+  const gpt2_token* tokens;  ///< so far, those that wait included
+  size_t position;           ///< how many
+  size_t waiting;            ///< the last of these, which gpt2_session_append has added
+  size_t capacity;           ///< tokens there is room for
+} gpt2_session_info;
+
+/// One sequence's part in a pass. All pointers are to memory of the caller's.
+typedef struct gpt2_slice {
+  gpt2_session* session;
+  const gpt2_token* tokens;  ///< appended to the session
+  size_t n_tokens;           ///< how many; may be 0 if tokens wait in the session
+  float* out;                ///< (n_out, vocab_size) logits, or (n_out, n_embd) hidden states
+  size_t n_out;              ///< of how many of the last tokens they are wanted; may be 0
+} gpt2_slice;
+
+/// Makes an empty session. Memory for keys and values is taken as tokens come: 75.5 MB for 1,024
+/// tokens of GPT-2 124M. GPT2_INVALID_ARGUMENT if max_tokens is more than n_positions, or for an
+/// engine of another model.
+///
+/// Example:
+///   gpt2_session* greedy = NULL;
+///   const float* logits = NULL;  // vocab_size of them
+///   gpt2_token next = 443;       // "Once"
+///   gpt2_session_new(model, NULL, &greedy);
+///   const size_t vocab_size = gpt2_model_get_info(model)->vocab_size;
+///   for (int i = 0; i < 5 && gpt2_session_forward(greedy, &next, 1, &logits) == GPT2_OK; ++i) {
+///     for (size_t id = next = 0; id < vocab_size; ++id) {
+///       if (logits[id] > logits[next]) next = (gpt2_token)id;
+///     }
+///   }
+///   gpt2_session_free(greedy);
+GPT2_API gpt2_status gpt2_session_new(const gpt2_model* model, const gpt2_session_options* options,
+                                      gpt2_session** out);
+/// Appends the tokens, computes them and those that wait, and returns the logits after the last
+/// one: vocab_size floats, which are not copied. They are valid until the next call that changes
+/// the session. GPT2_INVALID_ARGUMENT for an id outside the vocabulary, for more tokens than there
+/// is room for, and for no tokens if none wait.
+GPT2_API gpt2_status gpt2_session_forward(gpt2_session* session, const gpt2_token* tokens,
+                                          size_t n_tokens, const float** logits);
+/// Appends tokens without computing anything: the next pass reads them together with its own.
+GPT2_API gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token* tokens,
+                                         size_t n_tokens);
+/// Forgets all tokens after the first `position`. GPT2_INVALID_ARGUMENT if there are fewer.
+GPT2_API gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position);
+/// Makes a second session in the same state, on the same engine. Computes nothing; the two share
+/// memory for their common tokens, in blocks of 256, and may be used by different threads.
+GPT2_API gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out);
+/// Brings the session to the first `position` tokens of `other`, a session of the same model,
+/// without computing anything. Takes at most 255 tokens' worth of copying. This is how sequences of
+/// a search are reordered.
+GPT2_API gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other,
+                                         size_t position);
+/// Writes the session to a file, which gpt2_session_load reads. Either writes the whole file,
+/// replacing one that was there, or nothing. GPT2_INVALID_FILE if that fails. (session_file.h)
+GPT2_API gpt2_status gpt2_session_save(const gpt2_session* session, const char* path);
+/// Makes a session from a file, which goes on with the same bits. The file must be of the same
+/// model and weight type, which is checked by samples; GPT2_INVALID_FILE otherwise.
+GPT2_API gpt2_status gpt2_session_load(const gpt2_model* model, const char* path,
+                                       const gpt2_session_options* options, gpt2_session** out);
+/// Where the session stands. To be called by the thread that the session belongs to.
+GPT2_API const gpt2_session_info* gpt2_session_get_info(gpt2_session* session);
+/// Frees the session.
+GPT2_API void gpt2_session_free(gpt2_session* session);
+
+/// One forward pass over several sessions of one engine, which reads the weights once for all of
+/// them. Each logit has the bits that a pass of its own would give. Allocates a list of the slices
+/// and nothing else. GPT2_INVALID_ARGUMENT as for gpt2_session_forward, for a session that appears
+/// twice, for sessions of different engines, and if n_out is more than the tokens of a slice. Does
+/// nothing for no slices.
+///
+/// Example:
+///   const gpt2_token once[] = {443, 452}, cat = 361;
+///   const size_t vocab_size = gpt2_model_get_info(model)->vocab_size;
+///   float* logits = malloc(2 * vocab_size * sizeof *logits);
+///   const gpt2_slice slices[] = {{session, once, 2, logits, 1},
+///                                {session_b, &cat, 1, logits + vocab_size, 1}};
+///   if (gpt2_forward(slices, 2) != GPT2_OK) fprintf(stderr, "%s\n", gpt2_last_error());
+///   free(logits);
+GPT2_API gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices);
+/// The same pass for hidden states instead of logits. `layer` counts as in HuggingFace: 0 are the
+/// embeddings, n_layer the output of the last block after ln_f. GPT2_INVALID_ARGUMENT for a larger
+/// one. (embed.h)
+GPT2_API gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t layer);
+
+// -- Sampling ------------------------------------------------------------------------------------
+
+/// A number that is added to the score of the last of the ids wherever the others come before it.
+typedef struct gpt2_sequence_bias {
+  gpt2_ids ids;  ///< at least one
+  float bias;    ///< from -1e30 to 1e30, or -INFINITY
+} gpt2_sequence_bias;
+
+/// What is added to the logit of a token, from -100 to 100.
+typedef struct gpt2_logit_bias {
+  gpt2_token id;
+  float bias;
+} gpt2_logit_bias;
+
+/// How the next token is chosen, with HuggingFace's names, formulas and order. The defaults draw
+/// from all tokens as the model predicts them. SamplingOptions in sampling_options.h describes each
+/// member, with its range.
+typedef struct gpt2_sampling_options {
+  size_t size;
+  float temperature;       ///< default 1; 0: always the token with the highest score (greedy)
+  float top_p;             ///< default 1: keep all
+  size_t top_k;            ///< default 0: keep all
+  float min_p;             ///< default 0
+  float typical_p;         ///< default 1
+  float epsilon_cutoff;    ///< default 0
+  float eta_cutoff;        ///< default 0
+  uint64_t seed;           ///< default 0; the same seed draws the same tokens, on every machine
+  uint64_t sequence;       ///< default 0; those that share a seed draw independently of one another
+  float presence_penalty;  ///< default 0; OpenAI's
+  float frequency_penalty;                  ///< default 0; OpenAI's
+  float repetition_penalty;                 ///< default 1
+  int32_t remove_invalid_values;            ///< default 0
+  size_t no_repeat_ngram_size;              ///< default 0: none
+  size_t min_length;                        ///< default 0; counts the tokens of the prompt, too
+  size_t min_new_tokens;                    ///< default 0
+  const gpt2_sequence_bias* sequence_bias;  ///< n_sequence_bias of them
+  size_t n_sequence_bias;
+  const gpt2_logit_bias* logit_bias;  ///< OpenAI's; n_logit_bias of them
+  size_t n_logit_bias;
+  const gpt2_ids* bad_words_ids;  ///< sequences that are never completed: n_bad_words_ids of them
+  size_t n_bad_words_ids;
+  gpt2_ids suppress_tokens;        ///< tokens that are never chosen
+  gpt2_ids begin_suppress_tokens;  ///< never as the first token after the prompt
+  gpt2_ids forced_eos_token_id;    ///< the last token, if the text reaches its max length
+  gpt2_token forced_bos_token_id;  ///< default -1: none
+  int32_t renormalize_logits;      ///< default 0
+  double decay_factor;  ///< exponential_decay_length_penalty: its factor; default 1, which is none
+  size_t decay_start;   ///< and the number of new tokens after which it begins
+  gpt2_on_scores on_scores;  ///< called last; a sampler and a scheduler keep it and its `user`
+  void* user;                ///< for on_scores
+} gpt2_sampling_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_sampling_options_init(gpt2_sampling_options* options, size_t size);
+
+/// What some sampling options refer to. gpt2_generate sets it by itself; a sampler in a loop of the
+/// caller's is told. (SequenceLimits in sampling_options.h)
+typedef struct gpt2_sequence_limits {
+  size_t size;
+  gpt2_ids eos_token_id;      ///< tokens that end the text
+  size_t prompt_length;       ///< default 0: tokens before the continuation
+  size_t max_length;          ///< default SIZE_MAX; counts the tokens of the prompt, too
+  size_t dropped;             ///< default 0: tokens that stood before `ids` and do no longer
+  size_t min_tokens_to_keep;  ///< default 1: that each of the filters keeps
+} gpt2_sequence_limits;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_sequence_limits_init(gpt2_sequence_limits* limits, size_t size);
+
+/// Makes a sampler for logits of vocab_size tokens. `limits` may be NULL. GPT2_INVALID_ARGUMENT for
+/// an option out of range or an id outside the vocabulary. Cost: 24 bytes for each token of the
+/// vocabulary.
+///
+/// Example:
+///   gpt2_sampling_options options;
+///   gpt2_sampling_options_init(&options, sizeof options);
+///   options.temperature = 0.8f;
+///   options.top_k = 40;
+///   gpt2_sampler* sampler = NULL;
+///   const float* logits = NULL;
+///   gpt2_token next = 443;
+///   gpt2_sampler_new(&options, gpt2_model_get_info(model)->vocab_size, NULL, &sampler);
+///   for (int i = 0; i < 5; ++i) {
+///     if (gpt2_session_forward(session, &next, 1, &logits) != GPT2_OK) break;
+///     const gpt2_session_info* so_far = gpt2_session_get_info(session);
+///     gpt2_sampler_sample(sampler, logits, so_far->tokens, so_far->position, &next);
+///   }
+///   gpt2_sampler_free(sampler);
+GPT2_API gpt2_status gpt2_sampler_new(const gpt2_sampling_options* options, size_t vocab_size,
+                                      const gpt2_sequence_limits* limits, gpt2_sampler** out);
+/// Chooses the token that follows `ids`, all tokens so far, from vocab_size logits. It depends on
+/// the options, the ids and the logits alone. GPT2_INVALID_ARGUMENT if logits are NaN or +INFINITY,
+/// or if the options have removed every token; GPT2_CANCELLED if on_scores returned 0.
+GPT2_API gpt2_status gpt2_sampler_sample(gpt2_sampler* sampler, const float* logits,
+                                         const gpt2_token* ids, size_t n_ids, gpt2_token* token);
+/// The scores that the token would be chosen from: vocab_size floats, valid until the next call
+/// with this sampler. Fails as gpt2_sampler_sample does.
+GPT2_API gpt2_status gpt2_sampler_process(gpt2_sampler* sampler, const float* logits,
+                                          const gpt2_token* ids, size_t n_ids,
+                                          const float** scores);
+/// Frees the sampler.
+GPT2_API void gpt2_sampler_free(gpt2_sampler* sampler);
+
+// -- Generate ------------------------------------------------------------------------------------
+
+/// What happens when the session is full and the text has not ended.
+typedef int32_t gpt2_overflow;
+enum {
+  GPT2_OVERFLOW_STOP = 0,  ///< the text ends: GPT2_FINISH_CONTEXT_FULL
+  GPT2_OVERFLOW_SLIDE = 1  ///< the oldest tokens after the first `keep` are dropped; it goes on
+};
+
+/// What to write, and when to stop. GenerationOptions in generate.h describes each member.
+typedef struct gpt2_generate_options {
+  size_t size;
+  size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
+  const gpt2_sampling_options* sampling;  ///< default NULL: the defaults of sampling
+  gpt2_ids stop_tokens;                   ///< end the text, besides those of model and tokenizer
+  const gpt2_bytes* stop;                 ///< strings that end the text: n_stop of them
+  size_t n_stop;
+  int32_t ignore_eos;        ///< default 0; go on after tokens of the model that end texts
+  gpt2_overflow overflow;    ///< default GPT2_OVERFLOW_STOP
+  size_t keep;               ///< default 0; see gpt2_overflow
+  int32_t hash_logits;       ///< default 0; compute gpt2_generation.logits_hash
+  int32_t wants_logprobs;    ///< default 0; fill gpt2_generation.logprobs
+  size_t top_logprobs;       ///< default 0: the length of gpt2_token_logprob.top
+  const gpt2_model* draft;   ///< default NULL; a quantized copy of the model that drafts tokens
+  int32_t prompt_lookup;     ///< default 0; draft tokens from the text so far
+  int32_t constant_draft;    ///< default 0; always draft max_draft_tokens
+  size_t max_draft_tokens;   ///< default 12; from 1 to 64
+  gpt2_on_text on_text;      ///< needs a tokenizer
+  gpt2_on_token on_token;    ///< refused with a tokenizer
+  gpt2_on_prompt on_prompt;  ///< if it stops the work, the session is as it was before
+  void* user;                ///< for the three callbacks
+  gpt2_cancel* cancel;       ///< default NULL
+} gpt2_generate_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_generate_options_init(gpt2_generate_options* options, size_t size);
+
+/// What was written, and what it took. gpt2_generation_free frees it.
+typedef struct gpt2_generation {
+  gpt2_finish_reason finish_reason;    ///< why it ended
+  const gpt2_token* tokens;            ///< the new ones, without a token that ended the text
+  size_t n_tokens;                     ///< how many
+  const char* text;                    ///< all that on_text receives; "" without a tokenizer
+  size_t n_text;                       ///< its bytes
+  const gpt2_token_logprob* logprobs;  ///< of each of the tokens; NULL unless wants_logprobs
+  uint64_t logits_hash;                ///< of the bits of all logits a token was drawn from
+  size_t prompt_tokens;                ///< of the prompt given to this call
+  size_t drafted_tokens;               ///< by drafts and prompt_lookup
+  size_t accepted_tokens;              ///< of these, what the model would have drawn as well
+  size_t dropped_tokens;               ///< by GPT2_OVERFLOW_SLIDE
+  double prompt_seconds;               ///< for reading the prompt
+  double generation_seconds;           ///< for everything after the prompt
+} gpt2_generation;
+/// Frees a result.
+GPT2_API void gpt2_generation_free(gpt2_generation* generation);
+
+/// Appends the prompt to the session, then token after token until one of gpt2_finish_reason
+/// happens. Afterwards the session holds what it held before, the prompt and the new tokens, so
+/// that another call goes on from there, with a new prompt or with none. If on_text, on_token,
+/// on_prompt or `cancel` stops the work, returns GPT2_OK with the finish reason
+/// GPT2_FINISH_CANCELLED and what was written so far. `tokenizer` may be NULL: then there is no
+/// text, no stop strings and no on_text.
+///
+/// GPT2_INVALID_ARGUMENT for an empty prompt (unless tokens wait in the session), a prompt that
+/// does not fit, an option out of range, a tokenizer of another model, and logits with NaN or
+/// +INFINITY; GPT2_CANCELLED if on_scores returned 0; GPT2_OUT_OF_MEMORY. If it fails after tokens
+/// were written, the session holds them. The same arguments write the same text, bit for bit, on
+/// every machine. (generate.h)
+///
+/// Example:
+///   const gpt2_token once[] = {443, 452};
+///   gpt2_generation* more = NULL;
+///   if (gpt2_generate(session, tokenizer, once, 2, NULL, &more) == GPT2_OK) {
+///     printf("%s (%s)\n", more->text, gpt2_finish_reason_name(more->finish_reason));
+///   }
+///   gpt2_generation_free(more);
+GPT2_API gpt2_status gpt2_generate(gpt2_session* session, const gpt2_tokenizer* tokenizer,
+                                   const gpt2_token* prompt, size_t n_prompt,
+                                   const gpt2_generate_options* options, gpt2_generation** out);
+/// The same for a prompt that is a text, which is encoded with the default options. Needs a
+/// tokenizer.
+///
+/// Example:
+///   gpt2_generation* story = NULL;
+///   if (gpt2_generate_text(session, tokenizer, "The cat", 7, NULL, &story) == GPT2_OK) {
+///     puts(story->text);
+///   }
+///   gpt2_generation_free(story);
+GPT2_API gpt2_status gpt2_generate_text(gpt2_session* session, const gpt2_tokenizer* tokenizer,
+                                        const char* prompt, size_t n_bytes,
+                                        const gpt2_generate_options* options,
+                                        gpt2_generation** out);
+
+// -- Scheduler -----------------------------------------------------------------------------------
+
+/// How much a scheduler does at once.
+typedef struct gpt2_scheduler_options {
+  size_t size;
+  const gpt2_engine* engine;  ///< of the model; default NULL: the one that all share
+  size_t max_memory;          ///< bytes of keys and values; default 0: half of what is free
+  size_t max_sequences;       ///< texts that are written at once; default 32
+} gpt2_scheduler_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_scheduler_options_init(gpt2_scheduler_options* options, size_t size);
+
+/// Makes a scheduler, which writes many texts at once. Each text and its result have the bits that
+/// gpt2_generate gives in a session of its own. Any thread may call gpt2_scheduler_submit and
+/// gpt2_scheduler_take at any time; step and run are for one thread at a time, on which callbacks
+/// are called. A callback may submit texts and take results.
+///
+/// Example:
+///   gpt2_scheduler* scheduler = NULL;
+///   gpt2_scheduler_new(model, NULL, &scheduler);
+///   const gpt2_token prompts[] = {443, 361};
+///   uint64_t ids[2] = {0, 0};
+///   for (int i = 0; i < 2; ++i) {
+///     gpt2_scheduler_submit(scheduler, tokenizer, &prompts[i], 1, NULL, &ids[i]);
+///   }
+///   gpt2_scheduler_run(scheduler);
+///   for (int i = 0; i < 2; ++i) {
+///     gpt2_generation* text = NULL;
+///     if (gpt2_scheduler_take(scheduler, ids[i], &text) == GPT2_OK) puts(text->text);
+///     gpt2_generation_free(text);
+///   }
+///   gpt2_scheduler_free(scheduler);
+GPT2_API gpt2_status gpt2_scheduler_new(const gpt2_model* model,
+                                        const gpt2_scheduler_options* options,
+                                        gpt2_scheduler** out);
+/// Adds a text to be written, with arguments as for gpt2_generate, and returns a number for
+/// gpt2_scheduler_take. Callbacks and `user` must work until the text has ended. Some arguments are
+/// checked only when the text begins; gpt2_scheduler_take then returns their status.
+GPT2_API gpt2_status gpt2_scheduler_submit(gpt2_scheduler* scheduler,
+                                           const gpt2_tokenizer* tokenizer,
+                                           const gpt2_token* prompt, size_t n_prompt,
+                                           const gpt2_generate_options* options, uint64_t* id);
+/// Runs one forward pass over the texts that are being written, and tells whether there is more to
+/// do. Does not fail for what belongs to a single text.
+GPT2_API gpt2_status gpt2_scheduler_step(gpt2_scheduler* scheduler, int32_t* has_more);
+/// Runs passes until all texts have ended.
+GPT2_API gpt2_status gpt2_scheduler_run(gpt2_scheduler* scheduler);
+/// The result of a text, which can be taken once. While the text has not ended, sets *out to NULL
+/// and returns GPT2_OK. Returns what gpt2_generate would have returned for the text, and
+/// GPT2_NOT_FOUND if no text has this number or its result has been taken.
+GPT2_API gpt2_status gpt2_scheduler_take(gpt2_scheduler* scheduler, uint64_t id,
+                                         gpt2_generation** out);
+/// Frees the scheduler, and gives up the texts that have not ended.
+GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
+
+// -- Score ---------------------------------------------------------------------------------------
+
+/// How to score texts. ScoreOptions in score.h describes the windows.
+typedef struct gpt2_score_options {
+  size_t size;
+  const gpt2_engine* engine;        ///< of the model; default NULL: the one that all share
+  const gpt2_tokenizer* tokenizer;  ///< default NULL; counts words and bytes
+  size_t context;                   ///< tokens of a window; default 0: n_positions
+  size_t stride;                    ///< between windows; default 0: 512, or half a window if less
+  size_t top_logprobs;              ///< default 0: the length of gpt2_token_logprob.top
+  gpt2_on_progress on_progress;     ///< stops the work by returning 0
+  void* user;                       ///< for on_progress
+  gpt2_cancel* cancel;              ///< default NULL
+} gpt2_score_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_score_options_init(gpt2_score_options* options, size_t size);
+
+/// The log-probabilities of one text: of each token, given those before it in its window. The first
+/// token of a text has no score.
+typedef struct gpt2_text_score {
+  const gpt2_token_logprob* tokens;
+  size_t n_tokens;
+} gpt2_text_score;
+
+/// A number that is estimated from windows. NaN if there is nothing to estimate it from.
+typedef struct gpt2_estimate {
+  double value;
+  double standard_error;
+} gpt2_estimate;
+
+/// The scores of some texts, and how well the model predicts all of them together (Perplexity in
+/// score.h). gpt2_scores_free frees it.
+typedef struct gpt2_scores {
+  const gpt2_text_score* texts;  ///< one for each text, in order
+  size_t n_texts;
+  size_t tokens;                ///< that were scored
+  size_t words;                 ///< that begin in these tokens; 0 without a tokenizer
+  size_t bytes;                 ///< of these tokens; 0 without a tokenizer
+  size_t windows;               ///< that score a token
+  double nll;                   ///< the sum of -logprob, in nats
+  gpt2_estimate by_token;       ///< the perplexity: exp(nll / tokens)
+  gpt2_estimate by_word;        ///< exp(nll / words); NaN without a tokenizer
+  gpt2_estimate by_byte;        ///< exp(nll / bytes); NaN without a tokenizer
+  gpt2_estimate bits_per_byte;  ///< NaN without a tokenizer
+} gpt2_scores;
+/// Frees a result.
+GPT2_API void gpt2_scores_free(gpt2_scores* scores);
+
+/// Tells how likely the model finds texts, in windows, as HuggingFace's page "Perplexity of
+/// fixed-length models" does. Texts share passes, and each has the bits of one that is scored
+/// alone. GPT2_INVALID_ARGUMENT, before any work, for options out of range and ids outside the
+/// vocabulary; GPT2_CANCELLED if on_progress or `cancel` stopped it.
+///
+/// Example:
+///   const gpt2_token ids[] = {443, 452, 258, 401};
+///   const gpt2_ids text = {ids, 4};
+///   gpt2_scores* scores = NULL;
+///   if (gpt2_score(model, &text, 1, NULL, &scores) == GPT2_OK) {
+///     printf("perplexity %.3f\n", scores->by_token.value);
+///   }
+///   gpt2_scores_free(scores);
+GPT2_API gpt2_status gpt2_score(const gpt2_model* model, const gpt2_ids* texts, size_t n_texts,
+                                const gpt2_score_options* options, gpt2_scores** out);
+
+/// How likely the model finds a continuation.
+typedef struct gpt2_choice {
+  const gpt2_token_logprob* tokens;  ///< of the continuation
+  size_t n_tokens;
+  double sum;            ///< of their log-probabilities
+  double mean;           ///< sum / n_tokens
+  int32_t greedy_match;  ///< whether greedy decoding of the context would write it
+} gpt2_choice;
+
+/// The scores of continuations, in order. gpt2_choices_free frees it.
+typedef struct gpt2_choices {
+  const gpt2_choice* data;
+  size_t count;
+} gpt2_choices;
+/// Frees a result.
+GPT2_API void gpt2_choices_free(gpt2_choices* choices);
+
+/// Scores continuations of one context, for example the answers to a question. Of the options, uses
+/// `engine` and `top_logprobs`. GPT2_INVALID_ARGUMENT, before any work, if the context or a
+/// continuation is empty, or if both together have more than n_positions + 1 tokens.
+///
+/// Example:
+///   const gpt2_token context = 443, a = 452, b = 361;
+///   const gpt2_ids both[] = {{&a, 1}, {&b, 1}};
+///   gpt2_choices* choices = NULL;
+///   if (gpt2_score_choices(model, &context, 1, both, 2, NULL, &choices) == GPT2_OK) {
+///     puts(choices->data[0].mean > choices->data[1].mean ? "a" : "b");
+///   }
+///   gpt2_choices_free(choices);
+GPT2_API gpt2_status gpt2_score_choices(const gpt2_model* model, const gpt2_token* context,
+                                        size_t n_context, const gpt2_ids* continuations,
+                                        size_t n_continuations, const gpt2_score_options* options,
+                                        gpt2_choices** out);
+
+// -- Embed ---------------------------------------------------------------------------------------
+
+/// How the hidden states of a text's tokens become one vector.
+typedef int32_t gpt2_pooling;
+enum {
+  GPT2_POOLING_MEAN = 0,  ///< their mean
+  GPT2_POOLING_LAST = 1   ///< that of the last token
+};
+
+/// How to embed texts.
+typedef struct gpt2_embed_options {
+  size_t size;
+  const gpt2_engine* engine;     ///< of the model; default NULL: the one that all share
+  size_t layer;                  ///< as in gpt2_hidden_states; default SIZE_MAX: n_layer
+  gpt2_on_progress on_progress;  ///< stops the work by returning 0
+  void* user;                    ///< for on_progress
+  gpt2_cancel* cancel;           ///< default NULL
+  gpt2_pooling pooling;          ///< default GPT2_POOLING_MEAN
+} gpt2_embed_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_embed_options_init(gpt2_embed_options* options, size_t size);
+
+/// Writes a vector of n_embd floats for each text to `vectors`, memory of the caller's for
+/// (n_texts, n_embd) floats. The vectors are not normalized. Texts share passes, and each has the
+/// bits of one that is embedded alone. GPT2_INVALID_ARGUMENT, before any work, for a text without
+/// tokens or with more than n_positions; GPT2_CANCELLED if on_progress or `cancel` stopped it.
+///
+/// Example:
+///   const gpt2_token ids[] = {443, 452, 258, 401};
+///   const gpt2_ids text = {ids, 4};
+///   float* vector = malloc(gpt2_model_get_info(model)->n_embd * sizeof *vector);
+///   if (gpt2_embed(model, &text, 1, NULL, vector) == GPT2_OK) printf("%f\n", (double)vector[0]);
+///   free(vector);
+GPT2_API gpt2_status gpt2_embed(const gpt2_model* model, const gpt2_ids* texts, size_t n_texts,
+                                const gpt2_embed_options* options, float* vectors);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

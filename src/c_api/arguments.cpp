@@ -1,0 +1,49 @@
+#include "c_api/arguments.h"
+
+#include <limits>
+
+namespace gpt2::c_api {
+
+void require(const void* pointer, const char* name) {
+  if (pointer == nullptr) reject(std::string(name) + " is NULL");
+}
+
+void require_array(const void* pointer, std::size_t count, std::size_t element_size,
+                   const char* name) {
+  if (count == 0) return;
+  const std::string length = std::to_string(count);
+  if (pointer == nullptr) reject(std::string(name) + " is NULL, but its length is " + length);
+  if (count > std::numeric_limits<std::ptrdiff_t>::max() / element_size) {
+    reject(std::string(name) + " has the length " + length + ", more than any memory holds");
+  }
+}
+
+void require_value(std::int32_t value, std::int32_t last, const char* name) {
+  if (value < 0 || value > last) {
+    reject(std::string(name) + " is " + std::to_string(value) +
+           ", which has no meaning: expected 0 to " + std::to_string(last));
+  }
+}
+
+std::vector<TokenId> list_of(const gpt2_ids& ids, const char* name) {
+  return list_of(ids.data, ids.count, name);
+}
+
+std::vector<std::vector<TokenId>> lists_of(const gpt2_ids* lists, std::size_t count,
+                                           const char* name) {
+  std::vector<std::vector<TokenId>> result;
+  for (const gpt2_ids& list : span_of(lists, count, name)) result.push_back(list_of(list, name));
+  return result;
+}
+
+std::string_view text_of(const char* data, std::size_t size, const char* name) {
+  require_array(data, size, 1, name);
+  return {data, size};
+}
+
+std::string c_string(const char* text, const char* name) {
+  require(text, name);
+  return text;
+}
+
+}  // namespace gpt2::c_api

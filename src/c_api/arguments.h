@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "c_api/guard.h"
+#include "gpt2/token_id.h"
+
+// Checks of what C programs pass. All of these throw Error(invalid_argument). `name` is the
+// argument's name in messages.
+
+namespace gpt2::c_api {
+
+/// Throws if the pointer is NULL.
+void require(const void* pointer, const char* name);
+
+/// Throws if the pointer is NULL and count is not 0, or if there cannot be so many elements.
+void require_array(const void* pointer, std::size_t count, std::size_t element_size,
+                   const char* name);
+
+/// Throws unless `value` is from 0 to `last`.
+void require_value(std::int32_t value, std::int32_t last, const char* name);
+
+/// The caller's elements.
+template <class Element>
+std::span<Element> span_of(Element* data, std::size_t count, const char* name) {
+  require_array(data, count, sizeof(Element), name);
+  return {data, count};
+}
+
+/// The same as a list of its own.
+template <class Element>
+std::vector<Element> list_of(const Element* data, std::size_t count, const char* name) {
+  const std::span<const Element> elements = span_of(data, count, name);
+  return {elements.begin(), elements.end()};
+}
+
+std::vector<TokenId> list_of(const gpt2_ids& ids, const char* name);
+std::vector<std::vector<TokenId>> lists_of(const gpt2_ids* lists, std::size_t count,
+                                           const char* name);
+
+std::string_view text_of(const char* data, std::size_t size, const char* name);
+
+/// A name or a path, which ends with a zero byte.
+std::string c_string(const char* text, const char* name);
+
+}  // namespace gpt2::c_api

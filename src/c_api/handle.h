@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "c_api/guard.h"
+
+// A handle is a struct that begins with a tag, by which functions recognise handles of another
+// kind. It names itself by kName and has a tag of its own, kTag.
+
+namespace gpt2::c_api {
+
+/// Returns the handle. Throws Error(invalid_argument) if it is NULL or of another kind. Reads only
+/// the tag, so any handle that has not been freed may be passed.
+template <class Handle>
+Handle& checked(Handle* handle) {
+  const std::string kind = std::remove_const_t<Handle>::kName;
+  if (handle == nullptr) reject("a " + kind + " is NULL");
+  std::uint64_t tag;
+  std::memcpy(&tag, handle, sizeof tag);
+  if (tag != std::remove_const_t<Handle>::kTag) {
+    reject("a handle is not a " + kind + ": it is of another kind, or it has been freed");
+  }
+  return *handle;
+}
+
+/// Frees a handle. Does nothing for NULL, and notes an error for a handle of another kind.
+template <class Handle>
+void release(Handle* handle) noexcept {
+  if (handle == nullptr) return;
+  guard([&] { delete &checked(handle); });
+}
+
+}  // namespace gpt2::c_api

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "c_api/handle.h"
+#include "gpt2/engine.h"
+#include "gpt2/model.h"
+#include "gpt2/session.h"
+#include "gpt2/tokenizer.h"
+
+// The handles that functions of several files take. C declares them in the global namespace.
+
+struct gpt2_model {
+  static constexpr const char* kName = "gpt2_model";
+  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40701;
+
+  gpt2_model(gpt2::Model weights, std::string path);
+
+  std::uint64_t tag = kTag;
+  gpt2::Model model;
+  std::string path;
+  std::string config_json;
+  gpt2_model_info info;
+};
+
+struct gpt2_tokenizer {
+  static constexpr const char* kName = "gpt2_tokenizer";
+  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40702;
+
+  std::uint64_t tag = kTag;
+  gpt2::Tokenizer tokenizer;
+  gpt2_tokenizer_info info;
+};
+
+struct gpt2_engine {
+  static constexpr const char* kName = "gpt2_engine";
+  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40703;
+
+  std::uint64_t tag = kTag;
+  gpt2::Engine engine;
+};
+
+struct gpt2_session {
+  static constexpr const char* kName = "gpt2_session";
+  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40704;
+
+  std::uint64_t tag = kTag;
+  gpt2::Session session;
+  gpt2_session_info info = {};
+};
+
+struct gpt2_cancel {
+  static constexpr const char* kName = "gpt2_cancel";
+  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40705;
+
+  std::uint64_t tag = kTag;
+  std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
+};
+
+namespace gpt2::c_api {
+
+/// The engine that the options of a call name, or the one that all calls without one share. Throws
+/// Error(invalid_argument) if it is of another model.
+Engine engine_for(const gpt2_model* model, const gpt2_engine* engine);
+
+/// The tokenizer, or nullptr if there is none.
+const Tokenizer* optional_tokenizer(const gpt2_tokenizer* tokenizer);
+
+}  // namespace gpt2::c_api

@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "c_api/guard.h"
+
+namespace gpt2::c_api {
+
+namespace {
+
+// The memory of a thread's last error. It is part of the thread, so that an error can be reported
+// when there is no other memory left.
+struct LastError {
+  gpt2_status status = GPT2_OK;
+  char message[1001] = {};
+};
+
+thread_local constinit LastError last_error;
+
+// Copies the message, cut off between two characters, and without line breaks.
+gpt2_status note(gpt2_status status, const char* message) noexcept {
+  std::size_t length = strnlen(message, sizeof last_error.message);
+  if (length == sizeof last_error.message) {
+    do {
+      --length;
+    } while ((static_cast<unsigned char>(message[length]) & 0xc0u) == 0x80u);
+  }
+  last_error.status = status;
+  std::memmove(last_error.message, message, length);
+  last_error.message[length] = '\0';
+  std::replace(last_error.message, last_error.message + length, '\n', ' ');
+  return status;
+}
+
+gpt2_status status_of(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::not_found: return GPT2_NOT_FOUND;
+    case ErrorCode::invalid_file: return GPT2_INVALID_FILE;
+    case ErrorCode::unsupported: return GPT2_UNSUPPORTED;
+    case ErrorCode::invalid_argument: return GPT2_INVALID_ARGUMENT;
+  }
+  return GPT2_INTERNAL;
+}
+
+}  // namespace
+
+gpt2_status note_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return note(status_of(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return note(GPT2_OUT_OF_MEMORY, "there is not enough memory");
+  } catch (const Cancelled&) {
+    return note(GPT2_CANCELLED, "cancelled by a callback or a gpt2_cancel");
+  } catch (const std::exception& error) {
+    return note(GPT2_INTERNAL, error.what());
+  } catch (...) {
+    return note(GPT2_INTERNAL, "an exception of an unknown type");
+  }
+}
+
+}  // namespace gpt2::c_api
+
+const char* gpt2_last_error(void) { return gpt2::c_api::last_error.message; }
+
+gpt2_status gpt2_last_status(void) { return gpt2::c_api::last_error.status; }
+
+const char* gpt2_status_name(gpt2_status status) {
+  switch (status) {
+    case GPT2_OK: return "ok";
+    case GPT2_NOT_FOUND: return "not_found";
+    case GPT2_INVALID_FILE: return "invalid_file";
+    case GPT2_UNSUPPORTED: return "unsupported";
+    case GPT2_INVALID_ARGUMENT: return "invalid_argument";
+    case GPT2_OUT_OF_MEMORY: return "out_of_memory";
+    case GPT2_CANCELLED: return "cancelled";
+    case GPT2_INTERNAL: return "internal";
+    default: return "unknown";
+  }
+}

@@ -1,0 +1,457 @@
+// Tests that the C interface gives what the C++ interface gives, bit for bit.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpt2/embed.h"
+#include "gpt2/gpt2.h"
+#include "gpt2/runtime.h"
+#include "gpt2/scheduler.h"
+#include "gpt2/score.h"
+#include "gpt2/session_file.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test::bundled;
+
+namespace {
+
+template <class T>
+using Freed = std::unique_ptr<T, void (*)(T*)>;
+
+// Calls `make` with the arguments and a pointer to a result, and requires that it succeeds.
+template <class T, class Make, class... Arguments>
+Freed<T> made(void (*free)(T*), Make make, Arguments... arguments) {
+  T* result = nullptr;
+  const gpt2_status status = make(arguments..., &result);
+  INFO(gpt2_last_error());
+  REQUIRE(status == GPT2_OK);
+  return {result, free};
+}
+
+const gpt2_model* c_model() {
+  static const auto loaded = made(gpt2_model_free, gpt2_model_load, kDirectory.c_str(), nullptr);
+  return loaded.get();
+}
+
+const gpt2_tokenizer* c_tokenizer() {
+  static const auto loaded = made(gpt2_tokenizer_free, gpt2_tokenizer_load, kDirectory.c_str());
+  return loaded.get();
+}
+
+Freed<gpt2_session> c_session() {
+  return made(gpt2_session_free, gpt2_session_new, c_model(), nullptr);
+}
+
+std::vector<TokenId> encoded(const char* text) { return tokenizer().encode(text); }
+
+bool same_bits(std::span<const float> a, const float* b) {
+  return std::memcmp(a.data(), b, a.size_bytes()) == 0;
+}
+
+void check_same(std::span<const TokenLogprob> a, const gpt2_token_logprob* b, std::size_t n) {
+  REQUIRE(a.size() == n);
+  for (std::size_t i = 0; i < n; ++i) {
+    CHECK(same_bits({&a[i].logprob, 1}, &b[i].logprob));
+    CHECK(a[i].rank == b[i].rank);
+    REQUIRE(a[i].top.size() == b[i].n_top);
+    for (std::size_t j = 0; j < b[i].n_top; ++j) {
+      CHECK(a[i].top[j].id == b[i].top[j].id);
+      CHECK(same_bits({&a[i].top[j].logprob, 1}, &b[i].top[j].logprob));
+    }
+  }
+}
+
+void check_same(const GenerationResult& a, const gpt2_generation& b) {
+  CHECK(static_cast<int>(a.finish_reason) == b.finish_reason);
+  CHECK(name_of(a.finish_reason) == gpt2_finish_reason_name(b.finish_reason));
+  CHECK(a.tokens == std::vector<TokenId>(b.tokens, b.tokens + b.n_tokens));
+  CHECK(a.logits_hash == b.logits_hash);
+  CHECK(a.prompt_tokens == b.prompt_tokens);
+  CHECK(a.dropped_tokens == b.dropped_tokens);
+  check_same(a.logprobs, b.logprobs, a.logprobs.size());
+}
+
+// Options that use every kind of member, in both interfaces.
+struct Options {
+  std::vector<TokenId> suppressed = encoded(" girl"), dog = encoded(" dog"), cat = encoded(" cat");
+  gpt2_ids bad_words[2] = {{dog.data(), dog.size()}, {cat.data(), cat.size()}};
+  gpt2_logit_bias biases[1] = {{encoded(" the")[0], 3.0f}};
+  gpt2_sequence_bias sequence_biases[1] = {{{dog.data(), dog.size()}, -2.0f}};
+  gpt2_bytes stops[2] = {{"zebra", 5}, {"xylophone", 9}};
+  gpt2_sampling_options sampling;
+  gpt2_generate_options generation;
+  GenerationOptions cpp;
+
+  Options() {
+    gpt2_sampling_options_init(&sampling, sizeof sampling);
+    gpt2_generate_options_init(&generation, sizeof generation);
+    sampling.temperature = 0.9f;
+    sampling.top_k = 50;
+    sampling.top_p = 0.95f;
+    sampling.min_p = 0.001f;
+    sampling.typical_p = 0.99f;
+    sampling.epsilon_cutoff = 1e-5f;
+    sampling.eta_cutoff = 1e-5f;
+    sampling.seed = 7;
+    sampling.sequence = 3;
+    sampling.presence_penalty = 0.1f;
+    sampling.frequency_penalty = 0.2f;
+    sampling.repetition_penalty = 1.1f;
+    sampling.no_repeat_ngram_size = 4;
+    sampling.min_new_tokens = 20;
+    sampling.min_length = 12;
+    sampling.sequence_bias = sequence_biases;
+    sampling.n_sequence_bias = 1;
+    sampling.logit_bias = biases;
+    sampling.n_logit_bias = 1;
+    sampling.bad_words_ids = bad_words;
+    sampling.n_bad_words_ids = 2;
+    sampling.suppress_tokens = {suppressed.data(), suppressed.size()};
+    sampling.begin_suppress_tokens = {cat.data(), 1};
+    sampling.forced_eos_token_id = {dog.data(), 1};
+    sampling.decay_factor = 1.01;
+    sampling.decay_start = 10;
+    sampling.renormalize_logits = 1;
+    generation.sampling = &sampling;
+    generation.max_new_tokens = 40;
+    generation.stop = stops;
+    generation.n_stop = 2;
+    generation.hash_logits = 1;
+    generation.wants_logprobs = 1;
+    generation.top_logprobs = 3;
+    fill_cpp();
+  }
+  Options(const Options&) = delete;
+
+ private:
+  void fill_cpp() {
+    cpp = {.max_new_tokens = 40,
+           .stop = {"zebra", "xylophone"},
+           .hash_logits = true,
+           .top_logprobs = 3};
+    cpp.sampling = {.temperature = 0.9f,
+                    .top_k = 50,
+                    .top_p = 0.95f,
+                    .min_p = 0.001f,
+                    .typical_p = 0.99f,
+                    .epsilon_cutoff = 1e-5f,
+                    .eta_cutoff = 1e-5f,
+                    .seed = 7,
+                    .sequence = 3,
+                    .sequence_bias = {{dog, -2.0f}},
+                    .logit_bias = {{biases[0].id, 3.0f}},
+                    .presence_penalty = 0.1f,
+                    .frequency_penalty = 0.2f,
+                    .repetition_penalty = 1.1f,
+                    .no_repeat_ngram_size = 4,
+                    .bad_words_ids = {dog, cat},
+                    .min_length = 12,
+                    .min_new_tokens = 20,
+                    .forced_eos_token_id = {dog[0]},
+                    .exponential_decay_length_penalty = {{10, 1.01}},
+                    .suppress_tokens = suppressed,
+                    .begin_suppress_tokens = {cat[0]},
+                    .renormalize_logits = true};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a model and a tokenizer are what C++ loads") {
+  const gpt2_model_info& info = *gpt2_model_get_info(c_model());
+  const Config& config = model().config();
+  CHECK(info.vocab_size == config.vocab_size);
+  CHECK(info.n_positions == config.n_positions);
+  CHECK(info.n_embd == config.n_embd);
+  CHECK(info.n_layer == config.n_layer);
+  CHECK(info.n_head == config.n_head);
+  CHECK(info.n_inner == config.inner_dim());
+  CHECK(info.parameter_count == model().parameter_count());
+  CHECK(info.bytes_per_token == model().bytes_per_token());
+  CHECK(std::vector<TokenId>(info.eos_token_id, info.eos_token_id + info.n_eos_token_id) ==
+        config.eos_token_id);
+  CHECK(info.bos_token_id == config.bos_token_id);
+  CHECK(info.dtype == static_cast<int>(model().weight_type()));
+  CHECK(info.config_json == config.to_json());
+  CHECK(info.path == kDirectory.string());
+
+  const gpt2_tokenizer_info& tokens = *gpt2_tokenizer_get_info(c_tokenizer());
+  CHECK(tokens.n_tokens == tokenizer().size());
+  CHECK(tokens.end_of_text == tokenizer().end_of_text());
+  CHECK(tokens.description == tokenizer().description());
+  CHECK(gpt2_tokenizer_require_match(c_tokenizer(), c_model()) == GPT2_OK);
+
+  CHECK(gpt2_isa_name() == isa_name());
+  CHECK(gpt2_thread_count() == thread_count());
+  const std::vector<std::string> isas = available_isas();
+  for (std::size_t i = 0; i < isas.size(); ++i) CHECK(gpt2_available_isa(i) == isas[i]);
+  CHECK(gpt2_available_isa(isas.size()) == nullptr);
+}
+
+TEST_CASE("a text becomes the same tokens, and these the same text") {
+  const std::string text("caf\u00e9<|endoftext|>\0 zero", 24);
+  gpt2_encode_options plain;
+  gpt2_encode_options_init(&plain, sizeof plain);
+  plain.parse_special = 0;
+  for (const bool parse_special : {true, false}) {
+    const auto ids = made(gpt2_ids_free, gpt2_tokenizer_encode, c_tokenizer(), text.data(),
+                          text.size(), parse_special ? nullptr : &plain);
+    const std::vector<TokenId> expected =
+        tokenizer().encode(text, {.parse_special = parse_special});
+    CHECK(std::vector<TokenId>(ids->data, ids->data + ids->count) == expected);
+    const auto decoded =
+        made(gpt2_bytes_free, gpt2_tokenizer_decode, c_tokenizer(), ids->data, ids->count);
+    CHECK(std::string(decoded->data, decoded->size) == text);
+    CHECK(decoded->data[decoded->size] == '\0');
+    for (const TokenId id : expected) {
+      const char* bytes = nullptr;
+      std::size_t size = 0;
+      std::int32_t is_special = -1;
+      REQUIRE(gpt2_tokenizer_token_bytes(c_tokenizer(), id, &bytes, &size) == GPT2_OK);
+      CHECK(std::string_view(bytes, size) == tokenizer().bytes(id));
+      REQUIRE(gpt2_tokenizer_is_special(c_tokenizer(), id, &is_special) == GPT2_OK);
+      CHECK(is_special == tokenizer().is_special(id));
+    }
+  }
+  gpt2_token found = 0;
+  REQUIRE(gpt2_tokenizer_find(c_tokenizer(), "<|endoftext|>", 13, &found) == GPT2_OK);
+  CHECK(found == tokenizer().end_of_text());
+  REQUIRE(gpt2_tokenizer_find(c_tokenizer(), "no such token", 13, &found) == GPT2_OK);
+  CHECK(found == -1);
+}
+
+TEST_CASE("a text is continued with the same tokens and logits") {
+  Options options;
+  const std::vector<TokenId> prompt = encoded("Once upon a time");
+  Session session(model());
+  std::string text;
+  const GenerationResult expected =
+      generate(session, tokenizer(), prompt, options.cpp, [&](std::string_view piece) {
+        text += piece;
+        return true;
+      });
+  const auto c = c_session();
+  std::string streamed;
+  options.generation.user = &streamed;
+  options.generation.on_text = [](void* user, const char* piece, std::size_t size) {
+    static_cast<std::string*>(user)->append(piece, size);
+    return 1;
+  };
+  const auto result = made(gpt2_generation_free, gpt2_generate_text, c.get(), c_tokenizer(),
+                           "Once upon a time", std::size_t{16}, &options.generation);
+  check_same(expected, *result);
+  CHECK(std::string(result->text, result->n_text) == text);
+  CHECK(streamed == text);
+
+  // Without a tokenizer, and with a draft, which changes nothing but what it counts.
+  gpt2_generate_options ids_only = options.generation;
+  ids_only.on_text = nullptr;
+  ids_only.n_stop = 0;
+  const auto draft = made(gpt2_model_free, gpt2_model_convert, c_model(), GPT2_DTYPE_INT8);
+  ids_only.draft = draft.get();
+  const auto other = c_session();
+  const auto again =
+      made(gpt2_generation_free, gpt2_generate, other.get(),
+           static_cast<const gpt2_tokenizer*>(nullptr), prompt.data(), prompt.size(), &ids_only);
+  GenerationOptions cpp = options.cpp;
+  cpp.stop.clear();
+  Session ids_session(model());
+  check_same(generate(ids_session, prompt, cpp, nullptr), *again);
+  CHECK(again->drafted_tokens > 0);
+  CHECK(again->n_text == 0);
+  CHECK(*again->text == '\0');
+}
+
+TEST_CASE("sessions give the same logits and hidden states") {
+  const std::vector<TokenId> once = encoded("Once upon a time"), cat = encoded(" there was");
+  const std::size_t vocab_size = model().config().vocab_size, n_embd = model().config().n_embd;
+  Session session(model());
+  const auto c = c_session();
+  const float* logits = nullptr;
+  REQUIRE(gpt2_session_forward(c.get(), once.data(), once.size(), &logits) == GPT2_OK);
+  CHECK(same_bits(session.forward(once), logits));
+
+  const auto fork = made(gpt2_session_free, gpt2_session_fork, c.get());
+  Session cpp_fork = session.fork();
+  CHECK(gpt2_session_append(fork.get(), cat.data(), cat.size()) == GPT2_OK);
+  const gpt2_session_info* info = gpt2_session_get_info(fork.get());
+  CHECK(info->position == once.size() + cat.size());
+  CHECK(info->waiting == cat.size());
+  CHECK(info->capacity == model().config().n_positions);
+  CHECK(info->tokens[once.size()] == cat[0]);
+  REQUIRE(gpt2_session_forward(fork.get(), nullptr, 0, &logits) == GPT2_OK);
+  CHECK(same_bits(cpp_fork.forward(cat), logits));
+  CHECK(gpt2_session_get_info(c.get())->position == once.size());
+
+  CHECK(gpt2_session_assign(c.get(), fork.get(), 2) == GPT2_OK);
+  CHECK(gpt2_session_get_info(c.get())->position == 2);
+  CHECK(gpt2_session_rewind(fork.get(), 1) == GPT2_OK);
+  session.rewind(2);
+  cpp_fork.rewind(1);
+
+  std::vector<float> expected(3 * vocab_size), found(3 * vocab_size);
+  const auto two = std::span(expected).first(2 * vocab_size);
+  const auto one = std::span(expected).last(vocab_size);
+  const Slice slices[] = {{&session, cat, two}, {&cpp_fork, once, one}};
+  forward(slices);
+  const gpt2_slice c_slices[] = {
+      {c.get(), cat.data(), cat.size(), found.data(), 2},
+      {fork.get(), once.data(), once.size(), found.data() + 2 * vocab_size, 1}};
+  REQUIRE(gpt2_forward(c_slices, 2) == GPT2_OK);
+  CHECK(same_bits(expected, found.data()));
+
+  std::vector<float> states(2 * n_embd), c_states(2 * n_embd);
+  const HiddenSlice hidden = {&session, cat, states};
+  hidden_states({&hidden, 1}, 1);
+  const gpt2_slice c_hidden = {c.get(), cat.data(), cat.size(), c_states.data(), 2};
+  REQUIRE(gpt2_hidden_states(&c_hidden, 1, 1) == GPT2_OK);
+  CHECK(same_bits(states, c_states.data()));
+
+  const test::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "state").string();
+  REQUIRE(gpt2_session_save(c.get(), file.c_str()) == GPT2_OK);
+  const auto loaded = made(gpt2_session_free, gpt2_session_load, c_model(), file.c_str(), nullptr);
+  REQUIRE(gpt2_session_forward(loaded.get(), cat.data(), cat.size(), &logits) == GPT2_OK);
+  CHECK(same_bits(session.forward(cat), logits));
+}
+
+TEST_CASE("a sampler chooses the same tokens from the same scores") {
+  Options options;
+  const std::size_t vocab_size = model().config().vocab_size;
+  gpt2_sequence_limits limits;
+  gpt2_sequence_limits_init(&limits, sizeof limits);
+  const TokenId end = *tokenizer().end_of_text();
+  limits.eos_token_id = {&end, 1};
+  limits.prompt_length = 2;
+  limits.max_length = 30;
+  limits.dropped = 1;
+  limits.min_tokens_to_keep = 2;
+  const auto c = made(gpt2_sampler_free, gpt2_sampler_new, &options.sampling, vocab_size, &limits);
+  Sampler cpp(options.cpp.sampling, vocab_size,
+              {.eos_token_id = {end},
+               .prompt_length = 2,
+               .max_length = 30,
+               .dropped = 1,
+               .min_tokens_to_keep = 2});
+  Session session(model());
+  std::span<const float> logits = session.forward(encoded("Once upon"));
+  for (int i = 0; i < 12; ++i) {
+    const auto ids = session.tokens();
+    const float* scores = nullptr;
+    REQUIRE(gpt2_sampler_process(c.get(), logits.data(), ids.data(), ids.size(), &scores) ==
+            GPT2_OK);
+    CHECK(same_bits(cpp.process(logits, ids), scores));
+    gpt2_token token = -1;
+    REQUIRE(gpt2_sampler_sample(c.get(), logits.data(), ids.data(), ids.size(), &token) == GPT2_OK);
+    CHECK(token == cpp.sample(logits, ids));
+    logits = session.forward({&token, 1});
+  }
+}
+
+TEST_CASE("a scheduler writes the same texts") {
+  gpt2_scheduler_options two;
+  gpt2_scheduler_options_init(&two, sizeof two);
+  two.max_sequences = 2;
+  const auto scheduler = made(gpt2_scheduler_free, gpt2_scheduler_new, c_model(), &two);
+  Options options;
+  std::vector<std::uint64_t> ids;
+  for (const char* const prompt : {"Once upon", "The cat", "One day"}) {
+    const std::vector<TokenId> tokens = encoded(prompt);
+    REQUIRE(gpt2_scheduler_submit(scheduler.get(), c_tokenizer(), tokens.data(), tokens.size(),
+                                  &options.generation, &ids.emplace_back()) == GPT2_OK);
+    gpt2_generation* none = nullptr;
+    CHECK(gpt2_scheduler_take(scheduler.get(), ids.back(), &none) == GPT2_OK);
+    CHECK(none == nullptr);
+  }
+  std::int32_t has_more = 0;
+  REQUIRE(gpt2_scheduler_step(scheduler.get(), &has_more) == GPT2_OK);
+  CHECK(has_more == 1);
+  REQUIRE(gpt2_scheduler_run(scheduler.get()) == GPT2_OK);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const char* const prompts[] = {"Once upon", "The cat", "One day"};
+    Session session(model());
+    std::string text;
+    const auto append = [&](std::string_view piece) { return text += piece, true; };
+    const GenerationResult expected =
+        generate(session, tokenizer(), encoded(prompts[i]), options.cpp, append);
+    const auto result = made(gpt2_generation_free, gpt2_scheduler_take, scheduler.get(), ids[i]);
+    check_same(expected, *result);
+    CHECK(result->text == text);
+  }
+}
+
+TEST_CASE("scores are the same") {
+  const std::vector<std::vector<TokenId>> texts = {
+      encoded("The cat sat down. It was a very small cat, and it had a red hat."),
+      encoded("One day, a dog ran.")};
+  const std::vector<gpt2_ids> c_texts = {{texts[0].data(), texts[0].size()},
+                                         {texts[1].data(), texts[1].size()}};
+  const std::vector<TextScore> expected =
+      score(Engine::shared(model()), texts, {.context = 8, .stride = 3, .top_logprobs = 2});
+  const Perplexity all = perplexity(expected, texts, tokenizer());
+  gpt2_score_options options;
+  gpt2_score_options_init(&options, sizeof options);
+  options.context = 8;
+  options.stride = 3;
+  options.top_logprobs = 2;
+  options.tokenizer = c_tokenizer();
+  const auto found =
+      made(gpt2_scores_free, gpt2_score, c_model(), c_texts.data(), std::size_t{2}, &options);
+  REQUIRE(found->n_texts == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    check_same(expected[i].tokens, found->texts[i].tokens, found->texts[i].n_tokens);
+  }
+  CHECK(found->tokens == all.tokens);
+  CHECK(found->words == all.words);
+  CHECK(found->bytes == all.bytes);
+  CHECK(found->windows == all.windows);
+  CHECK(found->nll == all.nll);
+  CHECK(found->by_token.value == all.by_token.value);
+  CHECK(found->by_token.standard_error == all.by_token.standard_error);
+  CHECK(found->by_word.value == all.by_word.value);
+  CHECK(found->by_byte.value == all.by_byte.value);
+  CHECK(found->bits_per_byte.value == all.bits_per_byte.value);
+  const auto bare =
+      made(gpt2_scores_free, gpt2_score, c_model(), c_texts.data(), std::size_t{2}, nullptr);
+  CHECK(bare->words == 0);
+  CHECK(std::isnan(bare->by_word.value));
+
+  const std::vector<TokenId> context = encoded("Tom has a pet");
+  const std::vector<ChoiceScore> choices =
+      score_choices(Engine::shared(model()), context, texts, 2);
+  const auto c_choices = made(gpt2_choices_free, gpt2_score_choices, c_model(), context.data(),
+                              context.size(), c_texts.data(), std::size_t{2}, &options);
+  REQUIRE(c_choices->count == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    check_same(choices[i].tokens, c_choices->data[i].tokens, c_choices->data[i].n_tokens);
+    CHECK(choices[i].sum == c_choices->data[i].sum);
+    CHECK(choices[i].mean == c_choices->data[i].mean);
+    CHECK(choices[i].greedy_match == (c_choices->data[i].greedy_match != 0));
+  }
+}
+
+TEST_CASE("embeddings are the same") {
+  const std::vector<std::vector<TokenId>> texts = {encoded("The cat sat down."),
+                                                   encoded("A dog ran.")};
+  const std::vector<gpt2_ids> c_texts = {{texts[0].data(), texts[0].size()},
+                                         {texts[1].data(), texts[1].size()}};
+  const std::size_t n_embd = model().config().n_embd;
+  gpt2_embed_options options;
+  gpt2_embed_options_init(&options, sizeof options);
+  std::vector<float> found(2 * n_embd);
+  const auto check = [&](const EmbedOptions& cpp) {
+    REQUIRE(gpt2_embed(c_model(), c_texts.data(), 2, &options, found.data()) == GPT2_OK);
+    const auto expected = embed(Engine::shared(model()), texts, cpp);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(same_bits(expected[i], &found[i * n_embd]));
+  };
+  check({});
+  options.pooling = GPT2_POOLING_LAST;
+  options.layer = 2;
+  check({.pooling = Pooling::last, .layer = 2});
+}
