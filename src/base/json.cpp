@@ -82,6 +82,11 @@ bool JsonTree::parse_error(std::size_t read, const std::string&, const json::exc
   fail(where_, "invalid JSON at line ", line, ", column ", column, reason_in(error.what()));
 }
 
+bool is_text(const json& value, std::string_view text) noexcept {
+  const auto* const string = value.get_ptr<const std::string*>();
+  return string != nullptr && *string == text;
+}
+
 std::string shown(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";

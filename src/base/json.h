@@ -20,6 +20,10 @@ struct JsonLimits {
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, std::string_view where,
                                         JsonLimits limits = {});
 
+/// Whether the value is a string with this text. (The JSON library's operator == copies the text,
+/// and ends the process if there is no memory for the copy, because it is noexcept.)
+[[nodiscard]] bool is_text(const nlohmann::json& value, std::string_view text) noexcept;
+
 /// Returns the value as error messages show it: shortened, on one line.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 

@@ -94,7 +94,7 @@ std::optional<double> to_number(const json& value) {
 }
 
 std::optional<EarlyStopping> to_early_stopping(const json& value) {
-  if (value == "never") return EarlyStopping::never;
+  if (is_text(value, "never")) return EarlyStopping::never;
   if (!value.is_boolean()) return std::nullopt;
   return value.get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
 }

@@ -65,7 +65,7 @@ void refuse_other_models(const JsonFields& fields) {
     gpt2::fail(ErrorCode::unsupported, fields.where(), parts...);
   };
   if (const json* const type = fields.find("model_type")) {
-    if (*type != "gpt2") fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
+    if (!is_text(*type, "gpt2")) fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
   } else if (const json* const classes = fields.find("architectures")) {  // in the first configs
     if (classes->is_array() && !classes->empty() &&
         std::none_of(classes->begin(), classes->end(), is_gpt2_class)) {
@@ -128,7 +128,7 @@ void read_quantized(const JsonFields& fields, WeightType& quantized) {
   const json* const own = fields.find("gpt2_cpp");
   if (own == nullptr) return;
   const json dtype = own->is_object() ? own->value("dtype", json()) : json();
-  if (dtype != "int8" && dtype != "int4") {
+  if (!is_text(dtype, "int8") && !is_text(dtype, "int4")) {
     fail(ErrorCode::unsupported, fields.where(), "gpt2_cpp.dtype is ", shown(dtype),
          "; implemented are 'int8' and 'int4'");
   }

@@ -141,7 +141,7 @@ Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
   for (const char* key :
        {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}) {
     const json* value = model.find(key);
-    const bool is_empty = !value || *value == "" || *value == 0 || *value == false;
+    const bool is_empty = !value || is_text(*value, "") || *value == 0 || *value == false;
     if (!is_empty) model.refuse(key, "none, as in GPT-2", ErrorCode::unsupported);
   }
   Bpe::Options options;
