@@ -3,12 +3,12 @@
 # README.md names and then run; its other examples of the library; and its sample of the command's
 # output.
 #
-#   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX
+#   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX CC
 #
 # BUILD_DIR, which must be built, is installed into an empty prefix. The prefix is then moved.
 set -euo pipefail
 
-source="$1" build="$2" model="$3" cxx="$4"
+source="$1" build="$2" model="$3" cxx="$4" cc="$5"
 
 if [[ ! -d "$model" ]]; then
   printf 'skipped: there is no model %s\n' "$model" >&2
@@ -63,18 +63,21 @@ examples() {
 
 mkdir app
 first_block cpp >app/app.cpp
-[[ -s app/app.cpp ]]
+first_block c >app/app.c
+[[ -s app/app.cpp && -s app/app.c ]]
 examples >examples.cpp
 
 # -- find_package ---------------------------------------------------------------------------------
 cat >app/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.20)
-project(app LANGUAGES CXX)
+project(app LANGUAGES C CXX)
 find_package(gpt2 REQUIRED)
 add_executable(app app.cpp)
 target_link_libraries(app gpt2::gpt2)
 add_executable(app_shared app.cpp)
 target_link_libraries(app_shared gpt2::shared)
+add_executable(app_in_c app.c)
+target_link_libraries(app_in_c gpt2::gpt2)
 END
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
@@ -87,13 +90,19 @@ runs env -C "$source" "$scratch/found/app"  # without an argument
 [[ -z "$(tail -c 1 text)" ]]  # the text ends in a newline
 if found/app /nowhere 2>errors; then exit 1; fi
 [[ "$(<errors)" == '/nowhere: no such file or directory' ]]
+runs found/app_in_c "$model"
+[[ "$(<text)" == 'Once upon a time, '* ]]
+if found/app_in_c /nowhere 2>errors; then exit 1; fi
+[[ "$(<errors)" == *'/nowhere'* ]]
 
 # -- pkg-config -----------------------------------------------------------------------------------
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
 read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror examples.cpp -o examples "${flags[@]}"
-for program in ./packaged ./examples; do
+quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror -c app/app.c -o app.o "${flags[0]}"
+quietly "$cxx" app.o -o packaged_in_c "${flags[@]}"
+for program in ./packaged ./examples ./packaged_in_c; do
   LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"  # needed if the library is shared
 done
 

@@ -2,6 +2,7 @@
 # GPT2_SYSROOT is the directory with the dependencies, which tools/aarch64_sysroot.sh makes.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${GPT2_SYSROOT}/usr/lib/aarch64-linux-gnu)
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES GPT2_SYSROOT)
