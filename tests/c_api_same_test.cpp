@@ -3,6 +3,8 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -454,4 +456,70 @@ TEST_CASE("embeddings are the same") {
   options.pooling = GPT2_POOLING_LAST;
   options.layer = 2;
   check({.pooling = Pooling::last, .layer = 2});
+}
+
+TEST_CASE("a quantized model is written, found and loaded") {
+  const test::TemporaryDirectory directory;
+  const std::string path = (directory.path() / "int8").string();
+  const auto quantized = made(gpt2_model_free, gpt2_model_convert, c_model(), GPT2_DTYPE_INT8);
+  REQUIRE(gpt2_model_save_quantized(quantized.get(), path.c_str()) == GPT2_OK);
+  const auto found = made(gpt2_bytes_free, gpt2_find_model, path.c_str());
+  CHECK(found->data == path);
+  CHECK(found->size == path.size());
+  gpt2_load_options options;
+  REQUIRE(gpt2_load_options_init(&options, sizeof options) == GPT2_OK);
+  options.dtype = GPT2_DTYPE_STORED;
+  const auto loaded = made(gpt2_model_free, gpt2_model_load, path.c_str(), &options);
+  CHECK(gpt2_model_get_info(loaded.get())->dtype == GPT2_DTYPE_INT8);
+  CHECK(gpt2_model_get_info(loaded.get())->path == path);
+  options.dtype = GPT2_DTYPE_F32;
+  gpt2_model* none = nullptr;
+  CHECK(gpt2_model_load(path.c_str(), &options, &none) == GPT2_INVALID_ARGUMENT);
+}
+
+TEST_CASE("instruction sets and threads change no bit") {
+  const std::vector<TokenId> once = encoded("Once upon a time");
+  Session session(model());
+  const std::span<const float> expected = session.forward(once);
+  const std::string before = gpt2_isa_name();
+  for (std::size_t i = 0; gpt2_available_isa(i) != nullptr; ++i) {
+    REQUIRE(gpt2_force_isa(gpt2_available_isa(i)) == GPT2_OK);
+    CHECK(std::strcmp(gpt2_isa_name(), gpt2_available_isa(i)) == 0);
+    gpt2_engine_options engine_options;
+    gpt2_engine_options_init(&engine_options, sizeof engine_options);
+    engine_options.threads = static_cast<std::int32_t>(i % 3) + 1;
+    const auto engine = made(gpt2_engine_free, gpt2_engine_new, c_model(), &engine_options);
+    std::int32_t threads = 0;
+    REQUIRE(gpt2_engine_threads(engine.get(), &threads) == GPT2_OK);
+    CHECK(threads == engine_options.threads);
+    gpt2_session_options options;
+    gpt2_session_options_init(&options, sizeof options);
+    options.engine = engine.get();
+    const auto c = made(gpt2_session_free, gpt2_session_new, c_model(), &options);
+    const float* logits = nullptr;
+    REQUIRE(gpt2_session_forward(c.get(), once.data(), once.size(), &logits) == GPT2_OK);
+    CHECK(same_bits(expected, logits));
+  }
+  REQUIRE(gpt2_force_isa(before.c_str()) == GPT2_OK);
+}
+
+TEST_CASE("an exception of a callback in C++ does not cross the interface") {
+  gpt2_generate_options options;
+  gpt2_generate_options_init(&options, sizeof options);
+  const auto c = c_session();
+  const TokenId once = 443;
+  const auto generate_with = [&](gpt2_on_token on_token) {
+    options.on_token = on_token;
+    gpt2_generation* none = nullptr;
+    const gpt2_status status = gpt2_generate(c.get(), nullptr, &once, 1, &options, &none);
+    CHECK(none == nullptr);
+    return status;
+  };
+  CHECK(generate_with([](void*, gpt2_token) -> int { throw std::runtime_error("two\nlines"); }) ==
+        GPT2_INTERNAL);
+  CHECK(gpt2_last_error() == std::string("two lines"));
+  CHECK(generate_with([](void*, gpt2_token) -> int { throw 42; }) == GPT2_INTERNAL);
+  CHECK(gpt2_last_error() == std::string("an exception of an unknown type"));
+  CHECK(generate_with([](void*, gpt2_token) -> int { throw std::bad_alloc(); }) ==
+        GPT2_OUT_OF_MEMORY);
 }

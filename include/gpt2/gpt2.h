@@ -20,8 +20,9 @@
 //     A handle is freed once and not used afterwards, and no other thread uses it while it is being
 //     freed; the behaviour is undefined otherwise.
 //  4. Wrong handles. A NULL handle is refused with GPT2_INVALID_ARGUMENT. So is a handle of another
-//     kind, which a tag at its beginning tells; gpt2_X_free then frees nothing. The tag often finds
-//     a handle that has been freed, too, but nothing can be promised for memory that is gone.
+//     kind, which a tag at its beginning tells. (gpt2_X_free then frees nothing and sets the last
+//     error.) The tag often finds a handle that has been freed, too, but nothing can be promised
+//     for memory that is gone.
 //  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_scores, gpt2_choices) are structs that
 //     the library allocates and gpt2_X_free frees. Programs read their members and what these point
 //     to, and change nothing. gpt2_X_free(NULL) does nothing.
@@ -46,11 +47,12 @@
 //     change their numbers; a value without a name is refused with GPT2_INVALID_ARGUMENT. A token
 //     id of -1 in a result stands for "none".
 // 11. Callbacks return 0 to stop and any other number to go on. They are called on the thread that
-//     called the library, must return normally (no longjmp), and must not use the handles that the
-//     call uses, except for gpt2_cancel_set and where a comment says so.
-// 12. Threads. Any thread may use models, tokenizers and engines at the same time, and
-//     gpt2_cancel_set. Sessions and samplers belong to one thread at a time. After fork(), the
-//     child may use all handles, except those that another thread of the parent was using.
+//     called the library, between forward passes. They must return normally (no longjmp), and must
+//     not use the session or sampler of the call.
+// 12. Threads. Any number of threads may use a model, tokenizer, engine or gpt2_cancel at the same
+//     time. A session, a sampler or a result belongs to one thread at a time; gpt2_scheduler_new
+//     tells what threads may do with a scheduler. After fork(), the child may use all handles,
+//     except those that another thread of the parent was using.
 // 13. Growth. Members are added at the end of options, infos and results. Functions, values and
 //     members are not removed and do not change their meaning while GPT2_VERSION_MAJOR stays the
 //     same, from version 1 on. Structs that stand in arrays, such as gpt2_slice, do not change. A
