@@ -447,7 +447,8 @@ typedef struct gpt2_slice {
 ///   gpt2_session_new(model, NULL, &greedy);
 ///   const size_t vocab_size = gpt2_model_get_info(model)->vocab_size;
 ///   for (int i = 0; i < 5 && gpt2_session_forward(greedy, &next, 1, &logits) == GPT2_OK; ++i) {
-///     for (size_t id = next = 0; id < vocab_size; ++id) {
+///     next = 0;
+///     for (size_t id = 1; id < vocab_size; ++id) {
 ///       if (logits[id] > logits[next]) next = (gpt2_token)id;
 ///     }
 ///   }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -17,12 +16,13 @@ namespace gpt2::c_api {
 /// the tag, so any handle that has not been freed may be passed.
 template <class Handle>
 Handle& checked(Handle* handle) {
-  const std::string kind = std::remove_const_t<Handle>::kName;
-  if (handle == nullptr) reject("a " + kind + " is NULL");
+  const char* const kind = std::remove_const_t<Handle>::kName;
+  if (handle == nullptr) reject(std::string("a ") + kind + " is NULL");
   std::uint64_t tag;
   std::memcpy(&tag, handle, sizeof tag);
   if (tag != std::remove_const_t<Handle>::kTag) {
-    reject("a handle is not a " + kind + ": it is of another kind, or it has been freed");
+    reject(std::string("a handle is not a ") + kind +
+           ": it is of another kind, or it has been freed");
   }
   return *handle;
 }
