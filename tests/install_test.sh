@@ -79,6 +79,16 @@ target_link_libraries(app_shared gpt2::shared)
 add_executable(app_in_c app.c)
 target_link_libraries(app_in_c gpt2::gpt2)
 END
+mkdir app_in_c
+cat >app_in_c/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(app_in_c LANGUAGES C)
+find_package(gpt2 REQUIRED)
+add_executable(app_in_c ../app/app.c)
+target_link_libraries(app_in_c gpt2::shared)
+END
+quietly cmake -S app_in_c -B found_in_c -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc"
+quietly cmake --build found_in_c
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
 runs found/app "$model"
@@ -91,19 +101,21 @@ runs env -C "$source" "$scratch/found/app"  # without an argument
 if found/app /nowhere 2>errors; then exit 1; fi
 [[ "$(<errors)" == '/nowhere: no such file or directory' ]]
 runs found/app_in_c "$model"
+mv text static_text
+runs found_in_c/app_in_c "$model"
+cmp text static_text
 [[ "$(<text)" == 'Once upon a time, '* ]]
 if found/app_in_c /nowhere 2>errors; then exit 1; fi
 [[ "$(<errors)" == *'/nowhere'* ]]
 
 # -- pkg-config -----------------------------------------------------------------------------------
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
-read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"
+read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"  # the shared library
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror examples.cpp -o examples "${flags[@]}"
-quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror -c app/app.c -o app.o "${flags[0]}"
-quietly "$cxx" app.o -o packaged_in_c "${flags[@]}"
+quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror app/app.c -o packaged_in_c "${flags[@]}"
 for program in ./packaged ./examples ./packaged_in_c; do
-  LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"  # needed if the library is shared
+  LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"
 done
 
 # -- add_subdirectory -----------------------------------------------------------------------------

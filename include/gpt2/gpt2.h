@@ -62,17 +62,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpt2/version.h"
+
 #if defined(__GNUC__)
 #define GPT2_API __attribute__((visibility("default")))
 #else
 #define GPT2_API
 #endif
-
-/// The version of this header.
-#define GPT2_VERSION_MAJOR 0
-#define GPT2_VERSION_MINOR 1
-#define GPT2_VERSION_PATCH 0
-#define GPT2_VERSION (GPT2_VERSION_MAJOR * 10000 + GPT2_VERSION_MINOR * 100 + GPT2_VERSION_PATCH)
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,6 +6,7 @@
 #include "cli/line_reader.h"
 #include "cli/sampling_settings.h"
 #include "gpt2/find_model.h"
+#include "gpt2/version.h"
 
 namespace gpt2::cli {
 namespace {
@@ -69,7 +70,7 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
 std::uint64_t hash_of_options(const CLI::App& app) {
   constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",
                                          "--shard", "--merge",  "--threads"};
-  std::string text = GPT2_VERSION;
+  std::string text = GPT2_VERSION_STRING;
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() == 0 || std::ranges::find(kIrrelevant, name) != std::end(kIrrelevant)) {

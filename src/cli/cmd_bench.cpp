@@ -14,6 +14,7 @@
 #include "cli/repetition.h"
 #include "cli/workload.h"
 #include "gpt2/runtime.h"
+#include "gpt2/version.h"
 #include "measure/limit_meter.h"
 
 namespace gpt2::cli {
@@ -192,7 +193,7 @@ int bench(Arguments arguments) {
   const std::string isa(isa_name());
   print(format("%s, %d %s, %s, %s\n", subject.name().c_str(), threads,
                threads == 1 ? "thread" : "threads", isa.c_str(), cpu_name().c_str()));
-  Json all = {{"version", GPT2_VERSION},
+  Json all = {{"version", GPT2_VERSION_STRING},
               {"date", utc_now()},
               {"cpu", cpu_name()},
               {"model", subject.name()},

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "gpt2/version.h"
 
 namespace gpt2::cli {
 namespace {
@@ -86,7 +87,7 @@ int run(Arguments arguments) {
     return 0;
   }
   if (first == "-V" || first == "--version") {
-    write_stdout("gpt2 " GPT2_VERSION "\n");
+    write_stdout("gpt2 " GPT2_VERSION_STRING "\n");
     return 0;
   }
 

@@ -11,8 +11,7 @@ string(REGEX REPLACE "/$" "" gpt2_pc_to_prefix "${gpt2_pc_to_prefix}")
 target_compile_definitions(gpt2 PRIVATE GPT2_DATA_DIR="${gpt2_bin_to_data}"
                            GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
 if(GPT2_BUILD_CLI)
-  target_compile_definitions(gpt2_cli PRIVATE GPT2_VERSION="${PROJECT_VERSION}"
-                             GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
+  target_compile_definitions(gpt2_cli PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
   set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${gpt2_bin_to_lib}")
 endif()
 

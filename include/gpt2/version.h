@@ -1,0 +1,31 @@
+#pragma once
+
+// The version of these headers, for C++ and C.
+//
+// What may change between versions:
+//   - While the major version is 0, a new minor version may change anything, and the shared library
+//     gets another name (its SOVERSION), so that a program never runs with one that does not fit. A
+//     new patch version changes no declaration.
+//   - From 1.0 on, the C interface (gpt2.h) only grows while the major version stays the same. The
+//     C++ headers keep compiling within a major version, but programs must be compiled anew for
+//     each minor version, because classes may grow.
+//   - The bits of the logits, and with them the text that a seed gives, change only with a new minor
+//     version, and CHANGELOG.md says so.
+//   - What a header does not declare may change at any time.
+//
+// The library that a program runs with may be another one than it was compiled with:
+// gpt2_version() in gpt2.h tells.
+//
+/// Example:
+///   #include <gpt2/version.h>
+///   #if GPT2_VERSION < 100
+///   #error "this program needs gpt2.cpp 0.1.0 or newer"
+///   #endif
+
+#define GPT2_VERSION_MAJOR 0
+#define GPT2_VERSION_MINOR 1
+#define GPT2_VERSION_PATCH 0
+#define GPT2_VERSION_STRING "0.1.0"  ///< the three numbers; CMakeLists.txt reads it
+
+/// One number to compare, for example 102 for 0.1.2 and 10203 for 1.2.3.
+#define GPT2_VERSION (GPT2_VERSION_MAJOR * 10000 + GPT2_VERSION_MINOR * 100 + GPT2_VERSION_PATCH)
