@@ -111,8 +111,12 @@ TEST_CASE("a state can be saved without a text, after its end, and when the cont
   const Outcome full = with({"--state", state(), "xyz"});
   CHECK(full.status == 1);
   CHECK(full.err ==
-        "gpt2: the state has 8 tokens and the prompt 3, but the model takes at most 8: shorten the "
-        "prompt\n");
+        "gpt2: the state has 8 tokens and the prompt has 3, but the model takes at most 8: shorten "
+        "the prompt, or give --overflow slide\n");
+  CHECK(with({"--state", state(), "klm", "--overflow", "slide", "-n", "3"}).out == "klmnop\n");
+  CHECK(with({"--state", state(), "xyz", "--overflow", "slide", "--keep", "6"}).err ==
+        "gpt2: the state keeps 6 tokens and the prompt has 3, but the model takes at most 8: "
+        "shorten the prompt\n");
 }
 
 TEST_CASE("numbers of tokens that include the prompt include the state") {

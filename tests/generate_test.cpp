@@ -223,7 +223,7 @@ TEST_CASE("cancelling a prompt keeps the tokens that wait in the session") {
         generate(other, {}, options, ignore).tokens);
 }
 
-TEST_CASE("after a stop token no token waits, so that a text without a prompt is refused") {
+TEST_CASE("after a stop token no token waits, and a text without a prompt ends at once again") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   Session session(model());
   GenerationOptions options = greedy(20);
@@ -233,7 +233,15 @@ TEST_CASE("after a stop token no token waits, so that a text without a prompt is
   CHECK(result.finish_reason == FinishReason::end_of_text);
   CHECK(session.position() == prompt.size() + result.tokens.size());
   CHECK(session.waiting() == 0);
-  CHECK_THROWS_AS(generate(session, {}, options, std::function<bool(TokenId)>()), Error);
+  const GenerationResult again = generate(session, {}, options, std::function<bool(TokenId)>());
+  CHECK(again.tokens.empty());
+  CHECK(again.finish_reason == FinishReason::end_of_text);
+  options.stop_tokens.clear();
+  options.max_new_tokens = 3;
+  Session other(model());
+  generate(other, prompt, greedy(3), std::function<bool(TokenId)>());
+  CHECK(generate(session, {}, options, std::function<bool(TokenId)>()).tokens ==
+        generate(other, {}, options, std::function<bool(TokenId)>()).tokens);
 }
 
 TEST_CASE("the sink ends a text by returning false, and is called for every token") {

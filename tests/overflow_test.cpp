@@ -1,6 +1,7 @@
 // Texts that go on past the context: a text that slides equals the texts of new sessions, each of
 // which begins with the tokens that the slide kept.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "gpt2/generate.h"
@@ -52,7 +53,7 @@ Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
       logits = session.forward(std::span(&token, 1));
     }
     if (window.size() > kCapacity) {
-      const std::size_t kept_at_end = (kCapacity - keep) / 2;
+      const std::size_t kept_at_end = (kCapacity - keep) / 2 + 1;  // and the token just drawn
       const std::size_t gone = window.size() - keep - kept_at_end;
       const auto from = window.begin() + static_cast<std::ptrdiff_t>(keep);
       window.erase(from, from + static_cast<std::ptrdiff_t>(gone));
@@ -102,17 +103,53 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
   }
 }
 
-TEST_CASE("a session that has slid goes on") {
-  Session session(model(), {.max_tokens = kCapacity});
-  GenerationOptions options{.max_new_tokens = 100, .sampling = {.temperature = 0.0f}};
+TEST_CASE("a text in several calls is the text in one, past slides too") {
+  GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 1.0f, .seed = 4}};
+  options.sampling.repetition_penalty = 1.2f;
+  options.sampling.frequency_penalty = 0.5f;
+  options.sampling.min_new_tokens = 150;
   options.ignore_eos = true;
   options.overflow = Overflow::slide;
-  const auto first = generate(session, prompt(), options, nullptr);
-  const Ids window(session.tokens().begin(), session.tokens().end());
-  const auto second = generate(session, Ids{}, options, nullptr);
-  Session fresh(model(), {.max_tokens = kCapacity});
-  CHECK(generate(fresh, window, options, nullptr).tokens == second.tokens);
-  CHECK(first.tokens.back() == window.back());
+  options.keep = 3;
+  Session whole(model(), {.max_tokens = kCapacity});
+  const Ids text = generate(whole, prompt(), options, nullptr).tokens;
+  Session session(model(), {.max_tokens = kCapacity});
+  Ids tokens = prompt();
+  Ids written;
+  for (const std::size_t count : {10, 17, 0, 1, 72, 100}) {
+    options.max_new_tokens = count;
+    const auto result = generate(session, tokens, options, nullptr);
+    written.insert(written.end(), result.tokens.begin(), result.tokens.end());
+    tokens.clear();
+    CHECK(session.dropped() + session.position() == prompt().size() + written.size());
+    Session copy = session.fork();  // has everything that a session has
+    std::swap(session, copy);
+  }
+  CHECK(written == text);
+  CHECK(std::ranges::equal(session.tokens(), whole.tokens()));
+}
+
+TEST_CASE("a prompt without room slides like a session that slides for it") {
+  GenerationOptions options{.max_new_tokens = 25, .sampling = {.temperature = 1.0f, .seed = 4}};
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  options.keep = 5;
+  Session session(model(), {.max_tokens = kCapacity});
+  generate(session, prompt(), options, nullptr);
+  Session expected = session.fork();
+  const Ids more(12, prompt()[1]);
+  const std::size_t dropped = expected.slide(5, more.size());
+  CHECK(dropped == (prompt().size() + 25 - 5 + 1) / 2);
+  const auto right = generate(expected, more, options, nullptr);
+  const auto result = generate(session, more, options, nullptr);
+  CHECK(result.tokens == right.tokens);
+  CHECK(result.dropped_tokens == right.dropped_tokens + dropped);
+
+  const Ids before(session.tokens().begin(), session.tokens().end());
+  CHECK(test::refusal_of([&] { generate(session, Ids(36, 1), options, nullptr); }) ==
+        "the session has room for 40 tokens, which is too few to keep 5 and append 36");
+  CHECK_THROWS_AS(generate(session, Ids(30, -1), options, nullptr), Error);
+  CHECK(std::ranges::equal(session.tokens(), before));
 }
 
 TEST_CASE("a text that cannot fill the session never slides, whatever it would keep") {

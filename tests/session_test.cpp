@@ -1,6 +1,7 @@
 // There is one answer: a token's logits depend, bit for bit, only on the tokens up to it.
 #include "gpt2/session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/passes.h"
+#include "support/refusal.h"
 
 using namespace gpt2;
 using test::same_bits;
@@ -147,6 +149,51 @@ TEST_CASE("the same bits after a rewind and in a fork") {
   CHECK(
       same_bits(session.forward(std::span(ids).subspan(21)), std::span(expected).last(vocab_size)));
   CHECK_THROWS_AS(session.rewind(41), Error);
+}
+
+TEST_CASE("a session that slides goes on like a new one with the tokens kept") {
+  const Model model = load("layers5");
+  const std::vector<TokenId> ids = test::random_tokens(model, 30, 1);
+  const std::vector<TokenId> more = test::random_tokens(model, 12, 2);
+  struct Case {
+    std::size_t keep, room, dropped;
+  };
+  for (const auto& [keep, room, dropped] :
+       {Case{0, 2, 0}, Case{0, 3, 15}, Case{1, 3, 15}, Case{7, 12, 12}, Case{20, 12, 10}}) {
+    CAPTURE(keep, room);
+    Session session(model, {.max_tokens = 32});
+    session.forward(std::span(ids).first(25));
+    session.append(std::span(ids).last(5));
+    CHECK(session.slide(keep, room) == dropped);
+    CHECK(session.dropped() == dropped);
+    std::vector<TokenId> kept(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(keep));
+    kept.insert(kept.end(), ids.begin() + static_cast<std::ptrdiff_t>(keep + dropped), ids.end());
+    CHECK(std::ranges::equal(session.tokens(), kept));
+    Session fresh(model);
+    fresh.forward(kept);
+    const auto next = std::span(more).first(room);
+    CHECK(same_bits(session.forward(next), fresh.forward(next)));
+  }
+  Session session(model, {.max_tokens = 32});
+  session.forward(ids);
+  CHECK(test::refusal_of([&] { session.slide(21, 12); }) ==
+        "the session has room for 32 tokens, which is too few to keep 21 and append 12");
+  CHECK(session.position() == 30);
+}
+
+TEST_CASE("forks know what slides have dropped, and the beginning of another text does not") {
+  const Model model = load("tiny_default");
+  Session session(model, {.max_tokens = 8});
+  session.forward(std::vector<TokenId>(8, 1));
+  session.slide(0, 1);
+  CHECK(session.fork().dropped() == 4);
+  session.assign(session);
+  CHECK(session.dropped() == 4);
+  Session other(model);
+  other.assign(session, 2);
+  CHECK(other.dropped() == 0);
+  session.rewind(0);
+  CHECK(session.dropped() == 0);
 }
 
 TEST_CASE("invalid passes are refused and change nothing") {

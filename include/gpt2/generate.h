@@ -52,11 +52,14 @@ struct GenerationOptions {
   /// one call of generate and end in the next.
   std::vector<std::string> stop = {};
 
-  /// What happens when the session is full. A slide keeps the first `keep` tokens of the session
-  /// and the last half of the others, and computes their keys and values anew, because positions
-  /// are absolute in GPT-2. So the text goes on exactly as it would in a new session with the
-  /// tokens kept. Sampling options see only these tokens, and noise goes on where it was. keep: at
-  /// most the session's capacity - 2, unless the text is too short to fill the session.
+  /// What happens when the session is full, or has too little room for the prompt. With `slide`,
+  /// Session::slide(keep, ...) makes room: the text goes on exactly as it would in a new session
+  /// with the tokens kept. Sampling options see only these tokens, and noise goes on where it was.
+  /// keep: at most the session's capacity - 2, unless the text is too short to fill the session.
+  ///
+  /// With ignore_eos, a text may have end-of-text tokens in it. The model has learnt that what
+  /// follows such a token has nothing to do with what stands before it. A slide does not look for
+  /// them. So `keep` is for a beginning that belongs to all of the text, such as instructions.
   Overflow overflow = Overflow::stop;
   std::size_t keep = 0;  ///< see overflow
 
@@ -127,15 +130,15 @@ struct GenerationResult {
 ///
 /// Afterwards the session holds what it held before, the prompt and the result's tokens. So another
 /// call goes on from there, with a new prompt or with none, and gives bit for bit what one long
-/// call would have given. (Four exceptions: a text that slid leaves the tokens that it had kept; a
-/// cancelled prompt is taken back; if the session is full, which is FinishReason::context_full, the
-/// last token of the result has no room in it; and sampling options that count new tokens, such as
-/// min_new_tokens, begin anew with each call.)
+/// call would have given. (Exceptions: a text that slid leaves the tokens that it had kept; a
+/// cancelled prompt is taken back, but not the slide that made room for it; and if the session is
+/// full, which is FinishReason::context_full, the last token of the result has no room in it.
+/// Sampling options that count new tokens, such as min_new_tokens and frequency_penalty, count from
+/// the end of the latest prompt; forced_eos_token_id refers to the max length of each call.)
 ///
 /// Throws Error(invalid_argument)
-///   - for an empty prompt, unless tokens wait in the session (Session::append). A call that wrote
-///     tokens leaves the last one waiting, unless a token that ends texts or a full session ended
-///     the call. To begin a new text without a prompt, give the end-of-text token;
+///   - for an empty prompt if the session has no token either. To begin a new text without a
+///     prompt, give the end-of-text token;
 ///   - for a prompt that does not fit the session;
 ///   - if top_logprobs is more than the size of the vocabulary;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);

@@ -67,7 +67,26 @@ class Session {
   /// If the next token belongs to a block that other sessions use too, copies what remains of that
   /// block, at most 255 tokens. Otherwise allocates nothing. Throws std::bad_alloc and then changes
   /// nothing.
+  ///
+  /// Rewinding to position 0 also forgets what slides have dropped.
   void rewind(std::size_t position);
+
+  /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
+  /// first `keep` ones. At least half of the tokens after those are dropped, so that a text that
+  /// grows token by token slides seldom. The others wait, to be computed anew by the next pass,
+  /// because positions are absolute in GPT-2. So the session goes on exactly as a new one with the
+  /// tokens kept. Returns how many tokens were dropped; 0 if there is room already.
+  ///
+  /// No token is special: the first `keep` ones are followed by the middle of a text, and an
+  /// end-of-text token may be dropped while tokens of the text before it are kept.
+  ///
+  /// Throws Error(invalid_argument) if there is not enough room and keep + room is more than
+  /// capacity(), and std::bad_alloc. Then changes nothing.
+  ///
+  /// Example:
+  ///   Session session(model, {.max_tokens = 64});
+  ///   session.slide(16, 8);  // whatever it holds, there is room for 8 more tokens now
+  std::size_t slide(std::size_t keep, std::size_t room);
 
   /// Returns a second session in the same state, on the same engine. Computes nothing. The two
   /// share the full blocks of 256 tokens. Copies the keys and values of the other tokens, at most
@@ -90,8 +109,9 @@ class Session {
   /// moved from, and std::bad_alloc. Then changes nothing.
   void assign(const Session& other);
 
-  /// The same for the first `position` tokens of `other` alone. Throws as above, and also if `other`
-  /// has fewer tokens.
+  /// The same for the first `position` tokens of `other` alone, as the beginning of a new text:
+  /// what slides have dropped before them is forgotten. Throws as above, and also if `other` has
+  /// fewer tokens.
   void assign(const Session& other, std::size_t position);
 
   /// The bytes that a session of a model with this config takes once it holds `max_tokens` tokens,
@@ -106,6 +126,11 @@ class Session {
   [[nodiscard]] std::size_t position() const noexcept;  ///< tokens so far
   [[nodiscard]] std::size_t waiting() const noexcept;   ///< the last of these, not computed yet
   [[nodiscard]] std::size_t capacity() const noexcept;  ///< tokens there is room for
+
+  /// The tokens of the text that slides have dropped. The noise that tokens are drawn with counts
+  /// them, so that it never repeats within a text (see SequenceLimits::dropped).
+  [[nodiscard]] std::size_t dropped() const noexcept;
+
   [[nodiscard]] const Model& model() const noexcept;
   [[nodiscard]] const Engine& engine() const noexcept;
 

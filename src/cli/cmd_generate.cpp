@@ -119,7 +119,6 @@ int run(const GenerateSettings& settings) {
   }
   Session session = state ? *std::move(state)
                           : Session(engine, {.max_tokens = std::min(room, config.n_positions)});
-  if (prompt.tokens.empty()) go_on_without_prompt(session);
   const auto result = write_text(session, tokenizer, prompt, options,
                                  TextWriter(settings, tokenizer, prompt), background);
   if (result.finish_reason == FinishReason::context_full) {

@@ -19,12 +19,17 @@ std::string read_text(const GenerateSettings& settings) {
   return text;
 }
 
-// Refuses a prompt for which the context has no room after a state.
-void require_room(std::size_t before, std::size_t tokens, std::size_t n_positions) {
-  if (before + tokens <= n_positions) return;
-  refuse(format("the state has %zu tokens and the prompt %zu, but the model takes at most %zu: "
-                "shorten the prompt",
-                before, tokens, n_positions));
+// Refuses a prompt for which the context has no room after a state, even if that may slide.
+void require_room(std::size_t before, std::size_t tokens, const GenerationOptions& options,
+                  std::size_t n_positions) {
+  const bool slides = options.overflow == Overflow::slide;
+  const std::size_t kept = slides ? std::min(before, options.keep) : before;
+  if (kept + tokens <= n_positions) return;
+  refuse(
+      format("the state %s %zu tokens and the prompt has %zu, but the model takes at most %zu: "
+             "shorten the prompt%s",
+             slides ? "keeps" : "has", kept, tokens, n_positions,
+             slides ? "" : ", or give --overflow slide"));
 }
 
 }  // namespace
@@ -73,7 +78,7 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
                           : parse_tokens(text, config.vocab_size);
   if (!tokenizer) text = join(tokens);
   if (before != 0) {
-    require_room(before, tokens.size(), config.n_positions);
+    require_room(before, tokens.size(), settings.generation, config.n_positions);
     return {std::move(tokens), std::move(text)};
   }
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};

@@ -20,13 +20,6 @@ std::optional<Session> load_state(const StateFiles& files, const Engine& engine)
   return load_session(engine, files.from);
 }
 
-void go_on_without_prompt(Session& session) {
-  if (session.waiting() != 0) return;
-  const TokenId last = session.tokens().back();
-  session.rewind(session.position() - 1);
-  session.append(std::span(&last, 1));
-}
-
 void save_state(const StateFiles& files, const Session& session, const GenerationResult& result) {
   const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
   if (!files.to.empty() && is_text) save_session(session, files.to);

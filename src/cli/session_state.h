@@ -22,10 +22,6 @@ void add_state_options(CLI::App& app, StateFiles& files);
 /// Error if the file cannot be used.
 [[nodiscard]] std::optional<Session> load_state(const StateFiles& files, const Engine& engine);
 
-/// Prepares a session of --state for a text without a prompt: if no token waits, its last one is
-/// computed again, because the next token is drawn from the logits after it.
-void go_on_without_prompt(Session& session);
-
 /// Writes the file of --save-state, if it was given. A text that was cancelled before its first
 /// token is no text, so that nothing is written. Throws Error if the file cannot be written.
 void save_state(const StateFiles& files, const Session& session, const GenerationResult& result);

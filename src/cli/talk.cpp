@@ -95,8 +95,7 @@ class Talk {
 
   // Generates the answer to line_ and writes it.
   void answer() {
-    make_room();
-    if (line_.empty()) go_on_without_prompt(session_);
+    require_room();
     const std::size_t before = session_.position();
     const Prompt prompt{line_, ""};
     TextWriter writer(settings_, tokenizer_, prompt);
@@ -112,24 +111,17 @@ class Talk {
     if (settings_.stats) print_stats(result, session_, before);
   }
 
-  // If the context has no room for the line, forgets tokens as GenerationOptions::overflow says.
-  void make_room() {
+  // Refuses a line for which the context has no room, even if it may slide.
+  void require_room() const {
     const std::size_t capacity = session_.capacity();
-    const std::size_t position = session_.position();
     const std::size_t keep = settings_.generation.keep;
-    if (position + line_.size() <= capacity) return;
+    if (session_.position() + line_.size() <= capacity) return;
     if (settings_.generation.overflow == Overflow::stop) {
       refuse(format("the context of %zu tokens is full: /reset forgets the text", capacity));
     }
-    if (keep + line_.size() >= capacity) {
-      refuse(format("the line has %zu tokens, but the model takes at most %zu: shorten it",
-                    line_.size(), capacity - keep - 1));
-    }
-    const std::size_t kept = std::min((position - keep) / 2, capacity - keep - line_.size());
-    const auto tail = session_.tokens().last(kept);
-    const std::vector<TokenId> tokens(tail.begin(), tail.end());
-    session_.rewind(keep);
-    session_.append(tokens);
+    if (keep + line_.size() < capacity) return;
+    refuse(format("the line has %zu tokens, but the model takes at most %zu: shorten it",
+                  line_.size(), capacity - keep - 1));
   }
 
   void again() {

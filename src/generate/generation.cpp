@@ -18,36 +18,42 @@ bool slides(const GenerationOptions& options) { return options.overflow == Overf
 
 void check(const Session& session, std::span<const TokenId> prompt,
            const GenerationOptions& options) {
-  if (prompt.empty() && session.waiting() == 0) {
-    reject("the prompt has no tokens and no token waits in the session: ",
-           session.position() < session.capacity() ? "begin with the end-of-text token"
-                                                   : "the session is full");
+  if (prompt.empty() && session.position() == 0) {
+    reject("neither the prompt nor the session has a token: begin with the end-of-text token");
   }
-  session.impl()->require_fitting(prompt);
+  session.impl()->require_known(prompt);
   check_top_logprobs(options.top_logprobs.value_or(0), session.model().config().vocab_size);
-  const std::size_t room = session.capacity();
-  const bool can_fill = options.max_new_tokens > room - session.position() - prompt.size();
-  if (slides(options) && can_fill && (room < 2 || options.keep > room - 2)) {
+  const std::size_t room = session.capacity() - session.position();
+  const bool can_fill = prompt.size() > room || options.max_new_tokens > room - prompt.size();
+  const std::size_t capacity = session.capacity();
+  if (slides(options) && can_fill && (capacity < 2 || options.keep > capacity - 2)) {
     reject("a session that slides needs room for two tokens more than it keeps: it has room for ",
-           room, ", and keep is ", options.keep);
+           capacity, ", and keep is ", options.keep);
   }
 }
 
+// Makes the session ready for the prompt. Returns how many tokens it has dropped.
+std::size_t prepare(Session& session, std::span<const TokenId> prompt,
+                    const GenerationOptions& options) {
+  check(session, prompt, options);
+  const std::size_t dropped = slides(options) ? session.slide(options.keep, prompt.size()) : 0;
+  session.impl()->require_fitting(prompt);
+  // A text without a prompt begins with the logits after the last token.
+  if (prompt.empty()) session.impl()->keep_computed(session.position() - 1);
+  return dropped;
+}
+
+// A text without a prompt goes on with the one that the session has.
 SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens,
                          const GenerationOptions& options) {
-  SequenceLimits limits{.eos_token_id = end_tokens(session.model().config(), options),
-                        .prompt_length = session.position() + prompt_tokens};
+  const std::size_t length = session.position() + prompt_tokens;
+  const std::size_t written = prompt_tokens == 0 ? session.impl()->written : 0;
   // The last token of a text that fills the context has no room in it.
-  const std::size_t room =
-      slides(options) ? SIZE_MAX : session.capacity() + 1 - limits.prompt_length;
-  limits.max_length = limits.prompt_length + std::min(options.max_new_tokens, room);
-  return limits;
-}
-
-SequenceLimits checked_limits(const Session& session, std::span<const TokenId> prompt,
-                              const GenerationOptions& options) {
-  check(session, prompt, options);
-  return limits_of(session, prompt.size(), options);
+  const std::size_t room = slides(options) ? SIZE_MAX : session.capacity() + 1 - length;
+  return {.eos_token_id = end_tokens(session.model().config(), options),
+          .prompt_length = length - written,
+          .max_length = length + std::min(options.max_new_tokens, room),
+          .dropped = session.dropped()};
 }
 
 }  // namespace
@@ -58,9 +64,12 @@ Generation::Generation(Session& session, std::span<const TokenId> prompt,
     : session_(session),
       options_(options),
       sink_(std::move(sink)),
-      limits_(checked_limits(session, prompt.subspan(known), options)),
+      result_{.finish_reason = {},
+              .tokens = {},
+              .prompt_tokens = prompt.size(),
+              .dropped_tokens = prepare(session, prompt.subspan(known), options)},
+      limits_(limits_of(session, prompt.size() - known, options)),
       sampler_(options.sampling, session.model().config().vocab_size, limits_),
-      result_{.finish_reason = {}, .tokens = {}, .prompt_tokens = prompt.size()},
       prompt_(std::in_place, session, prompt, options.on_prompt, known),
       decoder_(session, sampler_, options, sink_, result_) {}
 
@@ -104,17 +113,11 @@ bool Generation::begin_text() {
   return !finished_;
 }
 
-// Makes room in a full session: keeps its first tokens and the last half of the others, to which
-// the token that was just written belongs. Positions are a part of what a token's keys and values
-// are computed from, so that all must be computed anew.
+// Makes room in a full session for the token that was just written. The keys and values of the
+// tokens that are kept must be computed anew, as those of a prompt are.
 void Generation::slide() {
-  const auto tokens = session_.tokens();
-  const std::size_t tail = std::max<std::size_t>((tokens.size() - options_.keep) / 2, 1);
-  std::vector<TokenId> window(tokens.begin(), tokens.begin() + std::ptrdiff_t(options_.keep));
-  window.insert(window.end(), tokens.end() - std::ptrdiff_t(tail - 1), tokens.end());
-  window.push_back(result_.tokens.back());
-
-  const std::size_t dropped = tokens.size() + 1 - window.size();
+  const std::size_t dropped = session_.slide(options_.keep, 1);
+  session_.append(std::span(&result_.tokens.back(), 1));
   result_.dropped_tokens += dropped;
   limits_.dropped += dropped;
   limits_.max_length -= dropped;
@@ -122,8 +125,6 @@ void Generation::slide() {
   sampler_ = Sampler(options_.sampling, session_.model().config().vocab_size, limits_);
 
   static const PromptReader::OnPrompt kNobody;
-  session_.rewind(0);
-  session_.append(window);
   prompt_.emplace(session_, std::span<const TokenId>(), kNobody);
   reads_prompt_ = true;
 }
@@ -132,6 +133,8 @@ void Generation::finish(FinishReason reason) {
   result_.finish_reason = reason;
   const bool in_prompt = reads_prompt_ && result_.tokens.empty();
   (in_prompt ? result_.prompt_seconds : result_.generation_seconds) = seconds_since(start_);
+  const std::size_t length = session_.position();
+  if (!in_prompt) session_.impl()->written = length - std::min(length, limits_.prompt_length);
   finished_ = true;
 }
 

@@ -57,9 +57,9 @@ class Generation {
   Session& session_;
   const GenerationOptions& options_;
   const std::function<bool(TokenId)> sink_;
+  GenerationResult result_;
   SequenceLimits limits_;
   Sampler sampler_;
-  GenerationResult result_;
   std::optional<PromptReader> prompt_;  // the latest: after a slide, of the tokens that were kept
   Decoder decoder_;
   bool reads_prompt_ = true;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/session_impl.h"
+
 namespace gpt2 {
 
 // No fewer than 128, because shorter passes read the weights too often.
@@ -15,6 +17,7 @@ PromptReader::PromptReader(Session& session, std::span<const TokenId> prompt,
     : session_(session),
       on_prompt_(on_prompt),
       prompt_(prompt.begin(), prompt.end()),
+      written_(session.impl()->written),
       read_(known) {
   const auto tail = session.tokens().last(session.waiting());
   waiting_.assign(tail.begin(), tail.end());
@@ -42,6 +45,7 @@ bool PromptReader::goes_on() {
 void PromptReader::take_back() {
   session_.rewind(start_);
   session_.append(waiting_);
+  session_.impl()->written = written_;
 }
 
 }  // namespace gpt2

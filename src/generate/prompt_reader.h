@@ -39,6 +39,7 @@ class PromptReader {
   std::vector<TokenId> prompt_;
   std::vector<TokenId> waiting_;  // in the session, before the prompt
   std::size_t start_;             // the position of the first of these
+  std::size_t written_;           // by generate(), before the prompt
   std::size_t read_;
   bool begun_ = false;
 };

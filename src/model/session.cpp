@@ -13,15 +13,25 @@ Session::Impl::Impl(const Engine& e, std::size_t capacity)
 }
 
 void Session::Impl::require_fitting(std::span<const TokenId> more) const {
-  const std::size_t vocab_size = engine.model().config().vocab_size;
   if (more.size() > room()) {
     reject("the session has room for ", room(), " more tokens, got ", more.size());
   }
+  require_known(more);
+}
+
+void Session::Impl::require_known(std::span<const TokenId> more) const {
+  const std::size_t vocab_size = engine.model().config().vocab_size;
   for (const TokenId token : more) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
       reject("token id ", token, " is outside the model's vocabulary of ", vocab_size);
     }
   }
+}
+
+void Session::Impl::keep_computed(std::size_t count) {
+  count = std::min(count, computed);
+  cache.assign(cache, count, count);
+  computed = count;
 }
 
 Session::Session(const Model& model, const SessionOptions& options)
@@ -51,6 +61,7 @@ void Session::append(std::span<const TokenId> tokens) {
   impl_->require_fitting(tokens);
   // One by one: they may be tokens of this session, which insert() would not allow.
   for (const TokenId token : tokens) impl_->tokens.push_back(token);
+  if (!tokens.empty()) impl_->written = 0;
 }
 
 void Session::rewind(std::size_t position) {
@@ -58,10 +69,28 @@ void Session::rewind(std::size_t position) {
     reject("cannot rewind to position ", position, ": the session has only ", this->position(),
            " tokens");
   }
-  const std::size_t computed = std::min(position, impl_->computed);
-  impl_->cache.assign(impl_->cache, computed, computed);
+  impl_->keep_computed(position);
   impl_->tokens.resize(position);
-  impl_->computed = computed;
+  impl_->written = 0;
+  if (position == 0) impl_->dropped = 0;
+}
+
+// The keys and values of the first `keep` tokens stay, because their positions do.
+std::size_t Session::slide(std::size_t keep, std::size_t room) {
+  if (room <= impl_->room()) return 0;
+  if (keep > capacity() || room > capacity() - keep) {
+    reject("the session has room for ", capacity(), " tokens, which is too few to keep ", keep,
+           " and append ", room);
+  }
+  const std::size_t others = position() - keep;
+  const std::size_t kept = std::min(others / 2, capacity() - keep - room);
+  const std::size_t dropped = others - kept;
+  impl_->keep_computed(keep);
+  const auto first = impl_->tokens.begin() + static_cast<std::ptrdiff_t>(keep);
+  impl_->tokens.erase(first, first + static_cast<std::ptrdiff_t>(dropped));
+  impl_->dropped += dropped;
+  impl_->written = std::min(impl_->written, keep + kept);
+  return dropped;
 }
 
 Session Session::fork() const {
@@ -72,7 +101,10 @@ Session Session::fork() const {
 
 void Session::assign(const Session& other) {
   if (!other.impl_) reject("a session that was moved from cannot take part in assign()");
+  if (&other == this) return;
   assign(other, other.position());
+  impl_->dropped = other.impl_->dropped;
+  impl_->written = other.impl_->written;
 }
 
 void Session::assign(const Session& other, std::size_t position) {
@@ -88,6 +120,7 @@ void Session::assign(const Session& other, std::size_t position) {
   }
   if (&other == this) {
     rewind(position);
+    impl_->dropped = 0;
     return;
   }
   const std::size_t computed = std::min(position, other.impl_->computed);
@@ -98,6 +131,8 @@ void Session::assign(const Session& other, std::size_t position) {
   const auto tokens = other.tokens().first(position);
   impl_->tokens.assign(tokens.begin(), tokens.end());  // there is memory for them
   impl_->computed = computed;
+  impl_->dropped = 0;
+  impl_->written = 0;
 }
 
 std::size_t Session::memory_bytes(const Config& config, std::size_t max_tokens) noexcept {
@@ -108,6 +143,7 @@ std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens
 std::size_t Session::position() const noexcept { return impl_->tokens.size(); }
 std::size_t Session::waiting() const noexcept { return impl_->tokens.size() - impl_->computed; }
 std::size_t Session::capacity() const noexcept { return impl_->cache.capacity(); }
+std::size_t Session::dropped() const noexcept { return impl_->dropped; }
 const Model& Session::model() const noexcept { return impl_->engine.model(); }
 const Engine& Session::engine() const noexcept { return impl_->engine; }
 

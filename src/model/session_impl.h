@@ -14,18 +14,26 @@ namespace gpt2 {
 struct Session::Impl {
   Impl(const Engine& engine, std::size_t capacity);
 
-  [[nodiscard]] std::size_t room() const noexcept {
-    return cache.capacity() - tokens.size();
-  }
+  [[nodiscard]] std::size_t room() const noexcept { return cache.capacity() - tokens.size(); }
 
   /// Throws Error(invalid_argument) unless there is room for more tokens and all are of the
   /// vocabulary.
   void require_fitting(std::span<const TokenId> more) const;
 
+  /// Throws Error(invalid_argument) unless all tokens are of the vocabulary.
+  void require_known(std::span<const TokenId> more) const;
+
+  /// Forgets the keys and values of all tokens but the first `count`. The others wait. Throws
+  /// std::bad_alloc and then changes nothing.
+  void keep_computed(std::size_t count);
+
   Engine engine;
   KVCache cache;
   std::vector<TokenId> tokens;  ///< of the sequence; there is memory for as many as fit
   std::size_t computed = 0;     ///< of these, the first, whose keys and values are in the cache
+  std::size_t dropped = 0;      ///< how many tokens of the text slides have dropped
+  std::size_t written = 0;      ///< how many of the last tokens generate() wrote after its prompt;
+                                ///< 0 once anything else has changed the tokens
   AlignedBuffer<float> logits;  ///< (vocab_size): what Session::forward returns
 };
 
