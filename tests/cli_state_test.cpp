@@ -141,6 +141,21 @@ TEST_CASE("a text from a state slides like the text in one") {
   CHECK(begin + with({"--state", state(), "-n", "20"}) == with({"abc", "-n", "23"}));
 }
 
+TEST_CASE("a state made after a slide goes on with the noise and the counts of the text in one") {
+  const TemporaryDirectory small;
+  write_alphabet_model(small.path(), 8);
+  const auto with = [&](Words words) {
+    words.insert(words.end(), {"-m", small.path().string(), "--overflow", "slide", "--tokens",
+                               "--temperature", "100", "--top-k", "0", "--ignore-eos",
+                               "--frequency-penalty", "2", "--no-newline"});
+    return run(words).out;
+  };
+  const std::string whole = with({"97 98", "-n", "60"});
+  const std::string first = with({"97 98", "-n", "25", "--save-state", state()});
+  const std::string second = with({"--state", state(), "-n", "20", "--save-state", state()});
+  CHECK(first + " " + second + " " + with({"--state", state(), "-n", "15"}) == whole);
+}
+
 TEST_CASE("Ctrl-C saves what has been written") {
   fs::remove(state());
   Command command({"-m", alphabet_model(), "-n", "900", "--save-state", state(), "a"});

@@ -146,6 +146,15 @@ TEST_CASE("tokens that wait still wait in the loaded session") {
   CHECK(go_on_alike(session, loaded, random_tokens(model(), 10, 3)));
 }
 
+TEST_CASE("a file has what slides have dropped") {
+  Session session = session_of(model(), 1, 32);
+  session.forward(random_tokens(model(), 30, 1));
+  session.slide(4, 3);
+  save_session(session, file());
+  CHECK(fields_of(read_bytes(file())).dropped == 13);
+  CHECK(load().dropped() == 13);
+}
+
 TEST_CASE("a text that was saved in the middle ends like one that was not") {
   const Tokenizer& tokenizer = bundled::tokenizer();
   const auto prompt = tokenizer.encode("One day, Tom");
@@ -173,12 +182,14 @@ TEST_CASE("a file has what its format says") {
   const std::string bytes = small_state();
   const StateFields fields = fields_of(bytes);
   CHECK(bytes.substr(0, 8) == "gpt2sess");
-  CHECK(fields.version == 1);
+  CHECK(fields.version == 2);
   CHECK(fields.weight_type == std::string("f32\0\0\0\0\0", 8));
   CHECK(fields.n_layer == 2);
   CHECK(fields.n_head == 2);
   CHECK(fields.head_dim == 9);
   CHECK(fields.computed == 5);
+  CHECK(fields.dropped == 0);
+  CHECK(fields.written == 0);
   std::vector<TokenId> tokens = random_tokens(model(), 5, 1);
   for (const TokenId token : random_tokens(model(), 2, 2)) tokens.push_back(token);
   CHECK(fields.tokens == tokens);
@@ -200,8 +211,8 @@ TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
     const std::string refusal = refusal_of_bytes(bytes.substr(0, size));
     INFO(size << " bytes: " << refusal);
     CHECK(refusal.starts_with(expected(size == 0   ? "is not the state of a session"
-                                       : size < 8  ? "is cut short: expected at least 80 bytes"
-                                       : size < 80 ? "is cut short: expected at least 80 bytes"
+                                       : size < 8  ? "is cut short: expected at least 96 bytes"
+                                       : size < 96 ? "is cut short: expected at least 96 bytes"
                                                    : "is cut short or damaged: expected ")));
   }
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -217,7 +228,7 @@ TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
 
 TEST_CASE("a file whose parts are swapped is refused") {
   const std::string bytes = small_state();
-  const std::size_t cache = 72 + 7 * sizeof(TokenId);
+  const std::size_t cache = 88 + 7 * sizeof(TokenId);
   for (const std::size_t length : {4, 36, 64, 360}) {
     std::string swapped = bytes;
     std::swap_ranges(swapped.begin() + std::ptrdiff_t(cache),
@@ -237,7 +248,7 @@ TEST_CASE("a file with a right checksum and impossible numbers is refused") {
   };
   // As a machine of the other byte order would write it.
   CHECK(with([](auto& f) { f.version = std::uint64_t{1} << 56; }) ==
-        expected("has a format that this version cannot read: expected version 1, found "
+        expected("has a format that this version cannot read: expected version 2, found "
                  "72057594037927936"));
   const std::string sizes =
       expected("is the state of another model: expected 2 layers of 2 heads of 9 channels, found ");
@@ -260,6 +271,8 @@ TEST_CASE("a file with a right checksum and impossible numbers is refused") {
                  "1101"));
   CHECK(with([](auto& f) { f.tokens.resize(4); }) ==
         expected("has more keys and values than tokens: expected at most 4, found 5"));
+  CHECK(with([](auto& f) { f.written = 8; }) ==
+        expected("has more tokens that were written than tokens: expected at most 7, found 8"));
 }
 
 TEST_CASE("absurd sizes are refused before anything is allocated") {

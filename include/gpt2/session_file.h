@@ -6,9 +6,10 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// Writes the state of a session to a file: its tokens, and the keys and values of those that have
-/// been computed. load_session() makes a session of it that goes on, bit for bit, like this one,
-/// without computing anything anew: on any supported machine, with any number of threads.
+/// Writes the state of a session to a file: its tokens, the keys and values of those that have been
+/// computed, and how many tokens slides have dropped. load_session() makes a session of it that
+/// goes on, bit for bit, like this one, without computing anything anew: on any supported machine,
+/// with any number of threads.
 ///
 /// The file also has the type of the model's weights, a hash of the model, and a checksum over
 /// everything. It is written as FILE.partial-PID and then renamed, so that `file` is never

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[] = {'g', 'p', 't', '2', 's', 'e', 's', 's'};
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 
 // As it lies in the file.
 struct Header {
@@ -41,13 +41,16 @@ struct Header {
   std::uint64_t head_dim;
   std::uint64_t tokens;
   std::uint64_t computed;  // the first of the tokens, whose keys and values the file has
+  std::uint64_t dropped;   // the tokens of the text that slides have dropped
+  std::uint64_t written;   // the last of the tokens, which generate() wrote after its prompt
 };
-static_assert(sizeof(Header) == 9 * 8 && std::endian::native == std::endian::little);
+static_assert(sizeof(Header) == 11 * 8 && std::endian::native == std::endian::little);
 
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kMinBytes = sizeof(Header) + kChecksumBytes;
 
-Header header_of(const Model& model, std::size_t tokens, std::size_t computed) {
+// Returns the header of a session of this model that has no tokens.
+Header header_of(const Model& model) {
   const Config& config = model.config();
   Header header = {.magic = {},
                    .version = kVersion,
@@ -56,8 +59,10 @@ Header header_of(const Model& model, std::size_t tokens, std::size_t computed) {
                    .n_layer = config.n_layer,
                    .n_head = config.n_head,
                    .head_dim = config.head_dim(),
-                   .tokens = tokens,
-                   .computed = computed};
+                   .tokens = 0,
+                   .computed = 0,
+                   .dropped = 0,
+                   .written = 0};
   std::copy_n(kMagic, sizeof kMagic, header.magic);
   const std::string_view type = name_of(model.weight_type());
   type.copy(header.weight_type, sizeof header.weight_type);
@@ -122,7 +127,7 @@ Parts read(Bytes file, const std::string& name) {
 }
 
 void require_same_model(const Header& header, const Model& model, const std::string& name) {
-  const Header expected = header_of(model, header.tokens, header.computed);
+  const Header expected = header_of(model);
   const auto sizes = [](const Header& h) {
     return concat(h.n_layer, " layers of ", h.n_head, " heads of ", h.head_dim, " channels");
   };
@@ -149,6 +154,10 @@ std::vector<TokenId> tokens_of(const Parts& parts, const Config& config, const s
   if (header.computed > header.tokens) {
     fail(name, "has more keys and values than tokens: expected at most ", header.tokens, ", found ",
          header.computed);
+  }
+  if (header.written > header.tokens) {
+    fail(name, "has more tokens that were written than tokens: expected at most ", header.tokens,
+         ", found ", header.written);
   }
   std::vector<TokenId> tokens(header.tokens);
   if (!tokens.empty()) std::memcpy(tokens.data(), parts.tokens.data(), parts.tokens.size());
@@ -180,7 +189,11 @@ void save_session(const Session& session, const fs::path& file) {
     out.write(bytes);
   };
   const Config& config = session.model().config();
-  const Header header = header_of(session.model(), impl->tokens.size(), impl->computed);
+  Header header = header_of(session.model());
+  header.tokens = impl->tokens.size();
+  header.computed = impl->computed;
+  header.dropped = impl->dropped;
+  header.written = impl->written;
   write(std::as_bytes(std::span(&header, 1)));
   write(std::as_bytes(session.tokens()));
 
@@ -222,6 +235,8 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   });
   impl.tokens.assign(tokens.begin(), tokens.end());
   impl.computed = computed;
+  impl.dropped = parts.header.dropped;
+  impl.written = parts.header.written;
   return session;
 }
 

@@ -17,9 +17,11 @@ StateFields fields_of(const std::string& bytes) {
                         .n_head = word(5),
                         .head_dim = word(6),
                         .computed = word(8),
+                        .dropped = word(9),
+                        .written = word(10),
                         .tokens = {},
                         .cache = {}};
-  std::size_t at = 72;
+  std::size_t at = 88;
   for (std::size_t i = 0; i < word(7); ++i, at += 4) {
     const auto token = load_little_endian<std::uint32_t>(as_bytes(bytes), at);
     fields.tokens.push_back(static_cast<TokenId>(token));
@@ -30,8 +32,9 @@ StateFields fields_of(const std::string& bytes) {
 
 std::string bytes_of(const StateFields& fields) {
   std::string bytes = "gpt2sess" + little_endian(fields.version) + fields.weight_type;
-  for (const std::uint64_t word : {fields.model, fields.n_layer, fields.n_head, fields.head_dim,
-                                   std::uint64_t{fields.tokens.size()}, fields.computed}) {
+  for (const std::uint64_t word :
+       {fields.model, fields.n_layer, fields.n_head, fields.head_dim,
+        std::uint64_t{fields.tokens.size()}, fields.computed, fields.dropped, fields.written}) {
     bytes += little_endian(word);
   }
   for (const TokenId token : fields.tokens) {

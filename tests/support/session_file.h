@@ -17,6 +17,8 @@ struct StateFields {
   std::uint64_t n_head;
   std::uint64_t head_dim;
   std::uint64_t computed;
+  std::uint64_t dropped;
+  std::uint64_t written;
   std::vector<TokenId> tokens;
   std::string cache;  ///< the bytes of keys and values
 };
