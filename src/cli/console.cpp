@@ -103,6 +103,10 @@ std::string format(const char* format, ...) {
   return text;
 }
 
+std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
 std::string hash_text(std::uint64_t hash) {
   return format("%016llx", static_cast<unsigned long long>(hash));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -27,6 +28,9 @@ void write_stdout(std::string_view text);
 /// Returns what printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
+/// Returns "1 token" or "2 tokens".
+[[nodiscard]] std::string counted(std::size_t count, const std::string& noun);
+
 /// A hash of logits as --stats shows it: 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
 
@@ -46,8 +50,8 @@ void note_interrupts();
 /// Returns whether a signal was recorded.
 [[nodiscard]] bool interrupted();
 
-/// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten; any
-/// other signal that was recorded ends the process.
+/// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten;
+/// any other signal that was recorded ends the process.
 void forget_interrupts();
 
 /// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command

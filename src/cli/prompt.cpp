@@ -26,9 +26,9 @@ void require_room(std::size_t before, std::size_t tokens, const GenerationOption
   const std::size_t kept = slides ? std::min(before, options.keep) : before;
   if (kept + tokens <= n_positions) return;
   refuse(
-      format("the state %s %zu tokens and the prompt has %zu, but the model takes at most %zu: "
+      format("the state %s %s and the prompt has %zu, but the model takes at most %zu: "
              "shorten the prompt%s",
-             slides ? "keeps" : "has", kept, tokens, n_positions,
+             slides ? "keeps" : "has", counted(kept, "token").c_str(), tokens, n_positions,
              slides ? "" : ", or give --overflow slide"));
 }
 
@@ -87,8 +87,8 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
                                           settings.generation.max_new_tokens, config.n_positions);
   if (removed != 0) {
     print_error(
-        format("the prompt has %zu tokens, but the model takes at most %zu: the first %zu "
-               "are left out",
+        format("the prompt has %zu tokens, but the model takes at most %zu: it goes on without the "
+               "first %zu",
                size, config.n_positions, removed));
   }
   return {std::move(tokens), std::move(text)};

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <map>
-#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -120,8 +119,8 @@ class Talk {
       refuse(format("the context of %zu tokens is full: /reset forgets the text", capacity));
     }
     if (keep + line_.size() < capacity) return;
-    refuse(format("the line has %zu tokens, but the model takes at most %zu: shorten it",
-                  line_.size(), capacity - keep - 1));
+    refuse(format("the line has %s, but the model takes at most %zu: shorten it",
+                  counted(line_.size(), "token").c_str(), capacity - keep - 1));
   }
 
   void again() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "generate/philox.h"
@@ -71,8 +72,8 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
   if (!draws) return static_cast<TokenId>(kernels().argmax(scores_.data(), scores_.size()));
   const std::optional<TokenId> drawn = draw(limits_.dropped + ids.size());
   if (drawn) return *drawn;
-  reject("no token is left to draw after ", ids.size(),
-         " tokens: the sampling options have removed all of them");
+  reject("no token is left to draw after ", counted(ids.size(), "token"),
+         ": the sampling options have removed all of them");
 }
 
 void Sampler::check(std::span<const float> logits) const {

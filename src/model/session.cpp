@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "model/session_impl.h"
 
@@ -14,7 +15,7 @@ Session::Impl::Impl(const Engine& e, std::size_t capacity)
 
 void Session::Impl::require_fitting(std::span<const TokenId> more) const {
   if (more.size() > room()) {
-    reject("the session has room for ", room(), " more tokens, got ", more.size());
+    reject("the session has room for ", counted(room(), "more token"), ", got ", more.size());
   }
   require_known(more);
 }
@@ -66,8 +67,8 @@ void Session::append(std::span<const TokenId> tokens) {
 
 void Session::rewind(std::size_t position) {
   if (position > this->position()) {
-    reject("cannot rewind to position ", position, ": the session has only ", this->position(),
-           " tokens");
+    reject("cannot rewind to position ", position, ": the session has only ",
+           counted(this->position(), "token"));
   }
   impl_->keep_computed(position);
   impl_->tokens.resize(position);
@@ -79,8 +80,8 @@ void Session::rewind(std::size_t position) {
 std::size_t Session::slide(std::size_t keep, std::size_t room) {
   if (room <= impl_->room()) return 0;
   if (keep > capacity() || room > capacity() - keep) {
-    reject("the session has room for ", capacity(), " tokens, which is too few to keep ", keep,
-           " and append ", room);
+    reject("the session has room for ", counted(capacity(), "token"), ", which is too few to keep ",
+           keep, " and append ", room);
   }
   const std::size_t others = position() - keep;
   const std::size_t kept = std::min(others / 2, capacity() - keep - room);
