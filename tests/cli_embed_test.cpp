@@ -1,5 +1,9 @@
 // Runs gpt2 embed as a process and compares what it writes with what the library computes.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -118,8 +122,35 @@ TEST_CASE("a line that cannot be embedded becomes an error record or, with --npy
   CHECK(refused.status == 1);
   CHECK(refused.err == "gpt2: line 2: expected a text of 1 to 512 tokens, found 0\n");
   CHECK_FALSE(std::filesystem::exists(file));
-  CHECK(embed({"--npy", "/nowhere/v.npy"}).err ==
-        "gpt2: cannot write /nowhere/v.npy: No such file or directory\n");
+}
+
+TEST_CASE("embed --npy finds a file that it cannot write before it reads the texts") {
+  CHECK(embed({"--npy", "/nowhere/v.npy"}, "One day\n\nA dog").err ==
+        "gpt2: /nowhere/v.npy: cannot be written: No such file or directory\n");
+}
+
+TEST_CASE("embed --npy replaces a file only by a whole one") {
+  const TemporaryDirectory place;
+  const std::string file = place.write("vectors.npy", "what was there").string();
+  const auto bytes = [&] {
+    std::ifstream in(file, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  CHECK(embed({"--npy", file}, "One day\n\nA dog").status == 1);
+  CHECK(bytes() == "what was there");
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {500, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Outcome cut = embed({"--npy", file});
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(cut.status == 1);
+  CHECK(cut.err == "gpt2: " + file + ": cannot be written: File too large\n");
+  CHECK(bytes() == "what was there");
+  CHECK(std::distance(std::filesystem::directory_iterator(place.path()), {}) == 1);
+  CHECK(embed({"--npy", file}).status == 0);
+  CHECK(bytes().starts_with("\x93NUMPY"));
 }
 
 TEST_CASE("embed refuses invalid arguments") {

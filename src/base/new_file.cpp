@@ -1,4 +1,4 @@
-#include "base/new_file.h"
+#include "gpt2/new_file.h"
 
 #include <unistd.h>
 
@@ -6,6 +6,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/paths.h"
 

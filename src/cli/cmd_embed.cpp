@@ -7,6 +7,7 @@
 #include "cli/records.h"
 #include "gpt2/embed.h"
 #include "gpt2/find_model.h"
+#include "gpt2/new_file.h"
 
 namespace gpt2::cli {
 namespace {
@@ -145,6 +146,8 @@ void Embedder::write_array(const std::string& input) const {
 
 int embed(Arguments arguments) {
   const Settings settings = read_settings(std::move(arguments));
+  // Throws if the file cannot be written: better now than after the long work.
+  if (!settings.npy.empty()) static_cast<void>(NewFile(settings.npy));
   const std::filesystem::path path = find_model(settings.model);
   Progress loading("loading " + path.string());
   const Embedder embedder(settings, path);

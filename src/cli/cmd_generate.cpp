@@ -26,10 +26,10 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
   GenerationOptions options = settings.generation;
   if (settings.max_length) {
     if (prompt_tokens >= *settings.max_length) {
-      refuse(format(
-          "the prompt has %zu tokens, but max_length in the model's generation config is %zu "
-          "and includes the prompt: shorten the prompt or give --max-new-tokens",
-          prompt_tokens, *settings.max_length));
+      refuse(
+          format("the prompt has %s, but max_length in the model's generation config is %zu "
+                 "and includes the prompt: shorten the prompt or give --max-new-tokens",
+                 counted(prompt_tokens, "token").c_str(), *settings.max_length));
     }
     options.max_new_tokens = *settings.max_length - prompt_tokens;
   }
@@ -82,6 +82,7 @@ void run_talk(const GenerateSettings& settings, const std::optional<Tokenizer>& 
 }
 
 int run(const GenerateSettings& settings) {
+  require_writable(settings.state);
   Progress loading("loading " + settings.model.string());
   const auto [model, draft] = load_models(settings);
   std::optional<Tokenizer> tokenizer;

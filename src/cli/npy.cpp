@@ -1,11 +1,7 @@
 #include "cli/npy.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <string_view>
-
 #include "cli/console.h"
+#include "gpt2/new_file.h"
 
 namespace gpt2::cli {
 namespace {
@@ -30,14 +26,11 @@ std::string header(std::size_t rows, std::size_t columns) {
 
 void write_npy(const std::string& file, std::span<const std::vector<float>> rows,
                std::size_t columns) {
-  std::ofstream out(file, std::ios::binary);
-  out << header(rows.size(), columns);
-  for (const std::vector<float>& row : rows) {
-    out.write(reinterpret_cast<const char*>(row.data()),
-              static_cast<std::streamsize>(row.size() * sizeof(float)));
-  }
-  out.close();
-  if (!out) refuse(format("cannot write %s: %s", file.c_str(), std::strerror(errno)));
+  NewFile out(file);
+  const std::string description = header(rows.size(), columns);
+  out.write(std::as_bytes(std::span(description)));
+  for (const std::vector<float>& row : rows) out.write(std::as_bytes(std::span(row)));
+  out.commit();
 }
 
 }  // namespace gpt2::cli

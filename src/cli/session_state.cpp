@@ -1,5 +1,6 @@
 #include "cli/session_state.h"
 
+#include "gpt2/new_file.h"
 #include "gpt2/session_file.h"
 
 namespace gpt2::cli {
@@ -13,6 +14,10 @@ void add_state_options(CLI::App& app, StateFiles& files) {
            "When the text ends, write the prompt and the text to FILE,\n"
            "together with what --state then need not compute again")
       ->excludes("--samples");
+}
+
+void require_writable(const StateFiles& files) {
+  if (!files.to.empty()) static_cast<void>(NewFile(files.to));
 }
 
 std::optional<Session> load_state(const StateFiles& files, const Engine& engine) {

@@ -18,6 +18,9 @@ struct StateFiles {
 /// Adds --state and --save-state. REQUIRES: the options that they exclude have been added.
 void add_state_options(CLI::App& app, StateFiles& files);
 
+/// Throws Error if the file of --save-state cannot be written, before the work that it is for.
+void require_writable(const StateFiles& files);
+
 /// Returns the session of --state, if it was given, with as much room as the model allows. Throws
 /// Error if the file cannot be used.
 [[nodiscard]] std::optional<Session> load_state(const StateFiles& files, const Engine& engine);

@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
-#include "base/new_file.h"
+#include "gpt2/new_file.h"
 #include "model/fingerprint.h"
 #include "model/session_impl.h"
 
