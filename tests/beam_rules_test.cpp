@@ -7,6 +7,7 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/hash.h"
@@ -104,6 +105,8 @@ TEST_CASE("options outside their range are refused by name") {
   CHECK(refusal({.num_beams = 4, .num_beam_groups = 2}) ==
         "num_beam_groups is 2, which needs a diversity_penalty above 0: without one, all groups "
         "are the same");
+  CHECK(refusal({.num_beams = 2, .early_stopping = static_cast<EarlyStopping>(99)}) ==
+        "early_stopping has the value 99, but the last one of EarlyStopping is 2");
   CHECK(refusal({.num_beams = 2, .length_penalty = -20.0}) == "(accepted)");
 }
 
@@ -254,6 +257,42 @@ TEST_CASE("one answer for all instruction sets and threads") {
   }
   force_isa(before);
   CHECK(runs == 3 * available_isas().size());
+}
+
+TEST_CASE("the hash of the logits is that of greedy decoding if there is one beam") {
+  BeamSearchOptions options = options_with({.num_beams = 1});
+  options.hash_logits = true;
+  std::uint64_t hash = 0;
+  options.on_step = [&](const BeamStep& step) {
+    hash = step.logits_hash;
+    return true;
+  };
+  const std::vector<TokenId> tokens = first_of(beam_search(tiny(), kPrompt, options));
+  GenerationOptions greedy = {.max_new_tokens = options.max_new_tokens,
+                              .sampling = {.temperature = 0.0f}};
+  greedy.ignore_eos = true;
+  greedy.hash_logits = true;
+  Session session(tiny());
+  const auto result = generate(session, kPrompt, greedy, nullptr);
+  CHECK(result.tokens == tokens);
+  CHECK(result.logits_hash == hash);
+  options.hash_logits = false;
+  static_cast<void>(beam_search(tiny(), kPrompt, options));
+  CHECK(hash == 0);
+}
+
+TEST_CASE("functions of the caller's are called on its thread, for one beam after the other") {
+  const Engine engine(tiny().model(), {.threads = 3});
+  BeamSearchOptions options = options_with({.num_beams = 4});
+  const auto thread = std::this_thread::get_id();
+  std::size_t calls = 0;
+  options.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) {
+    if (std::this_thread::get_id() == thread) ++calls;
+  }};
+  const auto sequences = beam_search(engine, kPrompt, options);
+  CHECK(calls == 4 * options.max_new_tokens);
+  options.sampling.processors.clear();
+  CHECK(first_of(beam_search(engine, kPrompt, options)) == first_of(sequences));
 }
 
 TEST_CASE("a search can be watched and ended") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -28,6 +29,10 @@ struct BeamStep {
 
   /// The new tokens of the open beam with the highest sum. Empty if all beams have ended.
   std::span<const TokenId> best;
+
+  /// The hash of the bits of all logits that beams were scored from, in this step and before. 0
+  /// without BeamSearchOptions::hash_logits.
+  std::uint64_t logits_hash;
 };
 
 /// What to search for, and when to stop.
@@ -44,6 +49,8 @@ struct BeamSearchOptions {
   /// generate() stops with a tokenizer, add Tokenizer::end_of_text().
   std::vector<TokenId> stop_tokens = {};
   bool ignore_eos = false;  ///< whether sequences go on after the model's own end-of-text tokens
+
+  bool hash_logits = false;  ///< fill BeamStep::logits_hash
 
   /// Called before each piece of the prompt is read, and once more after the last one, as
   /// GenerationOptions::on_prompt is. Returns false to cancel. An empty function is not called.
@@ -90,9 +97,11 @@ struct BeamSequence {
 /// caller's thread, between forward passes.
 ///
 /// Cost: one forward pass over the prompt and then one for each step, which all open beams share. A
-/// step also takes a few passes over num_beams * vocab_size floats. Besides num_beams sessions, the
-/// search holds that many floats. Where a beam has several children, one goes on in its session and
-/// the others are assigned to it, which copies few keys and values (Session::assign).
+/// step also takes a few passes over num_beams * vocab_size floats, which the engine's threads
+/// share unless options.sampling has functions of the caller's. Besides num_beams sessions, the
+/// search holds that many floats, and about 30 bytes for each token of the vocabulary and thread.
+/// Where a beam has several children, one goes on in its session and the others are assigned to it,
+/// which copies few keys and values (Session::assign).
 ///
 /// Throws Error(invalid_argument)
 ///   - for an option outside its range, which the message names;

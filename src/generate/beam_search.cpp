@@ -1,18 +1,17 @@
 #include "gpt2/beam_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <set>
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "base/hash.h"
+#include "generate/beams/beam_scorer.h"
 #include "generate/beams/beam_sessions.h"
-#include "generate/beams/candidates.h"
 #include "generate/beams/check_beams.h"
 #include "generate/beams/ended_sequences.h"
 #include "generate/end_tokens.h"
-#include "generate/processors/softmax.h"
 
 namespace gpt2 {
 namespace {
@@ -39,7 +38,6 @@ class BeamSearch {
  private:
   void step();
   void choose(Group& group);
-  void score(std::size_t beam, const Group& group);
   void retire(const Group& group);
   [[nodiscard]] bool report(std::span<const std::size_t> open) const;
   [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
@@ -49,12 +47,11 @@ class BeamSearch {
   const BeamSearchOptions& options_;
   SequenceLimits limits_;
   std::size_t n_positions_;
-  Sampler sampler_;
   BeamSessions sessions_;
-  BestCandidates candidates_;
+  BeamScorer scorer_;
   std::vector<Group> groups_;
-  std::vector<float> log_probs_;  // (vocab_size)
-  std::size_t new_tokens_ = 0;    // of each beam
+  std::size_t new_tokens_ = 0;  // of each beam
+  std::uint64_t logits_hash_ = 0;
 
   // What the latest step has chosen: (num_beams). The sessions still hold the parents.
   std::vector<TokenId> tokens_;
@@ -76,11 +73,6 @@ SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
   return limits;
 }
 
-SamplingOptions without_drawing(SamplingOptions options) {
-  options.temperature = 0.0f;
-  return options;
-}
-
 // The number of candidates of a group that a step looks at: enough for each beam to go on even if
 // all tokens that end a sequence come first. As HuggingFace's.
 std::size_t candidate_count(std::size_t group_size, std::size_t end_tokens) {
@@ -92,11 +84,10 @@ BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
     : options_(options),
       limits_(limits),
       n_positions_(engine.model().config().n_positions),
-      sampler_(without_drawing(options.sampling), engine.model().config().vocab_size, limits),
       sessions_(engine, options.beams.num_beams, limits.max_length - 1),
-      candidates_(candidate_count(options.beams.num_beams / options.beams.num_beam_groups,
-                                  limits.eos_token_id.size())),
-      log_probs_(engine.model().config().vocab_size),
+      scorer_(engine, options, limits,
+              candidate_count(options.beams.num_beams / options.beams.num_beam_groups,
+                              limits.eos_token_id.size())),
       tokens_(options.beams.num_beams),
       parents_(options.beams.num_beams),
       sums_(options.beams.num_beams, kUnborn) {
@@ -138,9 +129,11 @@ void BeamSearch::step() {
 // Chooses the beams that go on, and adds the sequences that end to the list of the group. An end
 // counts only among as many candidates as there are beams, as in HuggingFace.
 void BeamSearch::choose(Group& group) {
-  candidates_.clear();
-  for (std::size_t beam = group.begin; beam < group.end; ++beam) score(beam, group);
-  const std::span<const Candidate> candidates = candidates_.sorted();
+  for (std::size_t beam = group.begin; options_.hash_logits && beam < group.end; ++beam) {
+    logits_hash_ = hash_floats(sessions_.logits(beam), logits_hash_);
+  }
+  const auto earlier = std::span(tokens_).first(group.begin);
+  const auto candidates = scorer_.best(sessions_, group.begin, group.end, sums_, earlier);
   std::size_t beam = group.begin;
   for (std::size_t rank = 0; beam < group.end; ++rank) {
     const auto& [sum, parent, token] = candidates[rank];
@@ -155,23 +148,6 @@ void BeamSearch::choose(Group& group) {
     }
   }
   group.is_done = group.ended.is_final(candidates.front().sum, new_tokens_);
-}
-
-// Adds the tokens that may follow the beam to the candidates. The penalty for tokens that earlier
-// groups have chosen in this step comes first: HuggingFace takes it off after sequence_bias, but
-// both are sums.
-void BeamSearch::score(std::size_t beam, const Group& group) {
-  const std::span<const float> logits = sessions_.logits(beam);
-  constexpr float kLargest = std::numeric_limits<float>::max();
-  if (std::ranges::all_of(logits, [](float logit) { return logit <= kLargest; })) {
-    log_softmax(log_probs_, logits);
-  } else {  // as in PyTorch: the sampler refuses NaN or, with remove_invalid_values, replaces it
-    std::ranges::fill(log_probs_, std::numeric_limits<float>::quiet_NaN());
-  }
-  for (const TokenId token : std::span(tokens_).first(group.begin)) {
-    log_probs_[static_cast<std::size_t>(token)] -= options_.beams.diversity_penalty;
-  }
-  candidates_.add(beam, sums_[beam], sampler_.process(log_probs_, sessions_.tokens(beam)));
 }
 
 // Shows the beams of a group that has ended as HuggingFace does.
@@ -208,7 +184,7 @@ bool BeamSearch::report(std::span<const std::size_t> open) const {
   if (!open.empty()) {
     best = tokens_of(*std::ranges::max_element(open, {}, [&](auto beam) { return sums_[beam]; }));
   }
-  return options_.on_step({new_tokens_, tokens_, parents_, sums_, best});
+  return options_.on_step({new_tokens_, tokens_, parents_, sums_, best, logits_hash_});
 }
 
 // Ends the open beams and returns the best sequences of all groups. Of equal scores, the one that

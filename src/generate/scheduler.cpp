@@ -171,7 +171,7 @@ void Scheduler::Impl::run_pass() {
   }
   if (texts.size() > 1) {
     engine.impl().for_each(texts.size(),
-                           [&](std::size_t i) { (*texts[i])->generation->draw_ahead(); });
+                           [&](std::size_t i, int) { (*texts[i])->generation->draw_ahead(); });
   }
   for (TextPointer* const text : texts) attempt(*text, [&] { (*text)->generation->take(); });
 }

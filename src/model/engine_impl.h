@@ -26,22 +26,22 @@ struct Engine::Impl {
   void forward(std::span<const Slice> slices, const Model& weights,
                std::optional<std::size_t> hidden_stage = std::nullopt);
 
-  /// Calls f(i) for every i below `count`, on as many threads as the latest pass had. f must not
-  /// throw.
+  /// Calls f(i, rank) for every i below `count`, on as many threads as the latest pass had. `rank`,
+  /// below `threads`, tells the calling thread. f must not throw.
   template <class F>
   void for_each(std::size_t count, const F& f) {
     const std::lock_guard lock(mutex);
     team.restart_after_fork();
-    team.for_each(count, [&f](std::size_t i, int) { f(i); });
+    team.for_each(count, f);
   }
 
   /// Runs one forward pass over the batch and then empties it.
   void run(const Model& weights) noexcept;
 
   Model model;
-  int threads;         ///< the most that a pass uses
-  bool fewer_threads;  ///< whether a pass may use fewer, if they are faster
-  ProcessMutex mutex;  ///< held during a pass; guards the members below
+  int threads;          ///< the most that a pass uses
+  bool fewer_threads;   ///< whether a pass may use fewer, if they are faster
+  ProcessMutex mutex;   ///< held during a pass; guards the members below
   Workspace workspace;  ///< made before the threads, which must not take its memory
   Team team;
   Batch batch;  ///< with room for kMaxRows rows

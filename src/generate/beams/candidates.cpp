@@ -20,18 +20,27 @@ float add_limited(float a, float b) {
 
 }  // namespace
 
-// Candidates come in the order of beam and token, so one that only equals the worst one is worse.
+void BestCandidates::consider(const Candidate& candidate) {
+  if (heap_.size() == count_) {
+    if (!is_better(candidate, heap_.front())) return;
+    std::ranges::pop_heap(heap_, is_better);
+    heap_.pop_back();
+  }
+  heap_.push_back(candidate);
+  std::ranges::push_heap(heap_, is_better);
+}
+
 void BestCandidates::add(std::size_t beam, float sum, std::span<const float> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const Candidate candidate{add_limited(sum, scores[i]), beam, static_cast<TokenId>(i)};
-    if (heap_.size() == count_) {
-      if (!(candidate.sum > heap_.front().sum)) continue;
-      std::ranges::pop_heap(heap_, is_better);
-      heap_.pop_back();
-    }
-    heap_.push_back(candidate);
-    std::ranges::push_heap(heap_, is_better);
+    const float total = add_limited(sum, scores[i]);
+    // Nearly all tokens are worse than the worst candidate.
+    if (heap_.size() == count_ && total < heap_.front().sum) continue;
+    consider({total, beam, static_cast<TokenId>(i)});
   }
+}
+
+void BestCandidates::merge(const BestCandidates& other) {
+  for (const Candidate& candidate : other.heap_) consider(candidate);
 }
 
 std::span<const Candidate> BestCandidates::sorted() {

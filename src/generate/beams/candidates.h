@@ -16,7 +16,8 @@ struct Candidate {
 };
 
 /// The best candidates of all tokens of some beams, in one pass over each beam's scores. Of equal
-/// sums, the lower beam is better, and then the lower token.
+/// sums, the lower beam is better, and then the lower token, so that the order in which candidates
+/// come does not show.
 class BestCandidates {
  public:
   /// Keeps the best `count` candidates. REQUIRES: count > 0.
@@ -25,15 +26,19 @@ class BestCandidates {
   /// Forgets all candidates.
   void clear() noexcept { heap_.clear(); }
 
-  /// Considers every token after `beam`, whose sum so far is `sum`. REQUIRES: beams come in
-  /// ascending order. Scores are not NaN.
+  /// Considers every token after `beam`, whose sum so far is `sum`. REQUIRES: scores are not NaN.
   void add(std::size_t beam, float sum, std::span<const float> scores);
+
+  /// Considers the candidates of `other`.
+  void merge(const BestCandidates& other);
 
   /// Returns the candidates, best first: fewer than `count` if there were fewer. They stay until
   /// clear(), which comes before the next add().
   [[nodiscard]] std::span<const Candidate> sorted();
 
  private:
+  void consider(const Candidate& candidate);
+
   std::size_t count_;
   std::vector<Candidate> heap_;  // the worst one is first
 };
