@@ -1,6 +1,8 @@
 // gpt2 generate --num-beams: the sequences are those of the library, and each way of writing them.
 #include <signal.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -118,6 +120,35 @@ TEST_CASE("token ids and JSON have a line for each sequence") {
   CHECK(run({"--tokens", "--num-beams", "2", "-n", "4", ids}).out == expected);
 }
 
+TEST_CASE("--stats tells the speed and the hash of the logits of all beams") {
+  std::uint64_t hash = 0;
+  BeamSearchOptions options = {.beams = {.num_beams = 3},
+                               .max_new_tokens = 6,
+                               .stop_tokens = {bundled::tokenizer().end_of_text().value()},
+                               .hash_logits = true};
+  options.on_step = [&](const BeamStep& step) {
+    hash = step.logits_hash;
+    return true;
+  };
+  const Engine engine(bundled::model());
+  CHECK(!beam_search(engine, bundled::tokenizer().encode(kPrompt), options).empty());
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+
+  const Words arguments = {"--num-beams", "3", "-n", "6", "--stats", kPrompt};
+  const Outcome text = run(arguments);
+  CHECK(text.out == out({"--num-beams", "3", "-n", "6"}));
+  CHECK(text.err.starts_with("beams       3\ngeneration  18 tokens, "));
+  CHECK(text.err.ends_with(std::string(" tokens/s\nlogits      ") + digits + "\n"));
+  Words as_json = arguments;
+  as_json.insert(as_json.begin(), "--json");
+  const Outcome json = run(as_json);
+  CHECK(json.err == "");
+  const auto stats = nlohmann::json::parse(json.out)["stats"];
+  CHECK(stats["logits_hash"] == digits);
+  CHECK(stats["generation_seconds"] > 0.0);
+}
+
 TEST_CASE("--hf-defaults takes the beams of the generation config, and options replace them") {
   const TemporaryDirectory directory;
   std::filesystem::copy(bundled::kDirectory, directory.path(),
@@ -154,7 +185,6 @@ TEST_CASE("options that contradict beam search are refused, both by name") {
                               {"--greedy"},
                               {"--draft", "int8"},
                               {"--stop", "x"},
-                              {"--stats"},
                               {"--json", "--logprobs", "2"}}) {
     Words arguments = {"--num-beams", "2"};
     arguments.insert(arguments.end(), option.begin(), option.end());

@@ -20,7 +20,7 @@ void check_contradictions(const CLI::App& app) {
   for (const std::string option :
        {"--temperature", "--top-k", "--top-p", "--min-p", "--typical-p", "--epsilon-cutoff",
         "--eta-cutoff", "--seed", "--samples", "--sequence", "--greedy", "--draft", "--overflow",
-        "--stop", "--stats", "--logprobs", "--state", "--save-state", "--interactive"}) {
+        "--stop", "--logprobs", "--state", "--save-state", "--interactive"}) {
     if (app.count(option) == 0) continue;
     throw UsageError(option + " cannot be combined with " +
                      (is_given ? "--num-beams: give only one of them"

@@ -1,19 +1,23 @@
 #include "cli/beam_texts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/elapsed.h"
+#include "cli/generation_stats.h"
 #include "cli/text_writer.h"
 #include "gpt2/beam_search.h"
 
 namespace gpt2::cli {
 namespace {
 
-// Returns no sequence if the prompt was interrupted.
+// Returns no sequence if the prompt was interrupted. Counts the tokens of all beams as those of the
+// texts.
 std::vector<BeamSequence> search(const Engine& engine, const Prompt& prompt,
-                                 BeamSearchOptions options) {
+                                 BeamSearchOptions options, StatsOfTexts& stats) {
   Progress reading("reading the prompt");
   std::optional<Progress> searching;
   note_interrupts();
@@ -25,11 +29,16 @@ std::vector<BeamSequence> search(const Engine& engine, const Prompt& prompt,
     return !interrupted();
   };
   options.on_step = [&](const BeamStep& step) {
+    stats.tokens += step.tokens.size();
+    stats.logits_hash = step.logits_hash;
     searching->part(static_cast<double>(step.new_tokens) /
                     static_cast<double>(options.max_new_tokens));
     return !interrupted();
   };
-  return beam_search(engine, prompt.tokens, options);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<BeamSequence> sequences = beam_search(engine, prompt.tokens, options);
+  stats.seconds = seconds_since(start);
+  return sequences;
 }
 
 // Writes the tokens as generate() does: tokens that stand for no text are left out.
@@ -55,13 +64,15 @@ void write_beams(const Engine& engine, const std::optional<Tokenizer>& tokenizer
                             .max_new_tokens = generation.max_new_tokens,
                             .sampling = generation.sampling,
                             .stop_tokens = generation.stop_tokens,
-                            .ignore_eos = generation.ignore_eos};
+                            .ignore_eos = generation.ignore_eos,
+                            .hash_logits = settings.stats};
   if (tokenizer) {
     tokenizer->require_match(engine.model().config());
     const std::optional<TokenId> end = tokenizer->end_of_text();
     if (end && !options.ignore_eos) options.stop_tokens.push_back(*end);
   }
-  std::vector<BeamSequence> sequences = search(engine, prompt, options);
+  StatsOfTexts stats = {.name = "beams", .texts = options.beams.num_beams};
+  std::vector<BeamSequence> sequences = search(engine, prompt, options, stats);
   if (sequences.empty()) sequences.push_back({{}, 0.0, FinishReason::cancelled});
   GenerateSettings texts = settings;
   texts.samples = sequences.size();
@@ -69,8 +80,13 @@ void write_beams(const Engine& engine, const std::optional<Tokenizer>& tokenizer
     const auto& [tokens, score, reason] = sequences[i];
     TextWriter writer(texts, tokenizer, prompt, i);
     write(writer, tokenizer, tokens);
-    writer.end({.finish_reason = reason, .tokens = tokens}, score);
+    writer.end({.finish_reason = reason,
+                .tokens = tokens,
+                .logits_hash = stats.logits_hash,
+                .generation_seconds = stats.seconds},
+               score);
   }
+  if (settings.stats && !settings.as_json) print_stats(stats);
   if (std::ranges::count(sequences, FinishReason::context_full, &BeamSequence::finish_reason)) {
     print_error(format("a text ends where the context of %zu tokens is full",
                        engine.model().config().n_positions));

@@ -10,6 +10,7 @@
 #include "cli/bench_subject.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/elapsed.h"
 #include "cli/machine.h"
 #include "cli/repetition.h"
 #include "cli/workload.h"
@@ -57,10 +58,6 @@ struct Options {
 
   [[nodiscard]] int all_threads() const { return threads > 0 ? threads : thread_count(); }
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Estimates how long the whole benchmark will take, and prints that. The other weight types are
 // assumed to take no longer than the first one, which has just been loaded. Each repetition runs
@@ -167,7 +164,7 @@ Options parse_options(Arguments arguments) {
   app.add_option("--dtype", options.dtypes,
                  "Convert the weights to this type; may be repeated\n"
                  "(default: f32, bf16, int8 and int4 in turn, or the type\nof a quantized model)")
-      ->option_text("TYPE")
+      ->option_text("f32|f16|bf16|int8|int4")
       ->allow_extra_args(false);
   add_number(app, "-t,--threads", options.threads, 0, 1024,
              "Number of threads; 0: one per core, but fewer for small\nmodels");
@@ -183,8 +180,8 @@ Options parse_options(Arguments arguments) {
 
 int bench(Arguments arguments) {
   Options options = parse_options(std::move(arguments));
-  const BenchSubject subject = options.is_random ? BenchSubject::random(options.size)
-                                                 : BenchSubject::named(options.model);
+  const BenchSubject subject =
+      options.is_random ? BenchSubject::random(options.size) : BenchSubject::named(options.model);
   if (options.dtypes.empty()) options.dtypes = subject.default_dtypes();
   const auto print = [&](const std::string& line) {
     if (!options.as_json) write_stdout(line);

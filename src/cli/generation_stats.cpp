@@ -12,9 +12,14 @@ namespace {
 
 // Returns "3 tokens" and, if any pass was timed, the time and the speed.
 std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
-  const std::string count = format("%zu %s", tokens, tokens == 1 ? "token" : "tokens");
+  const std::string count = counted(tokens, "token");
   if (passes == 0 || seconds <= 0.0) return count;
   return count + format(", %.3f s, %.1f tokens/s", seconds, static_cast<double>(passes) / seconds);
+}
+
+// The hash is 0 if there were no logits to hash.
+std::string hash_line(std::uint64_t hash) {
+  return hash == 0 ? "" : "logits      " + hash_text(hash) + "\n";
 }
 
 }  // namespace
@@ -29,8 +34,8 @@ void print_stats(const GenerationResult& result, const Session& session, std::si
   std::string text = "prompt      " + speed(read, read, result.prompt_seconds) + "\ngeneration  " +
                      speed(result.tokens.size(), decoded, result.generation_seconds);
   if (result.drafted_tokens != 0) {
-    text += format("\ndrafts      %zu tokens, %zu accepted (%.0f %%)", result.drafted_tokens,
-                   result.accepted_tokens,
+    text += "\ndrafts      " + counted(result.drafted_tokens, "token") +
+            format(", %zu accepted (%.0f %%)", result.accepted_tokens,
                    100.0 * static_cast<double>(result.accepted_tokens) /
                        static_cast<double>(result.drafted_tokens));
   } else if (decoded != 0) {
@@ -38,15 +43,14 @@ void print_stats(const GenerationResult& result, const Session& session, std::si
     text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
   }
   text += "\nfinish      " + std::string(name_of(result.finish_reason)) + "\n";
-  if (result.logits_hash != 0) {  // it is 0 if there were no logits to hash
-    text += "logits      " + hash_text(result.logits_hash) + "\n";
-  }
+  text += hash_line(result.logits_hash);
   std::fputs(text.c_str(), stderr);
 }
 
-void print_stats_of_samples(std::size_t samples, std::size_t tokens, double seconds) {
-  const std::string text =
-      format("samples     %zu\ngeneration  ", samples) + speed(tokens, tokens, seconds) + '\n';
+void print_stats(const StatsOfTexts& stats) {
+  const std::string text = format("%-11s %zu\ngeneration  ", stats.name, stats.texts) +
+                           speed(stats.tokens, stats.tokens, stats.seconds) + '\n' +
+                           hash_line(stats.logits_hash);
   std::fputs(text.c_str(), stderr);
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -8,7 +11,16 @@ namespace gpt2::cli {
 /// in, and had `before` tokens before that.
 void print_stats(const GenerationResult& result, const Session& session, std::size_t before);
 
-/// Prints the lines of --stats for several texts, with `tokens` new tokens in all.
-void print_stats_of_samples(std::size_t samples, std::size_t tokens, double seconds);
+/// What --stats prints for several texts from one prompt.
+struct StatsOfTexts {
+  const char* name;  ///< of the texts, such as "samples"
+  std::size_t texts = 0;
+  std::size_t tokens = 0;         ///< new ones, of all texts
+  double seconds = 0.0;           ///< for them and the prompt
+  std::uint64_t logits_hash = 0;  ///< of all texts in order; 0: there were no logits
+};
+
+/// Prints the lines of --stats for several texts.
+void print_stats(const StatsOfTexts& stats);
 
 }  // namespace gpt2::cli

@@ -1,10 +1,12 @@
 #include "cli/samples.h"
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <future>
 
 #include "cli/console.h"
+#include "cli/elapsed.h"
 #include "cli/generation_stats.h"
 #include "cli/text_writer.h"
 #include "gpt2/scheduler.h"
@@ -19,6 +21,12 @@ struct Sample {
 
 bool is_ready(const std::future<GenerationResult>& result) {
   return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+// The hash of two hashes, in this order: a step of FNV-1a.
+std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  return (first ^ second) * kPrime;
 }
 
 }  // namespace
@@ -45,21 +53,20 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   }
 
   const auto start = std::chrono::steady_clock::now();
-  std::size_t tokens = 0;
+  StatsOfTexts stats = {.name = "samples", .texts = settings.samples};
   while (!samples.empty()) {
     scheduler.step();
     while (!samples.empty() && is_ready(samples.front().result)) {
       const GenerationResult result = samples.front().result.get();
-      tokens += result.tokens.size();
+      stats.tokens += result.tokens.size();
+      stats.logits_hash = hash_of(stats.logits_hash, result.logits_hash);
       samples.front().writer.end(result);
       samples.pop_front();
     }
     if (!samples.empty()) samples.front().writer.show();
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (settings.stats && !settings.as_json) {
-    print_stats_of_samples(settings.samples, tokens, seconds.count());
-  }
+  stats.seconds = seconds_since(start);
+  if (settings.stats && !settings.as_json) print_stats(stats);
 }
 
 }  // namespace gpt2::cli
