@@ -1,11 +1,15 @@
 // Tests --samples, --sequence, --overflow and --draft auto.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/temporary_directory.h"
 
 using namespace gpt2::test;
 
@@ -40,12 +44,54 @@ TEST_CASE("sample i is the text that --sequence i writes alone") {
         2);
 }
 
-TEST_CASE("samples of token ids, and without the prompt") {
-  const Words ids = {"--tokens", "--samples", "2", "-n", "3", "--no-echo", "10 11"};
-  const std::string out = run(ids).out;
-  CHECK(out.starts_with("--- 1 of 2\n"));
-  CHECK(out.find("\n--- 2 of 2\n") != std::string::npos);
-  CHECK(std::count(out.begin(), out.end(), '\n') == 4);
+TEST_CASE("--stats hashes the logits of all samples in order") {
+  const auto hash_of = [](const Words& more) {
+    const std::string err = run(with(more)).err;
+    const std::size_t at = err.find("\nlogits      ");
+    REQUIRE(at != std::string::npos);
+    CHECK(err.size() == at + 30);
+    return std::stoull(err.substr(at + 13), nullptr, 16);
+  };
+  std::uint64_t expected = 0;
+  for (const std::string sequence : {"2", "3", "4"}) {
+    expected = (expected ^ hash_of({"--stats", "--sequence", sequence})) * 0x100000001b3;
+  }
+  CHECK(hash_of({"--stats", "--samples", "3", "--sequence", "2"}) == expected);
+}
+
+TEST_CASE("with --tokens, each sample is a line of token ids") {
+  const auto ids = [](const Words& more) {
+    Words all = {"--tokens", "-n", "3", "-s", "4"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all).out;
+  };
+  CHECK(ids({"--samples", "2", "10 11"}) ==
+        ids({"--sequence", "0", "10 11"}) + ids({"--sequence", "1", "10 11"}));
+  CHECK(ids({"--samples", "2", "--no-echo", "10 11"}) ==
+        ids({"--sequence", "0", "--no-echo", "10 11"}) +
+            ids({"--sequence", "1", "--no-echo", "10 11"}));
+}
+
+TEST_CASE("--hf-defaults draws as many texts as the generation config says") {
+  const TemporaryDirectory directory;
+  std::filesystem::copy(bundled::kDirectory, directory.path(),
+                        std::filesystem::copy_options::recursive);
+  directory.write("generation_config.json",
+                  R"({"do_sample": true, "num_return_sequences": 3, "max_new_tokens": 5})");
+  const auto with = [&](Words more) {
+    more.insert(more.end(), {"-m", directory.path().string(), "Tom"});
+    const Outcome outcome = run(more);
+    CHECK(outcome.err == "");
+    return outcome.out;
+  };
+  const auto samples = [&](const char* count) {
+    return with({"-n", "5", "--temperature", "1", "--top-k", "50", "--samples", count});
+  };
+  CHECK(with({"--hf-defaults"}) == samples("3"));
+  CHECK(with({"--hf-defaults", "--samples", "2"}) == samples("2"));
+  CHECK(with({"--hf-defaults", "--draft", "prompt"}) == samples("1"));
+  CHECK(with({"--hf-defaults", "--greedy"}) == with({"--greedy", "-n", "5"}));
+  CHECK(with({"--hf-defaults", "--num-beams", "2"}) == with({"--num-beams", "2", "-n", "5"}));
 }
 
 TEST_CASE("samples that are cut off by Ctrl-C end as one text does") {

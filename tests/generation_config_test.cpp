@@ -15,8 +15,7 @@ namespace {
 
 using Ids = std::vector<gpt2::TokenId>;
 
-const std::string kAdvice =
-    ", which is not implemented; remove it from the file";
+const std::string kAdvice = ", which is not implemented; remove it from the file";
 
 GenerationConfig parse(std::string_view json) { return GenerationConfig::parse(json, "g"); }
 
@@ -152,6 +151,21 @@ TEST_CASE("refused: options of beam search of the wrong type, out of range or co
         "them from the file");
 }
 
+TEST_CASE("without beams, num_return_sequences is how many texts are drawn") {
+  const GenerationConfig config = parse(R"({"do_sample": true, "num_return_sequences": 3})");
+  CHECK(config.num_return_sequences == 3);
+  CHECK(config.beams.num_return_sequences == 1);
+  CHECK(parse(R"({"num_beams": 4, "num_return_sequences": 3})").num_return_sequences == 1);
+  CHECK(refusal(R"({"num_return_sequences": 3})") ==
+        "g: num_return_sequences is 3, but without do_sample and beams all texts are the same; "
+        "remove it from the file");
+  CHECK(
+      refusal(R"({"do_sample": true, "num_return_sequences": 0})")
+          .starts_with("g: num_return_sequences is 0; expected a whole number from 1 to 1048576"));
+  CHECK(refusal(R"({"do_sample": true, "num_return_sequences": 1048577})")
+            .starts_with("g: num_return_sequences is 1048577; expected "));
+}
+
 TEST_CASE("a temperature that is too small for a sampler is greedy") {
   const auto temperature = [](const std::string& number) {
     return parse(R"({"do_sample": true, "temperature": )" + number + "}").sampling.temperature;
@@ -170,7 +184,7 @@ TEST_CASE("keys whose values change nothing are accepted") {
 
 TEST_CASE("refused by name: settings that change the text and are not implemented") {
   for (const std::string field :
-       {R"("num_return_sequences": 3)", R"("encoder_repetition_penalty": 0.5)", R"("encoder_no_repeat_ngram_size": 2)",
+       {R"("encoder_repetition_penalty": 0.5)", R"("encoder_no_repeat_ngram_size": 2)",
         R"("penalty_alpha": 0.6)", R"("guidance_scale": 1.5)", R"("max_time": 0)",
         R"("force_words_ids": [[1]])", R"("forced_decoder_ids": [[1, 2]])",
         R"("constraints": ["x"])", R"("stop_strings": ".")", R"("watermarking_config": {"x": 1})",

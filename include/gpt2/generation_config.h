@@ -33,6 +33,10 @@ struct GenerationConfig {
   /// the other members have no effect.
   BeamOptions beams = {};
 
+  /// Without a beam search: how many texts are drawn from one prompt, up to kMaxSamples.
+  std::size_t num_return_sequences = 1;
+  static constexpr std::size_t kMaxSamples = 1 << 20;  ///< see num_return_sequences
+
   std::size_t max_length = 20;                ///< in tokens, those of the prompt included
   std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
 

@@ -7,6 +7,7 @@
 #include "cli/sampling_settings.h"
 #include "cli/talk.h"
 #include "gpt2/find_model.h"
+#include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
 namespace {
@@ -19,7 +20,8 @@ comes last, after --, or after -p.
 
 The prompt and its continuation go to standard output, followed by a newline if they do not end in
 one, so that several texts stay apart; --no-newline leaves that newline out. Tokens that stand for
-no text are left out, as in HuggingFace.
+no text are left out, as in HuggingFace. With --ignore-eos, the end-of-text token is one of them, so
+that the next text follows without a break; --json has its id.
 
 With --json, each text is one JSON object on one line, which is written when the text ends. "text" is
 the continuation alone and "token_ids" are its tokens, among them those of a stop string. With
@@ -122,7 +124,7 @@ void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
 }
 
 void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
-  add_number(app, "--samples", settings.samples, 1, 1 << 20,
+  add_number(app, "--samples", settings.samples, 1, GenerationConfig::kMaxSamples,
              "Write N different texts from the same prompt, which is\n"
              "read once, as --sequence 0, 1, 2 ... write them alone");
   add_number(app, "--sequence", settings.generation.sampling.sequence, 0, UINT32_MAX,
@@ -146,7 +148,8 @@ void add_overflow(CLI::App& app, GenerateSettings& settings) {
 }
 
 void add_output_options(CLI::App& app, GenerateSettings& settings) {
-  add_switch(app, "--tokens", settings.tokens, "Read and write token ids; needs no tokenizer");
+  add_switch(app, "--tokens", settings.tokens,
+             "Read and write token ids, a text on each line; needs no\ntokenizer");
   const auto set_format = [&settings](const std::string& name) {
     settings.as_json = name == "json";
     if (name == "json" || name == "text") return;
@@ -213,12 +216,12 @@ GenerateSettings read_generate_settings(Arguments arguments,
     if (app.remaining().size() <= at_end) check(*settings.prompt);
   }
   check_format(settings, app);
-  check_samples(settings, app, greedy);
   if (settings.talks && app.count("--overflow") == 0) {
     settings.generation.overflow = Overflow::slide;
   }
   settings.model = find_model(model);
   if (hf_defaults) take_hf_defaults(settings, app);
+  check_samples(settings, app, greedy);
   check_lengths(settings, app);
   check_beams(app, settings);
   if (greedy) settings.generation.sampling.temperature = 0.0f;

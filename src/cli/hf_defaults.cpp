@@ -1,9 +1,24 @@
 #include "cli/hf_defaults.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "cli/beam_settings.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
+namespace {
+
+// Whether options were given that replace or exclude --samples.
+bool asks_for_one_text(const GenerateSettings& settings, const CLI::App& app) {
+  const std::initializer_list<const char*> options = {"--samples",    "--greedy", "--draft",
+                                                      "--no-newline", "--state",  "--save-state",
+                                                      "--interactive"};
+  return settings.beams.num_beams > 1 || settings.generation.sampling.temperature == 0.0f ||
+         std::ranges::any_of(options, [&](const char* option) { return app.count(option) != 0; });
+}
+
+}  // namespace
 
 void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   const auto config = GenerationConfig::load(settings.model);
@@ -32,6 +47,7 @@ void take_hf_defaults(GenerateSettings& settings, const CLI::App& app) {
   take("--suppress-tokens", &SamplingOptions::suppress_tokens);
   take("--begin-suppress-tokens", &SamplingOptions::begin_suppress_tokens);
   take("--renormalize-logits", &SamplingOptions::renormalize_logits);
+  if (!asks_for_one_text(settings, app)) settings.samples = config.num_return_sequences;
   if (app.count("--max-new-tokens") != 0) return;
   if (!config.max_new_tokens) settings.max_length = config.max_length;
   settings.generation.max_new_tokens = config.max_new_tokens.value_or(config.max_length);

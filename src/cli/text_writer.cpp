@@ -16,7 +16,7 @@ TextWriter::TextWriter(const GenerateSettings& settings, const std::optional<Tok
       waiting_(settings.no_echo || settings.as_json ? "" : prompt.text),
       is_empty_(waiting_.empty()),
       is_held_(settings.as_json) {
-  if (settings.as_json || settings.samples == 1) return;
+  if (settings.as_json || settings.tokens || settings.samples == 1) return;
   waiting_ = format("--- %zu of %zu\n", sample + 1, settings.samples) + waiting_;
 }
 

@@ -16,12 +16,13 @@ class TextWriter {
  public:
   /// Keeps references to all of these. Writes nothing yet, so that nothing is written if the model
   /// refuses the prompt. `sample` says which of settings.samples texts this is, from 0 on. If there
-  /// are several, a line such as "--- 1 of 5" stands before each plain text.
+  /// are several, a line such as "--- 1 of 5" stands before each plain text. Token ids are for
+  /// programs: each text is a line of them, and nothing stands between.
   TextWriter(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
              const Prompt& prompt, std::size_t sample = 0);
 
-  /// From now on, keeps what it would write until the text ends or show() is called: another text is
-  /// being written to standard output.
+  /// From now on, keeps what it would write until the text ends or show() is called: another text
+  /// is being written to standard output.
   void hold() { is_held_ = true; }
 
   /// Writes what was held back, and the rest as it comes.

@@ -158,7 +158,7 @@ void read_processors(const JsonFields& fields, SamplingOptions& options) {
 void read_beams(const JsonFields& fields, GenerationConfig& config) {
   BeamOptions& beams = config.beams;
   fields.read("num_beams", beams.num_beams);
-  fields.read("num_return_sequences", beams.num_return_sequences);
+  fields.read("num_return_sequences", beams.num_return_sequences, 1, GenerationConfig::kMaxSamples);
   read(fields, "length_penalty", beams.length_penalty, to_number, "a number");
   read(fields, "early_stopping", beams.early_stopping, to_early_stopping,
        "true, false or \"never\"");
@@ -168,8 +168,12 @@ void read_beams(const JsonFields& fields, GenerationConfig& config) {
     read(fields, "pad_token_id", beams.pad_token_id, to_id, "a token id");
   }
   if (beams.num_beams == 1 && beams.num_return_sequences > 1) {
-    fail(ErrorCode::unsupported, fields.where(), "num_return_sequences is ",
-         beams.num_return_sequences, kAdvice);
+    config.num_return_sequences = std::exchange(beams.num_return_sequences, 1);
+    if (!config.do_sample) {
+      fail(ErrorCode::unsupported, fields.where(), "num_return_sequences is ",
+           config.num_return_sequences,
+           ", but without do_sample and beams all texts are the same; remove it from the file");
+    }
   }
   if (beams.num_beams > 1 && config.do_sample) {
     fail(ErrorCode::unsupported, fields.where(), "num_beams is ", beams.num_beams,
