@@ -27,6 +27,8 @@ for command in $commands; do
     grep -qF -- "${option//-/\\-}" "$scratch/gpt2.1" || check "man page" "$command $option" "nothing"
   done
 done
+# The name of an entry is an option and its value, and no part of what it does.
+check "man page, names" "" "$(sed -nE 's/^\.B (\\-[^ ]+ [^ ]+ .*)/\1/p' "$scratch/gpt2.1")"
 if command -v groff >/dev/null; then
   check "groff's warnings" "" "$(groff -man -ww -z "$scratch/gpt2.1" 2>&1)"
 fi
@@ -44,7 +46,15 @@ check "bash, an option of a command" "--repetitions" "$(in_bash bench --rep)"
 check "bash, an option after a prompt" "--greedy" "$(in_bash "Once upon" --gree)"
 check "bash, a short option" "-t" "$(in_bash bench -t)"
 check "bash, a value" "text json" "$(in_bash generate --format "")"
+check "bash, a value of an option with a long list" "auto" "$(in_bash --draft au)"
+check "bash, values but no placeholder" "" "$(in_bash --draft MOD)"
+check "bash, a weight type" "int8 int4" "$(in_bash bench --dtype int)"
 check "bash, no value" "" "$(in_bash -m "nothing" "")"
+mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two"
+in_models() { GPT2_MODELS="$scratch/models" HF_HUB_CACHE="$scratch/hub" in_bash "$@"; }
+check "bash, a model's name" "tiny-one" "$(in_models -m ti)"
+check "bash, a model of the cache" "owner/tiny-two" "$(in_models bench --model own)"
+check "bash, a model's path" "$scratch/models/tiny-one" "$(in_models -m "$scratch/models/ti")"
 
 if command -v fish >/dev/null; then
   in_fish() {
@@ -54,6 +64,7 @@ if command -v fish >/dev/null; then
   check "fish, a command" "bench" "$(in_fish 'gpt2 benc')"
   check "fish, an option" "--draft" "$(in_fish 'gpt2 --dra')"
   check "fish, an option of a command" "--repetitions" "$(in_fish 'gpt2 bench --rep')"
+  check "fish, a value" "int4 int8" "$(in_fish 'gpt2 bench --dtype int' | xargs)"
 fi
 if command -v zsh >/dev/null; then
   check "zsh's syntax" "" "$(zsh -n "$source/tools/completions/_gpt2" 2>&1)"

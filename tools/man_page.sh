@@ -24,10 +24,11 @@ to_roff() {
     }
     function entry(line, name) {
       literal(0)
-      name = line
-      sub(/^  /, "", name)
-      sub(/  .*$/, "", name)
-      sub(/^  [^ ]+( [^ ]+)*(  +|$)/, "", line)
+      # Two spaces end the name, or one after "--option VALUE" if that fills its column.
+      sub(/^  /, "", line)
+      if (!match(line, /  +/)) match(line, /^-[^ ]+ [^ ]+ /)
+      name = RSTART == 0 ? line : substr(line, 1, RSTART == 1 ? RLENGTH - 1 : RSTART - 1)
+      line = RSTART == 0 ? "" : substr(line, RSTART == 1 ? RLENGTH + 1 : RSTART + RLENGTH)
       print ".TP\n.B " text(name)
       if (line != "") print text(line)
       is_entry = 1

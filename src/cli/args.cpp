@@ -185,8 +185,8 @@ CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
   return app
       .add_option_function<std::string>(
           "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
-          "Convert the weights to f32, f16, bf16, int8 or int4\n(default: keep the stored type)")
-      ->option_text("TYPE");
+          "Convert the weights to this type (default: as stored)")
+      ->option_text("f32|f16|bf16|int8|int4");
 }
 
 CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,

@@ -37,8 +37,8 @@ int quantize(Arguments arguments) {
   app.add_option("OUT", out, "The directory to write; must not exist yet")
       ->required()
       ->option_text(" ");
-  app.add_option("--dtype", type, "The type to quantize to: int8 (default) or int4")
-      ->option_text("TYPE");
+  app.add_option("--dtype", type, "The type to quantize to (default int8)")
+      ->option_text("int8|int4");
   add_text_option(app, text_file);
   parse(app, std::move(arguments));
   if (type != "int8" && type != "int4") {

@@ -9,9 +9,18 @@ _gpt2_options() {
 }
 
 # _gpt2_values HELP OPTION: prints the values that an option may have, if the help text lists them
-# as in "--format text|json".
+# as in "--format text|json". A word in capitals, such as MODEL, stands for other values.
 _gpt2_values() {
-  sed -nE "s/^  (-[a-zA-Z],)?$2 ([a-z0-9A-Z]+(\|[a-z0-9A-Z]+)+).*/\2/p" <<<"$1" | tr '|' '\n'
+  sed -nE "s/^  (-[a-zA-Z],)?$2 ([a-z0-9A-Z]+(\|[a-z0-9A-Z]+)+).*/\2/p" <<<"$1" | tr '|' '\n' |
+    grep -v '^[A-Z]*$'
+}
+
+# Prints the names of models: directories where gpt2 looks for them, and those of the HuggingFace
+# cache.
+_gpt2_models() {
+  local hub="${HF_HUB_CACHE:-${HF_HOME:-$HOME/.cache/huggingface}/hub}"
+  ls -d models/*/ "${GPT2_MODELS:-models}"/*/ 2>/dev/null | xargs -rd '\n' -n 1 basename
+  ls -d "$hub"/models--* 2>/dev/null | sed -E 's|.*/models--||; s|--|/|'
 }
 
 _gpt2() {
@@ -24,7 +33,9 @@ _gpt2() {
   fi
   help=$("$program" "$command" --help 2>/dev/null)
   [[ $previous == -* ]] && values=$(_gpt2_values "$help" "$previous")
-  if [[ -n $values ]]; then
+  if [[ $previous == -m || $previous == --model ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_gpt2_models)" -- "$current"; compgen -d -- "$current")
+  elif [[ -n $values ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
   elif [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_gpt2_options "$help")" -- "$current")

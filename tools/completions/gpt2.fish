@@ -20,5 +20,15 @@ function __gpt2_options
         string replace -rf '^  (?:(-[a-zA-Z]),)?(--?[a-z-]+)(?: \S+)? *(.*)$' '$2\t$3'
 end
 
+# Prints the values that the option before the cursor may have, if the help text lists them as in
+# "--format text|json". A word in capitals stands for other values.
+function __gpt2_values
+    set -l option (commandline -opc)[-1]
+    gpt2 (__gpt2_command) --help 2>/dev/null |
+        string replace -rf -- '^  (?:-[a-zA-Z],)?'$option' ([a-z0-9A-Z]+(?:\|[a-z0-9A-Z]+)+).*$' '$1' |
+        string split '|' | string match -rv '^[A-Z]+$'
+end
+
 complete -c gpt2 -n 'test (count (commandline -opc)) -eq 1' -a '(__gpt2_commands)'
 complete -c gpt2 -n 'string match -q -- "-*" (commandline -ct)' -a '(__gpt2_options)'
+complete -c gpt2 -n 'string match -q -- "-*" (commandline -opc)[-1]' -a '(__gpt2_values)'
