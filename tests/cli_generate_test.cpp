@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/alphabet_model.h"
+#include "support/alphabet_text.h"
 #include "support/catch.h"
 #include "support/command.h"
 #include "support/temporary_directory.h"
@@ -19,40 +19,18 @@ namespace {
 const std::string kLetters = "abcdefghijklmnopqrstuvwxyz";
 const std::string kRound = kLetters + " \u00e9";
 
-// Returns the directory of an alphabet model with n_positions 1024.
-std::string model() {
-  static const TemporaryDirectory directory;
-  static const bool written = (write_alphabet_model(directory.path()), true);
-  return written ? directory.path().string() : "";
-}
-
-// Runs the command with --no-newline, so that its output is the exact text, without the newline
-// that otherwise ends it.
-Outcome generate(Words arguments, const Surroundings& surroundings = {}) {
-  arguments.insert(arguments.begin(), {"-m", model(), "--no-newline"});
-  return run(arguments, surroundings);
-}
-
-std::string text(const Words& arguments, const Surroundings& surroundings = {}) {
-  const Outcome outcome = generate(arguments, surroundings);
-  CAPTURE(arguments);
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  return outcome.out;
-}
-
 }  // namespace
 
 TEST_CASE("the prompt and its continuation go to standard output, with nothing around them") {
   CHECK(text({"x", "--max-new-tokens", "5"}) == "xyz \u00e9");
-  CHECK(run({"generate", "-m", model(), "x", "--max-new-tokens", "2"}).out == "xyz\n");
+  CHECK(run({"generate", "-m", alphabet_model(), "x", "--max-new-tokens", "2"}).out == "xyz\n");
   CHECK(text({"--no-echo", "--max-new-tokens", "2", "a"}) == "bc");
   CHECK(text({"--max-new-tokens", "0", "abc"}) == "abc");
 }
 
 TEST_CASE("a text ends in a newline, unless --no-newline asks for the exact text") {
   const auto ended = [](Words arguments, const Surroundings& surroundings = {}) {
-    arguments.insert(arguments.end(), {"-m", model(), "--greedy"});
+    arguments.insert(arguments.end(), {"-m", alphabet_model(), "--greedy"});
     return run(arguments, surroundings).out;
   };
   CHECK(ended({"a", "--max-new-tokens", "2"}) == "abc\n");
@@ -95,7 +73,8 @@ TEST_CASE("if a prompt is read from a terminal, a message says so and how to end
 
 TEST_CASE("the name of a command is a prompt unless it is the first argument") {
   CHECK(generate({"info", "--max-new-tokens", "1"}).out == "infop");
-  CHECK(run({"generate", "tokenize", "-m", model(), "--max-new-tokens", "1"}).out == "tokenizef\n");
+  CHECK(run({"generate", "tokenize", "-m", alphabet_model(), "--max-new-tokens", "1"}).out ==
+        "tokenizef\n");
   CHECK(text({"--max-new-tokens", "1", "--", "--help"}) == "--helpq");
   CHECK(text({"--max-new-tokens", "1", "++"}) == "++a");
 }
@@ -375,7 +354,8 @@ TEST_CASE("--draft changes the speed, not the text") {
     CHECK(outcome.out == text);
   }
   CHECK(generate({"def", "--draft", "f32"}).status == 2);
-  const Outcome other = generate({"def", "--draft", std::string(GPT2_MODELS_DIR) + "/gpt2-stories"});
+  const Outcome other =
+      generate({"def", "--draft", std::string(GPT2_MODELS_DIR) + "/gpt2-stories"});
   CHECK(other.status == 1);
   CHECK(other.err.find("the draft must have the sizes of the model: vocab_size is ") !=
         std::string::npos);
@@ -399,7 +379,7 @@ TEST_CASE("if not all threads can start, the text is still the same") {
   if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // emulators and sanitizers need more
   const std::string limit = "ulimit -v 300000; exec \"$0\" \"$@\"";  // 64 stacks take 512 MiB
   const Words arguments = {
-      "-c", limit,       GPT2_COMMAND, "-m", model(), "--greedy", "--max-new-tokens",
+      "-c", limit,       GPT2_COMMAND, "-m", alphabet_model(), "--greedy", "--max-new-tokens",
       "4",  "--threads", "64",         "abc"};
   const Outcome outcome = run(arguments, {.program = "/bin/sh"});
   CHECK(outcome.status == 0);
@@ -460,8 +440,9 @@ TEST_CASE("a second Ctrl-C ends a command that hangs") {
 
 TEST_CASE("a signal that the command was told to ignore stays ignored") {
   const std::string ignore = "trap '' HUP INT; exec \"$0\" \"$@\"";  // as nohup and & do
-  Command command({"-c", ignore, GPT2_COMMAND, "-m", model(), "--max-new-tokens", "1000", "a"},
-                  {.program = "/bin/sh"});
+  Command command(
+      {"-c", ignore, GPT2_COMMAND, "-m", alphabet_model(), "--max-new-tokens", "1000", "a"},
+      {.program = "/bin/sh"});
   command.read(3);
   command.send(SIGHUP);
   command.send(SIGINT);
@@ -471,7 +452,7 @@ TEST_CASE("a signal that the command was told to ignore stays ignored") {
 
 TEST_CASE("if the reader goes away, the command dies of SIGPIPE without a message") {
   const std::string ignore = GENERATE("", "trap '' PIPE; ");  // some parents ignore SIGPIPE
-  Command command({"-c", ignore + "exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", model(),
+  Command command({"-c", ignore + "exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", alphabet_model(),
                    "--max-new-tokens", "1000", "a"},
                   {.program = "/bin/sh"});
   command.read(3);

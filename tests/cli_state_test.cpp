@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "support/alphabet_model.h"
+#include "support/alphabet_text.h"
 #include "support/catch.h"
 #include "support/command.h"
 #include "support/temporary_directory.h"
@@ -23,19 +23,6 @@ const TemporaryDirectory& place() {
 
 // Returns the name of a file for a state.
 std::string state(const std::string& name = "state") { return (place().path() / name).string(); }
-
-Outcome generate(Words arguments, const Surroundings& surroundings = {}) {
-  arguments.insert(arguments.begin(), {"-m", alphabet_model(), "--no-newline"});
-  return run(arguments, surroundings);
-}
-
-std::string text(const Words& arguments, const Surroundings& surroundings = {}) {
-  const Outcome outcome = generate(arguments, surroundings);
-  CAPTURE(arguments);
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  return outcome.out;
-}
 
 std::string bytes_of(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
