@@ -253,7 +253,8 @@ TEST_CASE("log-probabilities without JSON, or more than there are tokens, are re
                   {"--logprobs: expected a whole number, found '" + count + "'; see"});
   }
   check_refused({"-m", alphabet_model(), "--json", "--logprobs", "258", "a"}, 1,
-                {"top_logprobs is 258, but the vocabulary has 257 tokens: give at most as many"});
+                {"the 258 likeliest tokens are asked for, "
+                 "but the vocabulary has 257: ask for at most as many"});
 }
 
 TEST_CASE("messages about a short option name the long one") {

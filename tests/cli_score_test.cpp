@@ -344,7 +344,8 @@ TEST_CASE("score refuses what it cannot do in one line") {
   CHECK(score({"--context", "513"}).err ==
         "gpt2: the context of a score must be from 2 to the model's 512 positions, got 513\n");
   CHECK(score({"--logprobs", "4097"}).err ==
-        "gpt2: top_logprobs is 4097, but the vocabulary has 4096 tokens: give at most as many\n");
+        "gpt2: the 4097 likeliest tokens are asked for, "
+        "but the vocabulary has 4096: ask for at most as many\n");
   const auto usage = [](const Words& arguments) {
     const Outcome outcome = score(arguments);
     CHECK(outcome.status == 2);

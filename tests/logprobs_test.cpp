@@ -225,8 +225,8 @@ TEST_CASE("more likely tokens than the vocabulary has are refused") {
   Session session(model());
   const std::size_t more = vocab_size + 1;
   CHECK(refusal_of([&] { generate(session, prompt, {.top_logprobs = more}, {}); }) ==
-        "top_logprobs is " + std::to_string(more) + ", but the vocabulary has " +
-            std::to_string(vocab_size) + " tokens: give at most as many");
+        "the " + std::to_string(more) + " likeliest tokens are asked for, but the vocabulary has " +
+            std::to_string(vocab_size) + ": ask for at most as many");
   CHECK(session.position() == 0);
   const GenerationResult all =
       generate(session, prompt, {.max_new_tokens = 1, .top_logprobs = vocab_size}, {});

@@ -277,8 +277,8 @@ TEST_CASE("a text that needs more than the bound is refused, and others are writ
   CHECK(small.get().tokens.size() == 10);
   CHECK(refusal_of([&] { (void)large.get(); }) ==
         "the text needs " + std::to_string(Session::memory_bytes(config, 101)) +
-            " bytes for its keys and values, but max_memory is " + std::to_string(bound) +
-            ": give it fewer max_new_tokens, or the scheduler more memory");
+            " bytes for its keys and values, but at most " + std::to_string(bound) +
+            " may be used: let it have fewer new tokens, or allow more memory");
 }
 
 TEST_CASE("a scheduler that ends gives up its texts") {

@@ -455,7 +455,8 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   CHECK(refusal({}, {.context = 20, .stride = 21}) ==
         "the stride of a score must be from 1 to its context of 20 tokens, got 21");
   CHECK(refusal({}, {.top_logprobs = 204}) ==
-        "top_logprobs is 204, but the vocabulary has 203 tokens: give at most as many");
+        "the 204 likeliest tokens are asked for, "
+        "but the vocabulary has 203: ask for at most as many");
   for (const TokenId bad : {-1, 203}) {
     CHECK(refusal({{1, 2}, {1, 2, bad}}, {}) ==
           "text 2, token 3: expected an id from 0 to 202, got " + std::to_string(bad));
@@ -475,7 +476,8 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   CHECK(choice_refusal(1, {{1, 203}}) ==
         "choice 1, token 2: expected an id from 0 to 202, got 203");
   CHECK(choice_refusal(1, {{1}}, 204) ==
-        "top_logprobs is 204, but the vocabulary has 203 tokens: give at most as many");
+        "the 204 likeliest tokens are asked for, "
+        "but the vocabulary has 203: ask for at most as many");
 
   const Texts texts = {{1, 2, 3}};
   const auto scores = score(engine, texts);

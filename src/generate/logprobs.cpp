@@ -20,8 +20,8 @@ double log_sum_exp(std::span<const float> logits) {
 
 void check_top_logprobs(std::size_t top, std::size_t vocab_size) {
   if (top <= vocab_size) return;
-  reject("top_logprobs is ", top, ", but the vocabulary has ", vocab_size,
-         " tokens: give at most as many");
+  reject("the ", top, " likeliest tokens are asked for, but the vocabulary has ", vocab_size,
+         ": ask for at most as many");
 }
 
 TokenLogprob token_logprob(std::span<const float> logits, TokenId token, std::size_t top) {

@@ -108,8 +108,8 @@ void Scheduler::Impl::admit() {
 void Scheduler::Impl::begin(ScheduledText& text, const Donor& donor) {
   const std::size_t bytes = bytes_of(text);
   if (bytes > options.max_memory) {
-    reject("the text needs ", bytes, " bytes for its keys and values, but max_memory is ",
-           options.max_memory, ": give it fewer max_new_tokens, or the scheduler more memory");
+    reject("the text needs ", bytes, " bytes for its keys and values, but at most ",
+           options.max_memory, " may be used: let it have fewer new tokens, or allow more memory");
   }
   text.begin(engine, donor.session, donor.known);
   cache.shrink(options.max_memory - running_bytes - bytes);
