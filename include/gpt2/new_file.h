@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace gpt2 {
+namespace [[gnu::visibility("default")]] gpt2 {
 
 /// A file that is written beside its place and moved there when it is complete, so that no one ever
 /// sees half of it. A file that has the name already is replaced then, and stays as it is until
