@@ -140,7 +140,7 @@ Model model_of(WeightType dtype) {
   return random_model(config, {.dtype = dtype});
 }
 
-std::span<const float* const> blocks_of(const Session& session) {
+std::span<const void* const> blocks_of(const Session& session) {
   return {session.impl()->cache.blocks(), ceil_div(session.capacity(), kChunk)};
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("if there is no memory, fork, rewind and assign throw and change nothi
   Session shorter = session_of(model, 1);
   shorter.forward(tokens.subspan(1, 40));
   Session session = session_of(model, 1);
-  std::vector<const float*> blocks;
+  std::vector<const void*> blocks;
   const auto is_unchanged = [&] {
     return session.position() == 605 && session.waiting() == 5 &&
            std::ranges::equal(blocks, blocks_of(session));

@@ -1,5 +1,7 @@
 // Tests causal attention: against double precision, and bit for bit against the rules of kernels.h.
+#include <cstdint>
 #include <deque>
+#include <type_traits>
 
 #include "support/catch.h"
 #include "support/kernel_test.h"
@@ -77,6 +79,15 @@ struct Head {
   std::vector<float> values_of(std::size_t block, std::size_t seen) const {
     return slice(v, block * kChunk, std::min((block + 1) * kChunk, seen));
   }
+
+  /// Returns the same head with its keys and values rounded to f16.
+  Head rounded() const {
+    Head head = *this;
+    for (auto* const numbers : {&head.k, &head.v}) {
+      for (float& number : *numbers) number = from_f16(to_f16(number));
+    }
+    return head;
+  }
   std::vector<float> slice(const std::vector<float>& all, std::size_t begin,
                            std::size_t end) const {
     const auto at = [&](std::size_t key) {
@@ -88,37 +99,45 @@ struct Head {
   /// Returns the kernel's results for the queries from `first` to `first` + `rows`. Each block has
   /// its keys at its end or, if not keys_last, its values. The buffers end exactly where the kernel
   /// must stop, and there are gaps between the rows of the result.
+  template <class Number = float>
   std::vector<float> actual(const Kernels& table, std::size_t first, std::size_t rows,
                             bool keys_last = false) const {
+    constexpr bool kIsF32 = std::is_same_v<Number, float>;
+    const auto kernel = kIsF32 ? table.attention_f32 : table.attention_f16;
     const std::size_t stride = head_dim + 3;
     const std::size_t seen = first + rows;
     Guarded<float> guarded_q(slice(q, first, seen));
     constexpr std::size_t kGap = 5;  // floats before the first part of a block
     const std::size_t second = kGap + kChunk * head_dim;
-    std::deque<Guarded<float>> buffers;
-    std::vector<const float*> blocks;
+    std::deque<Guarded<Number>> buffers;
+    std::vector<const void*> blocks;
     for (std::size_t block = 0; block * kChunk < seen; ++block) {
       std::vector<float> part = keys_last ? values_of(block, seen) : keys_of(block, seen);
       std::vector<float> last = keys_last ? keys_of(block, seen) : values_of(block, seen);
       part.insert(part.begin(), kGap, NAN);
       part.resize(second, NAN);
       part.insert(part.end(), last.begin(), last.end());
-      blocks.push_back(buffers.emplace_back(part).data());
+      std::vector<Number> numbers;
+      for (const float f : part) {
+        if constexpr (kIsF32) numbers.push_back(f);
+        if constexpr (!kIsF32) numbers.push_back(to_f16(f));
+      }
+      blocks.push_back(buffers.emplace_back(numbers).data());
     }
     Guarded<float> y(std::vector<float>(rows * stride - 3, 7.0f));
     Guarded<float> scratch(attention_scratch_bytes(seen) / sizeof(float));
-    table.attention({.y = y.data(),
-                     .y_stride = stride,
-                     .q = guarded_q.data(),
-                     .q_stride = head_dim,
-                     .blocks = blocks.data(),
-                     .keys = keys_last ? second : kGap,
-                     .values = keys_last ? kGap : second,
-                     .rows = rows,
-                     .first = first,
-                     .head_dim = head_dim,
-                     .scale = scale},
-                    scratch.data());
+    kernel({.y = y.data(),
+            .y_stride = stride,
+            .q = guarded_q.data(),
+            .q_stride = head_dim,
+            .blocks = blocks.data(),
+            .keys = keys_last ? second : kGap,
+            .values = keys_last ? kGap : second,
+            .rows = rows,
+            .first = first,
+            .head_dim = head_dim,
+            .scale = scale},
+           scratch.data());
     std::vector<float> result;
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t d = 0; d < head_dim; ++d) result.push_back(y.data()[r * stride + d]);
@@ -130,7 +149,8 @@ struct Head {
   }
 };
 
-void check(const Head& head, std::size_t first, std::size_t rows) {
+template <class Number>
+void check_as(const Head& head, std::size_t first, std::size_t rows) {
   std::vector<float> expected;
   for (std::size_t r = 0; r < rows; ++r) {
     const auto row = head.expected(first + r);
@@ -139,12 +159,19 @@ void check(const Head& head, std::size_t first, std::size_t rows) {
   for (const Kernels* const table : tables()) {
     for (const bool keys_last : {false, true}) {
       INFO(table->name << ", head_dim " << head.head_dim << ", first " << first << ", rows " << rows
-                       << (keys_last ? ", keys last" : ", values last"));
-      const std::vector<float> actual = head.actual(*table, first, rows, keys_last);
+                       << (keys_last ? ", keys last" : ", values last") << ", numbers of "
+                       << sizeof(Number) << " bytes");
+      const std::vector<float> actual = head.actual<Number>(*table, first, rows, keys_last);
       REQUIRE(actual.size() == expected.size());
       CHECK(same_bits(actual.data(), expected.data(), expected.size()));
     }
   }
+}
+
+/// Keys and values of f16 must give what the rules say for the same numbers in f32.
+void check(const Head& head, std::size_t first, std::size_t rows) {
+  check_as<float>(head, first, rows);
+  check_as<std::uint16_t>(head.rounded(), first, rows);
 }
 
 }  // namespace

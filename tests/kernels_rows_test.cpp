@@ -1,4 +1,5 @@
-// Tests the kernels on rows: layer_norm, activations, add, widen, argmax, exp_sum and gumbel.
+// Tests the kernels on rows: layer_norm, activations, add, widen, narrow, argmax, exp_sum and
+// gumbel.
 #include <limits>
 
 #include "support/catch.h"
@@ -210,6 +211,56 @@ TEST_CASE("row kernels stay inside their rows at every length and alignment") {
       Guarded<float> odd(a, 1);
       table->widen_f32(y.data(), odd.address(), n);
       CHECK(same_bits(y.data(), a.data(), n));
+    }
+  }
+}
+
+TEST_CASE("narrow rounds every number like the scalar conversion, and clamps the finite ones") {
+  // All upper 22 bits of a float, once with each of three lower parts that decide the rounding: the
+  // numbers on both sides of every number of f16 and of every middle between two of them.
+  std::vector<float> all;
+  for (std::uint32_t upper = 0; upper < 1u << 22; ++upper) {
+    for (const std::uint32_t lower : {0u, 1u, 1023u}) {
+      all.push_back(std::bit_cast<float>(upper << 10 | lower));
+    }
+  }
+  const auto expected = [](float x) {
+    return to_f16(std::isfinite(x) ? std::clamp(x, -65504.0f, 65504.0f) : x);
+  };
+  CHECK(expected(1e30f) == 0x7bff);
+  CHECK(expected(-INFINITY) == 0xfc00);
+  std::vector<std::uint16_t> first;
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    std::vector<std::uint16_t> actual(all.size());
+    table->narrow_f16(actual.data(), all.data(), all.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_right =
+          std::isnan(all[i]) ? (actual[i] & 0x7fff) > 0x7c00 : actual[i] == expected(all[i]);
+      wrong += !is_right;
+    }
+    CHECK(wrong == 0);
+    if (first.empty()) first = actual;
+    CHECK(actual == first);  // of NaN, too
+  }
+}
+
+TEST_CASE("narrow writes n numbers at any address") {
+  Random random(5);
+  for (const Kernels* const table : tables()) {
+    for (const std::size_t n : {1u, 7u, 15u, 16u, 17u, 33u, 64u}) {
+      for (const std::size_t skew : {0u, 1u}) {
+        INFO(table->name << ", n " << n << ", skew " << skew);
+        const std::vector<float> numbers = random.normal(n);
+        Guarded<float> x(numbers);
+        Guarded<std::uint16_t> y(n, skew);
+        table->narrow_f16(y.address(), x.data(), n);
+        std::vector<std::uint16_t> written(n), expected;
+        std::memcpy(written.data(), y.address(), n * 2);
+        for (const float f : numbers) expected.push_back(to_f16(f));
+        CHECK(written == expected);
+      }
     }
   }
 }

@@ -1,7 +1,7 @@
 // There is one answer, bit for bit, for every combination of instruction set, number of threads,
-// division of the prompt, other sequences in the batch and weight type. The model has random
-// weights, and its sizes are not multiples of any vector or tile. The hashes are the same on every
-// machine; tools/test.sh --aarch64 compares them on Arm.
+// division of the prompt, other sequences in the batch, weight type and type of keys and values.
+// The model has random weights, and its sizes are not multiples of any vector or tile. The hashes
+// are the same on every machine; tools/test.sh --aarch64 compares them on Arm.
 #include <cstdlib>
 #include <iterator>
 #include <span>
@@ -22,15 +22,20 @@ namespace {
 
 struct Type {
   WeightType dtype;
+  KVType kv_type;
   const char* name;
   std::uint64_t hash;
 };
 
 // The hash is that of the logits at all positions of the prompt below, in one piece, on one thread.
 constexpr Type kTypes[] = {
-    {WeightType::f32, "f32", 0xfb1ebf1ca1a723ae},   {WeightType::f16, "f16", 0x236417e1e2a71dab},
-    {WeightType::bf16, "bf16", 0xa1185e078fd91594}, {WeightType::int8, "int8", 0xbb1edf56316d42a1},
-    {WeightType::int4, "int4", 0x97d1c3be050af8aa},
+    {WeightType::f32, KVType::f32, "f32", 0xfb1ebf1ca1a723ae},
+    {WeightType::f32, KVType::f16, "f32 with f16 keys", 0xa23f1565e9d5b926},
+    {WeightType::f16, KVType::f32, "f16", 0x236417e1e2a71dab},
+    {WeightType::bf16, KVType::f32, "bf16", 0xa1185e078fd91594},
+    {WeightType::int8, KVType::f32, "int8", 0xbb1edf56316d42a1},
+    {WeightType::int8, KVType::f16, "int8 with f16 keys", 0xf30049a9902c158b},
+    {WeightType::int4, KVType::f32, "int4", 0x97d1c3be050af8aa},
 };
 
 Model model_of(WeightType dtype) {
@@ -52,9 +57,9 @@ std::vector<TokenId> prompt_of(std::size_t length, unsigned seed) {
   return ids;
 }
 
-std::vector<float> run(const Model& model, std::span<const TokenId> ids, int threads,
-                       std::size_t piece) {
-  Session session = session_of(model, threads);
+std::vector<float> run(const Model& model, KVType kv_type, std::span<const TokenId> ids,
+                       int threads, std::size_t piece) {
+  Session session = session_of(model, threads, 0, kv_type);
   const std::size_t vocab_size = model.config().vocab_size;
   std::vector<float> logits(ids.size() * vocab_size);
   for (std::size_t begin = 0; begin < ids.size(); begin += piece) {
@@ -67,9 +72,10 @@ std::vector<float> run(const Model& model, std::span<const TokenId> ids, int thr
 }
 
 // Runs the prompt in a batch with eight others, each of them in two passes.
-std::vector<float> run_in_batch(const Model& model, const std::vector<TokenId>& ids, int threads) {
+std::vector<float> run_in_batch(const Model& model, KVType kv_type, const std::vector<TokenId>& ids,
+                                int threads) {
   const std::size_t vocab_size = model.config().vocab_size;
-  std::vector<Session> sessions = sessions_of(model, threads, std::vector<std::size_t>(9));
+  std::vector<Session> sessions = sessions_of(model, threads, std::vector<std::size_t>(9), kv_type);
   std::vector<std::vector<TokenId>> prompts;
   std::vector<std::vector<float>> logits;
   for (unsigned i = 0; i < 9; ++i) {
@@ -112,7 +118,7 @@ TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
       const Model model = model_of(type.dtype);
       INFO(type.name << " on " << isa);
       if (expected.empty()) {
-        expected = run(model, ids, 1, ids.size());
+        expected = run(model, type.kv_type, ids, 1, ids.size());
         CHECK(hash_floats(expected, 0) == type.hash);
       }
       // Plain C++ emulates the fused multiply-add and is slow, so only a few of its combinations
@@ -124,12 +130,12 @@ TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
           if (slow && (threads != 2 || piece == 1)) continue;
           if (is_slow && piece != 7) continue;
           INFO(threads << " threads, pieces of " << piece);
-          REQUIRE(same_bits(run(model, ids, threads, piece), expected));
+          REQUIRE(same_bits(run(model, type.kv_type, ids, threads, piece), expected));
           ++runs;
         }
         if (slow && threads != 2) continue;
         INFO(threads << " threads, in a batch of nine");
-        REQUIRE(same_bits(run_in_batch(model, ids, threads), expected));
+        REQUIRE(same_bits(run_in_batch(model, type.kv_type, ids, threads), expected));
         ++runs;
       }
     }
@@ -152,14 +158,14 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
   for (const Type& type : kTypes) {
     const Model model = model_of(type.dtype);
     const std::size_t vocab_size = model.config().vocab_size;
-    const std::vector<float> expected = run(model, ids, 1, ids.size());
+    const std::vector<float> expected = run(model, type.kv_type, ids, 1, ids.size());
     for (const std::string& isa : isas(false)) {
       force_isa(isa);
       for (const int threads : {1, 2, 3}) {
         INFO(type.name << " on " << isa << ", " << threads << " threads");
         // How many logits three sessions want: in the first pass, and in the pass after it.
         constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};
-        std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0});
+        std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0}, type.kv_type);
         const std::span<const TokenId> passes[] = {std::span(ids).first(70),
                                                    std::span(ids).last(30)};
         for (std::size_t pass = 0; pass < 2; ++pass) {
@@ -182,6 +188,7 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
 }
 
 TEST_CASE("one answer when threads share the keys of a head") {
+  const KVType kv_type = GENERATE(KVType::f32, KVType::f16);
   Config config;
   config.vocab_size = 1003;
   config.n_positions = 600;
@@ -192,12 +199,12 @@ TEST_CASE("one answer when threads share the keys of a head") {
   const std::vector<TokenId> ids = prompt_of(600, 0);
   const std::span<const TokenId> prompt(ids);
   const std::size_t vocab_size = config.vocab_size;
-  const std::vector<float> expected = run(model, ids, 1, 64);
+  const std::vector<float> expected = run(model, kv_type, ids, 1, 64);
 
   // The first session continues after one chunk of keys and the second after two. The third has
   // only a few keys.
   for (const int threads : {3, 5, 8}) {
-    std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0});
+    std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0}, kv_type);
     std::vector<std::size_t> at = {255, 511, 3};
     for (std::size_t i = 0; i < 3; ++i) sessions[i].forward(prompt.first(at[i]));
     for (int step = 0; step < 3; ++step) {

@@ -137,7 +137,7 @@ TEST_CASE("texts in any company equal texts alone") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
-    const std::size_t one = Session::memory_bytes(model().config(), kPositions);
+    const std::size_t one = Session::memory_bytes(model().config(), KVType::f32, kPositions);
     const SchedulerOptions options = {.max_memory = one * (1 + dice.up_to(4)),
                                       .max_sequences = 1 + dice.up_to(7)};
     Scheduler scheduler(Engine(model(), {.threads = 1 + static_cast<int>(seed % 3)}), options);
@@ -269,16 +269,28 @@ TEST_CASE("run() also writes the texts that sinks submit, the last one included"
 
 TEST_CASE("a text that needs more than the bound is refused, and others are written") {
   const Config& config = model().config();
-  const std::size_t bound = Session::memory_bytes(config, 50);
+  const std::size_t bound = Session::memory_bytes(config, KVType::f32, 50);
   Scheduler scheduler(Engine(model()), {.max_memory = bound});
   auto large = scheduler.submit(Ids{1}, {.max_new_tokens = 100}, nullptr);
   auto small = scheduler.submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
   scheduler.run();
   CHECK(small.get().tokens.size() == 10);
   CHECK(refusal_of([&] { (void)large.get(); }) ==
-        "the text needs " + std::to_string(Session::memory_bytes(config, 101)) +
+        "the text needs " + std::to_string(Session::memory_bytes(config, KVType::f32, 101)) +
             " bytes for its keys and values, but at most " + std::to_string(bound) +
             " may be used: let it have fewer new tokens, or allow more memory");
+}
+
+TEST_CASE("twice as many tokens of f16 keys and values fit the bound") {
+  const Config& config = model().config();
+  const std::size_t bound = Session::memory_bytes(config, KVType::f32, 64);
+  CHECK(Session::memory_bytes(config, KVType::f16, 128) == bound);
+  Scheduler scheduler(Engine(model(), {.kv_type = KVType::f16}), {.max_memory = bound});
+  auto fits = scheduler.submit(Ids{1}, {.max_new_tokens = 127}, nullptr);
+  auto large = scheduler.submit(Ids{1}, {.max_new_tokens = 128}, nullptr);
+  scheduler.run();
+  CHECK(fits.get().tokens.size() == 127);
+  CHECK(refusal_of([&] { (void)large.get(); }).starts_with("the text needs "));
 }
 
 TEST_CASE("a scheduler that ends gives up its texts") {

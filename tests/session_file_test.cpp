@@ -50,8 +50,9 @@ std::string read_bytes(const fs::path& path) { return read_file(path, 1 << 24); 
 // Returns the name of a file that the tests of this program share.
 fs::path file() { return place().path() / "session"; }
 
-Session load(int threads = 1, std::size_t max_tokens = 0) {
-  return load_session(Engine(model(), {.threads = threads}), file(), {.max_tokens = max_tokens});
+Session load(int threads = 1, std::size_t max_tokens = 0, KVType type = KVType::f32) {
+  const Engine engine(model(), {.threads = threads, .kv_type = type});
+  return load_session(engine, file(), {.max_tokens = max_tokens});
 }
 
 // Returns whether the two sessions are in the same state, and go on alike with further tokens.
@@ -184,6 +185,7 @@ TEST_CASE("a file has what its format says") {
   CHECK(bytes.substr(0, 8) == "gpt2sess");
   CHECK(fields.version == 2);
   CHECK(fields.weight_type == std::string("f32\0\0\0\0\0", 8));
+  CHECK(fields.kv_type == fields.weight_type);
   CHECK(fields.n_layer == 2);
   CHECK(fields.n_head == 2);
   CHECK(fields.head_dim == 9);
@@ -201,7 +203,31 @@ TEST_CASE("a file has what its format says") {
   const KVCache& cache = session.impl()->cache;
   const std::size_t at = (((2 * 1 + 1) * 2 + 1) * 5 + 3) * 9;
   CHECK(std::memcmp(fields.cache.data() + at * sizeof(float),
-                    cache.blocks()[0] + cache.values(1, 1) + 3 * 9, 9 * sizeof(float)) == 0);
+                    static_cast<const float*>(cache.blocks()[0]) + cache.values(1, 1) + 3 * 9,
+                    9 * sizeof(float)) == 0);
+}
+
+TEST_CASE("a session of f16 keys and values is saved as f16, and loaded as f16 alone") {
+  const std::vector<TokenId> prompt = random_tokens(model(), 300, 1);
+  const Engine engine(model(), {.threads = 1, .kv_type = KVType::f16});
+  for (const std::size_t length : {0, 1, 257, 300}) {
+    INFO(length << " tokens");
+    Session session(engine);
+    if (length > 0) session.forward(std::span(prompt).first(length));
+    save_session(session, file());
+    Session loaded = load(2, 0, KVType::f16);
+    CHECK(go_on_alike(session, loaded, random_tokens(model(), 30, 2)));
+    const StateFields fields = fields_of(read_bytes(file()));
+    CHECK(fields.kv_type == std::string("f16\0\0\0\0\0", 8));
+    CHECK(fields.cache.size() == 2 * 2 * 2 * length * 9 * 2);
+    CHECK(refusal_of([] { (void)load(); }) ==
+          expected("is a state with keys and values of another type: expected f32, found 'f16'; "
+                   "choose that type (EngineOptions::kv_type, or --kv)"));
+  }
+  small_state();
+  CHECK(refusal_of([] { (void)load(1, 0, KVType::f16); }) ==
+        expected("is a state with keys and values of another type: expected f16, found 'f32'; "
+                 "choose that type (EngineOptions::kv_type, or --kv)"));
 }
 
 TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
@@ -211,8 +237,8 @@ TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
     const std::string refusal = refusal_of_bytes(bytes.substr(0, size));
     INFO(size << " bytes: " << refusal);
     CHECK(refusal.starts_with(expected(size == 0   ? "is not the state of a session"
-                                       : size < 8  ? "is cut short: expected at least 96 bytes"
-                                       : size < 96 ? "is cut short: expected at least 96 bytes"
+                                       : size < 8  ? "is cut short: expected at least 104 bytes"
+                                       : size < 104 ? "is cut short: expected at least 104 bytes"
                                                    : "is cut short or damaged: expected ")));
   }
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -228,7 +254,7 @@ TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
 
 TEST_CASE("a file whose parts are swapped is refused") {
   const std::string bytes = small_state();
-  const std::size_t cache = 88 + 7 * sizeof(TokenId);
+  const std::size_t cache = 96 + 7 * sizeof(TokenId);
   for (const std::size_t length : {4, 36, 64, 360}) {
     std::string swapped = bytes;
     std::swap_ranges(swapped.begin() + std::ptrdiff_t(cache),
@@ -257,6 +283,9 @@ TEST_CASE("a file with a right checksum and impossible numbers is refused") {
   CHECK(with([](auto& f) { f.weight_type = std::string("f\x1b[2Jxyz", 8); }) ==
         expected("is the state of a model with other weights: expected f32, found "
                  "'f\\x1b[2Jxyz'; load the model with that type"));
+  CHECK(with([](auto& f) { f.kv_type = std::string("f\x1b[2Jxyz", 8); }) ==
+        expected("is a state with keys and values of another type: expected f32, found "
+                 "'f\\x1b[2Jxyz'; choose that type (EngineOptions::kv_type, or --kv)"));
   CHECK(with([](auto& f) {
           ++f.model;
         }).starts_with(expected("is the state of another model, of the same size: expected ")));
@@ -279,7 +308,7 @@ TEST_CASE("absurd sizes are refused before anything is allocated") {
   const StateFields good = fields_of(small_state());
   for (const std::uint64_t size : {std::uint64_t{6}, std::uint64_t{1} << 32, std::uint64_t{1} << 61,
                                    std::uint64_t{1} << 62, UINT64_MAX}) {
-    for (std::size_t word = 4; word < 9; ++word) {
+    for (std::size_t word = 5; word < 10; ++word) {
       std::string bytes = bytes_of(good);
       bytes.replace(8 * word, 8, little_endian(size));
       const std::string refusal = refusal_of_bytes(with_checksum(bytes));

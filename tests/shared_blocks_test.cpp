@@ -30,9 +30,9 @@ Model small_model(std::size_t n_positions = kPositions) {
       {.vocab_size = 53, .n_positions = n_positions, .n_embd = 18, .n_layer = 2, .n_head = 2}, {});
 }
 
-// Returns the logits after the last token in a session of its own.
-std::vector<float> fresh_logits(const Model& model, std::span<const TokenId> tokens) {
-  Session session = session_of(model, 1);
+// Returns the logits after the last token in a session of its own, of the same kind as `like`.
+std::vector<float> fresh_logits(const Session& like, std::span<const TokenId> tokens) {
+  Session session = session_of(like.model(), 1, 0, like.engine().kv_type());
   const std::span<const float> logits = session.forward(tokens);
   return {logits.begin(), logits.end()};
 }
@@ -42,7 +42,7 @@ std::vector<float> fresh_logits(const Model& model, std::span<const TokenId> tok
 bool goes_on(Session& session, std::span<const TokenId> tokens) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{1}, tokens.size() - 2}) {
     const std::span<const float> logits = session.forward(tokens.first(piece));
-    if (!same_bits(logits, fresh_logits(session.model(), session.tokens()))) return false;
+    if (!same_bits(logits, fresh_logits(session, session.tokens()))) return false;
     tokens = tokens.subspan(piece);
   }
   return true;
@@ -170,6 +170,8 @@ TEST_CASE("assign refuses what it cannot do and changes nothing") {
   longer.append(std::span(text).first(1));
   refused(session, longer, "31 tokens: this one has room for 30");
   refused(session, Session(small_model()), "another model");
+  refused(session, session_of(model, 1, 0, KVType::f16),
+          "keys and values are f16: those of this one are f32");
   Session moved(std::move(longer));
   refused(session, longer, "moved from");
   refused(longer, session, "moved from");
@@ -200,7 +202,7 @@ TEST_CASE("assign copies from the first token that differs") {
   for (const std::size_t layer : {0, 1}) {
     for (const std::size_t head : {0, 1}) {
       for (std::size_t token = 0; token < 46; ++token) {
-        const float* const block = cache.blocks()[1];
+        const auto* const block = static_cast<const float*>(cache.blocks()[1]);
         const float* const keys =
             block + cache.keys(layer, head) + token / 32 * 32 * 9 + token % 32;
         const float* const values = block + cache.values(layer, head) + token * 9;
@@ -220,7 +222,7 @@ namespace {
 class Program {
  public:
   Program(const Model& model, unsigned seed) : random_(seed) {
-    const Engine engine(model, {.threads = 2});
+    const Engine engine(model, {.threads = 2, .kv_type = seed % 2 ? KVType::f16 : KVType::f32});
     for (const std::size_t capacity : {1100, 1100, 1100, 800, 530, 200}) {
       sessions_.emplace_back(engine, SessionOptions{.max_tokens = capacity});
     }
@@ -251,7 +253,7 @@ class Program {
       const TokenId next[] = {static_cast<TokenId>(below(50))};
       tokens_[i].push_back(next[0]);
       const std::span<const float> logits = sessions_[i].forward(next);
-      if (!same_bits(logits, fresh_logits(sessions_[i].model(), tokens_[i]))) return false;
+      if (!same_bits(logits, fresh_logits(sessions_[i], tokens_[i]))) return false;
     }
     return true;
   }
@@ -374,17 +376,17 @@ TEST_CASE("threads use sessions that share blocks at the same time") {
 // ThreadSanitizer reports a data race here if is_shared() does not order the two threads.
 TEST_CASE("a block can be written once no other thread uses it") {
   KVBlock block(16);
-  block.data()[7] = 1.0f;
+  block.data()[7] = std::byte{1};
   std::optional<KVBlock> copy(block);
   CHECK(block.is_shared());
-  float read = 0.0f;
+  std::byte read{};
   std::jthread other([&] {
     read = copy->data()[7];
     copy.reset();
   });
   while (block.is_shared()) std::this_thread::yield();
-  block.data()[7] = 2.0f;
+  block.data()[7] = std::byte{2};
   other.join();
-  CHECK(read == 1.0f);
-  CHECK(block.data()[7] == 2.0f);
+  CHECK(read == std::byte{1});
+  CHECK(block.data()[7] == std::byte{2});
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "gpt2/kv_type.h"
 #include "gpt2/model.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
@@ -17,6 +18,10 @@ struct EngineOptions {
   /// are faster.
   int threads = 0;
 
+  /// How the sessions of this engine hold keys and values. It changes the results a little (see
+  /// KVType).
+  KVType kv_type = KVType::automatic;
+
   static constexpr int kMaxThreads = 1024;
 };
 
@@ -29,8 +34,9 @@ struct Slice {
 };
 
 /// What forward passes on a model need besides its weights: a team of threads and the memory for
-/// activations. One engine for each model is enough; sessions share it. How many threads it has,
-/// and which sessions share a pass, never shows in a result, bit for bit.
+/// activations; and how sessions hold keys and values. One engine for each model is enough;
+/// sessions share it. How many threads it has, and which sessions share a pass, never shows in a
+/// result, bit for bit.
 ///
 /// An Engine is a handle: copies stand for the same engine, which ends with the last of them and of
 /// the sessions that use it. Any number of threads may call forward: their passes follow one
@@ -77,6 +83,9 @@ class Engine {
 
   /// The most threads that a pass uses.
   [[nodiscard]] int threads() const noexcept;
+
+  /// How the sessions of this engine hold keys and values: f32 or f16, never `automatic`.
+  [[nodiscard]] KVType kv_type() const noexcept;
 
   struct Impl;
   [[nodiscard]] Impl& impl() const noexcept { return *impl_; }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 
+#include "gpt2/engine.h"
 #include "gpt2/model.h"
 #include "gpt2/token_id.h"
 
@@ -33,7 +34,8 @@ struct PerplexityComparison {
 /// second window on with half a window or more of text before it.
 ///
 /// Calls `progress`, unless it is empty, after each window with the share of the tokens that are
-/// scored, up to 1; what it throws passes through. Uses Engine::shared of both models.
+/// scored, up to 1; what it throws passes through. Uses Engine::shared of both models, and so keys
+/// and values of the type that KVType::automatic stands for.
 ///
 /// Cost: about twice the forward passes of both models over the text, and 32 rows of logits of
 /// each. Throws Error(invalid_argument), before any work, for fewer than two tokens or positions,
@@ -46,6 +48,17 @@ struct PerplexityComparison {
 ///   const double percent = 100.0 * cost.change;
 [[nodiscard]] PerplexityComparison compare_perplexity(
     const Model& a, const Model& b, std::span<const TokenId> tokens,
+    const std::function<void(double share)>& progress = {});
+
+/// The same for two engines. Their models may be one model, if the engines hold keys and values in
+/// different types.
+///
+/// Example:
+///   const Engine exact(model, {.kv_type = KVType::f32}), rounded(model, {.kv_type = KVType::f16});
+///   const std::vector<TokenId> tale = tokenizer.encode("Once upon a time there was a cat.");
+///   const double change = compare_perplexity(exact, rounded, tale).change;
+[[nodiscard]] PerplexityComparison compare_perplexity(
+    const Engine& a, const Engine& b, std::span<const TokenId> tokens,
     const std::function<void(double share)>& progress = {});
 
 }  // namespace gpt2

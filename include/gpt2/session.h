@@ -27,8 +27,9 @@ struct SessionOptions {
 /// in memory and time only: each of these sessions behaves like one that has computed all its
 /// tokens itself, and different threads may use them at the same time.
 ///
-/// Cost: two floats for each token, layer and channel (75.5 MB for 1,024 tokens of GPT-2 124M), of
-/// which only what tokens have reached takes memory. Shared blocks take memory once.
+/// Cost: two numbers of the engine's kv_type() for each token, layer and channel (for 1,024 tokens
+/// of GPT-2 124M, 75.5 MB as f32 and 37.7 MB as f16), of which only what tokens have reached takes
+/// memory. Shared blocks take memory once.
 ///
 /// Example:
 ///   Session session(model);
@@ -98,15 +99,16 @@ class Session {
   /// text are assigned to one another at every step.
   ///
   /// Shares the full blocks of 256 tokens. Of the tokens after them, at most 255, copies those from
-  /// the first one that differs (73 KB for each token of GPT-2 124M), or all of them if this
+  /// the first one that differs (73 KB of f32 for each token of GPT-2 124M), or all of them if this
   /// session shares the block that they belong to. Allocates nothing unless this session shares a
   /// block that it has to write to from now on, which cannot happen unless `other` has fewer full
   /// blocks.
   ///
-  /// REQUIRES: both sessions are of the same model, but their engines may differ; this session has
-  /// room for the tokens of `other`; no other thread uses either of them meanwhile. Throws
-  /// Error(invalid_argument) if the models differ, if there is no room or if either session was
-  /// moved from, and std::bad_alloc. Then changes nothing.
+  /// REQUIRES: both sessions are of the same model and have keys and values of the same type, but
+  /// their engines may differ; this session has room for the tokens of `other`; no other thread
+  /// uses either of them meanwhile. Throws Error(invalid_argument) if the models or types differ,
+  /// if there is no room or if either session was moved from, and std::bad_alloc. Then changes
+  /// nothing.
   void assign(const Session& other);
 
   /// The same for the first `position` tokens of `other` alone, as the beginning of a new text:
@@ -115,8 +117,9 @@ class Session {
   void assign(const Session& other, std::size_t position);
 
   /// The bytes that a session of a model with this config takes once it holds `max_tokens` tokens,
-  /// if it shares no block with another session. For planning: how many sessions fit in memory.
-  [[nodiscard]] static std::size_t memory_bytes(const Config& config,
+  /// with keys and values of this type, if it shares no block with another session. For planning:
+  /// how many sessions fit in memory. REQUIRES: type is not `automatic` (see Engine::kv_type).
+  [[nodiscard]] static std::size_t memory_bytes(const Config& config, KVType type,
                                                 std::size_t max_tokens) noexcept;
 
   /// The tokens so far, those that wait included. The span lives until the next call that changes

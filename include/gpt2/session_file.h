@@ -11,12 +11,13 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// goes on, bit for bit, like this one, without computing anything anew: on any supported machine,
 /// with any number of threads.
 ///
-/// The file also has the type of the model's weights, a hash of the model, and a checksum over
-/// everything. It is written as FILE.partial-PID and then renamed, so that `file` is never
-/// half-written. A file that was there before is replaced, and stays if anything fails.
+/// The file also has the type of the model's weights and of the keys and values, a hash of the
+/// model, and a checksum over everything. It is written as FILE.partial-PID and then renamed, so
+/// that `file` is never half-written. A file that was there before is replaced, and stays if
+/// anything fails.
 ///
-/// Cost: two floats for each computed token, layer and channel: 73.7 MB for 1,000 tokens of GPT-2
-/// 124M.
+/// Cost: two numbers for each computed token, layer and channel, in the type that the engine holds
+/// keys and values in: for 1,000 tokens of GPT-2 124M, 73.7 MB of f32 or 36.9 MB of f16.
 ///
 /// REQUIRES: no other thread uses the session or saves to the same file meanwhile. Throws
 /// Error(invalid_argument) if the session was moved from or if `file` is something that cannot be
@@ -35,11 +36,12 @@ void save_session(const Session& session, const std::filesystem::path& file);
 /// wait, are those of the session that was saved. options.max_tokens may differ, but must be at
 /// least the number of tokens.
 ///
-/// The engine's model must be the one of the saved session. To check that, the file has a hash of
-/// the config's numbers, of all biases and parameters of LayerNorm, and of samples of each matrix:
-/// its shape, its type and 4 KB from 16 places. So a model of another size, of another weight type
-/// or with other training is refused, but not one that differs only between the samples of its
-/// matrices. To hash all weights would take seconds for large models.
+/// The engine's kv_type() must be the type of the saved keys and values, and its model the one of
+/// the saved session. To check that, the file has a hash of the config's numbers, of all biases and
+/// parameters of LayerNorm, and of samples of each matrix: its shape, its type and 4 KB from 16
+/// places. So a model of another size, of another weight type or with other training is refused,
+/// but not one that differs only between the samples of its matrices. To hash all weights would
+/// take seconds for large models.
 ///
 /// The file may come from anyone: nothing is allocated before its length, its checksum and all its
 /// numbers have been checked. But the checksum only finds accidents: whoever makes a file on
@@ -49,8 +51,9 @@ void save_session(const Session& session, const std::filesystem::path& file);
 /// Cost: reads the file twice. Less than 0.1 s for 1,000 tokens of GPT-2 124M.
 ///
 /// Throws Error: not_found if there is no such file; invalid_file if it cannot be read, is no such
-/// file, is damaged, belongs to another model or has another weight type; invalid_argument if
-/// options.max_tokens is less than the number of tokens or more than the model has positions.
+/// file, is damaged, belongs to another model or has another type of weights or of keys and values;
+/// invalid_argument if options.max_tokens is less than the number of tokens or more than the model
+/// has positions.
 /// Throws std::bad_alloc.
 [[nodiscard]] Session load_session(const Engine& engine, const std::filesystem::path& file,
                                    const SessionOptions& options = {});

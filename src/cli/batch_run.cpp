@@ -13,9 +13,11 @@ namespace gpt2::cli {
 namespace {
 
 // Any single text must have room, or whether it has a record would depend on the machine.
-SchedulerOptions scheduler_options(const Config& config) {
+SchedulerOptions scheduler_options(const Engine& engine) {
+  const Config& config = engine.model().config();
   return {.max_memory =
-              std::max(available_memory() / 2, Session::memory_bytes(config, config.n_positions))};
+              std::max(available_memory() / 2,
+                       Session::memory_bytes(config, engine.kv_type(), config.n_positions))};
 }
 
 GenerationOptions default_options(const BatchSettings& settings,
@@ -40,7 +42,7 @@ BatchRun::BatchRun(const Engine& engine, const std::optional<Tokenizer>& tokeniz
       defaults_(default_options(settings, tokenizer)),
       lines_(input.descriptor(), input.name(), kMaxLineBytes),
       records_(output.descriptor(), output.name()),
-      scheduler_(engine, scheduler_options(config_)) {}
+      scheduler_(engine, scheduler_options(engine)) {}
 
 void BatchRun::run() {
   Progress progress("writing " + output_.name());

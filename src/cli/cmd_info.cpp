@@ -38,6 +38,7 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& path, Json&
 Json describe(const Model& model, const std::filesystem::path& path, const Json& warnings) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
+  const KVType kv_type = resolved(KVType::automatic, model.weight_type());
   return {{"model", path.string()},
           {"files", description.files},
           {"format", description.format},
@@ -46,10 +47,11 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
           {"tensors", description.tensors},
           {"ignored", description.ignored},
           {"dtypes", description.dtypes},
+          {"kv_type", name_of(kv_type)},
           {"memory",
            {{"mapped_weights_bytes", description.mapped_bytes},
             {"converted_weights_bytes", description.converted_bytes},
-            {"keys_and_values_bytes", Session::memory_bytes(config, config.n_positions)},
+            {"keys_and_values_bytes", Session::memory_bytes(config, kv_type, config.n_positions)},
             {"workspace_bytes", Engine::memory_bytes(config, thread_count())},
             {"read_for_each_token_bytes", model.bytes_per_token()},
             {"int4_draft_bytes", draft_bytes(model)}}},

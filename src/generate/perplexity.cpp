@@ -40,8 +40,8 @@ void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
 // The two models at work on the same text.
 class Pair {
  public:
-  Pair(const Model& a, const Model& b)
-      : vocab_size_(a.config().vocab_size), sessions_{Session(a), Session(b)} {
+  Pair(const Engine& a, const Engine& b)
+      : vocab_size_(a.model().config().vocab_size), sessions_{Session(a), Session(b)} {
     for (auto& logits : logits_) logits.resize(kRows * vocab_size_);
   }
 
@@ -95,10 +95,16 @@ class Pair {
 PerplexityComparison compare_perplexity(const Model& a, const Model& b,
                                         std::span<const TokenId> tokens,
                                         const std::function<void(double share)>& progress) {
+  return compare_perplexity(Engine::shared(a), Engine::shared(b), tokens, progress);
+}
+
+PerplexityComparison compare_perplexity(const Engine& a, const Engine& b,
+                                        std::span<const TokenId> tokens,
+                                        const std::function<void(double share)>& progress) {
   const DefaultFloatState state;
-  check(a, b, tokens);
+  check(a.model(), b.model(), tokens);
   const std::size_t length =
-      std::min({a.config().n_positions, b.config().n_positions, tokens.size()});
+      std::min({a.model().config().n_positions, b.model().config().n_positions, tokens.size()});
   Pair pair(a, b);
   std::vector<WindowScore> windows;
   for (const ScoredWindow& window : windows_of(tokens.size(), length, length / 2)) {

@@ -42,7 +42,8 @@ void PrefixCache::shrink(std::size_t max_bytes) noexcept {
   auto keep = sessions_.end();
   while (keep != sessions_.begin()) {
     const Session& session = *std::prev(keep);
-    bytes += Session::memory_bytes(session.model().config(), session.position());
+    bytes += Session::memory_bytes(session.model().config(), session.engine().kv_type(),
+                                   session.position());
     if (bytes > max_bytes) break;
     --keep;
   }

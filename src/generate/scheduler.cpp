@@ -117,7 +117,7 @@ void Scheduler::Impl::begin(ScheduledText& text, const Donor& donor) {
 
 std::size_t Scheduler::Impl::bytes_of(const ScheduledText& text) const {
   const Config& config = engine.model().config();
-  return Session::memory_bytes(config, text.capacity(config));
+  return Session::memory_bytes(config, engine.kv_type(), text.capacity(config));
 }
 
 Donor Scheduler::Impl::best_donor(const ScheduledText& text) {

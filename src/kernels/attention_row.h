@@ -22,19 +22,33 @@ inline constexpr std::size_t kAttentionRows =
 template <class Vec>
 inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
 
-// How many floats ahead of each stream the keys and values are prefetched into the L1 cache. 1024
-// are one page of 4 KiB. No measured comparison with other distances is recorded.
-inline constexpr std::size_t kAttentionAhead = 1024;
+// How many numbers ahead of each stream the keys and values are prefetched into the L1 cache: one
+// page of 4 KiB. No measured comparison with other distances is recorded.
+template <class Stored>
+inline constexpr std::size_t kAttentionAhead = 4096 / sizeof(Stored);
+
+/// Prefetches the cache line that is kAttentionAhead numbers after p, if p is the first of its
+/// line's vectors: vector j of those that lie one after another.
+template <class Stored>
+[[gnu::always_inline]] inline void prefetch_ahead(const Stored* p, std::size_t j) {
+  if (j * kLanes * sizeof(Stored) % 64 == 0) {
+    __builtin_prefetch(p + kAttentionAhead<Stored>, 0, 3);
+  }
+}
 
 /// Returns panel `panel` of the keys.
-[[gnu::always_inline]] inline const float* key_panel(const HeadAttention& a, std::size_t panel) {
+template <class Stored>
+[[gnu::always_inline]] inline const Stored* key_panel(const HeadAttention& a, std::size_t panel) {
   constexpr std::size_t kBlockPanels = kChunk / kPanel;
-  return a.blocks[panel / kBlockPanels] + a.keys + panel % kBlockPanels * a.head_dim * kPanel;
+  const auto* const block = static_cast<const Stored*>(a.blocks[panel / kBlockPanels]);
+  return block + a.keys + panel % kBlockPanels * a.head_dim * kPanel;
 }
 
 /// Returns the values of the keys of block `block`.
-[[gnu::always_inline]] inline const float* block_values(const HeadAttention& a, std::size_t block) {
-  return a.blocks[block] + a.values;
+template <class Stored>
+[[gnu::always_inline]] inline const Stored* block_values(const HeadAttention& a,
+                                                         std::size_t block) {
+  return static_cast<const Stored*>(a.blocks[block]) + a.values;
 }
 
 /// Multiplies the `keys` scores of a row by `scale`, and returns the max of the results.
@@ -50,12 +64,12 @@ float scale_scores(float* score, std::size_t keys, float scale) {
 }
 
 /// scores = q . key for the keys of kCount panels: panel, panel + apart, panel + 2 apart ...
-template <class Vec, std::size_t kCount>
+template <class Vec, class Stored, std::size_t kCount>
 void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, float* scores) {
   constexpr std::size_t kVecs = kPanel / kLanes;
-  const float* keys[kCount];
+  const Stored* keys[kCount];
 #pragma GCC unroll 4
-  for (std::size_t i = 0; i < kCount; ++i) keys[i] = key_panel(a, panel + i * apart);
+  for (std::size_t i = 0; i < kCount; ++i) keys[i] = key_panel<Stored>(a, panel + i * apart);
   for (std::size_t begin = 0; begin < a.head_dim; begin += kChunk) {
     const std::size_t end = min(a.head_dim, begin + kChunk);
     Vec sum[kCount][kVecs] = {};
@@ -63,10 +77,10 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
       const Vec factor = a.q[d];
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kCount; ++i) {
-        const float* const key = keys[i] + d * kPanel;
+        const Stored* const key = keys[i] + d * kPanel;
 #pragma GCC unroll 4
         for (std::size_t j = 0; j < kVecs; ++j) {
-          __builtin_prefetch(key + kAttentionAhead + j * kLanes, 0, 3);
+          prefetch_ahead(key + j * kLanes, j);
           sum[i][j] = fma(factor, Vec::load(key + j * kLanes), sum[i][j]);
         }
       }
@@ -85,7 +99,7 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
 /// y = (weights times values) / total for one query and kVecs vectors of columns from `column` on.
 /// `weight` has one weight for each key, and `total` is their sum. It reads the values of up to
 /// kAttentionStreams chunks of keys at once, and adds the sums of the chunks in order.
-template <class Vec, std::size_t kVecs, class Lanes>
+template <class Vec, class Stored, std::size_t kVecs, class Lanes>
 void mix_row(const HeadAttention& a, const float* weight, float total, std::size_t column,
              Lanes lanes) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;
@@ -97,19 +111,19 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
     const std::size_t depth = min(kChunk, keys - key);
     with_count<kStreams>(whole, [&](auto chunks) {
       Vec sum[chunks.value][kVecs] = {};
-      const float* values[chunks.value];
+      const Stored* values[chunks.value];
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < chunks.value; ++i) {
-        values[i] = block_values(a, key / kChunk + i) + column;
+        values[i] = block_values<Stored>(a, key / kChunk + i) + column;
       }
       for (std::size_t k = 0; k < depth; ++k) {
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < chunks.value; ++i) {
           const Vec factor = weight[key + k + i * kChunk];
-          const float* const value = values[i] + k * a.head_dim;
+          const Stored* const value = values[i] + k * a.head_dim;
 #pragma GCC unroll 4
           for (std::size_t j = 0; j < kVecs; ++j) {
-            __builtin_prefetch(value + kAttentionAhead + j * kLanes, 0, 3);
+            prefetch_ahead(value + j * kLanes, j);
             sum[i][j] = fma(factor, load<Vec>(value + j * kLanes, lanes), sum[i][j]);
           }
         }
@@ -130,19 +144,23 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
 }
 
 /// Computes the attention of the first query.
-template <class Vec>
+template <class Vec, class Stored>
 void attend_row(const HeadAttention& a, float* scores) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;
   const std::size_t keys = a.first + 1;
   const std::size_t panels = ceil_div(keys, kPanel);
   const std::size_t apart = panels / kStreams;
-  for (std::size_t i = 0; i < apart; ++i) score_panels<Vec, kStreams>(a, i, apart, scores);
-  for (std::size_t i = apart * kStreams; i < panels; ++i) score_panels<Vec, 1>(a, i, 0, scores);
+  for (std::size_t i = 0; i < apart; ++i) {
+    score_panels<Vec, Stored, kStreams>(a, i, apart, scores);
+  }
+  for (std::size_t i = apart * kStreams; i < panels; ++i) {
+    score_panels<Vec, Stored, 1>(a, i, 0, scores);
+  }
   const float largest = scale_scores<Vec>(scores, keys, a.scale);
   const float total = exp_sum<Vec>(scores, scores, largest, keys);
   constexpr std::size_t kVecs = 2 * kAttentionVecs<Vec>;
   for_each_vecs<Vec, kVecs>(a.head_dim, [&](auto vecs, std::size_t column, auto lanes) {
-    mix_row<Vec, vecs.value>(a, scores, total, column, lanes);
+    mix_row<Vec, Stored, vecs.value>(a, scores, total, column, lanes);
   });
 }
 

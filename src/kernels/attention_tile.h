@@ -16,11 +16,11 @@ HeadAttention from_query(const HeadAttention& a, std::size_t i) {
 
 /// scores[i, j] = q[i] . key[j] for the first kRows queries and `keys` keys, rounded up to whole
 /// tiles. Rows of scores are `stride` apart.
-template <class Vec, std::size_t kRows>
+template <class Vec, class Stored, std::size_t kRows>
 void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, std::size_t stride) {
   constexpr std::size_t kStep = kAttentionVecs<Vec> * kLanes;
   for (std::size_t key = 0; key < keys; key += kStep) {
-    const float* const k = key_panel(a, key / kPanel) + key % kPanel;
+    const Stored* const k = key_panel<Stored>(a, key / kPanel) + key % kPanel;
     for (std::size_t d = 0; d < a.head_dim; d += kChunk) {
       Tile<Vec, kRows, kAttentionVecs<Vec>> tile;
       tile.multiply(a.q + d, a.q_stride, k + d * kPanel, kPanel, min(kChunk, a.head_dim - d));
@@ -35,13 +35,13 @@ void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, s
 ///
 /// The tile does the keys that all of these queries see. Query i sees i keys more, which are added
 /// one by one.
-template <class Vec, std::size_t kRows, std::size_t kVecs>
+template <class Vec, class Stored, std::size_t kRows, std::size_t kVecs>
 void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, const float* total,
               std::size_t column) {
   const std::size_t keys = a.first + 1;  // those that the first query sees
   float* const y = a.y + column;
   for (std::size_t begin = 0; begin < keys + kRows - 1; begin += kChunk) {
-    const float* const values = block_values(a, begin / kChunk) + column;
+    const Stored* const values = block_values<Stored>(a, begin / kChunk) + column;
     const std::size_t common = begin < keys ? min(keys, begin + kChunk) : begin;
     Tile<Vec, kRows, kVecs> tile;
     tile.multiply(weight + begin, stride, values, a.head_dim, common - begin);
@@ -66,13 +66,13 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
 }
 
 /// Computes the attention of the first kRows queries.
-template <class Vec, std::size_t kRows>
+template <class Vec, class Stored, std::size_t kRows>
 void attend_rows(const HeadAttention& a, float* scratch) {
   static_assert(kRows <= kMaxQueries);
   constexpr std::size_t kVecs = kAttentionVecs<Vec>;
   const std::size_t keys = a.first + kRows;
   const std::size_t stride = round_up(keys, kPanel);
-  attention_scores<Vec, kRows>(a, keys, scratch, stride);
+  attention_scores<Vec, Stored, kRows>(a, keys, scratch, stride);
   // Each step of softmax is done for all rows before the next step begins. The operations of one
   // row depend on one another, but those of several rows can overlap. With scaling and finding the
   // max in one pass, this made the attention kernel 7 % faster.
@@ -86,24 +86,25 @@ void attend_rows(const HeadAttention& a, float* scratch) {
   }
   std::size_t column = 0;
   for (; column + kVecs * kLanes <= a.head_dim; column += kVecs * kLanes) {
-    mix_tile<Vec, kRows, kVecs>(a, scratch, stride, total, column);
+    mix_tile<Vec, Stored, kRows, kVecs>(a, scratch, stride, total, column);
   }
   for (std::size_t i = 0; i < kRows; ++i) {
     for_each_vec<Vec>(a.head_dim - column, [&](std::size_t step, auto lanes) {
-      mix_row<Vec, 1>(from_query<Vec>(a, i), scratch + i * stride, total[i], column + step, lanes);
+      mix_row<Vec, Stored, 1>(from_query<Vec>(a, i), scratch + i * stride, total[i], column + step,
+                              lanes);
     });
   }
 }
 
-template <class Vec>
+template <class Vec, class Stored>
 void attention(const HeadAttention& a, float* scratch) noexcept {
   for (std::size_t row = 0; row < a.rows; row += kAttentionRows<Vec>) {
     with_count<kAttentionRows<Vec>>(a.rows - row, [&](auto rows) {
       const HeadAttention rest = from_query<Vec>(a, row);
       if constexpr (rows.value == 1) {
-        attend_row<Vec>(rest, scratch);
+        attend_row<Vec, Stored>(rest, scratch);
       } else {
-        attend_rows<Vec, rows.value>(rest, scratch);
+        attend_rows<Vec, Stored, rows.value>(rest, scratch);
       }
     });
   }

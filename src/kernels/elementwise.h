@@ -19,6 +19,17 @@ void widen(float* y, const void* x, std::size_t n) noexcept {
 }
 
 template <class Vec>
+void narrow_f16(void* y, const float* x, std::size_t n) noexcept {
+  F16* const stored = static_cast<F16*>(y);
+  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+    const Vec value = load<Vec>(x + i, lanes);
+    const Vec clamped = min(Vec(65504.0f), max(Vec(-65504.0f), value));
+    const Vec magnitude = from_bits(bits_of(value) & 0x7fffffff);
+    store(stored + i, select_less(magnitude, Vec(__builtin_inff()), clamped, value), lanes);
+  });
+}
+
+template <class Vec>
 void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
   using Int = typename Vec::Integer;
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {

@@ -135,7 +135,8 @@ inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kInt4Block * kPanel 
 /// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
 ///
 /// The keys and values lie in blocks of kChunk keys. The last block that the queries see need only
-/// have the panels and the values that they see.
+/// have the panels and the values that they see. They are f32 or f16, and are widened to f32 before
+/// anything is computed with them.
 ///
 /// The scores are summed over head_dim by the rule for weights that lie as [k, n]. The softmax
 /// subtracts the max, and sums over all keys in 16 lanes. The values are mixed by the rule for
@@ -145,9 +146,10 @@ struct HeadAttention {
   std::size_t y_stride;
   const float* q;  ///< (rows, head_dim)
   std::size_t q_stride;
-  const float* const* blocks;  ///< block i has the keys and values from key i * kChunk on
-  std::size_t keys;    ///< where they begin in a block: panels [kChunk / kPanel][head_dim][kPanel]
-  std::size_t values;  ///< where they begin in a block: (kChunk, head_dim)
+  const void* const* blocks;  ///< block i has the keys and values from key i * kChunk on
+  std::size_t keys;           ///< the number of a block that is the first of these: panels
+                              ///< [kChunk / kPanel][head_dim][kPanel]
+  std::size_t values;  ///< the number of a block that is the first of these: (kChunk, head_dim)
   std::size_t rows, first, head_dim;
   float scale;
 };
@@ -183,6 +185,11 @@ struct Kernels {
   void (*widen_f32)(float* y, const void* x, std::size_t n) noexcept;
   void (*widen_f16)(float* y, const void* x, std::size_t n) noexcept;
   void (*widen_bf16)(float* y, const void* x, std::size_t n) noexcept;
+
+  /// y[i] = x[i], rounded to f16: to nearest, ties to even. Finite values beyond +-65504, the
+  /// largest of f16, become +-65504. Infinity stays infinity, and NaN stays NaN. y needs no
+  /// alignment.
+  void (*narrow_f16)(void* y, const float* x, std::size_t n) noexcept;
 
   /// Columns [n_begin, n_end) of a product whose weights lie as [k, n] (HuggingFace's Conv1D).
   /// REQUIRES: n_begin is a multiple of kPanel; n_end is a multiple of kPanel, or is n;
@@ -232,8 +239,10 @@ struct Kernels {
                                          float* scratch) noexcept;
   QuantizedMatmulKernel matmul_int8, matmul_int4;
 
-  /// REQUIRES: scratch has attention_scratch_bytes(first + rows).
-  void (*attention)(const HeadAttention& attention, float* scratch) noexcept;
+  /// Attention with keys and values of this type. REQUIRES: scratch has
+  /// attention_scratch_bytes(first + rows).
+  using AttentionKernel = void (*)(const HeadAttention& attention, float* scratch) noexcept;
+  AttentionKernel attention_f32, attention_f16;
 
   /// Returns the first index of the max of x[0 ... n). NaN counts as minus infinity. n >= 1.
   std::size_t (*argmax)(const float* x, std::size_t n) noexcept;

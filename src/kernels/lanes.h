@@ -59,14 +59,14 @@ template <class Vec>
   return load<Vec>(buffer, lanes);
 }
 
-template <class Vec>
-[[gnu::always_inline]] inline void store(float* p, Vec v, Full) {
+template <class Vec, class T>
+[[gnu::always_inline]] inline void store(T* p, Vec v, Full) {
   v.store(p);
 }
 
-template <class Vec>
-[[gnu::always_inline]] inline void store(float* p, Vec v, Partial lanes) {
-  float buffer[kLanes];
+template <class Vec, class T>
+[[gnu::always_inline]] inline void store(T* p, Vec v, Partial lanes) {
+  T buffer[kLanes];
   v.store(buffer);
   for (std::size_t i = 0; i < lanes.count; ++i) p[i] = buffer[i];
 }

@@ -15,7 +15,8 @@ struct Tile {
   Vec sum[kRows][kVecs] = {};
 
   /// sum[i][j] += x[i, 0 ... depth) w[0 ... depth, j], with one chain of fmas for each sum.
-  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const float* w,
+  template <class Stored>
+  [[gnu::always_inline]] void multiply(const float* x, std::size_t x_stride, const Stored* w,
                                        std::size_t w_stride, std::size_t depth) {
     for (std::size_t k = 0; k < depth; ++k) {
       Vec column[kVecs];

@@ -73,6 +73,11 @@ struct Sixteen : Isa {
   [[gnu::always_inline]] void store(void* p) const {
     for (std::size_t i = 0; i < kRegisters; ++i) static_cast<InMemory*>(p)[i].part = part[i];
   }
+  /// Rounds to nearest, ties to even. Values that are too large become infinity, and of a NaN the
+  /// upper bits remain.
+  [[gnu::always_inline]] void store(F16* p) const {
+    for (std::size_t i = 0; i < kRegisters; ++i) Isa::narrow(p, i, part[i]);
+  }
 
   [[gnu::always_inline]] friend Sixteen operator+(Sixteen a, Sixteen b) {
     return of([&](std::size_t i) { return a.part[i] + b.part[i]; });

@@ -36,6 +36,10 @@ struct Isa : Registers<32> {
   static Float widen(const BF16* p, std::size_t i) {
     return Float(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_register(p + i * 8)), 16));
   }
+  static void narrow(F16* p, std::size_t i, Float a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + i * 8),
+                     _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
 
   static Float lookup(const Float (&table)[2], Int index) {
     const __m256 low = _mm256_permutevar8x32_ps(table[0], __m256i(index));

@@ -37,6 +37,10 @@ struct Isa : Registers<64> {
   static Float widen(const BF16* p, std::size_t) {
     return Float(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_register(p)), 16));
   }
+  static void narrow(F16* p, std::size_t, Float a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
 
   static Float lookup(const Float (&table)[1], Int index) {
     return _mm512_permutexvar_ps(__m512i(index), table[0]);

@@ -48,6 +48,9 @@ struct Isa : Registers<16> {
     const uint16x8_t eight = vreinterpretq_u16_u8(vld1q_u8(p[i / 2 * 8].byte));
     return Float(i % 2 == 0 ? vshll_n_u16(vget_low_u16(eight), 16) : vshll_high_n_u16(eight, 16));
   }
+  static void narrow(F16* p, std::size_t i, Float a) {
+    vst1_u8(p[i * 4].byte, vreinterpret_u8_f16(vcvt_f16_f32(a)));
+  }
 
   static Float lookup(const Float (&table)[4], Int index) {
     const uint8x16x4_t bytes = {vreinterpretq_u8_f32(table[0]), vreinterpretq_u8_f32(table[1]),

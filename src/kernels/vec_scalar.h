@@ -46,6 +46,23 @@ struct Isa : Registers<16> {
   }
   static Float widen(const BF16* p, std::size_t i) { return Float(two_bytes(p + i * 4) << 16); }
 
+  /// Stores register i of the registers that hold 16 numbers as f16, from p on. NaN keeps its upper
+  /// bits, as it does where an instruction converts.
+  static void narrow(F16* p, std::size_t i, Float a) {
+    const Int sign = Int(a) >> 16 & 0x8000u;
+    const Int rest = Int(a) & 0x7fffffffu;
+    const Int normal = (rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13;
+    // A result that is subnormal: the addition rounds it to the last bits of the sum.
+    const Int subnormal = Int(Float(rest) + 0.5f) - 0x3f000000u;
+    const Int finite = rest < 0x38800000u ? subnormal : normal;
+    const Int too_large = finite < 0x7c00u ? finite : Int{} + 0x7c00u;
+    const Int half = sign | (rest > 0x7f800000u ? 0x7e00u | (rest >> 13 & 0x3ffu) : too_large);
+    for (std::size_t lane = 0; lane < 4; ++lane) {
+      p[i * 4 + lane] = {
+          {static_cast<unsigned char>(half[lane]), static_cast<unsigned char>(half[lane] >> 8)}};
+    }
+  }
+
   static Float lookup(const Float (&table)[4], Int index) {
     Float found;
     for (int lane = 0; lane < 4; ++lane) {

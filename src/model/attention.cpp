@@ -66,6 +66,11 @@ class Heads {
             .scale = attention_.scale};
   }
 
+  // The type of the keys and values of head i.
+  [[nodiscard]] KVType type(std::size_t i) const {
+    return queries_[i / attention_.n_head].cache->type();
+  }
+
   // Returns the rows of x that have queries, moved to the front of x if these are not all.
   [[nodiscard]] Matrix rows_of_queries(Matrix x) const {
     if (!leaves_rows_) return x;
@@ -91,19 +96,38 @@ class Heads {
   std::size_t max_queries_ = 0, max_keys_ = 0;
 };
 
+// The kernels that read keys and values of one type.
+struct AttentionKernels {
+  Kernels::AttentionKernel attention;
+  Kernels::MatmulKernel scores;
+  Kernels::ChunksKernel mix;
+};
+
+AttentionKernels kernels_for(KVType type) {
+  const Kernels& k = kernels();
+  if (type == KVType::f16) return {k.attention_f16, k.matmul_kn_f16, k.matmul_chunks_kn_f16};
+  return {k.attention_f32, k.matmul_kn_f32, k.matmul_chunks_kn_f32};
+}
+
 // One query of one head, for threads that share out chunks of its keys.
 struct SharedQuery : HeadAttention {
+  KVType type;       // of the keys and values
   std::size_t seen;  // the number of keys that the query sees
   float* scores;     // (seen); later their exponentials
   float* total;      // the sum of the exponentials
   float* sums;       // chunk sums of the values
+
+  // Where number i of the block that has a chunk of keys lies.
+  [[nodiscard]] const void* number(std::size_t chunk, std::size_t i) const {
+    return static_cast<const std::byte*>(blocks[chunk]) + i * bytes_of(type);
+  }
 
   // The exponentials of `count` keys from key `begin` on, times their values. Only the values of
   // one chunk lie one after another, but add_chunks() reads none.
   [[nodiscard]] Matmul mix(std::size_t begin, std::size_t count) const {
     return {.y = y,
             .x = scores + begin,
-            .w = blocks[begin / kChunk] + values,
+            .w = number(begin / kChunk, values),
             .m = 1,
             .k = count,
             .n = head_dim};
@@ -114,7 +138,7 @@ SharedQuery shared_query(const Heads& heads, const Workspace& ws, std::size_t i)
   const HeadAttention a = heads.queries(i, 0);
   float* const scores = ws.head_scores(i);
   float* const total = scores + round_up(heads.max_keys(), kPanel);
-  return {a, a.first + 1, scores, total, total + kLanes};
+  return {a, heads.type(i), a.first + 1, scores, total, total + kLanes};
 }
 
 // Attention of one query for each head, where there are fewer heads than threads: the threads share
@@ -137,11 +161,11 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
     for (std::size_t key = begin; key < end; key += kPanel) {
       const Matmul scores{.y = head.scores + key,
                           .x = head.q,
-                          .w = head.blocks[chunk] + head.keys + (key - begin) * head.head_dim,
+                          .w = head.number(chunk, head.keys + (key - begin) * head.head_dim),
                           .m = 1,
                           .k = head.head_dim,
                           .n = kPanel};
-      k.matmul_kn_f32(scores, 0, kPanel, ws.scratch(rank));
+      kernels_for(head.type).scores(scores, 0, kPanel, ws.scratch(rank));
     }
   });
   team.for_each(heads.count(), [&](std::size_t i, int) {
@@ -153,8 +177,8 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   for_chunks([&](const SharedQuery& head, std::size_t chunk, int) {
     const std::size_t begin = chunk * kChunk;
     const std::size_t sums = round_up(head.head_dim, kLanes);
-    k.matmul_chunks_kn_f32(head.mix(begin, std::min(head.seen - begin, kChunk)), 0, sums,
-                           head.sums + chunk * sums);
+    kernels_for(head.type).mix(head.mix(begin, std::min(head.seen - begin, kChunk)), 0, sums,
+                               head.sums + chunk * sums);
   });
   team.for_each(heads.count(), [&](std::size_t i, int) {
     const SharedQuery head = shared_query(heads, ws, i);
@@ -185,7 +209,7 @@ void attend(Team& team, const Heads& heads, Workspace& ws) {
       const HeadAttention queries = heads.queries(i, task / heads.count() * kQueryRows);
       if (queries.rows == 0) continue;
       if (!store_first) heads.store(i);
-      kernels().attention(queries, ws.scratch(rank));
+      kernels_for(heads.type(i)).attention(queries, ws.scratch(rank));
     }
   });
 }

@@ -90,6 +90,7 @@ Engine::Impl::Impl(const Model& m, const EngineOptions& options)
     : model(m),
       threads(checked_threads(options.threads)),
       fewer_threads(options.threads == 0),
+      kv_type(resolved(options.kv_type, m.weight_type())),
       workspace(m.config(), m.config().n_positions, threads),
       team(threads),
       batch(kMaxRows) {}
@@ -148,5 +149,7 @@ std::size_t Engine::memory_bytes(const Config& config, int threads) noexcept {
 const Model& Engine::model() const noexcept { return impl_->model; }
 
 int Engine::threads() const noexcept { return impl_->threads; }
+
+KVType Engine::kv_type() const noexcept { return impl_->kv_type; }
 
 }  // namespace gpt2

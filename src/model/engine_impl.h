@@ -39,9 +39,10 @@ struct Engine::Impl {
   void run(const Model& weights) noexcept;
 
   Model model;
-  int threads;          ///< the most that a pass uses
-  bool fewer_threads;   ///< whether a pass may use fewer, if they are faster
-  ProcessMutex mutex;   ///< held during a pass; guards the members below
+  int threads;         ///< the most that a pass uses
+  bool fewer_threads;  ///< whether a pass may use fewer, if they are faster
+  KVType kv_type;      ///< of new sessions: f32 or f16
+  ProcessMutex mutex;  ///< held during a pass; guards the members below
   Workspace workspace;  ///< made before the threads, which must not take its memory
   Team team;
   Batch batch;  ///< with room for kMaxRows rows

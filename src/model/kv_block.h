@@ -8,19 +8,19 @@
 
 namespace gpt2 {
 
-/// Floats on a 64-byte boundary that several sequences may share. A KVBlock is a handle: its copies
-/// refer to the same floats, which are freed with the last of them. It is never empty.
+/// Bytes on a 64-byte boundary that several sequences may share. A KVBlock is a handle: its copies
+/// refer to the same bytes, which are freed with the last of them. It is never empty.
 ///
-/// The floats are not initialized, so that a block takes memory only for what has been written. (To
+/// The bytes are not initialized, so that a block takes memory only for what has been written. (To
 /// zero memory that another block has used before, calloc() would have to write all of it.)
 ///
-/// Any number of threads may read the floats of a shared block at the same time. A thread may write
+/// Any number of threads may read the bytes of a shared block at the same time. A thread may write
 /// to a block only if is_shared() has returned false and no other thread uses the handle.
 class KVBlock {
  public:
   /// Throws std::bad_alloc.
-  explicit KVBlock(std::size_t floats)
-      : owners_(new (::operator new(kHeader + floats * sizeof(float), kAlignment)) Owners(1)) {}
+  explicit KVBlock(std::size_t bytes)
+      : owners_(new (::operator new(kHeader + bytes, kAlignment)) Owners(1)) {}
 
   KVBlock(const KVBlock& other) noexcept : owners_(other.owners_) {
     owners_->fetch_add(1, std::memory_order_relaxed);
@@ -36,15 +36,15 @@ class KVBlock {
     ::operator delete(owners_, kAlignment);
   }
 
-  /// Whether other handles refer to the same floats. If it returns false, what the threads that
-  /// held them did with the floats happened before. (std::shared_ptr::use_count() does not promise
+  /// Whether other handles refer to the same bytes. If it returns false, what the threads that
+  /// held them did with the bytes happened before. (std::shared_ptr::use_count() does not promise
   /// that, which is why this is not a shared_ptr.)
   [[nodiscard]] bool is_shared() const noexcept {
     return owners_->load(std::memory_order_acquire) > 1;
   }
 
-  [[nodiscard]] float* data() const noexcept {
-    return reinterpret_cast<float*>(reinterpret_cast<std::byte*>(owners_) + kHeader);
+  [[nodiscard]] std::byte* data() const noexcept {
+    return reinterpret_cast<std::byte*>(owners_) + kHeader;
   }
 
  private:
@@ -52,7 +52,7 @@ class KVBlock {
   static constexpr std::size_t kHeader = 64;  // a cache line, which holds the number of handles
   static constexpr std::align_val_t kAlignment{kHeader};
 
-  Owners* owners_;  // the floats follow
+  Owners* owners_;  // the bytes follow
 };
 
 }  // namespace gpt2

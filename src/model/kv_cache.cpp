@@ -1,12 +1,31 @@
 #include "model/kv_cache.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace gpt2 {
+namespace {
 
-KVCache::KVCache(const Config& config, std::size_t capacity)
-    : n_layer_(config.n_layer),
+using Half = std::uint16_t;  // the bits of an f16
+
+// Keys are scattered over their panels, and collected from them, in pieces of this many numbers.
+constexpr std::size_t kPiece = 64;
+
+void convert(float* to, const float* from, std::size_t n) noexcept { std::copy_n(from, n, to); }
+void convert(Half* to, const float* from, std::size_t n) noexcept {
+  kernels().narrow_f16(to, from, n);
+}
+void convert(float* to, const Half* from, std::size_t n) noexcept {
+  kernels().widen_f16(to, from, n);
+}
+
+}  // namespace
+
+KVCache::KVCache(const Config& config, KVType type, std::size_t capacity)
+    : type_(type),
+      n_layer_(config.n_layer),
       n_head_(config.n_head),
       head_dim_(config.head_dim()),
       capacity_(capacity),
@@ -14,39 +33,69 @@ KVCache::KVCache(const Config& config, std::size_t capacity)
       head_values_(std::min(capacity, kChunk) * head_dim_) {
   const std::size_t count = ceil_div(capacity, kChunk);
   blocks_.reserve(count);
-  floats_.reserve(count);
+  data_.reserve(count);
   while (blocks_.size() < count) {
     blocks_.push_back(new_block());
-    floats_.push_back(blocks_.back().data());
+    data_.push_back(blocks_.back().data());
   }
 }
 
 KVBlock KVCache::new_block() const {
-  return KVBlock(n_layer_ * n_head_ * (head_keys_ + head_values_));
+  return KVBlock(n_layer_ * n_head_ * (head_keys_ + head_values_) * bytes_of(type_));
 }
 
-std::size_t KVCache::bytes(const Config& config, std::size_t capacity) noexcept {
-  return config.n_layer * config.n_embd * (round_up(capacity, kPanel) + capacity) * sizeof(float);
+std::size_t KVCache::bytes(const Config& config, KVType type, std::size_t capacity) noexcept {
+  return config.n_layer * config.n_embd * (round_up(capacity, kPanel) + capacity) * bytes_of(type);
+}
+
+template <class Number>
+void KVCache::store_as(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
+                       ConstMatrix values) noexcept {
+  for (std::size_t row = 0; row < keys.rows; ++row) {
+    auto* const block = reinterpret_cast<Number*>(blocks_[(first + row) / kChunk].data());
+    const std::size_t token = (first + row) % kChunk;
+    Number* const column = block + this->keys(layer, head) + key_offset(token);
+    for (std::size_t i = 0; i < head_dim_; i += kPiece) {
+      Number piece[kPiece];
+      const std::size_t count = std::min(kPiece, head_dim_ - i);
+      convert(piece, keys.row(row) + i, count);
+      for (std::size_t j = 0; j < count; ++j) column[(i + j) * kPanel] = piece[j];
+    }
+    convert(block + this->values(layer, head) + token * head_dim_, values.row(row), head_dim_);
+  }
 }
 
 void KVCache::store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
                     ConstMatrix values) noexcept {
+  if (type_ == KVType::f16) {
+    store_as<Half>(layer, head, first, keys, values);
+  } else {
+    store_as<float>(layer, head, first, keys, values);
+  }
+}
+
+template <class Number>
+void KVCache::read_as(std::size_t layer, std::size_t head, Matrix keys,
+                      Matrix values) const noexcept {
   for (std::size_t row = 0; row < keys.rows; ++row) {
-    float* const block = blocks_[(first + row) / kChunk].data();
-    const std::size_t token = (first + row) % kChunk;
-    float* const column = block + this->keys(layer, head) + key_offset(token);
-    for (std::size_t i = 0; i < head_dim_; ++i) column[i * kPanel] = keys.row(row)[i];
-    std::copy_n(values.row(row), head_dim_, block + this->values(layer, head) + token * head_dim_);
+    const auto* const block = static_cast<const Number*>(data_[row / kChunk]);
+    const std::size_t token = row % kChunk;
+    const Number* const column = block + this->keys(layer, head) + key_offset(token);
+    for (std::size_t i = 0; i < head_dim_; i += kPiece) {
+      Number piece[kPiece];
+      const std::size_t count = std::min(kPiece, head_dim_ - i);
+      for (std::size_t j = 0; j < count; ++j) piece[j] = column[(i + j) * kPanel];
+      convert(keys.row(row) + i, piece, count);
+    }
+    convert(values.row(row), block + this->values(layer, head) + token * head_dim_, head_dim_);
   }
 }
 
 void KVCache::read(std::size_t layer, std::size_t head, Matrix keys, Matrix values) const noexcept {
-  for (std::size_t row = 0; row < keys.rows; ++row) {
-    const float* const block = floats_[row / kChunk];
-    const std::size_t token = row % kChunk;
-    const float* const column = block + this->keys(layer, head) + key_offset(token);
-    for (std::size_t i = 0; i < head_dim_; ++i) keys.row(row)[i] = column[i * kPanel];
-    std::copy_n(block + this->values(layer, head) + token * head_dim_, head_dim_, values.row(row));
+  if (type_ == KVType::f16) {
+    read_as<Half>(layer, head, keys, values);
+  } else {
+    read_as<float>(layer, head, keys, values);
   }
 }
 
@@ -68,29 +117,33 @@ void KVCache::assign(const KVCache& other, std::size_t same, std::size_t tokens)
 }
 
 void KVCache::copy_tokens(const KVCache& other, std::size_t begin, std::size_t end,
-                          float* block) const noexcept {
+                          std::byte* block) const noexcept {
   if (begin == end) return;
-  const float* const from = other.floats_[begin / kChunk];
+  const std::size_t bytes = bytes_of(type_);
+  const std::byte* const from = other.blocks_[begin / kChunk].data();
+  // Copies numbers from one place in the other's block to one in this cache's.
+  const auto copy = [&](std::size_t from_number, std::size_t to_number, std::size_t numbers) {
+    std::memcpy(block + to_number * bytes, from + from_number * bytes, numbers * bytes);
+  };
   const std::size_t count = end - begin;
   const std::size_t first = begin % kChunk;
   for (std::size_t head = 0; head < n_layer_ * n_head_; ++head) {
     for (std::size_t token = first; token < first + count;) {
       const std::size_t columns = std::min(kPanel - token % kPanel, first + count - token);
-      const float* const from_keys = from + other.keys(0, head) + key_offset(token);
-      float* const to_keys = block + keys(0, head) + key_offset(token);
       for (std::size_t i = 0; i < head_dim_; ++i) {
-        std::copy_n(from_keys + i * kPanel, columns, to_keys + i * kPanel);
+        const std::size_t at = key_offset(token) + i * kPanel;
+        copy(other.keys(0, head) + at, keys(0, head) + at, columns);
       }
       token += columns;
     }
-    std::copy_n(from + other.values(0, head) + first * head_dim_, count * head_dim_,
-                block + values(0, head) + first * head_dim_);
+    const std::size_t at = first * head_dim_;
+    copy(other.values(0, head) + at, values(0, head) + at, count * head_dim_);
   }
 }
 
 void KVCache::set_block(std::size_t i, const KVBlock& block) noexcept {
   blocks_[i] = block;
-  floats_[i] = block.data();
+  data_[i] = block.data();
 }
 
 }  // namespace gpt2

@@ -9,7 +9,9 @@
 namespace gpt2 {
 
 Session::Impl::Impl(const Engine& e, std::size_t capacity)
-    : engine(e), cache(e.model().config(), capacity), logits(e.model().config().vocab_size) {
+    : engine(e),
+      cache(e.model().config(), e.kv_type(), capacity),
+      logits(e.model().config().vocab_size) {
   tokens.reserve(capacity);  // so that no pass allocates
 }
 
@@ -113,6 +115,12 @@ void Session::assign(const Session& other, std::size_t position) {
   if (other.model().transformer() != model().transformer()) {
     reject("cannot assign a session of another model");
   }
+  const KVType type = impl_->cache.type();
+  const KVType other_type = other.impl_->cache.type();
+  if (other_type != type) {
+    reject("cannot assign a session whose keys and values are ", name_of(other_type),
+           ": those of this one are ", name_of(type));
+  }
   if (position > other.position()) {
     reject("cannot assign ", position, " tokens of a session that has only ", other.position());
   }
@@ -136,8 +144,9 @@ void Session::assign(const Session& other, std::size_t position) {
   impl_->written = 0;
 }
 
-std::size_t Session::memory_bytes(const Config& config, std::size_t max_tokens) noexcept {
-  return KVCache::bytes(config, max_tokens);
+std::size_t Session::memory_bytes(const Config& config, KVType type,
+                                  std::size_t max_tokens) noexcept {
+  return KVCache::bytes(config, type, max_tokens);
 }
 
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }

@@ -19,7 +19,7 @@
 //
 //   the header    below
 //   the tokens    (tokens), 32 bits each
-//   the cache     (n_layer, n_head, 2, computed, head_dim) floats: keys, then values
+//   the cache     (n_layer, n_head, 2, computed, head_dim) f32 or f16: keys, then values
 //   the checksum  64 bits: the Hash of everything before it
 
 namespace gpt2 {
@@ -35,6 +35,7 @@ struct Header {
   char magic[8];
   std::uint64_t version;
   char weight_type[8];  // its name, with zeros after it
+  char kv_type[8];      // the name of the type of keys and values: "f32" or "f16"
   std::uint64_t model;  // its fingerprint
   std::uint64_t n_layer;
   std::uint64_t n_head;
@@ -44,17 +45,19 @@ struct Header {
   std::uint64_t dropped;   // the tokens of the text that slides have dropped
   std::uint64_t written;   // the last of the tokens, which generate() wrote after its prompt
 };
-static_assert(sizeof(Header) == 11 * 8 && std::endian::native == std::endian::little);
+static_assert(sizeof(Header) == 12 * 8 && std::endian::native == std::endian::little);
 
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kMinBytes = sizeof(Header) + kChecksumBytes;
 
-// Returns the header of a session of this model that has no tokens.
-Header header_of(const Model& model) {
+// Returns the header of a session of this engine that has no tokens.
+Header header_of(const Engine& engine) {
+  const Model& model = engine.model();
   const Config& config = model.config();
   Header header = {.magic = {},
                    .version = kVersion,
                    .weight_type = {},
+                   .kv_type = {},
                    .model = fingerprint(*model.transformer()),
                    .n_layer = config.n_layer,
                    .n_head = config.n_head,
@@ -64,14 +67,19 @@ Header header_of(const Model& model) {
                    .dropped = 0,
                    .written = 0};
   std::copy_n(kMagic, sizeof kMagic, header.magic);
-  const std::string_view type = name_of(model.weight_type());
-  type.copy(header.weight_type, sizeof header.weight_type);
+  name_of(model.weight_type()).copy(header.weight_type, sizeof header.weight_type);
+  name_of(engine.kv_type()).copy(header.kv_type, sizeof header.kv_type);
   return header;
 }
 
-std::string_view weight_type_of(const Header& header) {
-  const char* const begin = header.weight_type;
-  return {begin, std::find(begin, begin + sizeof header.weight_type, '\0')};
+// The name of a type, without the zeros after it.
+std::string_view type_name(const char (&name)[8]) {
+  return {name, std::find(name, name + sizeof name, '\0')};
+}
+
+// The bytes of each number of the cache. A name that is not known is refused later.
+std::size_t bytes_of_number(const Header& header) {
+  return bytes_of(kv_type_named(type_name(header.kv_type)).value_or(KVType::f32));
 }
 
 // The parts of a file that has been checked. They lie in its mapping.
@@ -85,7 +93,7 @@ struct Parts {
 std::optional<std::size_t> size_of(const Header& header) {
   const std::size_t sizes[] = {header.n_layer, header.n_head, header.head_dim, header.computed};
   const auto tokens = checked_product(std::span(&header.tokens, 1), sizeof(TokenId));
-  const auto cache = checked_product(sizes, 2 * sizeof(float));
+  const auto cache = checked_product(sizes, 2 * bytes_of_number(header));
   std::size_t size = kMinBytes;
   if (!tokens || __builtin_add_overflow(size, *tokens, &size)) return std::nullopt;
   if (!cache || __builtin_add_overflow(size, *cache, &size)) return std::nullopt;
@@ -126,8 +134,8 @@ Parts read(Bytes file, const std::string& name) {
   return {header, contents.subspan(sizeof header, cache - sizeof header), contents.subspan(cache)};
 }
 
-void require_same_model(const Header& header, const Model& model, const std::string& name) {
-  const Header expected = header_of(model);
+void require_same_model(const Header& header, const Engine& engine, const std::string& name) {
+  const Header expected = header_of(engine);
   const auto sizes = [](const Header& h) {
     return concat(h.n_layer, " layers of ", h.n_head, " heads of ", h.head_dim, " channels");
   };
@@ -135,9 +143,17 @@ void require_same_model(const Header& header, const Model& model, const std::str
     fail(name, "is the state of another model: expected ", sizes(expected), ", found ",
          sizes(header));
   }
-  if (weight_type_of(header) != weight_type_of(expected)) {
-    fail(name, "is the state of a model with other weights: expected ", weight_type_of(expected),
-         ", found ", quote(weight_type_of(header)), "; load the model with that type");
+  const std::string_view weights = type_name(header.weight_type);
+  if (weights != type_name(expected.weight_type)) {
+    fail(name, "is the state of a model with other weights: expected ",
+         type_name(expected.weight_type), ", found ", quote(weights),
+         "; load the model with that type");
+  }
+  const std::string_view type = type_name(header.kv_type);
+  if (type != type_name(expected.kv_type)) {
+    fail(name, "is a state with keys and values of another type: expected ",
+         type_name(expected.kv_type), ", found ", quote(type),
+         "; choose that type (EngineOptions::kv_type, or --kv)");
   }
   if (header.model != expected.model) {
     fail(name, "is the state of another model, of the same size: expected the hash ",
@@ -189,7 +205,7 @@ void save_session(const Session& session, const fs::path& file) {
     out.write(bytes);
   };
   const Config& config = session.model().config();
-  Header header = header_of(session.model());
+  Header header = header_of(session.engine());
   header.tokens = impl->tokens.size();
   header.computed = impl->computed;
   header.dropped = impl->dropped;
@@ -199,11 +215,13 @@ void save_session(const Session& session, const fs::path& file) {
 
   const std::size_t head_dim = config.head_dim();
   std::vector<float> rows(2 * impl->computed * head_dim);
+  std::vector<std::uint16_t> halves(impl->cache.type() == KVType::f16 ? rows.size() : 0);
   const Matrix keys{rows.data(), impl->computed, head_dim, head_dim};
   const Matrix values{keys.row(impl->computed), impl->computed, head_dim, head_dim};
   for_each_head(config, [&](std::size_t layer, std::size_t head) {
     impl->cache.read(layer, head, keys, values);
-    write(std::as_bytes(std::span(rows)));
+    if (!halves.empty()) kernels().narrow_f16(halves.data(), rows.data(), rows.size());
+    write(halves.empty() ? std::as_bytes(std::span(rows)) : std::as_bytes(std::span(halves)));
   });
   const std::uint64_t checksum = hash.value();
   out.write(std::as_bytes(std::span(&checksum, 1)));
@@ -214,7 +232,7 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   const MappedFile mapped(file);
   const std::string name = file.string();
   const Parts parts = read(mapped.bytes(), name);
-  require_same_model(parts.header, engine.model(), name);
+  require_same_model(parts.header, engine, name);
   const Config& config = engine.model().config();
   const std::vector<TokenId> tokens = tokens_of(parts, config, name);
   if (options.max_tokens != 0 && options.max_tokens < tokens.size()) {
@@ -226,12 +244,16 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   Session::Impl& impl = *session.impl();
   const std::size_t computed = parts.header.computed;
   const std::size_t head_dim = config.head_dim();
-  const auto* rows = reinterpret_cast<const float*>(parts.cache.data());
+  const KVType type = engine.kv_type();
+  const auto widen = type == KVType::f16 ? kernels().widen_f16 : kernels().widen_f32;
+  const std::byte* at = parts.cache.data();
+  std::vector<float> rows(2 * computed * head_dim);
+  const ConstMatrix keys{rows.data(), computed, head_dim, head_dim};
+  const ConstMatrix values{keys.row(computed), computed, head_dim, head_dim};
   for_each_head(config, [&](std::size_t layer, std::size_t head) {
-    const ConstMatrix keys{rows, computed, head_dim, head_dim};
-    const ConstMatrix values{keys.row(computed), computed, head_dim, head_dim};
+    widen(rows.data(), at, rows.size());
     impl.cache.store(layer, head, 0, keys, values);
-    rows = values.row(computed);
+    at += rows.size() * bytes_of(type);
   });
   impl.tokens.assign(tokens.begin(), tokens.end());
   impl.computed = computed;

@@ -26,10 +26,10 @@ void use(const Engine& engine, const std::filesystem::path& file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Engine engine(
-      random_model({.vocab_size = 5, .n_positions = 40, .n_embd = 6, .n_layer = 1, .n_head = 2},
-                   {}),
-      {.threads = 1});
+  static const Model model = random_model(
+      {.vocab_size = 5, .n_positions = 40, .n_embd = 6, .n_layer = 1, .n_head = 2}, {});
+  static const Engine engine(model, {.threads = 1});
+  static const Engine halves(model, {.threads = 1, .kv_type = KVType::f16});
   static const test::TemporaryDirectory directory;
   static const std::string good = [] {
     save_session(Session(engine), directory.path() / "good");
@@ -39,9 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   std::string bytes(reinterpret_cast<const char*>(data), size);
   use(engine, directory.write("session", bytes));
-  if (size < 32) return 0;
-  bytes.replace(24, 8, good, 24,
-                8);  // the hash of the model and the checksum, which nobody guesses
-  use(engine, directory.write("session", test::with_checksum(bytes)));
+  if (size < 40) return 0;
+  // The hash of the model and the checksum, which nobody guesses.
+  bytes.replace(32, 8, good, 32, 8);
+  const auto file = directory.write("session", test::with_checksum(bytes));
+  use(engine, file);
+  use(halves, file);
   return 0;
 }

@@ -6,8 +6,8 @@
 namespace gpt2::test {
 
 std::vector<Session> sessions_of(const Model& model, int threads,
-                                 const std::vector<std::size_t>& capacities) {
-  const Engine engine(model, {.threads = threads});
+                                 const std::vector<std::size_t>& capacities, KVType kv_type) {
+  const Engine engine(model, {.threads = threads, .kv_type = kv_type});
   std::vector<Session> sessions;
   for (const std::size_t capacity : capacities) {
     sessions.emplace_back(engine, SessionOptions{.max_tokens = capacity});
@@ -15,8 +15,8 @@ std::vector<Session> sessions_of(const Model& model, int threads,
   return sessions;
 }
 
-Session session_of(const Model& model, int threads, std::size_t capacity) {
-  return std::move(sessions_of(model, threads, {capacity}).front());
+Session session_of(const Model& model, int threads, std::size_t capacity, KVType kv_type) {
+  return std::move(sessions_of(model, threads, {capacity}, kv_type).front());
 }
 
 std::vector<TokenId> random_tokens(const Model& model, std::size_t count, unsigned seed) {

@@ -11,10 +11,12 @@ namespace gpt2::test {
 /// Returns sessions that can be in one forward pass, which runs on `threads` threads. capacities[i]
 /// is the room of session i in tokens; 0 stands for the model's n_positions.
 [[nodiscard]] std::vector<Session> sessions_of(const Model& model, int threads,
-                                               const std::vector<std::size_t>& capacities);
+                                               const std::vector<std::size_t>& capacities,
+                                               KVType kv_type = KVType::automatic);
 
-/// Returns one such session.
-[[nodiscard]] Session session_of(const Model& model, int threads, std::size_t capacity = 0);
+/// Returns one such session, with keys and values of that type.
+[[nodiscard]] Session session_of(const Model& model, int threads, std::size_t capacity = 0,
+                                 KVType kv_type = KVType::automatic);
 
 /// Returns `count` token ids of the model's vocabulary, the same ones for each call with the same
 /// seed.

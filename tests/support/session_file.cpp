@@ -12,17 +12,18 @@ StateFields fields_of(const std::string& bytes) {
   };
   StateFields fields = {.version = word(1),
                         .weight_type = bytes.substr(16, 8),
-                        .model = word(3),
-                        .n_layer = word(4),
-                        .n_head = word(5),
-                        .head_dim = word(6),
-                        .computed = word(8),
-                        .dropped = word(9),
-                        .written = word(10),
+                        .kv_type = bytes.substr(24, 8),
+                        .model = word(4),
+                        .n_layer = word(5),
+                        .n_head = word(6),
+                        .head_dim = word(7),
+                        .computed = word(9),
+                        .dropped = word(10),
+                        .written = word(11),
                         .tokens = {},
                         .cache = {}};
-  std::size_t at = 88;
-  for (std::size_t i = 0; i < word(7); ++i, at += 4) {
+  std::size_t at = 96;
+  for (std::size_t i = 0; i < word(8); ++i, at += 4) {
     const auto token = load_little_endian<std::uint32_t>(as_bytes(bytes), at);
     fields.tokens.push_back(static_cast<TokenId>(token));
   }
@@ -31,7 +32,8 @@ StateFields fields_of(const std::string& bytes) {
 }
 
 std::string bytes_of(const StateFields& fields) {
-  std::string bytes = "gpt2sess" + little_endian(fields.version) + fields.weight_type;
+  std::string bytes =
+      "gpt2sess" + little_endian(fields.version) + fields.weight_type + fields.kv_type;
   for (const std::uint64_t word :
        {fields.model, fields.n_layer, fields.n_head, fields.head_dim,
         std::uint64_t{fields.tokens.size()}, fields.computed, fields.dropped, fields.written}) {

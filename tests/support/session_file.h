@@ -12,6 +12,7 @@ namespace gpt2::test {
 struct StateFields {
   std::uint64_t version;
   std::string weight_type;  ///< 8 bytes
+  std::string kv_type;      ///< 8 bytes
   std::uint64_t model;
   std::uint64_t n_layer;
   std::uint64_t n_head;

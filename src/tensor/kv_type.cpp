@@ -1,0 +1,31 @@
+#include "gpt2/kv_type.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gpt2 {
+namespace {
+
+// In the order of the enumeration.
+constexpr std::string_view kNames[] = {"auto", "f32", "f16"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(KVType::f16) + 1);
+
+}  // namespace
+
+KVType resolved(KVType type, WeightType weights) noexcept {
+  if (type != KVType::automatic) return type;
+  const bool is_quantized = weights == WeightType::int8 || weights == WeightType::int4;
+  return is_quantized ? KVType::f16 : KVType::f32;
+}
+
+std::size_t bytes_of(KVType type) noexcept { return type == KVType::f16 ? 2 : 4; }
+
+std::string_view name_of(KVType type) noexcept { return kNames[static_cast<std::size_t>(type)]; }
+
+std::optional<KVType> kv_type_named(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kNames, name);
+  if (found == std::end(kNames)) return std::nullopt;
+  return static_cast<KVType>(found - std::begin(kNames));
+}
+
+}  // namespace gpt2
