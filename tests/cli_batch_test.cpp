@@ -209,6 +209,7 @@ TEST_CASE("a run does not go on if the lines, the options or the model have chan
   };
   check({"--temperature", "1"}, "is not the record of line 0 of in: ");
   check({"--dtype", "int8"}, "is not the record of line 0 of in: ");
+  check({"--kv", "f16"}, "is not the record of line 0 of in: ");
   check({"--samples", "2"}, "is not the record of line 0 of in: ");
   std::string changed = kPrompts;
   changed.replace(changed.find("One day"), 7, "One DAY");

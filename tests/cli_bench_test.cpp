@@ -27,10 +27,11 @@ TEST_CASE("bench says what it measured and, beforehand, how long it will take") 
   CHECK(outcome.status == 0);
   CHECK(outcome.out.starts_with(alphabet_model() + ", 1 thread, "));
   for (const std::string part :
-       {"\nf32 weights; the machine reads ", "\n  reading a prompt of 16 tokens ",
-        "\n  reading a prompt of 512 tokens ", "\n  writing after 16 tokens ",
-        "\n  writing after 512 tokens ", "\n  writing 8 texts at once ",
-        "\n  writing 32 texts at once ", " tokens/s (", " GFLOP/s, ", " limit"}) {
+       {"\nf32 weights, keys and values in f32; the machine reads ",
+        "\n  reading a prompt of 16 tokens ", "\n  reading a prompt of 512 tokens ",
+        "\n  writing after 16 tokens ", "\n  writing after 512 tokens ",
+        "\n  writing 8 texts at once ", "\n  writing 32 texts at once ", " tokens/s (",
+        " GFLOP/s, ", " limit"}) {
     CAPTURE(part);
     CHECK(outcome.out.find(part) != std::string::npos);
   }
@@ -58,6 +59,7 @@ TEST_CASE("bench skips workloads that are too long for the model, and says so") 
                                   {"tokens", 16},
                                   {"context", 512},
                                   {"dtype", "f32"},
+                                  {"kv_type", "f32"},
                                   {"skipped", "needs 528 positions, but the model has 64"}});
 }
 
@@ -67,7 +69,8 @@ TEST_CASE("bench measures a quantized model only with its own weights") {
   REQUIRE(run({"quantize", alphabet_model(), quantized, "--dtype", "int4"}).status == 0);
   const Outcome outcome = run({"bench", "-m", quantized, "--repetitions", "1", "--threads", "1"});
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.find("\nint4 weights; the machine reads ") != std::string::npos);
+  CHECK(outcome.out.find("\nint4 weights, keys and values in f16; the machine reads ") !=
+        std::string::npos);
   CHECK(outcome.out.find("f32 weights") == std::string::npos);
 }
 
@@ -98,6 +101,7 @@ TEST_CASE("bench --json gives programs the same facts") {
     CHECK(row["bytes_per_s"] > 0.0);
     CHECK(row["flop_per_s"] > 0.0);
     CHECK((row["int8_op_per_s"] > 0.0) == (row["dtype"] == "int8"));
+    CHECK(row["kv_type"] == (row["dtype"] == "int8" ? "f16" : "f32"));
     CHECK((row["of_limit"].is_null() || (row["of_limit"] > 0.0 && row["of_limit"] <= 1.0)));
     CHECK(row["min"] <= row["max"]);
     CHECK(row["attempts"] >= 1);

@@ -324,6 +324,26 @@ TEST_CASE("--greedy, --temperature 0 and --top-k 1 write the most probable text"
   }
 }
 
+TEST_CASE("--kv chooses the type of keys and values, which shows in the hash of the logits") {
+  const auto hash = [](Words more) {
+    more.insert(more.begin(), {"-m", std::string(GPT2_MODELS_DIR) + "/gpt2-stories", "--stats",
+                               "-n", "4", "--no-echo", "Once upon a time"});
+    const Outcome outcome = run(more);
+    CHECK(outcome.status == 0);
+    const std::size_t at = outcome.err.find("\nlogits      ");
+    REQUIRE(at != std::string::npos);
+    return outcome.err.substr(at);
+  };
+  const std::string f32 = hash({"--dtype", "f32"});
+  const std::string int8 = hash({"--dtype", "int8"});
+  CHECK(hash({"--dtype", "f32", "--kv", "auto"}) == f32);
+  CHECK(hash({"--dtype", "f32", "--kv", "f32"}) == f32);
+  CHECK(hash({"--dtype", "f32", "--kv", "f16"}) != f32);
+  CHECK(hash({"--dtype", "int8", "--kv", "auto"}) == int8);
+  CHECK(hash({"--dtype", "int8", "--kv", "f16"}) == int8);
+  CHECK(hash({"--dtype", "int8", "--kv", "f32"}) != int8);
+}
+
 TEST_CASE("--stats describes the run on standard error, with the same hash every time") {
   const auto hash = [](const std::string& prompt, const std::string& threads) {
     const Outcome outcome =

@@ -55,6 +55,7 @@ TEST_CASE("info shows what a model is made of") {
            "dtypes       attention (F32 4), embeddings (F32 3), mlp (F32 4), norms (F32 6)\n",
            // The mapped weights are all of these parameters except those of the LayerNorms and the
            // biases, 4 bytes each.
+           "kv type      f32\n",
            "memory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values "
            "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
@@ -79,7 +80,11 @@ TEST_CASE("info --json gives programs the same facts") {
   CHECK(json["ignored"].empty());
   CHECK(json["dtypes"]["norms"] == nlohmann::json{{"F32", 6}});
   CHECK(json["memory"]["mapped_weights_bytes"] == 4 * 64 * (2 * 257 + 1024 + 6 * 64));
+  CHECK(json["kv_type"] == "f32");
   CHECK(json["memory"]["keys_and_values_bytes"] == 2 * 1024 * 64 * 4);
+  const nlohmann::json int8 = json_of({"-m", alphabet_model(), "--dtype", "int8"});
+  CHECK(int8["kv_type"] == "f16");
+  CHECK(int8["memory"]["keys_and_values_bytes"] == 2 * 1024 * 64 * 2);
   // The threads share activations of 512 rows, 6 * 64 + 64 floats each; quantized values of 516
   // rows, 64 bytes each, in 2 blocks of 32 that have a scale and an offset of 4 bytes each; and
   // chunk sums of 192 floats. Each thread has 1 MiB of scratch memory, scores of 1024 keys and one
@@ -169,7 +174,10 @@ TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
   // bytes in int8, which has one f16 scale for 64 weights.
   CHECK(contains(outcome.out,
                  "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
-  CHECK(contains(outcome.out, " windows\nlogits       change by at most "));
+  CHECK(std::regex_search(
+      outcome.out,
+      std::regex(R"( windows\n  of which   \S+ -> \S+ \([+-]\d+\.\d{3} % \+- )"
+                 R"(\d+\.\d{3} %\) by f16 keys and values\nlogits       change by )")));
 
   // The text repeats the alphabet as the model itself would write it, so that both versions of the
   // model are sure of every letter except the first ones.
@@ -191,6 +199,15 @@ TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
                (cost["perplexity"][1].get<double>() / cost["perplexity"][0].get<double>() - 1.0))
             .margin(1e-9));
   CHECK(cost["max_logit_change"] > 0.0);
+
+  // The second of the two changes is a part of the first one: it begins with the same weights in
+  // int8, and ends where the first one ends.
+  CHECK(cost["kv"]["perplexity"][1] == cost["perplexity"][1]);
+  CHECK(cost["kv"]["perplexity"][0].get<double>() ==
+        Approx(cost["perplexity"][1].get<double>()).epsilon(1e-3));
+  CHECK(cost["kv"]["standard_error_percent"].is_null());
+  CHECK(
+      !json_of({"-m", alphabet_model(), "--dtype", "bf16", "--text", file})["cost"].contains("kv"));
 
   const Outcome alone = run({"info", "-m", alphabet_model(), "--text", file});
   CHECK(alone.status == 2);

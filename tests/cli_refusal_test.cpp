@@ -200,6 +200,9 @@ TEST_CASE("arguments that make no sense are refused with advice on what to do") 
   check_refused({"quantize", "--dtype", "f16", "x", "y"}, 2,
                 {"--dtype: expected int8 or int4, found 'f16'"});
   check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
+  for (const std::string command : {"generate", "batch", "score", "embed", "bench"}) {
+    check_refused({command, "--kv", "bf16"}, 2, {"--kv: expected auto, f32 or f16, found 'bf16'"});
+  }
   check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
   check_refused({"info", "--dtype", "int8", "--text", ""}, 2,
                 {"--text: expected a file, found ''"});

@@ -168,6 +168,10 @@ TEST_CASE("a state that cannot be used is refused before anything is written") {
   const Outcome type = generate({"--state", state(), "a", "--dtype", "f16"});
   CHECK(type.err.find("a model with other weights: expected f16, found 'f32'") !=
         std::string::npos);
+  const Outcome kv = generate({"--state", state(), "a", "--kv", "f16"});
+  CHECK(kv.err == "gpt2: " + state() +
+                      ": is a state with keys and values of another type: expected f16, found "
+                      "'f32'; choose that type (EngineOptions::kv_type, or --kv)\n");
 }
 
 TEST_CASE("a state that cannot be written is an error before the text") {

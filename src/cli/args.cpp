@@ -1,6 +1,7 @@
 #include "cli/args.h"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -187,6 +188,20 @@ CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {
           "--dtype", [&dtype](const std::string& text) { dtype = parse_dtype(text); },
           "Convert the weights to this type (default: as stored)")
       ->option_text("f32|f16|bf16|int8|int4");
+}
+
+CLI::Option* add_kv_option(CLI::App& app, KVType& type) {
+  const auto set_type = [&type](const std::string& text) {
+    const std::optional<KVType> named = kv_type_named(text);
+    if (!named) throw UsageError("--kv", "expected auto, f32 or f16, found '" + text + "'");
+    type = *named;
+  };
+  return app
+      .add_option_function<std::string>(
+          "--kv", set_type,
+          "Hold keys and values as f32 or f16; auto (default): f16\nfor weights of int8 and int4, "
+          "otherwise f32")
+      ->option_text("auto|f32|f16");
 }
 
 CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,

@@ -12,6 +12,7 @@
 
 #include "cli/console.h"
 #include "gpt2/config.h"
+#include "gpt2/kv_type.h"
 #include "gpt2/tokenizer.h"
 #include "gpt2/weight_type.h"
 
@@ -96,6 +97,9 @@ CLI::Option* add_model_option(CLI::App& app, std::string& model);
 
 /// Adds --dtype.
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
+
+/// Adds --kv.
+CLI::Option* add_kv_option(CLI::App& app, KVType& type);
 
 /// Adds an option that takes the name of a file.
 CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,

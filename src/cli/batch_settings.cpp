@@ -97,6 +97,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
       ->required();
   add_model_option(app, model);
   add_dtype_option(app, defaults.dtype);
+  add_kv_option(app, defaults.kv_type);
   add_number(app, "-t,--threads", defaults.threads, 0, 1024,
              "Number of threads, which never changes a text; 0: one\n"
              "per core, but fewer for small models");

@@ -76,7 +76,8 @@ int run(const BatchSettings& settings) {
 
   if (shard.is_share()) print_share(settings, name);
   OutputFile output(name, input);
-  const Engine engine(model, {.threads = settings.defaults.threads});
+  const Engine engine(model,
+                      {.threads = settings.defaults.threads, .kv_type = settings.defaults.kv_type});
   note_interrupts();
   BatchRun batch(engine, tokenizer, settings,
                  hash_bytes(std::to_string(settings.hash), hash_of_model(engine, tokenizer)), input,

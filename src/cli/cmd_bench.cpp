@@ -53,6 +53,7 @@ struct Options {
   bool is_random = true;  // measure a random model of that size instead of that model
   std::vector<std::string> dtypes;
   int threads = 0;
+  KVType kv_type = KVType::automatic;
   std::size_t repetitions = 5;
   bool as_json = false;
 
@@ -63,11 +64,11 @@ struct Options {
 // assumed to take no longer than the first one, which has just been loaded. Each repetition runs
 // the work twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the
 // limits.
-void announce(const Options& options, const Model& model, const Work& limits, double loading) {
+void announce(const Options& options, const Engine& engine, const Work& limits, double loading) {
   double total = loading;
   for (const Workload& workload : workloads()) {
-    if (workload.length() > model.config().n_positions) continue;
-    const Work work = work_of(workload, model);
+    if (workload.length() > engine.model().config().n_positions) continue;
+    const Work work = work_of(workload, engine);
     const double pass = std::max(work.bytes / limits.bytes,
                                  work.flop / limits.flop + work.int8_ops / limits.int8_ops);
     const auto repetitions = static_cast<double>(options.repetitions);
@@ -109,7 +110,16 @@ class Timer {
   Work limit_;
 };
 
-Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
+// The line above the rows of one weight type.
+std::string heading(const std::string& dtype, KVType kv_type, const Work& limits) {
+  return format(
+      "%s weights, keys and values in %s; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32 "
+      "and %.0f GOP/s in int8\n",
+      dtype.c_str(), name_of(kv_type).data(), limits.bytes * 1e-9, limits.flop * 1e-9,
+      limits.int8_ops * 1e-9);
+}
+
+Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
              const Options& options) {
   const std::size_t tokens = workload.tokens * workload.passes;  // that each text gets
   Json row = {{"workload", workload.name},
@@ -117,17 +127,17 @@ Json measure(const Workload& workload, const Model& model, LimitMeter& meter,
               {"sequences", workload.sequences},
               {"tokens", tokens},
               {"context", workload.context}};
-  const std::size_t n_positions = model.config().n_positions;
+  const std::size_t n_positions = engine.model().config().n_positions;
   if (workload.length() > n_positions) {
     row["skipped"] =
         format("needs %zu positions, but the model has %zu", workload.length(), n_positions);
     return row;
   }
-  const Load load{.work = work_of(workload, model),
+  const Load load{.work = work_of(workload, engine),
                   .tokens = static_cast<double>(workload.sequences * tokens),
                   .threads = options.all_threads(),
                   .available = usable_cpus()};
-  WorkloadTexts texts(workload, model, options.threads);
+  WorkloadTexts texts(workload, engine);
   Timer timer(texts, meter, load);
   std::size_t attempts = 0;
   const Summary found =
@@ -168,6 +178,7 @@ Options parse_options(Arguments arguments) {
       ->allow_extra_args(false);
   add_number(app, "-t,--threads", options.threads, 0, 1024,
              "Number of threads; 0: one per core, but fewer for small\nmodels");
+  add_kv_option(app, options.kv_type);
   add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure each row");
   add_switch(app, "--json", options.as_json, "Print one JSON object instead of text");
   parse(app, std::move(arguments));
@@ -202,22 +213,21 @@ int bench(Arguments arguments) {
   const CpuUse begin = cpu_use();
   for (const std::string& dtype : options.dtypes) {
     const auto start = Clock::now();
-    const Model model = subject.load(dtype);
-    LimitMeter meter(threads, model.bytes_per_token());
+    const Engine engine(subject.load(dtype),
+                        {.threads = options.threads, .kv_type = options.kv_type});
+    LimitMeter meter(threads, engine.model().bytes_per_token());
     const Work limits = meter.measure();
-    if (all["limits"].empty()) announce(options, model, limits, seconds_since(start));
-    print(format(
-        "%s weights; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32 and %.0f GOP/s in "
-        "int8\n",
-        dtype.c_str(), limits.bytes * 1e-9, limits.flop * 1e-9, limits.int8_ops * 1e-9));
+    if (all["limits"].empty()) announce(options, engine, limits, seconds_since(start));
+    print(heading(dtype, engine.kv_type(), limits));
     all["limits"].push_back({{"dtype", dtype},
                              {"bytes_per_s", limits.bytes},
                              {"flop_per_s", limits.flop},
                              {"int8_op_per_s", limits.int8_ops}});
     for (const Workload& workload : workloads()) {
-      Json row = measure(workload, model, meter, options);
+      Json row = measure(workload, engine, meter, options);
       print(bench_row(row));
       row["dtype"] = dtype;
+      row["kv_type"] = name_of(engine.kv_type());
       all["measurements"].push_back(std::move(row));
     }
   }

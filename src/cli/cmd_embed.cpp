@@ -38,6 +38,7 @@ struct Settings {
   std::string file = "-";
   std::string npy;
   WeightType dtype = WeightType::stored;
+  KVType kv_type = KVType::automatic;
   int threads = 0;
   bool tokens = false;
   bool jsonl = false;
@@ -52,6 +53,7 @@ Settings read_settings(Arguments arguments) {
       ->option_text(" ");
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
+  add_kv_option(app, settings.kv_type);
   add_number(app, "-t,--threads", settings.threads, 0, 1024,
              "Number of threads, which never changes a vector; 0: one\n"
              "per core, but fewer for small models");
@@ -83,7 +85,8 @@ class Embedder {
  public:
   Embedder(const Settings& settings, const std::filesystem::path& path)
       : settings_(settings),
-        engine_(Model::load(path, {.dtype = settings.dtype}), {.threads = settings.threads}) {
+        engine_(Model::load(path, {.dtype = settings.dtype}),
+                {.threads = settings.threads, .kv_type = settings.kv_type}) {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }
 

@@ -90,7 +90,7 @@ int run(const GenerateSettings& settings) {
   loading.done();
 
   const Config& config = model.config();
-  const Engine engine(model, {.threads = settings.threads});
+  const Engine engine(model, {.threads = settings.threads, .kv_type = settings.kv_type});
   std::optional<Session> state = load_state(settings.state, engine);
   if (settings.talks) {
     run_talk(settings, tokenizer, state ? *std::move(state) : Session(engine), draft);

@@ -18,7 +18,8 @@ class Scorer {
  public:
   Scorer(const ScoreSettings& settings, const std::filesystem::path& path)
       : settings_(settings),
-        engine_(Model::load(path, {.dtype = settings.dtype}), {.threads = settings.threads}),
+        engine_(Model::load(path, {.dtype = settings.dtype}),
+                {.threads = settings.threads, .kv_type = settings.kv_type}),
         options_(settings.score.resolved(engine_.model().config())) {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }

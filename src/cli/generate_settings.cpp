@@ -187,6 +187,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   add_overflow(app, settings);
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
+  add_kv_option(app, settings.kv_type);
   add_number(app, "-t,--threads", settings.threads, 0, 1024,
              "Number of threads, which never changes the text; 0: one\n"
              "per core, but fewer for small models");

@@ -17,6 +17,7 @@ namespace gpt2::cli {
 struct GenerateSettings {
   std::filesystem::path model;
   WeightType dtype = WeightType::stored;
+  KVType kv_type = KVType::automatic;
   std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
   std::optional<std::string> prompt;
   std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin

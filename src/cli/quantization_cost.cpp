@@ -21,13 +21,35 @@ std::vector<TokenId> tokens_to_measure(const std::string& file,
                 tokens.size()));
 }
 
+namespace {
+
+Json json_of(const PerplexityComparison& found) {
+  return {{"perplexity", found.perplexity},
+          {"perplexity_change_percent", 100.0 * found.change},
+          {"standard_error_percent", 100.0 * found.standard_error}};  // NaN becomes null in JSON
+}
+
+// "14.3975 -> 14.4012 (+0.03 % +- 0.08 %)" of what json_of() returned.
+std::string change_in_words(const Json& cost, int decimals) {
+  const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
+  const double error = cost["standard_error_percent"].get<double>();
+  return format("%.6g -> %.6g (%+.*f %%", perplexity[0], perplexity[1], decimals,
+                cost["perplexity_change_percent"].get<double>()) +
+         (std::isnan(error) ? ")" : format(" +- %.*f %%)", decimals, error));
+}
+
+}  // namespace
+
 Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens) {
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};
   if (tokens.empty()) return cost;
   if (static_cast<std::size_t>(std::ranges::max(tokens)) >= before.config().vocab_size) return cost;
   Progress line("measuring perplexity");
-  const PerplexityComparison found =
-      compare_perplexity(before, after, tokens, [&](double done) { line.part(done); });
+  const Engine engine(after);
+  const bool rounds = engine.kv_type() == KVType::f16;
+  const double share = rounds ? 0.5 : 1.0;
+  const PerplexityComparison found = compare_perplexity(
+      Engine(before), engine, tokens, [&](double done) { line.part(share * done); });
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
     throw Error(ErrorCode::invalid_file,
                 before.description().files.back().string() +
@@ -36,15 +58,17 @@ Json quantization_cost(const Model& before, const Model& after, std::span<const 
   }
   cost["tokens"] = found.tokens;
   cost["windows"] = found.windows;
-  cost["perplexity"] = found.perplexity;
-  cost["perplexity_change_percent"] = 100.0 * found.change;
-  cost["standard_error_percent"] = 100.0 * found.standard_error;  // NaN becomes null in JSON
+  cost.update(json_of(found));
   cost["max_logit_change"] = found.max_logit_change;
+  if (rounds) {
+    const Engine exact(after, {.kv_type = KVType::f32});
+    cost["kv"] = json_of(compare_perplexity(exact, engine, tokens,
+                                            [&](double done) { line.part(share + share * done); }));
+  }
   return cost;
 }
 
 std::string cost_in_words(const Json& cost) {
-  const auto number = [&](const char* name) { return cost[name].get<double>(); };
   const auto size = [](double bytes) {
     return bytes < 1e6 ? format("%.1f KB", 1e-3 * bytes) : format("%.1f MB", 1e-6 * bytes);
   };
@@ -55,16 +79,14 @@ std::string cost_in_words(const Json& cost) {
   if (cost["tokens"] == 0) {
     return text + "perplexity   not measured: no tokenizer fits the model\n";
   }
-  const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
-  const double error = number("standard_error_percent");
-  return text +
-         format("perplexity   %.6g -> %.6g (%+.2f %%", perplexity[0], perplexity[1],
-                number("perplexity_change_percent")) +
-         (std::isnan(error) ? "" : format(" +- %.2f %%", error)) +
-         format(") on %zu tokens in %zu %s\nlogits       change by at most %.3g\n",
-                cost["tokens"].get<std::size_t>(), cost["windows"].get<std::size_t>(),
-                cost["windows"] == 1 ? "window" : "windows",
-                number("max_logit_change"));
+  const std::string of_kv = cost.contains("kv") ? "  of which   " + change_in_words(cost["kv"], 3) +
+                                                      " by f16 keys and values\n"
+                                                : "";
+  return text + "perplexity   " + change_in_words(cost, 2) +
+         format(" on %zu tokens in %zu %s\n", cost["tokens"].get<std::size_t>(),
+                cost["windows"].get<std::size_t>(), cost["windows"] == 1 ? "window" : "windows") +
+         of_kv +
+         format("logits       change by at most %.3g\n", cost["max_logit_change"].get<double>());
 }
 
 }  // namespace gpt2::cli

@@ -43,6 +43,9 @@ for a text that fits in one window, there is no standard error.
 ///   perplexity_change_percent
 ///   standard_error_percent     of that change, over the windows; null for a single window
 ///   max_logit_change
+///   kv                         what keys and values of f16 have of that: the same perplexities,
+///                              change and error for the converted weights, with f32 and with f16
+///                              keys and values; absent if `after` has f32 ones by default
 /// Perplexity is not measured if there are no tokens, or if one of them is not in the model's
 /// vocabulary. In that case the keys after "tokens" are absent.
 ///

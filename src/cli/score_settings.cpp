@@ -66,6 +66,7 @@ ScoreSettings read_score_settings(Arguments arguments) {
   app.add_option("FILE", settings.file, "The text; -: standard input")->option_text(" ");
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
+  add_kv_option(app, settings.kv_type);
   add_number(app, "-t,--threads", settings.threads, 0, 1024,
              "Number of threads, which never changes a score; 0: one\n"
              "per core, but fewer for small models");

@@ -12,6 +12,7 @@ struct ScoreSettings {
   std::string model = GPT2_BUNDLED_MODEL;
   std::string file = "-";
   WeightType dtype = WeightType::stored;
+  KVType kv_type = KVType::automatic;
   int threads = 0;
   bool tokens = false;
   bool per_line = false;

@@ -17,7 +17,8 @@ constexpr Workload kWorkloads[] = {
 
 std::span<const Workload> workloads() { return kWorkloads; }
 
-Work work_of(const Workload& w, const Model& model) {
+Work work_of(const Workload& w, const Engine& engine) {
+  const Model& model = engine.model();
   const Config& config = model.config();
   // Multiply-adds for each token: those that compute keys and values, all of a block, and lm_head.
   const std::size_t stored = 2 * config.n_embd * config.n_embd;
@@ -38,7 +39,7 @@ Work work_of(const Workload& w, const Model& model) {
   // A pass reads the keys and values of a text once, however many of its tokens attend to them. In
   // a pass of several tokens nothing is counted: in these workloads such a pass has no context, so
   // that it reads only keys and values that it has just computed.
-  const std::size_t cache = w.tokens == 1 ? attention * sizeof(float) : 0;
+  const std::size_t cache = w.tokens == 1 ? attention * bytes_of(engine.kv_type()) : 0;
   const WeightType type = model.weight_type();
   const bool is_quantized = type == WeightType::int8 || type == WeightType::int4;
   return {.bytes = static_cast<double>(w.passes * model.bytes_per_token() + cache),
@@ -46,13 +47,12 @@ Work work_of(const Workload& w, const Model& model) {
           .int8_ops = 2.0 * static_cast<double>(is_quantized ? products : 0)};
 }
 
-WorkloadTexts::WorkloadTexts(const Workload& workload, const Model& model, int threads)
+WorkloadTexts::WorkloadTexts(const Workload& workload, const Engine& engine)
     : workload_(workload),
       ids_(workload.length()),
-      logits_(workload.sequences * model.config().vocab_size) {
-  const std::size_t vocab_size = model.config().vocab_size;
+      logits_(workload.sequences * engine.model().config().vocab_size) {
+  const std::size_t vocab_size = engine.model().config().vocab_size;
   sessions_.reserve(workload.sequences);  // so that no session moves: slices_ points at them
-  const Engine engine(model, {.threads = threads});
   for (std::size_t i = 0; i < workload.sequences; ++i) {
     const SessionOptions options{.max_tokens = workload.length()};
     Session& session = sessions_.emplace_back(engine, options);

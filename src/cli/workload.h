@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "gpt2/model.h"
+#include "gpt2/engine.h"
 #include "gpt2/session.h"
 #include "measure/limit_meter.h"
 
@@ -24,13 +24,13 @@ struct Workload {
 [[nodiscard]] std::span<const Workload> workloads();
 
 /// The minimum work that all passes of a workload take together.
-[[nodiscard]] Work work_of(const Workload& workload, const Model& model);
+[[nodiscard]] Work work_of(const Workload& workload, const Engine& engine);
 
 /// The texts of a workload. Their context is already in the sessions' caches.
 class WorkloadTexts {
  public:
-  /// `threads` is as in EngineOptions. REQUIRES: the model has workload.length() positions or more.
-  WorkloadTexts(const Workload& workload, const Model& model, int threads);
+  /// REQUIRES: the model has workload.length() positions or more.
+  WorkloadTexts(const Workload& workload, const Engine& engine);
 
   /// Makes all passes. Every call starts from the same context.
   void run();
