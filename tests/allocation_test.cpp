@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gpt2/sampler.h"
+#include "gpt2/score.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
@@ -316,4 +317,13 @@ TEST_CASE("a draw allocates nothing") {
             }
           }) == 0);
   }
+}
+
+TEST_CASE("scoring allocates for passes, not for each token") {
+  const Model model = model_of(WeightType::f32);
+  const Engine engine(model, {.threads = 2});
+  const std::vector<std::vector<TokenId>> texts = {random_tokens(model, 600, 1)};
+  std::vector<TextScore> scores;
+  CHECK(allocations_of([&] { scores = score(engine, texts); }) < 100);
+  CHECK(scores[0].windows.size() == 1);
 }

@@ -65,8 +65,8 @@ struct TextScore {
 /// one long text with as many tokens. The result for a text has the same bits as if it were scored
 /// alone, on every machine and for any number of threads.
 ///
-/// Cost: context / stride forward passes over the texts; memory for 128 rows of logits, the keys
-/// and values of one window or up to 640 tokens of several, and 40 bytes for each token. Throws
+/// Cost: context / stride forward passes over the texts; memory for 256 rows of logits, the keys
+/// and values of one window or up to 768 tokens of several, and 40 bytes for each token. Throws
 /// Error(invalid_argument), before any work, for options out of range and for a token outside the
 /// vocabulary; and std::bad_alloc.
 ///

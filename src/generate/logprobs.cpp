@@ -3,19 +3,28 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <ranges>
+#include <vector>
 
 #include "base/fail.h"
 #include "generate/processors/softmax.h"
 
 namespace gpt2 {
 
-double log_sum_exp(std::span<const float> logits) {
-  std::vector<float> weights(logits.size());
-  const Softmax s = softmax(weights, logits);
+namespace {
+
+double log_sum_exp(std::span<const float> logits, std::span<float> scratch) {
+  const Softmax s = softmax(scratch, logits);
   // NaN and +infinity among the logits make the sum NaN; if every logit is -infinity, it is 0.
   if (!(s.sum > 0.0f)) return std::numeric_limits<double>::quiet_NaN();
   return static_cast<double>(s.max) + static_cast<double>(log_of(s.sum));
+}
+
+}  // namespace
+
+double log_sum_exp(std::span<const float> logits) {
+  std::vector<float> scratch(logits.size());
+  return log_sum_exp(logits, scratch);
 }
 
 void check_top_logprobs(std::size_t top, std::size_t vocab_size) {
@@ -25,31 +34,42 @@ void check_top_logprobs(std::size_t top, std::size_t vocab_size) {
 }
 
 TokenLogprob token_logprob(std::span<const float> logits, TokenId token, std::size_t top) {
-  const double log_sum = log_sum_exp(logits);
-  if (std::isnan(log_sum)) return {std::numeric_limits<float>::quiet_NaN(), 0, {}};
+  std::vector<float> scratch(logits.size());
+  TokenLogprob score = {0.0f, 0, std::vector<LikelyToken>(top)};
+  write_logprob(score, logits, token, scratch);
+  return score;
+}
 
-  const auto logit = [logits](TokenId id) { return logits[static_cast<std::size_t>(id)]; };
-  const auto logprob = [&](TokenId id) {
-    return static_cast<float>(static_cast<double>(logit(id)) - log_sum);
+void write_logprob(TokenLogprob& score, std::span<const float> logits, TokenId token,
+                   std::span<float> scratch) noexcept {
+  const double log_sum = log_sum_exp(logits, scratch);
+  if (std::isnan(log_sum)) {
+    score.logprob = std::numeric_limits<float>::quiet_NaN();
+    score.rank = 0;
+    score.top.clear();
+    return;
+  }
+  const auto logprob = [log_sum](float logit) {
+    return static_cast<float>(static_cast<double>(logit) - log_sum);
   };
-  // Two loops without branches, because most callers want no more than the rank.
-  const float own = logit(token);
   const auto at = static_cast<std::size_t>(token);
-  const auto rank =
+  const float own = logits[at];
+  score.logprob = logprob(own);
+  // Two loops without branches, because most callers want no more than the rank.
+  score.rank = static_cast<std::size_t>(
       std::ranges::count_if(logits.first(at), [own](float other) { return other >= own; }) +
-      std::ranges::count_if(logits.subspan(at), [own](float other) { return other > own; });
+      std::ranges::count_if(logits.subspan(at), [own](float other) { return other > own; }));
+  if (score.top.empty()) return;
 
-  TokenLogprob result{logprob(token), static_cast<std::size_t>(rank), {}};
-  if (top == 0) return result;
-  const auto is_likelier = [&](TokenId a, TokenId b) {
-    return logit(a) > logit(b) || (logit(a) == logit(b) && a < b);
-  };
-  std::vector<TokenId> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(top);
-  std::ranges::partial_sort(ids, end, is_likelier);
-  for (auto id = ids.begin(); id != end; ++id) result.top.push_back({*id, logprob(*id)});
-  return result;
+  // Until the end, the entries of the list have logits in place of log-probabilities.
+  const auto tokens = std::views::iota(TokenId{0}, static_cast<TokenId>(logits.size())) |
+                      std::views::transform([logits](TokenId id) {
+                        return LikelyToken{id, logits[static_cast<std::size_t>(id)]};
+                      });
+  std::ranges::partial_sort_copy(tokens, score.top, [](const LikelyToken& a, const LikelyToken& b) {
+    return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
+  });
+  for (LikelyToken& likely : score.top) likely.logprob = logprob(likely.logprob);
 }
 
 }  // namespace gpt2

@@ -21,4 +21,9 @@ void check_top_logprobs(std::size_t top, std::size_t vocab_size);
 [[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, TokenId token,
                                          std::size_t top);
 
+/// Writes the same to `score`, which has as many entries in `top` as are wanted, without allocating
+/// memory. `scratch` has room for as many floats as there are logits.
+void write_logprob(TokenLogprob& score, std::span<const float> logits, TokenId token,
+                   std::span<float> scratch) noexcept;
+
 }  // namespace gpt2

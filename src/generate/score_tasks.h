@@ -19,7 +19,7 @@ struct ScoreTask {
   const Session* prefix = nullptr;
 };
 
-/// Scores all tasks, many of them to a forward pass. A pass computes at most 128 rows of logits,
+/// Scores all tasks, many of them to a forward pass. A pass computes at most 256 rows of logits,
 /// and begins no further task once it has 512 rows. Calls on_pass after each pass with the number
 /// of scores that are written. REQUIRES: each task's tokens, except the last one, fit the model's
 /// context; all are of its vocabulary; `top` is at most the size of the vocabulary.

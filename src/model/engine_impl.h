@@ -26,8 +26,8 @@ struct Engine::Impl {
   void forward(std::span<const Slice> slices, const Model& weights,
                std::optional<std::size_t> hidden_stage = std::nullopt);
 
-  /// Calls f(i, rank) for every i below `count`, on as many threads as the latest pass had. `rank`,
-  /// below `threads`, tells the calling thread. f must not throw.
+  /// Calls f(i, rank) for every i below `count`, on as many threads as the latest pass had; see
+  /// Team::for_each. `rank` is less than `threads`. f must not throw.
   template <class F>
   void for_each(std::size_t count, const F& f) {
     const std::lock_guard lock(mutex);
