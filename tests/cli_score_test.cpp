@@ -1,6 +1,10 @@
 // Runs gpt2 score as a process and compares what it prints with what the library computes.
 #include "gpt2/score.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -204,6 +208,36 @@ TEST_CASE("a line that cannot be scored becomes an error record, and the command
   check_record(records[3], by_library("The cat").perplexity);
 }
 
+TEST_CASE("lines are answered as they come, whatever the length of the input") {
+  const TemporaryDirectory place;
+  const std::string fifo = (place.path() / "fifo").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const int end = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  Command command({"score", "--per-line", fifo});
+  const auto send = [&](const std::string& text) {
+    REQUIRE(write(end, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  };
+  send("One day\nThe c");
+  command.read(1);
+  CHECK(parsed(command.out).size() == 1);
+  send("at\n");
+  command.read(command.out.size() + 1);
+  close(end);
+  CHECK(command.wait() == 0);
+  const auto records = parsed(command.out);
+  REQUIRE(records.size() == 2);
+  check_record(records[1], by_library("The cat").perplexity);
+}
+
+TEST_CASE("a line that is too long is an error record, and a carriage return ends a line") {
+  const Outcome outcome = score({"--per-line"}, std::string(5 << 20, 'a') + "\nOne day\r\n");
+  const auto records = parsed(outcome.out);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].at("error") ==
+        "the line has 5242880 bytes, but at most 4194304 are read: shorten it");
+  check_record(records[1], by_library("One day").perplexity);
+}
+
 TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   const auto ids = bundled::tokenizer().encode("One\nday");
   const auto records =
@@ -222,21 +256,22 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   }
 
   const std::pair<std::string, std::string> bad[] = {
-      {"", "expected a JSON object, found invalid JSON at byte 1"},
-      {"{\"text\":", "expected a JSON object, found invalid JSON at byte 9"},
-      {"{\"text\":\"\xff\"}", "expected a JSON object, found invalid JSON at byte 10"},
-      {"[1, 2]", "expected a JSON object, found array"},
+      {"", "the line: invalid JSON at line 1, column 1"},
+      {"{\"text\":", "the line: invalid JSON at line 1, column 9"},
+      {"{\"text\":\"\xff\"}", "the line: invalid JSON"},
+      {"[1, 2]", "the line is an array; expected an object"},
       {"{}", "expected either \"text\" or \"token_ids\", found neither"},
       {R"({"text":"a","token_ids":[]})", "expected either \"text\" or \"token_ids\", found both"},
-      {R"({"text":[1,2]})", "text: expected a text, found array"},
-      {R"({"token_ids":"a b"})", "token_ids: expected a list, found string"},
-      {R"({"token_ids":[1,2.5]})", "token_ids[1]: expected a token id, found 2.5"},
-      {R"({"token_ids":[1,"\u0000"]})", "token_ids[1]: expected a token id, found \"\\u0000\""},
+      {R"({"text":[1,2]})", "text: expected a text, found [1,2]"},
+      {R"({"token_ids":"a b"})", "token_ids: expected a list of token ids, found string"},
+      {R"({"token_ids":[1,2.5]})", "token_ids[1]: expected a token id from 0 to 4095, found 2.5"},
+      {R"({"token_ids":[1,"\u0000"]})", "token_ids[1]: expected a token id from 0 to 4095, found \"\\u0000\""},
       {R"({"token_ids":[-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},
       {R"({"token_ids":[1,4096]})", "token_ids[1]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids":[18446744073709551615]})",
-       "token_ids[0]: expected a token id from 0 to 4095, found -1"},
-      {R"({"token_ids":[1e999]})", "expected a JSON object, found a number out of range"},
+       "token_ids[0]: expected a token id from 0 to 4095, found 18446744073709551615"},
+      {R"({"token_ids":[1e999]})", "the line: invalid JSON"},
+      {R"({"text":"a b","text":"c d"})", "the line: key 'text' appears twice"},
   };
   std::string input;
   for (const auto& [line, message] : bad) input += line + '\n';
@@ -250,7 +285,7 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   }
   // Without a tokenizer, there are no texts.
   CHECK(parsed(score({"--jsonl", "--tokens"}, "{\"text\":\"a b\"}").out)[0].at("error") ==
-        "text: expected a list of token ids (--tokens), found string");
+        "with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
 }
 
 TEST_CASE("--choices tells which continuation the model prefers") {
@@ -284,7 +319,7 @@ TEST_CASE("--choices tells which continuation the model prefers") {
   CHECK(record.at("best") == 1);
 
   const std::pair<std::string, std::string> bad[] = {
-      {"3", "expected a JSON object, found number"},
+      {"3", "the line is 3; expected an object"},
       {R"({"choices": [" a"]})", "expected \"context\", found no such key"},
       {R"({"context": "a"})", "expected \"choices\", found no such key"},
       {R"({"context": "a", "choices": " b"})",

@@ -47,6 +47,11 @@ class NewFile {
   /// or with commit(). REQUIRES: commit() has not been called.
   void write(std::span<const std::byte> bytes);
 
+  /// Writes the bytes over those at the beginning, such as a header that counts what follows it.
+  /// Later calls of write() still append. REQUIRES: at least as many bytes have been written, and
+  /// commit() has not been called.
+  void overwrite(std::span<const std::byte> bytes);
+
   /// Moves the file to its place. If that fails, the destructor still removes what was written.
   /// REQUIRES: commit() has not succeeded before.
   void commit();

@@ -6,8 +6,8 @@
 #include "cli/batch_options.h"
 #include "cli/console.h"
 #include "cli/prompt.h"
+#include "cli/records.h"
 #include "gpt2/error.h"
-#include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
 namespace {
@@ -22,14 +22,15 @@ class RequestReader {
       : request_(request), settings_(settings), tokenizer_(tokenizer), config_(config) {}
 
   void read_prompt(const std::string& text);
-  void read_json(const std::string& text);
+
+  // Reads a line, and sets `object` even if the line is wrong, as far as it is JSON.
+  void read_json(json& object, const std::string& text);
 
   // Fits the prompt into the context.
   void fit();
 
  private:
   void read_completion(const json& object);
-  void read_ids(Members& members, const char* name, const json& ids);
   void begin_if_empty();
 
   BatchRequest& request_;
@@ -46,19 +47,6 @@ void RequestReader::read_prompt(const std::string& text) {
 
 void RequestReader::begin_if_empty() {
   if (request_.prompt.empty()) request_.prompt = {first_token(tokenizer_, config_)};
-}
-
-void RequestReader::read_ids(Members& members, const char* name, const json& ids) {
-  const std::string expected =
-      format("an array of token ids from 0 to %zu", config_.vocab_size - 1);
-  if (!ids.is_array()) members.refuse(name, expected);
-  for (const json& id : ids) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= config_.vocab_size) {
-      members.refuse(name, expected);
-    }
-    request_.prompt.push_back(id.get<TokenId>());
-  }
-  begin_if_empty();
 }
 
 void RequestReader::fit() {
@@ -78,7 +66,9 @@ void RequestReader::read_completion(const json& object) {
                   : "neither \"prompt\" nor \"token_ids\" is given: give one of them");
   }
   if (ids != nullptr || prompt->is_array()) {
-    read_ids(members, ids ? "token_ids" : "prompt", ids ? *ids : *prompt);
+    const TokenReader reader = {tokenizer_, config_.vocab_size};
+    request_.prompt = reader.read_ids(ids ? *ids : *prompt, ids ? "token_ids" : "prompt");
+    begin_if_empty();
   } else if (!tokenizer_) {
     refuse("with --tokens, there is no tokenizer for \"prompt\": give \"token_ids\"");
   } else {
@@ -105,16 +95,8 @@ void RequestReader::read_completion(const json& object) {
   fit();
 }
 
-void RequestReader::read_json(const std::string& text) {
-  const json object = json::parse(text, nullptr, false);
-  if (object.is_object() && object.contains("custom_id") && object["custom_id"].is_string()) {
-    request_.custom_id = object["custom_id"].get<std::string>();
-  }
-  // The parser of generation configs refuses what is no object, and what the JSON library accepts
-  // but should not: keys that appear twice, and nesting too deep for its recursive functions. One
-  // level up, the parser does not look at the members, which read_options() does.
-  static_cast<void>(
-      GenerationConfig::parse(object.is_object() ? "{\"\":" + text + "}" : text, "the line"));
+void RequestReader::read_json(json& object, const std::string& text) {
+  parse_object(object, text);
   if (!object.contains("body")) return read_completion(object);
   Members members(object);
   static_cast<void>(members.text("custom_id"));
@@ -129,20 +111,24 @@ void RequestReader::read_json(const std::string& text) {
 
 }  // namespace
 
-BatchRequest read_request(const std::string& text, const BatchSettings& settings,
+BatchRequest read_request(const Line& line, const BatchSettings& settings,
                           const GenerationOptions& defaults,
                           const std::optional<Tokenizer>& tokenizer, const Config& config) {
   BatchRequest request = {.options = defaults, .samples = settings.defaults.samples};
   RequestReader reader(request, settings, tokenizer, config);
+  json object;
   try {
     if (settings.lines) {
-      reader.read_prompt(text.ends_with('\r') ? text.substr(0, text.size() - 1) : text);
+      reader.read_prompt(text_of(line));
       reader.fit();
     } else {
-      reader.read_json(text);
+      reader.read_json(object, text_of(line));
     }
   } catch (const Error& error) {
     request.error = error.what();
+  }
+  if (object.is_object() && object.contains("custom_id") && object["custom_id"].is_string()) {
+    request.custom_id = object["custom_id"].get<std::string>();
   }
   return request;
 }

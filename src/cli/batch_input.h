@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "cli/batch_settings.h"
+#include "cli/line_reader.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
-
-/// The max length of a line. Of a longer one nothing but the beginning is kept in memory.
-inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 
 /// The max of "logprobs" of a line, so that the results that wait to be written stay small.
 inline constexpr std::size_t kMaxLogprobs = 100;
@@ -29,9 +27,8 @@ struct BatchRequest {
 
 /// Reads a line: the prompt itself with --lines, and otherwise a JSON object, which has a prompt
 /// and options by HuggingFace's names, or is a request of OpenAI's batch format. `defaults` are the
-/// options that it leaves open. A line that is wrong gives a request with an error. REQUIRES:
-/// `text` has at most kMaxLineBytes.
-[[nodiscard]] BatchRequest read_request(const std::string& text, const BatchSettings& settings,
+/// options that it leaves open. A line that is wrong gives a request with an error.
+[[nodiscard]] BatchRequest read_request(const Line& line, const BatchSettings& settings,
                                         const GenerationOptions& defaults,
                                         const std::optional<Tokenizer>& tokenizer,
                                         const Config& config);

@@ -72,58 +72,6 @@ void read_stop(Members& members, const char* name, std::vector<std::string>& sto
 
 }  // namespace
 
-const json* Members::find(const std::string& name) {
-  known_.insert(name);
-  const auto member = object_.find(name);
-  return member == object_.end() || member->is_null() ? nullptr : &*member;
-}
-
-void Members::refuse(const std::string& name, const std::string& expected) const {
-  const std::string found = object_.at(name).dump(-1, ' ', true).substr(0, 60);
-  cli::refuse(name + ": expected " + expected + ", found " + found);
-}
-
-std::optional<std::string> Members::text(const std::string& name) {
-  const json* const value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) refuse(name, "a text");
-  return value->get<std::string>();
-}
-
-std::optional<std::size_t> Members::count(const std::string& name, std::size_t min,
-                                          std::size_t max) {
-  const json* const value = find(name);
-  if (value == nullptr) return std::nullopt;
-  const bool is_count = value->is_number_unsigned() && value->get<std::uint64_t>() >= min &&
-                        value->get<std::uint64_t>() <= max;
-  if (!is_count) refuse(name, format("a whole number from %zu to %zu", min, max));
-  return value->get<std::size_t>();
-}
-
-std::optional<float> Members::number(const std::string& name) {
-  const json* const value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) refuse(name, "a number");
-  return static_cast<float>(value->get<double>());
-}
-
-std::optional<bool> Members::flag(const std::string& name) {
-  const json* const value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_boolean()) refuse(name, "true or false");
-  return value->get<bool>();
-}
-
-void Members::refuse_others() const {
-  const std::vector<std::string> names(known_.begin(), known_.end());
-  for (const auto& [name, value] : object_.items()) {
-    if (known_.contains(name)) continue;
-    const std::string meant = nearest(name, names);
-    cli::refuse("unknown key '" + name + "'" +
-                (meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"));
-  }
-}
-
 void read_options(Members& members, const json& object, std::size_t prompt_tokens,
                   GenerationOptions& options) {
   constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();

@@ -101,12 +101,7 @@ bool BatchRun::begin_line() {
       return true;
     }
   }
-  if (line.bytes > kMaxLineBytes) {
-    request_ = {.error = format("the line has %zu bytes, but at most %zu are read: shorten it",
-                                line.bytes, kMaxLineBytes)};
-  } else {
-    request_ = read_request(line.text, settings_, defaults_, tokenizer_, config_);
-  }
+  request_ = read_request(line, settings_, defaults_, tokenizer_, config_);
   head_.custom_id = request_.custom_id;
   head_.samples = request_.error ? 1 : request_.samples;
   head_.sample = written;

@@ -90,29 +90,30 @@ class Embedder {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }
 
-  void write_json(const std::string& input) const;
-  void write_array(const std::string& input) const;
+  void write_json() const;
+  void write_array() const;
 
  private:
   using Text = std::vector<TokenId>;
 
   // Throws Error if the line has no vector.
-  [[nodiscard]] Text read(std::string_view line) const;
+  [[nodiscard]] Text read(const std::string& line) const;
+  [[nodiscard]] static std::size_t size_of(const Text& text) { return text.size(); }
 
   const Settings& settings_;
   Engine engine_;
   std::optional<Tokenizer> tokenizer_;
 };
 
-Embedder::Text Embedder::read(std::string_view line) const {
+Embedder::Text Embedder::read(const std::string& line) const {
   const Config& config = engine_.model().config();
   const TokenReader reader = {tokenizer_, config.vocab_size};
-  Text text = settings_.jsonl ? reader.read_record(line) : reader.read(std::string(line));
+  Text text = settings_.jsonl ? reader.read_record(line) : reader.read(line);
   if (!text.empty() && text.size() <= config.n_positions) return text;
   refuse(format("expected a text of 1 to %zu tokens, found %zu", config.n_positions, text.size()));
 }
 
-void Embedder::write_json(const std::string& input) const {
+void Embedder::write_json() const {
   const auto answer = [&](std::span<const Text> texts) {
     std::vector<Json> records;
     const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, settings_.embed);
@@ -124,25 +125,23 @@ void Embedder::write_json(const std::string& input) const {
     return records;
   };
   answer_lines<Text>(
-      input, "embedding " + settings_.file, [&](std::string_view line) { return read(line); },
-      [](const Text& text) { return text.size(); }, answer);
+      settings_.file, "embedding " + settings_.file,
+      [&](const std::string& line) { return read(line); }, size_of, answer);
 }
 
-void Embedder::write_array(const std::string& input) const {
-  std::vector<Text> texts;
-  for (const std::string_view line : lines_of(input)) {
-    try {
-      texts.push_back(read(line));
-    } catch (const Error& error) {
-      refuse(format("line %zu: %s", texts.size() + 1, error.what()));
+void Embedder::write_array() const {
+  NpyWriter writer(settings_.npy, engine_.model().config().n_embd);
+  const auto take = [&](const LineGroup<Text>& group) {
+    for (std::size_t i = 0; i < group.errors.size(); ++i) {
+      if (!group.errors[i]) continue;
+      refuse(format("line %zu: %s", group.first + i, group.errors[i]->c_str()));
     }
-  }
-  Progress progress("embedding " + settings_.file);
-  EmbedOptions options = settings_.embed;
-  options.progress = [&](double share) { progress.part(share); };
-  const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, options);
-  progress.done();
-  write_npy(settings_.npy, vectors, engine_.model().config().n_embd);
+    writer.append(gpt2::embed(engine_, group.items, settings_.embed));
+  };
+  read_lines<Text>(
+      settings_.file, "embedding " + settings_.file,
+      [&](const std::string& line) { return read(line); }, size_of, take);
+  writer.finish();
 }
 
 }  // namespace
@@ -155,11 +154,10 @@ int embed(Arguments arguments) {
   Progress loading("loading " + path.string());
   const Embedder embedder(settings, path);
   loading.done();
-  const std::string input = read_file(settings.file);
   if (settings.npy.empty()) {
-    embedder.write_json(input);
+    embedder.write_json();
   } else {
-    embedder.write_array(input);
+    embedder.write_array();
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json_members.h"
 #include "cli/logprob_json.h"
 #include "cli/prompt.h"
 #include "cli/score_report.h"
@@ -24,9 +25,9 @@ class Scorer {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }
 
-  void score_text(const std::string& text) const;
-  void score_lines(const std::string& input) const;
-  void score_choices(const std::string& input) const;
+  void score_text() const;
+  void score_lines() const;
+  void score_choices() const;
 
  private:
   using Choices = std::vector<std::vector<TokenId>>;
@@ -38,8 +39,8 @@ class Scorer {
   [[nodiscard]] TokenReader reader() const {
     return {tokenizer_, engine_.model().config().vocab_size};
   }
-  [[nodiscard]] std::vector<TokenId> read_line(std::string_view line) const;
-  [[nodiscard]] Question read_question(std::string_view line) const;
+  [[nodiscard]] std::vector<TokenId> read_line(const std::string& line) const;
+  [[nodiscard]] Question read_question(const std::string& line) const;
   [[nodiscard]] Json answer(const Question& question) const;
   [[nodiscard]] Perplexity sum_up(const std::vector<TokenId>& text, const TextScore& score) const;
 
@@ -67,8 +68,8 @@ void check_length(std::span<const TokenId> text) {
              text.size()));
 }
 
-void Scorer::score_text(const std::string& input) const {
-  const std::vector<TokenId> text = reader().read(input);
+void Scorer::score_text() const {
+  const std::vector<TokenId> text = reader().read(read_file(settings_.file));
   check_length(text);
   Progress progress("scoring " + settings_.file);
   ScoreOptions options = options_;
@@ -86,14 +87,13 @@ void Scorer::score_text(const std::string& input) const {
                                  : perplexity_in_words(found, options));
 }
 
-std::vector<TokenId> Scorer::read_line(std::string_view line) const {
-  std::vector<TokenId> text =
-      settings_.jsonl ? reader().read_record(line) : reader().read(std::string(line));
+std::vector<TokenId> Scorer::read_line(const std::string& line) const {
+  std::vector<TokenId> text = settings_.jsonl ? reader().read_record(line) : reader().read(line);
   check_length(text);
   return text;
 }
 
-void Scorer::score_lines(const std::string& input) const {
+void Scorer::score_lines() const {
   using Text = std::vector<TokenId>;
   const auto answer = [&](std::span<const Text> texts) {
     const std::vector<TextScore> scores = gpt2::score(engine_, texts, options_);
@@ -106,19 +106,22 @@ void Scorer::score_lines(const std::string& input) const {
     return records;
   };
   answer_lines<Text>(
-      input, "scoring " + settings_.file, [&](std::string_view line) { return read_line(line); },
+      settings_.file, "scoring " + settings_.file,
+      [&](const std::string& line) { return read_line(line); },
       [](const Text& text) { return text.size(); }, answer);
 }
 
-Scorer::Question Scorer::read_question(std::string_view line) const {
-  const Json record = parse_record(line);
-  Question question = {reader().read_json(member(record, "context"), "context"), {}};
-  const Json& choices = member(record, "choices");
+Scorer::Question Scorer::read_question(const std::string& line) const {
+  nlohmann::json record;
+  parse_object(record, line);
+  Members members(record);
+  Question question = {reader().read_json(members.need("context"), "context"), {}};
+  const nlohmann::json& choices = members.need("choices");
   if (!choices.is_array() || choices.empty()) {
     refuse(std::string("choices: expected a list with a choice or more, found ") +
            (choices.is_array() ? "none" : choices.type_name()));
   }
-  for (const Json& choice : choices) {
+  for (const nlohmann::json& choice : choices) {
     const std::string name = format("choices[%zu]", question.choices.size());
     question.choices.push_back(reader().read_json(choice, name));
   }
@@ -137,7 +140,7 @@ Json Scorer::answer(const Question& question) const {
   }
 }
 
-void Scorer::score_choices(const std::string& input) const {
+void Scorer::score_choices() const {
   const auto answer_all = [&](std::span<const Question> questions) {
     std::vector<Json> records;
     for (const Question& question : questions) records.push_back(answer(question));
@@ -149,8 +152,8 @@ void Scorer::score_choices(const std::string& input) const {
     return tokens;
   };
   answer_lines<Question>(
-      input, "scoring " + settings_.file,
-      [&](std::string_view line) { return read_question(line); }, size, answer_all);
+      settings_.file, "scoring " + settings_.file,
+      [&](const std::string& line) { return read_question(line); }, size, answer_all);
 }
 
 }  // namespace
@@ -161,13 +164,12 @@ int score(Arguments arguments) {
   Progress loading("loading " + path.string());
   const Scorer scorer(settings, path);
   loading.done();
-  const std::string input = read_file(settings.file);
   if (settings.choices) {
-    scorer.score_choices(input);
+    scorer.score_choices();
   } else if (settings.per_line || settings.jsonl) {
-    scorer.score_lines(input);
+    scorer.score_lines();
   } else {
-    scorer.score_text(input);
+    scorer.score_text();
   }
   return 0;
 }

@@ -13,6 +13,11 @@
 #include "cli/console.h"
 
 namespace gpt2::cli {
+namespace {
+
+constexpr std::size_t kBytes = 1 << 16;  // to read at a time
+
+}  // namespace
 
 std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
   for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
@@ -23,6 +28,7 @@ InputFile::InputFile(const std::string& name)
     : name_(name == "-" ? "standard input" : name),
       file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (file_ < 0) refuse(format("cannot read %s: %s", name_.c_str(), std::strerror(errno)));
+  if (isatty(file_) != 0) print_error("waiting for lines on standard input; Ctrl-D ends them");
 }
 
 InputFile::~InputFile() { close(file_); }
@@ -31,6 +37,14 @@ std::size_t InputFile::bytes() const {
   struct stat status = {};
   fstat(file_, &status);
   return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+std::string text_of(const Line& line) {
+  if (line.text.size() < line.bytes) {
+    refuse(format("the line has %zu bytes, but at most %zu are read: shorten it", line.bytes,
+                  line.text.size()));
+  }
+  return line.text.ends_with('\r') ? line.text.substr(0, line.bytes - 1) : line.text;
 }
 
 LineReader::LineReader(int file, std::string name, std::size_t max_bytes)
@@ -51,6 +65,14 @@ bool LineReader::next(Line& line, std::uint64_t hash) {
   return line.is_whole || (line.bytes > 0 && !interrupted());
 }
 
+bool LineReader::is_ready() {
+  while (buffer_.find('\n', begin_) == std::string::npos && buffer_.size() - begin_ < kBytes) {
+    if (!has_input(0)) return false;
+    if (!fill()) return true;
+  }
+  return true;
+}
+
 // Polls even before a read that would block, because a signal that is only recorded does not end
 // such a read.
 bool LineReader::has_input(int milliseconds) const {
@@ -58,17 +80,18 @@ bool LineReader::has_input(int milliseconds) const {
   return poll(&events, 1, milliseconds) > 0;
 }
 
-// Reads the next bytes into the buffer. Returns false if there are none.
+// Appends the next bytes to what next() has not yet returned of the buffer. Returns false if there are none.
 bool LineReader::fill() {
   while (!has_input(100)) {
     if (interrupted()) return false;
   }
-  constexpr std::size_t kBytes = 1 << 16;
-  buffer_.resize(kBytes);
+  buffer_.erase(0, begin_);
   begin_ = 0;
-  const ssize_t count = read(file_, buffer_.data(), kBytes);
+  const std::size_t size = buffer_.size();
+  buffer_.resize(size + kBytes);
+  const ssize_t count = read(file_, buffer_.data() + size, kBytes);
   if (count < 0) refuse(format("cannot read %s: %s", name_.c_str(), std::strerror(errno)));
-  buffer_.resize(static_cast<std::size_t>(count));
+  buffer_.resize(size + static_cast<std::size_t>(count));
   return count > 0;
 }
 

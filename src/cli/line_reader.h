@@ -11,10 +11,14 @@ namespace gpt2::cli {
 [[nodiscard]] std::uint64_t hash_bytes(std::string_view bytes,
                                        std::uint64_t hash = 0xcbf29ce484222325) noexcept;
 
+/// The max length of a line of input. Of a longer one only the beginning is kept in memory.
+inline constexpr std::size_t kMaxLineBytes = 4 << 20;
+
 /// A file that is open for reading.
 class InputFile {
  public:
-  /// Opens the file; "-" is standard input. Throws Error if that fails.
+  /// Opens the file; "-" is standard input. If that is a terminal, says on standard error that the
+  /// command waits for input. Throws Error if the file cannot be opened.
   explicit InputFile(const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -41,6 +45,10 @@ struct Line {
   bool is_whole = false;   ///< whether it ends in a newline
 };
 
+/// Returns the text of a line without a carriage return at its end. Throws Error if the line is too
+/// long, so that only its beginning was kept.
+[[nodiscard]] std::string text_of(const Line& line);
+
 /// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept.
 class LineReader {
  public:
@@ -52,8 +60,9 @@ class LineReader {
   /// pipe. Throws Error if the file cannot be read.
   bool next(Line& line, std::uint64_t hash = 0xcbf29ce484222325);
 
-  /// Whether next() would find bytes, or the end of the file, without waiting for a pipe.
-  [[nodiscard]] bool is_ready() const { return begin_ < buffer_.size() || has_input(0); }
+  /// Whether next() would find a whole line, or the end of the file, without waiting for a pipe.
+  /// Also true for the beginning of a line of 64 KiB or more. Throws what next() throws.
+  [[nodiscard]] bool is_ready();
 
   /// The bytes of the lines that were read, including their newlines.
   [[nodiscard]] std::size_t offset() const noexcept { return offset_; }

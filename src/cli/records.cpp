@@ -1,89 +1,69 @@
 #include "cli/records.h"
 
-#include <algorithm>
 #include <charconv>
+#include <cstdint>
 
 #include "cli/args.h"
+#include "cli/json_members.h"
 
 namespace gpt2::cli {
 namespace {
 
-void check_id(std::int64_t id, std::size_t vocab_size, const std::string& where) {
-  if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) return;
-  refuse(format("%s: expected a token id from 0 to %zu, found %lld", where.c_str(), vocab_size - 1,
-                static_cast<long long>(id)));
-}
+using nlohmann::json;
 
 }  // namespace
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
   std::vector<TokenId> tokens = encode(*tokenizer, text);
-  for (const TokenId token : tokens) check_id(token, vocab_size, "the text");
+  for (const TokenId token : tokens) {
+    if (static_cast<std::size_t>(token) < vocab_size) continue;
+    refuse(
+        format("the text: expected token ids from 0 to %zu, found %d: the tokenizer belongs to "
+               "another model",
+               vocab_size - 1, token));
+  }
   return tokens;
 }
 
-std::vector<TokenId> TokenReader::read_json(const Json& value, const std::string& name) const {
-  if (value.is_string() && tokenizer) return read(value.get_ref<const std::string&>());
+std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string& name) const {
   if (!value.is_array()) {
-    refuse(format("%s: expected %s, found %s", name.c_str(),
-                  tokenizer ? "a text or a list of token ids" : "a list of token ids (--tokens)",
-                  value.type_name()));
+    refuse(name + ": expected a list of token ids, found " + value.type_name());
   }
   std::vector<TokenId> tokens;
-  for (const Json& id : value) {
-    const std::string where = format("%s[%zu]", name.c_str(), tokens.size());
-    if (!id.is_number_integer()) {
-      refuse(format("%s: expected a token id, found %.40s", where.c_str(), id.dump().c_str()));
+  for (const json& id : value) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab_size) {
+      refuse(format("%s[%zu]: expected a token id from 0 to %zu, found %.40s", name.c_str(),
+                    tokens.size(), vocab_size - 1, id.dump(-1, ' ', true).c_str()));
     }
-    check_id(id.get<std::int64_t>(), vocab_size, where);
     tokens.push_back(id.get<TokenId>());
   }
   return tokens;
 }
 
-std::vector<TokenId> TokenReader::read_record(std::string_view line) const {
-  const Json record = parse_record(line);
-  if (record.contains("text") == record.contains("token_ids")) {
-    refuse("expected either \"text\" or \"token_ids\", found " +
-           std::string(record.contains("text") ? "both" : "neither"));
+std::vector<TokenId> TokenReader::read_json(const json& value, const std::string& name) const {
+  if (tokenizer && value.is_string()) return read(value.get_ref<const std::string&>());
+  if (tokenizer && !value.is_array()) {
+    refuse(name + ": expected a text or a list of token ids, found " + value.type_name());
   }
-  const bool is_text = record.contains("text");
-  const std::string name = is_text ? "text" : "token_ids";
-  const Json& value = record[name];
-  if (is_text != value.is_string()) {
-    refuse(format("%s: expected %s, found %s", name.c_str(), is_text ? "a text" : "a list",
-                  value.type_name()));
-  }
-  return read_json(value, name);
+  return read_ids(value, name);
 }
 
-Json parse_record(std::string_view line) {
-  try {
-    Json record = Json::parse(line);
-    if (record.is_object()) return record;
-    refuse(std::string("expected a JSON object, found ") + record.type_name());
-  } catch (const Json::parse_error& error) {
-    refuse(format("expected a JSON object, found invalid JSON at byte %zu", error.byte));
-  } catch (const Json::out_of_range&) {
-    refuse("expected a JSON object, found a number out of range");
+std::vector<TokenId> TokenReader::read_record(const std::string& line) const {
+  json record;
+  parse_object(record, line);
+  Members members(record);
+  const std::optional<std::string> text = members.text("text");
+  const json* const ids = members.find("token_ids");
+  if (text.has_value() == (ids != nullptr)) {
+    refuse(std::string("expected either \"text\" or \"token_ids\", found ") +
+           (text ? "both" : "neither"));
   }
-}
-
-const Json& member(const Json& object, const std::string& name) {
-  const auto found = object.find(name);
-  if (found == object.end()) refuse("expected \"" + name + "\", found no such key");
-  return *found;
+  if (ids != nullptr) return read_ids(*ids, "token_ids");
+  if (!tokenizer) {
+    refuse("with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
+  }
+  return read(*text);
 }
 
 std::string line_of(const Json& json) {

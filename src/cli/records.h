@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/line_reader.h"
 #include "gpt2/config.h"
 #include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
@@ -20,9 +21,6 @@ namespace gpt2::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the lines of a text, without their newlines. A newline at the end begins no line.
-[[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
-
 /// How texts become tokens. Without a tokenizer, texts consist of token ids.
 struct TokenReader {
   const std::optional<Tokenizer>& tokenizer;
@@ -31,20 +29,19 @@ struct TokenReader {
   /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
 
-  /// Returns the tokens of a JSON value: a text, or a list of token ids. `name` is what messages
-  /// call it. Throws Error for any other value.
-  [[nodiscard]] std::vector<TokenId> read_json(const Json& value, const std::string& name) const;
+  /// Returns the tokens of a list of token ids. `name` is what messages call it. Throws Error for
+  /// any other value.
+  [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
+                                              const std::string& name) const;
+
+  /// The same for a text or a list of token ids.
+  [[nodiscard]] std::vector<TokenId> read_json(const nlohmann::json& value,
+                                               const std::string& name) const;
 
   /// Returns the tokens of a JSON object that has either "text" or "token_ids". Throws Error for
   /// any other line.
-  [[nodiscard]] std::vector<TokenId> read_record(std::string_view line) const;
+  [[nodiscard]] std::vector<TokenId> read_record(const std::string& line) const;
 };
-
-/// Parses a JSON object. Throws Error if the line is anything else.
-[[nodiscard]] Json parse_record(std::string_view line);
-
-/// Returns the member of an object. Throws Error if there is none.
-[[nodiscard]] const Json& member(const Json& object, const std::string& name);
 
 /// Returns the line that stands for a JSON value, with U+FFFD for bytes that are not UTF-8.
 [[nodiscard]] std::string line_of(const Json& json);
@@ -54,6 +51,47 @@ struct TokenReader {
 
 /// Returns {"error": message}.
 [[nodiscard]] Json error_record(const std::string& message);
+
+/// Some lines of the input, and what was read from them.
+template <class Item>
+struct LineGroup {
+  std::size_t first = 1;                           ///< the number of its first line, from 1
+  std::vector<Item> items = {};                    ///< of the lines without an error
+  std::vector<std::optional<std::string>> errors;  ///< one for each line; nothing if it has an item
+};
+
+/// Reads a file line by line, in bounded memory, and calls take(group) for groups of about 4,096
+/// tokens or at most as many lines. Lines that a pipe has already delivered are taken before the
+/// function waits for more. Throws Error if the file cannot be read.
+///   read  makes an Item of the text of a line, or throws Error
+///   size  returns its number of tokens
+template <class Item, class Read, class Size, class Take>
+void read_lines(const std::string& file, const std::string& what, const Read& read,
+                const Size& size, const Take& take) {
+  constexpr std::size_t kGroup = 4096;
+  const InputFile input(file);
+  LineReader lines(input.descriptor(), input.name(), kMaxLineBytes);
+  Line line;
+  std::size_t number = 0;
+  for (bool has_more = true; has_more;) {
+    Progress progress(format("%s: line %zu", what.c_str(), number + 1));
+    LineGroup<Item> group = {.first = number + 1, .errors = {}};
+    const auto may_read = [&] { return group.errors.empty() || lines.is_ready(); };
+    for (std::size_t tokens = 0; tokens < kGroup && group.errors.size() < kGroup && may_read();) {
+      has_more = lines.next(line);
+      if (!has_more) break;
+      ++number;
+      try {
+        group.items.push_back(read(text_of(line)));
+        group.errors.emplace_back();
+        tokens += size(group.items.back());
+      } catch (const Error& error) {
+        group.errors.emplace_back(error.what());
+      }
+    }
+    take(group);
+  }
+}
 
 /// Writes the answers, and counts those that have an error. Throws Error at the end if there are
 /// any, so that the command fails visibly.
@@ -67,38 +105,22 @@ class AnswerWriter {
   std::size_t errors_ = 0;
 };
 
-/// Reads every line, answers the lines in groups of about 4,096 tokens and writes the answers in
-/// order. An Error of `read` becomes an error record. Throws Error at the end if there are any.
-///   read      makes an Item of a line
-///   size      returns its number of tokens
-///   answer    returns one JSON value for each Item of a group
+/// Answers every line of a file with one line of JSON, in order. Lines that cannot be read become
+/// error records; if there are any, throws Error at the end.
+///   answer  returns one JSON value for each Item of a group; see read_lines() for the rest
 template <class Item, class Read, class Size, class Answer>
-void answer_lines(const std::string& input, const std::string& what, const Read& read,
+void answer_lines(const std::string& file, const std::string& what, const Read& read,
                   const Size& size, const Answer& answer) {
-  constexpr std::size_t kGroup = 4096;
-  const std::vector<std::string_view> lines = lines_of(input);
   AnswerWriter writer;
-  for (std::size_t next = 0; next < lines.size();) {
-    Progress progress(format("%s: line %zu of %zu", what.c_str(), next + 1, lines.size()));
-    std::vector<Item> items;
-    std::vector<Json> answers;  // of the group; null where an item's answer will be
-    for (std::size_t tokens = 0; next < lines.size() && tokens < kGroup; ++next) {
-      try {
-        items.push_back(read(lines[next]));
-        answers.emplace_back();
-        tokens += size(items.back());
-      } catch (const Error& error) {
-        answers.push_back(error_record(error.what()));
-      }
-    }
-    std::vector<Json> found = answer(std::span<const Item>(items));
+  read_lines<Item>(file, what, read, size, [&](const LineGroup<Item>& group) {
+    std::vector<Json> found = answer(std::span<const Item>(group.items));
     auto of_item = found.begin();
-    for (Json& place : answers) {
-      if (place.is_null()) place = std::move(*of_item++);
+    std::vector<Json> answers;
+    for (const auto& error : group.errors) {
+      answers.push_back(error ? error_record(*error) : std::move(*of_item++));
     }
-    progress.done();
     writer.write(answers);
-  }
+  });
   writer.end();
 }
 

@@ -1,0 +1,80 @@
+#include "cli/json_members.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "cli/args.h"
+#include "gpt2/generation_config.h"
+
+namespace gpt2::cli {
+
+using nlohmann::json;
+
+void parse_object(json& object, const std::string& line) {
+  object = json::parse(line, nullptr, false);
+  // The parser of generation configs refuses what is no object, and what the JSON library accepts
+  // but should not: keys that appear twice, and nesting too deep for its recursive functions. One
+  // level up, the parser does not look at the members.
+  static_cast<void>(
+      GenerationConfig::parse(object.is_object() ? "{\"\":" + line + "}" : line, "the line"));
+}
+
+const json* Members::find(const std::string& name) {
+  known_.insert(name);
+  const auto member = object_.find(name);
+  return member == object_.end() || member->is_null() ? nullptr : &*member;
+}
+
+const json& Members::need(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) cli::refuse("expected \"" + name + "\", found no such key");
+  return *value;
+}
+
+void Members::refuse(const std::string& name, const std::string& expected) const {
+  const std::string found = object_.at(name).dump(-1, ' ', true).substr(0, 60);
+  cli::refuse(name + ": expected " + expected + ", found " + found);
+}
+
+std::optional<std::string> Members::text(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) refuse(name, "a text");
+  return value->get<std::string>();
+}
+
+std::optional<std::size_t> Members::count(const std::string& name, std::size_t min,
+                                          std::size_t max) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  const bool is_count = value->is_number_unsigned() && value->get<std::uint64_t>() >= min &&
+                        value->get<std::uint64_t>() <= max;
+  if (!is_count) refuse(name, format("a whole number from %zu to %zu", min, max));
+  return value->get<std::size_t>();
+}
+
+std::optional<float> Members::number(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_number()) refuse(name, "a number");
+  return static_cast<float>(value->get<double>());
+}
+
+std::optional<bool> Members::flag(const std::string& name) {
+  const json* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_boolean()) refuse(name, "true or false");
+  return value->get<bool>();
+}
+
+void Members::refuse_others() const {
+  const std::vector<std::string> names(known_.begin(), known_.end());
+  for (const auto& [name, value] : object_.items()) {
+    if (known_.contains(name)) continue;
+    const std::string meant = nearest(name, names);
+    cli::refuse("unknown key '" + name + "'" +
+                (meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"));
+  }
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace gpt2::cli {
+
+/// Parses a line of the input, which must be one JSON object. Throws Error if it is anything else,
+/// if a key appears twice in it, or if it is nested too deeply. Where the line can be parsed at
+/// all, `object` is set even then.
+void parse_object(nlohmann::json& object, const std::string& line);
+
+/// Reads the members of a JSON object and remembers which ones.
+class Members {
+ public:
+  /// REQUIRES: the object outlives it.
+  explicit Members(const nlohmann::json& object) : object_(object) {}
+
+  /// Returns the member, or nullptr if it is absent or null.
+  [[nodiscard]] const nlohmann::json* find(const std::string& name);
+
+  /// Returns the member. Throws Error if it is absent or null.
+  [[nodiscard]] const nlohmann::json& need(const std::string& name);
+
+  /// Throws Error: "name: expected <expected>, found <value>".
+  [[noreturn]] void refuse(const std::string& name, const std::string& expected) const;
+
+  /// Return the member, or nothing if it is absent. Throw Error for a value of another type.
+  [[nodiscard]] std::optional<std::string> text(const std::string& name);
+  [[nodiscard]] std::optional<std::size_t> count(const std::string& name, std::size_t min,
+                                                 std::size_t max);
+  [[nodiscard]] std::optional<float> number(const std::string& name);
+  [[nodiscard]] std::optional<bool> flag(const std::string& name);
+
+  /// Throws Error for the first member that was never asked for.
+  void refuse_others() const;
+
+ private:
+  const nlohmann::json& object_;
+  std::set<std::string> known_;
+};
+
+}  // namespace gpt2::cli
