@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include <csignal>
-#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -169,6 +169,63 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Outcome again = batch.run();
   CHECK(again.status == 3);
   CHECK(again.err.starts_with("gpt2: 29 lines, 28 errors; this run: 0 tokens in "));
+}
+
+TEST_CASE("a line and the command line may ask for a text that slides") {
+  const Words slide = {"--overflow", "slide", "--keep", "3", "--ignore-eos"};
+  Words alone = {"--json", "-n", "530", "The cat"};
+  alone.insert(alone.begin(), slide.begin(), slide.end());
+  const json expected = json::parse(run(alone).out);
+  REQUIRE(expected["token_ids"].size() == 530);
+  const Batch by_line(
+      R"({"prompt": "The cat", "overflow": "slide", "keep": 3, "ignore_eos": true, )"
+      R"("max_new_tokens": 530})");
+  const Batch by_option(R"({"prompt": "The cat", "max_new_tokens": 530})");
+  CHECK(by_line.run().status == 0);
+  CHECK(by_option.run(slide).status == 0);
+  for (const Batch* const batch : {&by_line, &by_option}) {
+    CHECK(json::parse(batch->read())["token_ids"] == expected["token_ids"]);
+  }
+  const Batch wrong(R"({"prompt": "a", "overflow": "wrap"})");
+  CHECK(wrong.run().status == 3);
+  CHECK(json::parse(wrong.read())["error"] == "overflow: expected stop or slide, found \"wrap\"");
+}
+
+TEST_CASE("a line may leave out the beginning of its prompt") {
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += "a ";
+  const Batch batch(json{{"prompt", text}, {"truncate", true}}.dump() + "\n" +
+                    json{{"prompt", text}, {"truncate", false}}.dump());
+  CHECK(batch.run({"--truncate"}).status == 3);
+  const std::string out = batch.read();
+  CHECK(json::parse(out.substr(0, out.find('\n'))).contains("truncated"));
+  CHECK(out.find("\"error\":\"the prompt has") != std::string::npos);
+}
+
+TEST_CASE("--hf-defaults uses the model's generation config for what a line leaves open") {
+  const TemporaryDirectory model;
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories")) {
+    std::filesystem::copy(file.path(), model.path());
+  }
+  model.write("generation_config.json",
+              R"({"do_sample": true, "temperature": 1.5, "top_k": 9, "max_length": 21})");
+  const Batch batch("{\"prompt\": \"The cat\"}\n{\"prompt\": \"The cat\", \"top_k\": 1}\n");
+  const Words words = {"batch", "in", "-o", "out", "-m", model.path().string(), "--hf-defaults"};
+  const auto again = [&] { return run(words, {.directory = batch.directory.path()}); };
+  CHECK(again().status == 0);
+  const std::string out = batch.read();
+  const json first = json::parse(out.substr(0, out.find('\n')));
+  const json alone = json::parse(
+      run({"--json", "-m", model.path().string(), "--hf-defaults", "The cat"}).out);
+  CHECK(first["token_ids"] == alone["token_ids"]);
+  CHECK(first["token_ids"].size() + first["prompt_tokens"].get<std::size_t>() == 21);
+  CHECK(json::parse(out.substr(out.find('\n') + 1))["token_ids"] != first["token_ids"]);
+
+  // Another config would write other texts, so the run must not go on with it.
+  model.write("generation_config.json", R"({"do_sample": true, "max_length": 22})");
+  CHECK(again().status == 1);
+  model.write("generation_config.json", R"({"num_beams": 4})");
+  CHECK(again().err.starts_with("gpt2: --hf-defaults: num_beams in the model's generation config"));
 }
 
 TEST_CASE("a prompt that is too long loses its beginning with --truncate") {

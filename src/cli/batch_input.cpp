@@ -26,8 +26,9 @@ class RequestReader {
   // Reads a line, and sets `object` even if the line is wrong, as far as it is JSON.
   void read_json(json& object, const std::string& text);
 
-  // Fits the prompt into the context.
-  void fit();
+  // Fits the prompt into the context, and the text into the max_length of the model's generation
+  // config, unless the line has a length of its own.
+  void fit(bool truncate, bool has_length);
 
  private:
   void read_completion(const json& object);
@@ -49,9 +50,12 @@ void RequestReader::begin_if_empty() {
   if (request_.prompt.empty()) request_.prompt = {first_token(tokenizer_, config_)};
 }
 
-void RequestReader::fit() {
-  request_.truncated = fit_context(request_.prompt, settings_.defaults.truncate,
-                                   request_.options.max_new_tokens, config_.n_positions);
+void RequestReader::fit(bool truncate, bool has_length) {
+  request_.truncated =
+      fit_context(request_.prompt, truncate, request_.options.max_new_tokens, config_.n_positions);
+  if (has_length || !settings_.defaults.max_length) return;
+  request_.options.max_new_tokens =
+      new_tokens(*settings_.defaults.max_length, request_.prompt.size());
 }
 
 // Reads a line in this command's own form, or the body of one in OpenAI's.
@@ -91,8 +95,13 @@ void RequestReader::read_completion(const json& object) {
     if (members.flag(name).value_or(false)) refuse(std::string(name) + " is true: remove it");
   }
   for (const char* const ignored : {"model", "user"}) static_cast<void>(members.find(ignored));
+  const bool truncate = members.flag("truncate").value_or(settings_.defaults.truncate);
   members.refuse_others();
-  fit();
+  bool has_length = false;
+  for (const char* const name : {"max_length", "max_tokens", "max_new_tokens"}) {
+    has_length = has_length || members.find(name) != nullptr;
+  }
+  fit(truncate, has_length);
 }
 
 void RequestReader::read_json(json& object, const std::string& text) {
@@ -120,7 +129,7 @@ BatchRequest read_request(const Line& line, const BatchSettings& settings,
   try {
     if (settings.lines) {
       reader.read_prompt(text_of(line));
-      reader.fit();
+      reader.fit(settings.defaults.truncate, false);
     } else {
       reader.read_json(object, text_of(line));
     }

@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/batch_input.h"
 #include "cli/console.h"
+#include "cli/take_sampling.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
@@ -17,30 +18,9 @@ using nlohmann::json;
 
 // The options that GenerationConfig reads, too. A line draws tokens unless it says otherwise.
 void read_sampling(Members& members, const GenerationConfig& config, SamplingOptions& sampling) {
-  const auto take = [&](const char* name, auto member) {
-    if (members.find(name) != nullptr) sampling.*member = config.sampling.*member;
-  };
-  take("temperature", &SamplingOptions::temperature);
+  take_sampling(sampling, config.sampling,
+                [&](const std::string& name) { return members.find(name) != nullptr; });
   if (members.find("do_sample") != nullptr && !config.do_sample) sampling.temperature = 0.0f;
-  take("top_k", &SamplingOptions::top_k);
-  take("top_p", &SamplingOptions::top_p);
-  take("min_p", &SamplingOptions::min_p);
-  take("typical_p", &SamplingOptions::typical_p);
-  take("epsilon_cutoff", &SamplingOptions::epsilon_cutoff);
-  take("eta_cutoff", &SamplingOptions::eta_cutoff);
-  take("sequence_bias", &SamplingOptions::sequence_bias);
-  take("repetition_penalty", &SamplingOptions::repetition_penalty);
-  take("no_repeat_ngram_size", &SamplingOptions::no_repeat_ngram_size);
-  take("bad_words_ids", &SamplingOptions::bad_words_ids);
-  take("min_length", &SamplingOptions::min_length);
-  take("min_new_tokens", &SamplingOptions::min_new_tokens);
-  take("forced_bos_token_id", &SamplingOptions::forced_bos_token_id);
-  take("forced_eos_token_id", &SamplingOptions::forced_eos_token_id);
-  take("remove_invalid_values", &SamplingOptions::remove_invalid_values);
-  take("exponential_decay_length_penalty", &SamplingOptions::exponential_decay_length_penalty);
-  take("suppress_tokens", &SamplingOptions::suppress_tokens);
-  take("begin_suppress_tokens", &SamplingOptions::begin_suppress_tokens);
-  take("renormalize_logits", &SamplingOptions::renormalize_logits);
 }
 
 // OpenAI's {"50256": -100}.
@@ -72,6 +52,26 @@ void read_stop(Members& members, const char* name, std::vector<std::string>& sto
 
 }  // namespace
 
+namespace {
+
+void read_overflow(Members& members, GenerationOptions& options) {
+  if (const auto overflow = members.text("overflow")) {
+    if (overflow != "stop" && overflow != "slide") members.refuse("overflow", "stop or slide");
+    options.overflow = overflow == "slide" ? Overflow::slide : Overflow::stop;
+  }
+  options.keep = members.count("keep", 0, 1 << 24).value_or(options.keep);
+}
+
+}  // namespace
+
+std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
+  if (max_length > prompt_tokens) return max_length - prompt_tokens;
+  refuse(
+      format("max_length is %zu and includes the prompt, which has %zu tokens: give "
+             "max_new_tokens",
+             max_length, prompt_tokens));
+}
+
 void read_options(Members& members, const json& object, std::size_t prompt_tokens,
                   GenerationOptions& options) {
   constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
@@ -93,14 +93,9 @@ void read_options(Members& members, const json& object, std::size_t prompt_token
   for (const char* const name : {"stop", "stop_strings"}) read_stop(members, name, options.stop);
   if (const auto count = members.count("logprobs", 0, kMaxLogprobs)) options.top_logprobs = count;
 
+  read_overflow(members, options);
   if (const auto length = members.count("max_length", 0, kMax)) {
-    if (*length <= prompt_tokens) {
-      refuse(
-          format("max_length is %zu and includes the prompt, which has %zu tokens: give "
-                 "max_new_tokens",
-                 *length, prompt_tokens));
-    }
-    options.max_new_tokens = *length - prompt_tokens;
+    options.max_new_tokens = new_tokens(*length, prompt_tokens);
   }
   for (const char* const name : {"max_tokens", "max_new_tokens"}) {
     options.max_new_tokens = members.count(name, 0, kMax).value_or(options.max_new_tokens);

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "cli/batch_input.h"
+#include "cli/hf_defaults.h"
 #include "cli/line_reader.h"
+#include "cli/overflow_settings.h"
 #include "cli/sampling_settings.h"
 #include "gpt2/find_model.h"
 #include "gpt2/version.h"
@@ -51,6 +53,7 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
   add_switch(app, "--truncate", defaults.truncate,
              "Leave out the beginning of prompts that are longer than\n"
              "the context, so that --max-new-tokens fit");
+  add_overflow_options(app, defaults.generation);
   add_number(app, "--samples", defaults.samples, 1, 1 << 20,
              "Write N different texts for each line, one record each");
   const auto set_logprobs = [&defaults](const std::string& text) {
@@ -82,6 +85,16 @@ std::uint64_t hash_of_options(const CLI::App& app) {
   return hash_bytes(text);
 }
 
+// With --hf-defaults, these files decide what is written, too.
+std::uint64_t hash_of_generation_config(const std::filesystem::path& model, std::uint64_t hash) {
+  const auto directory = is_directory(model) ? model : model.parent_path();
+  for (const char* const name : {"generation_config.json", "config.json"}) {
+    const std::filesystem::path file = directory / name;
+    if (exists(file)) hash = hash_bytes(read_file(file.string()), hash);
+  }
+  return hash;
+}
+
 }  // namespace
 
 BatchSettings read_batch_settings(Arguments arguments) {
@@ -90,6 +103,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   std::string model = GPT2_BUNDLED_MODEL;
   std::optional<std::string> share;
   bool greedy = false;
+  bool hf_defaults = false;
   CLI::App app("Continues every prompt of a file; if it is ended, it can go on\n", "gpt2 batch");
   app.footer(kExamples);
   add_file(app, "IN", settings.input, "The prompts, one JSON object a line")->required();
@@ -107,6 +121,9 @@ BatchSettings read_batch_settings(Arguments arguments) {
                  "all lines, whatever a launcher says")
       ->option_text("I/N|/N|all");
   add_switch(app, "--merge", settings.merge, "Write no texts, but join the files of all shares");
+  add_switch(app, "--hf-defaults", hf_defaults,
+             "For options not given, use generation_config.json, as\n"
+             "HuggingFace's generate() does");
   add_sampling_options(app, defaults, greedy);
   parse(app, std::move(arguments));
   if (defaults.draws_seed) {
@@ -116,6 +133,10 @@ BatchSettings read_batch_settings(Arguments arguments) {
   settings.shard = choose_shard(share);
   settings.hash = hash_of_options(app);
   defaults.model = find_model(model);
+  if (hf_defaults) {
+    take_hf_defaults(defaults, app);
+    settings.hash = hash_of_generation_config(defaults.model, settings.hash);
+  }
   if (greedy) defaults.generation.sampling.temperature = 0.0f;
   return settings;
 }
