@@ -176,6 +176,15 @@ TEST_CASE("--logprobs prints a line for each token, with as many alternatives as
   }
 }
 
+TEST_CASE("--json prints one record for each text, with its tokens if they are asked for") {
+  const Outcome lines = score_well({"--jsonl", "--logprobs", "1"}, Json{{"text", kText}}.dump());
+  CHECK(score_well({"--json", "--logprobs", "1"}).out == lines.out);
+  CHECK(score_well({"--json", "--per-line"}).out == score_well({"--per-line"}).out);
+  // A newline at the end is a part of the text.
+  check_record(parsed(score_well({"--json"}, kText + "\n").out).at(0),
+               by_library(kText + "\n").perplexity);
+}
+
 TEST_CASE("--per-line scores every line by itself, in order") {
   // Enough lines for several groups of passes.
   std::string input;
@@ -393,6 +402,7 @@ TEST_CASE("score refuses what it cannot do in one line") {
   CHECK(usage({"--logprobs", "x"}) == "gpt2: --logprobs: expected a whole number, found 'x'" + see);
   CHECK(usage({"a", "b"}) == "gpt2: unexpected argument 'b'" + see);
   CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);
-  CHECK(usage({"--json", "--per-line"}).find("cannot be combined with") != std::string::npos);
-  CHECK(usage({"--logprobs", "1", "--json"}).find("cannot be combined with") != std::string::npos);
+  for (const std::string option : {"--context", "--stride"}) {
+    CHECK(usage({"--choices", option, "9"}).find("cannot be combined with") != std::string::npos);
+  }
 }

@@ -487,3 +487,22 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   CHECK(refusal_of([&] { static_cast<void>(perplexity(scores, {}, bundled::tokenizer())); }) ==
         "got 0 texts with 1 scores: give the texts that were scored");
 }
+
+TEST_CASE("perplexity refuses windows that score() cannot have made") {
+  const Texts texts = {bundled::tokenizer().encode("Once upon a time")};
+  const auto refuses = [&](const ScoredWindow& window) {
+    const TextScore text = {std::vector<TokenLogprob>(texts[0].size()), {window}};
+    CAPTURE(window.begin, window.first, window.end, window.labels);
+    const auto expected =
+        "text 1, window 1: expected begin < first <= end <= 4 and a label or more, ";
+    CHECK(refusal_of([&] { static_cast<void>(perplexity({&text, 1})); }).starts_with(expected));
+    CHECK(refusal_of([&] {
+            static_cast<void>(perplexity({&text, 1}, texts, bundled::tokenizer()));
+          }).starts_with(expected));
+  };
+  REQUIRE(texts[0].size() == 4);
+  refuses({.begin = 0, .first = 1, .end = 5, .labels = 4});
+  refuses({.begin = 0, .first = 3, .end = 2, .labels = 1});
+  refuses({.begin = 1, .first = 1, .end = 2, .labels = 1});
+  refuses({.begin = 0, .first = 1, .end = 4, .labels = 0});
+}

@@ -42,6 +42,7 @@ class Scorer {
   [[nodiscard]] std::vector<TokenId> read_line(const std::string& line) const;
   [[nodiscard]] Question read_question(const std::string& line) const;
   [[nodiscard]] Json answer(const Question& question) const;
+  [[nodiscard]] Json record_of(const std::vector<TokenId>& text, const TextScore& score) const;
   [[nodiscard]] Perplexity sum_up(const std::vector<TokenId>& text, const TextScore& score) const;
 
   const ScoreSettings& settings_;
@@ -76,15 +77,21 @@ void Scorer::score_text() const {
   options.progress = [&](double share) { progress.part(share); };
   const TextScore score = gpt2::score(engine_, {&text, 1}, options).front();
   progress.done();
-  if (settings_.with_logprobs) {
+  if (settings_.as_json) {
+    write_stdout(line_of(record_of(text, score)));
+  } else if (settings_.with_logprobs) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       write_stdout(line_of(logprob_json(tokenizer_, text[i], score.tokens[i])));
     }
-    return;
+  } else {
+    write_stdout(perplexity_in_words(sum_up(text, score), options));
   }
-  const Perplexity found = sum_up(text, score);
-  write_stdout(settings_.as_json ? line_of(perplexity_json(found, options))
-                                 : perplexity_in_words(found, options));
+}
+
+Json Scorer::record_of(const std::vector<TokenId>& text, const TextScore& score) const {
+  Json record = perplexity_json(sum_up(text, score), options_);
+  if (settings_.with_logprobs) record["logprobs"] = logprobs_json(tokenizer_, text, score.tokens);
+  return record;
 }
 
 std::vector<TokenId> Scorer::read_line(const std::string& line) const {
@@ -99,9 +106,7 @@ void Scorer::score_lines() const {
     const std::vector<TextScore> scores = gpt2::score(engine_, texts, options_);
     std::vector<Json> records;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      Json& record = records.emplace_back(perplexity_json(sum_up(texts[i], scores[i]), options_));
-      if (!settings_.with_logprobs) continue;
-      record["logprobs"] = logprobs_json(tokenizer_, texts[i], scores[i].tokens);
+      records.push_back(record_of(texts[i], scores[i]));
     }
     return records;
   };
