@@ -36,7 +36,7 @@ TEST_CASE("the merged shares are what one process writes") {
   CHECK(batch.read() == whole);
   CHECK(!std::filesystem::exists(batch.directory.path() / "out.merging"));
   CHECK(
-      batch.run({"--samples", "2", "--shard", "all"}).err.starts_with("gpt2: 21 lines, 1 errors"));
+      batch.run({"--samples", "2", "--shard", "all"}).err.starts_with("gpt2: 21 lines, 1 error"));
   CHECK(batch.run({"--merge"}).err == "gpt2: out exists: remove it, or give another -o\n");
 }
 

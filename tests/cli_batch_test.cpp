@@ -204,7 +204,8 @@ TEST_CASE("a line may leave out the beginning of its prompt") {
 
 TEST_CASE("--hf-defaults uses the model's generation config for what a line leaves open") {
   const TemporaryDirectory model;
-  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories")) {
+  for (const auto& file : std::filesystem::directory_iterator(
+           std::filesystem::path(GPT2_MODELS_DIR) / "gpt2-stories")) {
     std::filesystem::copy(file.path(), model.path());
   }
   model.write("generation_config.json",
@@ -215,8 +216,8 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
   CHECK(again().status == 0);
   const std::string out = batch.read();
   const json first = json::parse(out.substr(0, out.find('\n')));
-  const json alone = json::parse(
-      run({"--json", "-m", model.path().string(), "--hf-defaults", "The cat"}).out);
+  const json alone =
+      json::parse(run({"--json", "-m", model.path().string(), "--hf-defaults", "The cat"}).out);
   CHECK(first["token_ids"] == alone["token_ids"]);
   CHECK(first["token_ids"].size() + first["prompt_tokens"].get<std::size_t>() == 21);
   CHECK(json::parse(out.substr(out.find('\n') + 1))["token_ids"] != first["token_ids"]);
@@ -296,7 +297,7 @@ TEST_CASE("a file that is no output of a run stays as it is") {
   };
   refused("in", "in is the input, too: give another file to -o");
   refused("/dev/null", "/dev/null is not a regular file");
-  refused("nowhere/out", "cannot write nowhere/out: No such file or directory");
+  refused("nowhere/out", "nowhere/out: cannot be written: No such file or directory");
   CHECK(batch.read("in") == kPrompts);
 }
 

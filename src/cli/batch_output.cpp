@@ -39,7 +39,7 @@ struct stat status_of(int file) {
 
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
     : name_(name), file_(open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  if (file_ < 0) fail("write");
+  if (file_ < 0) fail("written");
   const struct stat status = status_of(file_), other = status_of(input.descriptor());
   if (status.st_dev == other.st_dev && status.st_ino == other.st_ino) {
     refuse(name_ + " is the input, too: give another file to -o");
@@ -60,12 +60,12 @@ OutputFile::OutputFile(const std::string& name, const InputFile& input)
 OutputFile::~OutputFile() { close(file_); }
 
 void OutputFile::fail(const char* action) const {
-  refuse(format("cannot %s %s: %s", action, name_.c_str(), std::strerror(errno)));
+  refuse(format("%s: cannot be %s: %s", name_.c_str(), action, std::strerror(errno)));
 }
 
 void OutputFile::cut(std::size_t bytes) {
   const bool is_longer = static_cast<std::size_t>(status_of(file_).st_size) > bytes;
-  if (is_longer && ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail("shorten");
+  if (is_longer && ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail("shortened");
   bytes_ = synced_ = bytes;
 }
 
@@ -76,8 +76,9 @@ void OutputFile::append(std::string_view record) {
     if (count < 0) {
       const int reason = errno;
       static_cast<void>(ftruncate(file_, static_cast<off_t>(bytes_)));
-      refuse(format("cannot write %s: %s; what it has is whole, and the same command goes on there",
-                    name_.c_str(), std::strerror(reason)));
+      refuse(format(
+          "%s: cannot be written: %s; what it has is whole, and the same command goes on there",
+          name_.c_str(), std::strerror(reason)));
     }
     rest.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -86,13 +87,13 @@ void OutputFile::append(std::string_view record) {
 
 void OutputFile::sync() {
   if (bytes_ == synced_) return;
-  if (fdatasync(file_) != 0) fail("write");
+  if (fdatasync(file_) != 0) fail("written");
   synced_ = bytes_;
   last_sync_ = std::chrono::steady_clock::now();
 }
 
 void OutputFile::rename(const std::string& name) {
-  if (std::rename(name_.c_str(), name.c_str()) != 0) fail("rename");
+  if (std::rename(name_.c_str(), name.c_str()) != 0) fail("renamed");
   name_ = name;
   sync_directory(name_);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/console.h"
+#include "cli/elapsed.h"
 #include "cli/prompt.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
@@ -161,11 +162,11 @@ void BatchRun::show(Progress& progress) {
   const auto now = std::chrono::steady_clock::now();
   if (now - shown_ < std::chrono::milliseconds(200)) return;
   shown_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double seconds = seconds_since(start_);
   const double speed = static_cast<double>(summary_.tokens) / seconds;
   const std::size_t bytes = input_.bytes();
   if (bytes == 0) {
-    progress.show(format("%zu lines, %.0f tokens/s", summary_.lines, speed));
+    progress.show(counted(summary_.lines, "line") + format(", %.0f tokens/s", speed));
     return;
   }
   const double share = static_cast<double>(offset_) / static_cast<double>(bytes);

@@ -12,6 +12,7 @@
 #include "cli/batch_settings.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/elapsed.h"
 #include "cli/line_reader.h"
 #include "cli/prompt.h"
 #include "cli/shard.h"
@@ -51,9 +52,10 @@ void print_share(const BatchSettings& settings, const std::string& output) {
 }
 
 void print_summary(const BatchSummary& summary, double seconds) {
-  print_error(format("%zu lines, %zu errors; this run: %zu tokens in %.1f s, %.1f tokens/s",
-                     summary.lines, summary.errors, summary.tokens, seconds,
-                     static_cast<double>(summary.tokens) / seconds));
+  print_error(
+      counted(summary.lines, "line") + ", " + counted(summary.errors, "error") +
+      "; this run: " + counted(summary.tokens, "token") +
+      format(" in %.1f s, %.1f tokens/s", seconds, static_cast<double>(summary.tokens) / seconds));
 }
 
 int run(const BatchSettings& settings) {
@@ -85,11 +87,10 @@ int run(const BatchSettings& settings) {
   batch.run();
   const BatchSummary& summary = batch.summary();
   if (interrupted()) {
-    print_error(format("stopped after %zu lines; the same command goes on", summary.lines));
+    print_error("stopped after " + counted(summary.lines, "line") + "; the same command goes on");
     return 1;
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  print_summary(summary, seconds.count());
+  print_summary(summary, seconds_since(start));
   return summary.errors == 0 ? 0 : kLinesWithErrors;
 }
 

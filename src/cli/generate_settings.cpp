@@ -4,6 +4,7 @@
 
 #include "cli/beam_settings.h"
 #include "cli/hf_defaults.h"
+#include "cli/overflow_settings.h"
 #include "cli/sampling_settings.h"
 #include "cli/talk.h"
 #include "gpt2/find_model.h"
@@ -131,22 +132,6 @@ void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
              "Which of the different texts of a seed to write");
 }
 
-void add_overflow(CLI::App& app, GenerateSettings& settings) {
-  GenerationOptions& generation = settings.generation;
-  const auto set_overflow = [&generation](const std::string& name) {
-    generation.overflow = name == "slide" ? Overflow::slide : Overflow::stop;
-    if (name == "slide" || name == "stop") return;
-    throw UsageError("--overflow", "expected stop or slide, found '" + name + "'");
-  };
-  app.add_option_function<std::string>("--overflow", set_overflow,
-                                       "When the context is full, end the text (default), or\n"
-                                       "slide: forget half of it, oldest tokens first, and go on")
-      ->option_text("stop|slide");
-  add_number(app, "--keep", generation.keep, 0, 1 << 24,
-             "Tokens at the beginning that a slide does not forget")
-      ->needs("--overflow");
-}
-
 void add_output_options(CLI::App& app, GenerateSettings& settings) {
   add_switch(app, "--tokens", settings.tokens,
              "Read and write token ids, a text on each line; needs no\ntokenizer");
@@ -184,7 +169,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   CLI::App app("Continues a text with a GPT-2 model\n", "gpt2 generate");
   app.footer(kExamples);
   add_prompt_options(app, settings);
-  add_overflow(app, settings);
+  add_overflow_options(app, settings.generation);
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
