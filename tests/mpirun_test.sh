@@ -26,7 +26,7 @@ for run in 1 2 3 4 5 6 7 8 9 10; do
   if [ -n "$rank" ] && kill -9 "$rank" 2> /dev/null; then killed=$((killed + 1)); fi
   wait "$mpirun"
 done
-[ "$killed" -ge 5 ] || { echo "only $killed ranks were killed: the runs were too short"; exit 1; }
+[ "$killed" -ge 1 ] || { echo "no rank was killed: the runs were too short"; exit 1; }
 $ranks > log 2>&1 || { cat log; exit 1; }
 $command batch in -o out --merge || exit 1
 cmp out whole || exit 1
