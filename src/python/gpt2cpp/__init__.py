@@ -1,0 +1,34 @@
+"""GPT-2 on the CPU: the Python interface of gpt2.cpp.
+
+>>> import gpt2cpp
+>>> model = gpt2cpp.Model("gpt2-stories")
+>>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
+', there was a little girl'
+
+See Model, Session and Tokenizer, and GenerateOptions for what generate() takes.
+"""
+
+from __future__ import annotations
+
+from ._library import __version__, lib
+from .errors import (CancelledError, Error, InternalError, InvalidArgumentError, InvalidFileError,
+                     NotFoundError, OutOfMemoryError, UnsupportedError)
+from .model import Model
+from .options import GenerateOptions
+from .results import Choice, Estimate, Generation, Scores, TextScore, TokenLogprob
+from .session import Session
+from .stream import Stream
+from .tokenizer import Tokenizer
+
+__all__ = ["CancelledError", "Choice", "Error", "Estimate", "GenerateOptions", "Generation",
+           "InternalError", "InvalidArgumentError", "InvalidFileError", "Model", "NotFoundError",
+           "OutOfMemoryError", "Scores", "Session", "Stream", "TextScore", "TokenLogprob",
+           "Tokenizer", "UnsupportedError", "__version__", "isa_name"]
+
+
+def isa_name() -> str:
+    """The instruction set in use, such as "avx2". Every one gives the same bits."""
+    name = lib.gpt2_isa_name()
+    if name is None:
+        raise UnsupportedError("GPT2_ISA names an instruction set that this machine cannot run")
+    return str(name.decode())

@@ -1,0 +1,80 @@
+"""Arrays in and out: numpy's if numpy is installed, those of the standard library otherwise."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+from ctypes import c_float, c_int32
+from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
+
+from . import _structs as c
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+FloatArray = Union["numpy.typing.NDArray[numpy.float32]", memoryview]
+"""What functions return: a numpy array of float32 if numpy is installed, else a memoryview."""
+
+
+def ids_array(ids: Iterable[int]) -> Any:
+    """Token ids as a ctypes array. Ids that are no 32-bit numbers raise OverflowError."""
+    numbers = array.array("i", ids)
+    return (c_int32 * len(numbers)).from_buffer(numbers) if numbers else (c_int32 * 0)()
+
+
+def ids_struct(ids: Iterable[int]) -> c.Ids:
+    """Token ids as a gpt2_ids, which keeps their memory."""
+    numbers = ids_array(ids)
+    return c.Ids(numbers, len(numbers))
+
+
+def ids_structs(lists: Iterable[Iterable[int]]) -> Any:
+    """Lists of token ids as a ctypes array of gpt2_ids, which keeps their memory."""
+    structs = [ids_struct(ids) for ids in lists]
+    return (c.Ids * len(structs))(*structs)
+
+
+def ids_list(data: Any, count: int) -> List[int]:
+    """A list of the `count` ids at the pointer `data`."""
+    return data[:count] if count else []
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
+
+def empty_floats(shape: Tuple[int, ...]) -> Tuple[FloatArray, int]:
+    """An array for the library to fill, and the address of its memory."""
+    numpy = _numpy()
+    if numpy is not None:
+        result = numpy.empty(shape, numpy.float32)
+        return result, result.ctypes.data
+    size = 1
+    for extent in shape:
+        size *= extent
+    if size == 0:
+        return memoryview(b"").cast("f"), 0  # a memoryview of several dimensions cannot be empty
+    memory = (c_float * size)()
+    return memoryview(memory).cast("B").cast("f", shape), ctypes.addressof(memory)
+
+
+def row(array: FloatArray, index: int) -> FloatArray:
+    """One row of an array of two dimensions, without a copy."""
+    if not isinstance(array, memoryview):
+        return array[index]
+    n = array.shape[1]
+    return array.cast("B").cast("f")[index * n:(index + 1) * n]
+
+
+def view(address: int, kind: Any, count: int) -> Any:
+    """The `count` numbers at the address, without a copy. Valid as long as the library says."""
+    memory = (kind * count).from_address(address) if count else (kind * 0)()
+    numpy = _numpy()
+    if numpy is not None:
+        return numpy.ctypeslib.as_array(memory) if count else numpy.empty(0, kind)
+    return memoryview(memory).cast("B").cast("i" if kind is c_int32 else "f") if count else memory

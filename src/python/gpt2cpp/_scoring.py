@@ -1,0 +1,74 @@
+"""Model.score(), choices() and embed(): their arguments and results in C."""
+
+from __future__ import annotations
+
+from ctypes import POINTER, byref
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
+
+from . import _structs as c
+from ._arrays import FloatArray, empty_floats, ids_array, ids_structs
+from ._handle import defaults
+from ._library import lib
+from ._work import Work
+from .options import named, number
+from .results import Choice, Scores, choices_of, scores_of
+
+if TYPE_CHECKING:
+    from .model import Model
+
+OnProgress = Optional[Callable[[float], Any]]
+
+_POOLINGS = ("mean", "last")
+
+
+def _set_work(options: Any, work: Work, on_progress: OnProgress) -> None:
+    options.cancel = work.cancel_flag.address
+    if on_progress is not None:
+        options.on_progress = c.OnProgress(work.callback(on_progress))
+
+
+def score(model: Model, lists: List[List[int]], context: int, stride: int, top_logprobs: int,
+          on_progress: OnProgress) -> Scores:
+    work = Work()
+    options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
+    model._set_engine(options)
+    tokenizer = None if model.tokenizer is None else model.tokenizer._use()
+    options.tokenizer = None if tokenizer is None else tokenizer.address
+    options.context = number("context", context, None)
+    options.stride = number("stride", stride, None)
+    options.top_logprobs = number("top_logprobs", top_logprobs, None)
+    _set_work(options, work, on_progress)
+    owned, texts, result = model._use(), ids_structs(lists), POINTER(c.Scores)()
+    work.run(lambda: lib.gpt2_score(owned, texts, len(lists), byref(options), byref(result)))
+    try:
+        return scores_of(result.contents, lists)
+    finally:
+        lib.gpt2_scores_free(result)
+
+
+def choices(model: Model, context: List[int], lists: List[List[int]],
+            top_logprobs: int) -> List[Choice]:
+    options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
+    model._set_engine(options)
+    options.top_logprobs = number("top_logprobs", top_logprobs, None)
+    result = POINTER(c.Choices)()
+    lib.gpt2_score_choices(model._use(), ids_array(context), len(context), ids_structs(lists),
+                           len(lists), byref(options), byref(result))
+    try:
+        return choices_of(result.contents, lists)
+    finally:
+        lib.gpt2_choices_free(result)
+
+
+def embed(model: Model, lists: List[List[int]], layer: int, pooling: str,
+          on_progress: OnProgress) -> FloatArray:
+    work = Work()
+    options = defaults(c.EmbedOptions, lib.gpt2_embed_options_init)
+    model._set_engine(options)
+    options.layer = layer
+    options.pooling = named("pooling", pooling, _POOLINGS)
+    _set_work(options, work, on_progress)
+    owned, texts = model._use(), ids_structs(lists)
+    out, address = empty_floats((len(lists), model.n_embd))
+    work.run(lambda: lib.gpt2_embed(owned, texts, len(lists), byref(options), address))
+    return out

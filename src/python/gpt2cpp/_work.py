@@ -1,0 +1,80 @@
+"""Calls that may take long: Ctrl-C ends them, and exceptions of callbacks come out of them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any, Callable, Optional, Tuple, TypeVar
+
+from ._handle import new
+from ._library import lib
+
+T = TypeVar("T")
+
+
+class Work:
+    """One such call, with the flag that cancels it.
+
+    Python raises KeyboardInterrupt in the main thread, wherever that is: in the middle of a callback,
+    ctypes would print and forget it. So a call of the main thread is made on a thread of its own,
+    callbacks included, while the main thread waits. Other threads make their calls themselves.
+    """
+
+    def __init__(self) -> None:
+        self.cancel_flag = new(lib.gpt2_cancel_new, free=lib.gpt2_cancel_free)
+        self.is_cancelled = False
+        self._error: Optional[BaseException] = None
+
+    def cancel(self) -> None:
+        """Ends the call within a fraction of a second. Any thread may call it."""
+        self.is_cancelled = True
+        lib.gpt2_cancel_set(self.cancel_flag, 1)
+
+    def callback(self, function: Callable[..., Any]) -> Callable[..., int]:
+        """Wraps a callback, which ends the call by an exception or by returning False."""
+
+        def guarded(_user: Optional[int], *arguments: Any) -> int:
+            try:
+                return int(function(*arguments) is not False)
+            except BaseException as error:
+                self._error = error
+                self.cancel()  # of a batch, the other texts
+                return 0
+
+        return guarded
+
+    def run(self, call: Callable[[], T]) -> T:
+        """Returns what `call` returns, or raises what it or a callback raises."""
+        if threading.current_thread() is not threading.main_thread():
+            return self.call_here(call)
+        outcome: queue.SimpleQueue[Tuple[Optional[T], Optional[BaseException]]]
+        outcome = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                outcome.put((self.call_here(call), None))
+            except BaseException as error:
+                outcome.put((None, error))
+
+        thread = threading.Thread(target=work, name="gpt2cpp", daemon=True)
+        thread.start()
+        try:
+            result, error = outcome.get()
+        except BaseException:
+            self.cancel()
+            thread.join()
+            raise
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]
+
+    def call_here(self, call: Callable[[], T]) -> T:
+        """Makes the call on this thread."""
+        try:
+            result = call()
+        except Exception:
+            if self._error is None:
+                raise
+        if self._error is not None:
+            raise self._error
+        return result

@@ -1,0 +1,70 @@
+"""The exceptions of the package.
+
+Each is an Error, and where Python has a class for the same thing, it is of that class, too:
+
+====================  =====================  ==========================================
+code                  exception              also a
+====================  =====================  ==========================================
+not_found             NotFoundError          FileNotFoundError
+invalid_file          InvalidFileError
+unsupported           UnsupportedError
+invalid_argument      InvalidArgumentError   ValueError
+out_of_memory         OutOfMemoryError       MemoryError
+cancelled             CancelledError
+internal              InternalError
+====================  =====================  ==========================================
+
+A wrong type is a TypeError, and so is the name of an option that does not exist.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """What went wrong, in one line. `code` is the name of the C interface's status."""
+
+    code = "internal"
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """There is no such file, directory, model or token."""
+
+    code = "not_found"
+
+
+class InvalidFileError(Error):
+    """A file breaks its own format, contradicts another file, or cannot be written."""
+
+    code = "invalid_file"
+
+
+class UnsupportedError(Error):
+    """A valid file or value that the library does not implement."""
+
+    code = "unsupported"
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument is out of range, or an object is closed or in use."""
+
+    code = "invalid_argument"
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """An allocation failed."""
+
+    code = "out_of_memory"
+
+
+class CancelledError(Error):
+    """A callback returned False."""
+
+    code = "cancelled"
+
+
+class InternalError(Error):
+    """Anything else: a mistake in the library."""
+
+
+BY_STATUS = (None, NotFoundError, InvalidFileError, UnsupportedError, InvalidArgumentError,
+             OutOfMemoryError, CancelledError, InternalError)

@@ -1,0 +1,305 @@
+"""The weights of a GPT-2, and what they can be asked."""
+
+from __future__ import annotations
+
+import json
+import os
+from ctypes import byref, c_int32
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+from . import _structs as c
+from . import _scoring
+from ._arrays import FloatArray, empty_floats, ids_array, ids_list, row
+from ._batch import write_texts
+from ._handle import Handle, Owned, defaults, new
+from ._library import lib
+from ._scoring import OnProgress
+from .errors import InvalidArgumentError, NotFoundError
+from .options import named, number
+from .results import Choice, Scores
+from .session import Session
+from .stream import Stream
+from .tokenizer import PathLike, Tokenizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .options import GenerateOptions
+
+Tokens = Union[str, Sequence[int]]
+"""A text, which is encoded, or its token ids."""
+
+DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
+
+
+class Model(Handle):
+    """A GPT-2 with its tokenizer. Any number of threads may use one.
+
+    >>> model = Model("gpt2-stories")
+    >>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
+    ', there was a little girl'
+    >>> model.vocab_size, model.n_embd
+    (4096, 256)
+    """
+
+    def __init__(self, name: PathLike = "gpt2-stories", *, dtype: Optional[str] = None,
+                 threads: Optional[int] = None):
+        """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
+
+        dtype:    "f32", "f16", "bf16", "int8" or "int4"; without it, the one of the file
+        threads:  the most that compute; without it, one for each physical core
+        """
+        options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
+        options.dtype = named("dtype", dtype or "stored", DTYPES)
+        self._setup(new(lib.gpt2_model_load, os.fsencode(name), byref(options),
+                        free=lib.gpt2_model_free), threads)
+        self._arguments = (name, dtype, threads)
+        self._tokenizer = _tokenizer_beside(self.path)
+
+    def _setup(self, owned: Owned, threads: Optional[int]) -> None:
+        super().__init__(owned)
+        self._engine: Optional[Owned] = None
+        if threads is not None:
+            options = defaults(c.EngineOptions, lib.gpt2_engine_options_init)
+            options.threads = ids_array([threads])[0] or -1  # 0, the default, is no number here
+            self._engine = new(lib.gpt2_engine_new, owned, byref(options),
+                               free=lib.gpt2_engine_free)
+        info = lib.gpt2_model_get_info(owned).contents
+        for name in ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner",
+                     "parameter_count", "bytes_per_token"):
+            setattr(self, name, getattr(info, name))
+        self.bos_token_id = info.bos_token_id if info.bos_token_id >= 0 else None
+        self.dtype = DTYPES[info.dtype]
+        self.path = os.fsdecode(info.path)
+        self.config = json.loads(info.config_json)
+        self.eos_token_id = ids_list(info.eos_token_id, info.n_eos_token_id)
+
+    vocab_size: int  # the number of tokens, and of logits
+    n_positions: int  # the longest sequence, in tokens
+    n_embd: int  # the size of a hidden state
+    n_layer: int
+    n_head: int
+    n_inner: int
+    parameter_count: int
+    bytes_per_token: int  # of weights that are read for one token
+    bos_token_id: Optional[int]
+    dtype: str
+    path: str
+    config: Dict[str, Any]  # as config.json has it
+    eos_token_id: List[int]  # the tokens that end a text
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # A process that is spawned loads the files again, which takes milliseconds.
+        if self._arguments is None:
+            raise TypeError("a converted Model cannot be pickled: load it with dtype=")
+        return _load, self._arguments
+
+    def __repr__(self) -> str:
+        return "Model(closed)" if self.closed else f"Model({self.path!r}, {self.dtype})"
+
+    @property
+    def tokenizer(self) -> Optional[Tokenizer]:
+        """The tokenizer that lies beside the model; None if there is none."""
+        return self._tokenizer
+
+    @property
+    def threads(self) -> int:
+        """The most threads that compute."""
+        self._use()
+        if self._engine is None:
+            return lib.gpt2_thread_count()
+        threads = c_int32()
+        lib.gpt2_engine_threads(self._engine, byref(threads))
+        return threads.value
+
+    def close(self) -> None:
+        super().close()
+        self._engine = None
+
+    # -- Texts -----------------------------------------------------------------------------------
+
+    def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
+                 num_return_sequences: Optional[int] = None,
+                 **options: Unpack[GenerateOptions]) -> Any:
+        """Returns what the model writes after the prompt, as a Generation, which is a str.
+
+        A list of prompts gives a list of texts, which are written side by side, and so does
+        num_return_sequences=N with one prompt: N texts. Text number j is the one that the option
+        sequence=j writes alone. GenerateOptions lists the options.
+
+        >>> model = Model("gpt2-stories")
+        >>> texts = model.generate(["The cat", "One day,"], max_new_tokens=4, do_sample=False)
+        >>> [text.finish_reason for text in texts]
+        ['length', 'length']
+        """
+        is_batch = _is_batch(prompt)
+        if not is_batch and num_return_sequences is None:
+            return self.session().generate(prompt, **options)
+        copies = 1 if num_return_sequences is None else number("num_return_sequences",
+                                                               num_return_sequences, None)
+        prompts = prompt if is_batch else [prompt]
+        return write_texts(self, [one for one in prompts for _ in range(copies)], dict(options))
+
+    def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
+        """The same as an iterator over the pieces of the text, which come as they are written.
+
+        >>> stream = Model("gpt2-stories").stream("Once", temperature=0, max_new_tokens=3)
+        >>> list(stream)
+        [' upon', ' a', ' time']
+        >>> stream.result.finish_reason
+        'length'
+        """
+        return self.session().stream(prompt, **options)
+
+    def session(self, max_tokens: Optional[int] = None) -> Session:
+        """An empty session, with room for max_tokens, or else as many as the model can read."""
+        options = self._session_options(max_tokens)
+        return Session(self, new(lib.gpt2_session_new, self._use(), byref(options),
+                                 free=lib.gpt2_session_free))
+
+    def load_session(self, path: PathLike, max_tokens: Optional[int] = None) -> Session:
+        """A session from a file of Session.save(), which goes on with the same bits."""
+        options = self._session_options(max_tokens)
+        return Session(self, new(lib.gpt2_session_load, self._use(), os.fsencode(path),
+                                 byref(options), free=lib.gpt2_session_free))
+
+    # -- Numbers ---------------------------------------------------------------------------------
+
+    def logits(self, text: Tokens) -> FloatArray:
+        """The logits after each token of the text: (n_tokens, vocab_size) floats."""
+        return self._rows(text, self.vocab_size, lib.gpt2_forward)
+
+    def hidden_states(self, text: Tokens, layer: int = -1) -> FloatArray:
+        """The hidden state of each token: (n_tokens, n_embd) floats.
+
+        `layer` counts as in transformers: 0 are the embeddings, n_layer or -1 the output of the
+        last block after ln_f.
+        """
+        index = self._layer(layer)
+        return self._rows(text, self.n_embd,
+                          lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
+
+    def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
+        ids = ids_array(self._encode(text))
+        if not len(ids):
+            raise InvalidArgumentError("the text has no tokens: give at least one")
+        with self.session() as session:
+            out, address = empty_floats((len(ids), width))
+            function(byref(c.Slice(session._use().address, ids, len(ids), address, len(ids))), 1)
+        return out
+
+    def score(self, texts: Union[Tokens, Sequence[Tokens]], *, context: int = 0, stride: int = 0,
+              top_logprobs: int = 0,
+              on_progress: OnProgress = None) -> Scores:
+        """Tells how well the model predicts a text, or a list of texts together.
+
+        Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
+        transformers' page "Perplexity of fixed-length models" does. on_progress is called with the
+        share of the work that is done.
+
+        >>> scores = Model("gpt2-stories").score("The cat sat on the mat.")
+        >>> round(scores.perplexity)
+        31
+        """
+        lists = [self._encode(text) for text in (texts if _is_batch(texts) else [texts])]
+        return _scoring.score(self, lists, context, stride, top_logprobs, on_progress)
+
+    def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
+                top_logprobs: int = 0) -> List[Choice]:
+        """Tells how likely the model finds each continuation of the context.
+
+        >>> cat, sky = Model("gpt2-stories").choices("The cat", [" was happy", " sky seven"])
+        >>> cat.mean > sky.mean
+        True
+        """
+        lists = [self._encode(text, add_special_tokens=False) for text in continuations]
+        return _scoring.choices(self, self._encode(context), lists, top_logprobs)
+
+    def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
+              pooling: str = "mean",
+              on_progress: OnProgress = None) -> FloatArray:
+        """A vector for a text: n_embd floats; or one for each text of a list: (n_texts, n_embd).
+
+        It is the mean of the text's hidden states, or with pooling="last" the last of them.
+        """
+        is_batch = _is_batch(texts)
+        lists = [self._encode(text) for text in (texts if is_batch else [texts])]
+        vectors = _scoring.embed(self, lists, self._layer(layer), pooling, on_progress)
+        return vectors if is_batch else row(vectors, 0)
+
+    # -- Weights ---------------------------------------------------------------------------------
+
+    def convert(self, dtype: str) -> Model:
+        """The same model with its matrices converted to another type, for example as a draft."""
+        converted = Model.__new__(Model)
+        converted._setup(new(lib.gpt2_model_convert, self._use(), named("dtype", dtype, DTYPES),
+                             free=lib.gpt2_model_free), None)
+        converted._engine, converted._arguments = None, None
+        converted._tokenizer = self._tokenizer
+        return converted
+
+    def save_quantized(self, path: PathLike) -> None:
+        """Writes a model of type int8 or int4 to a new directory, which Model() loads."""
+        lib.gpt2_model_save_quantized(self._use(), os.fsencode(path))
+
+    # -- What the other modules of the package use -----------------------------------------------
+
+    def _set_engine(self, options: Any) -> None:
+        engine = self._engine
+        options.engine = None if engine is None else engine.address
+        options.kept = engine
+
+    def _session_options(self, max_tokens: Optional[int]) -> c.SessionOptions:
+        options = defaults(c.SessionOptions, lib.gpt2_session_options_init)
+        self._set_engine(options)
+        if max_tokens is not None:
+            options.max_tokens = number("max_tokens", max_tokens, None)
+        return options
+
+    def _layer(self, layer: int) -> int:
+        index = layer + self.n_layer + 1 if layer < 0 else layer
+        if not 0 <= index <= self.n_layer:
+            raise InvalidArgumentError(f"layer: expected a number from {-self.n_layer - 1} to "
+                                       f"{self.n_layer}, found {layer}")
+        return index
+
+    def _require_tokenizer(self) -> Tokenizer:
+        if self._tokenizer is None:
+            raise NotFoundError(f"{self.path}: has no tokenizer, which texts need: give token ids")
+        return self._tokenizer
+
+    def _encode(self, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
+        if not isinstance(text, str):
+            return list(text)
+        return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
+
+    def _prompt(self, prompt: Tokens) -> List[int]:
+        """The tokens of a prompt. Where it is empty, the model begins a text of its own."""
+        ids = self._encode(prompt)
+        if ids:
+            return ids
+        end = self.bos_token_id if self._tokenizer is None else self._tokenizer.eos_token_id
+        first = [end] if end is not None else self.eos_token_id[:1]
+        if not first:
+            raise InvalidArgumentError("the prompt is empty, and the model has no end-of-text "
+                                       "token to begin with: give a prompt")
+        return first
+
+
+def _load(name: PathLike, dtype: Optional[str], threads: Optional[int]) -> Model:
+    return Model(name, dtype=dtype, threads=threads)
+
+
+def _tokenizer_beside(path: str) -> Optional[Tokenizer]:
+    try:
+        return Tokenizer(path)
+    except NotFoundError:
+        return None
+
+
+def _is_batch(texts: Any) -> bool:
+    """Whether it is a list of texts, not one text or its ids."""
+    if isinstance(texts, str):
+        return False
+    return len(texts) == 0 or not isinstance(texts[0], Integral)

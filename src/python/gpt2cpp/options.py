@@ -1,0 +1,225 @@
+"""The options of generation, with HuggingFace's names, as the C interface has them."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from ctypes import c_char_p, c_double, c_float, c_int32, c_void_p, cast, pointer
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, TypedDict, Union
+
+from . import _structs as c
+from ._arrays import ids_array, ids_struct, ids_structs, view
+from ._handle import defaults
+from ._library import lib
+from ._work import Work
+
+if TYPE_CHECKING:
+    from .model import Model
+
+Processor = Callable[[Any, Any], Any]
+
+
+class GenerateOptions(TypedDict, total=False):
+    """The options of generate() and stream().
+
+    The defaults are those of the gpt2 command: temperature 0.8, top_k 40, 256 new tokens, seed 0.
+    Where HuggingFace has an option, it has HuggingFace's name and formula.
+    """
+
+    max_new_tokens: int
+    max_length: int  # counts the tokens of the prompt, too
+    do_sample: bool  # False: always take the likeliest token, as temperature=0 does
+    temperature: float
+    top_k: int  # 0: keep all
+    top_p: float
+    min_p: float
+    typical_p: float
+    epsilon_cutoff: float
+    eta_cutoff: float
+    seed: int  # the same seed draws the same tokens, on every machine
+    sequence: int  # texts that share a seed draw independently of one another
+    repetition_penalty: float
+    presence_penalty: float  # OpenAI's, and so are frequency_penalty and logit_bias
+    frequency_penalty: float
+    logit_bias: Dict[int, float]
+    sequence_bias: Dict[Tuple[int, ...], float]
+    no_repeat_ngram_size: int
+    bad_words_ids: Sequence[Sequence[int]]
+    suppress_tokens: Sequence[int]
+    begin_suppress_tokens: Sequence[int]
+    forced_bos_token_id: int
+    forced_eos_token_id: Union[int, Sequence[int]]
+    min_length: int
+    min_new_tokens: int
+    exponential_decay_length_penalty: Tuple[int, float]
+    remove_invalid_values: bool
+    renormalize_logits: bool
+    stop: Union[str, Sequence[str]]  # strings that end the text; also called stop_strings
+    stop_strings: Union[str, Sequence[str]]
+    stop_tokens: Sequence[int]  # besides those of the model and the tokenizer
+    ignore_eos: bool
+    overflow: str  # "stop", or "slide": when the context is full, drop the oldest tokens
+    keep: int  # the first tokens, which a slide keeps
+    logprobs: int  # fill Generation.logprobs, with so many likely tokens for each
+    draft: Model  # a quantized copy of the model, which drafts tokens
+    prompt_lookup: bool  # draft tokens from the text so far
+    max_draft_tokens: int
+    constant_draft: bool
+    logits_processor: Union[Processor, Sequence[Processor]]  # f(ids, scores) changes the scores
+    on_prompt: Callable[[int, int], Any]  # f(read, total); returns False to stop
+
+
+class GenerateArguments:
+    """The options of one text as the C interface takes them, and what they refer to."""
+
+    def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
+        self._left = dict(given)
+        self._kept: List[Any] = [work.cancel_flag]
+        self._work = work
+        self.sampling = defaults(c.SamplingOptions, lib.gpt2_sampling_options_init)
+        self.struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)
+        self.sampling.temperature, self.sampling.top_k = 0.8, 40
+        self._set_numbers(self.sampling, _SAMPLING_NUMBERS)
+        self._set_numbers(self.struct, _GENERATE_NUMBERS)
+        self._set_lists()
+        self._set_penalties()
+        self._set_ends(n_prompt)
+        self._set_callbacks()
+        if self._left:
+            _refuse(next(iter(self._left)))
+        self.struct.sampling = pointer(self.sampling)
+        self.struct.cancel = work.cancel_flag.address
+
+    def _take(self, name: str) -> Any:
+        """The value of an option; None, which stands for the default, if it is not given."""
+        return self._left.pop(name, None)
+
+    def _set_numbers(self, struct: Any, names: Sequence[str]) -> None:
+        for name in names:
+            value = self._take(name)
+            if value is not None:
+                setattr(struct, name, number(name, value, _KINDS[type(struct), name]))
+
+    def _set_lists(self) -> None:
+        for name in ("suppress_tokens", "begin_suppress_tokens", "forced_eos_token_id"):
+            value = self._take(name)
+            if value is not None:
+                setattr(self.sampling, name,
+                        ids_struct([value] if isinstance(value, int) else value))
+        stop_tokens = self._take("stop_tokens")
+        if stop_tokens is not None:
+            self.struct.stop_tokens = ids_struct(stop_tokens)
+        bad_words = self._take("bad_words_ids")
+        if bad_words is not None:
+            self.sampling.bad_words_ids = ids_structs(bad_words)
+            self.sampling.n_bad_words_ids = len(bad_words)
+
+    def _set_penalties(self) -> None:
+        sequence_bias = self._take("sequence_bias")
+        if sequence_bias is not None:
+            pairs = [c.SequenceBias(ids_struct(ids), bias) for ids, bias in sequence_bias.items()]
+            self.sampling.sequence_bias = (c.SequenceBias * len(pairs))(*pairs)
+            self.sampling.n_sequence_bias = len(pairs)
+        logit_bias = self._take("logit_bias")
+        if logit_bias is not None:
+            ids = ids_array(logit_bias)
+            biases = [c.LogitBias(id, bias) for id, bias in zip(ids, logit_bias.values())]
+            self.sampling.logit_bias = (c.LogitBias * len(biases))(*biases)
+            self.sampling.n_logit_bias = len(biases)
+        forced_bos = self._take("forced_bos_token_id")
+        if forced_bos is not None:
+            self.sampling.forced_bos_token_id = ids_array([forced_bos])[0]
+        decay = self._take("exponential_decay_length_penalty")
+        if decay is not None:
+            start, factor = decay
+            self.sampling.decay_start = number("exponential_decay_length_penalty", start, None)
+            self.sampling.decay_factor = factor
+
+    def _set_ends(self, n_prompt: int) -> None:
+        max_length = self._take("max_length")
+        if max_length is not None:
+            if number("max_length", max_length, None) <= n_prompt:
+                raise ValueError(f"max_length is {max_length} and includes the prompt, which has "
+                                 f"{n_prompt} tokens: give max_new_tokens")
+            self.struct.max_new_tokens = max_length - n_prompt
+        if self._take("do_sample") is False:
+            self.sampling.temperature = 0.0
+        max_new_tokens = self._take("max_new_tokens")
+        if max_new_tokens is not None:
+            self.struct.max_new_tokens = number("max_new_tokens", max_new_tokens, None)
+        stop = [*_texts(self._take("stop")), *_texts(self._take("stop_strings"))]
+        self._kept.append(stop)
+        self.struct.stop = (c.Bytes * len(stop))(
+            *(c.Bytes(cast(c_char_p(text), c_void_p), len(text)) for text in stop))
+        self.struct.n_stop = len(stop)
+        overflow = self._take("overflow")
+        if overflow is not None:
+            self.struct.overflow = named("overflow", overflow, ("stop", "slide"))
+        logprobs = self._take("logprobs")
+        if logprobs is not None:
+            self.struct.wants_logprobs = 1
+            self.struct.top_logprobs = number("logprobs", logprobs, None)
+
+    def _set_callbacks(self) -> None:
+        draft = self._take("draft")
+        if draft is not None:
+            self._kept.append(draft._use())
+            self.struct.draft = draft._use().address
+        on_prompt = self._take("on_prompt")
+        if on_prompt is not None:
+            self.struct.on_prompt = c.OnPrompt(self._work.callback(on_prompt))
+        processors = self._take("logits_processor")
+        if processors is not None:
+            listed = [processors] if callable(processors) else list(processors)
+            self.sampling.on_scores = c.OnScores(self._work.callback(_process_with(listed)))
+
+
+def _process_with(processors: List[Processor]) -> Callable[[int, int, int, int], None]:
+    def process(scores: int, n_scores: int, ids: int, n_ids: int) -> None:
+        for processor in processors:
+            processor(view(ids, c_int32, n_ids), view(scores, c_float, n_scores))
+
+    return process
+
+
+def _texts(value: Any) -> List[bytes]:
+    """A string or a sequence of strings as UTF-8."""
+    return [text.encode("utf-8", "surrogatepass")
+            for text in ([value] if isinstance(value, str) else value or [])]
+
+
+def number(name: str, value: Any, kind: Any) -> Any:
+    """The value as a member of the ctypes type `kind` holds it; None stands for a count."""
+    try:
+        if kind in (c_float, c_double):
+            return float(value)
+        if kind is c_int32:
+            return int(bool(value))
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a number, found {value!r}") from None
+    if not 0 <= count < 2**64:
+        raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")
+    return count
+
+
+def named(option: str, name: str, names: Sequence[str]) -> int:
+    """The number of a name among others."""
+    if name not in names:
+        raise ValueError(f"{option}: expected one of {', '.join(names)}, found {name!r}")
+    return names.index(name)
+
+
+def _refuse(name: str) -> None:
+    meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
+    hint = f" (did you mean {meant[0]}?)" if meant else ": see gpt2cpp.GenerateOptions"
+    raise TypeError(f"unknown option {name}{hint}")
+
+
+_SAMPLING_NUMBERS = ("temperature", "top_p", "top_k", "min_p", "typical_p", "epsilon_cutoff",
+                     "eta_cutoff", "seed", "sequence", "presence_penalty", "frequency_penalty",
+                     "repetition_penalty", "remove_invalid_values", "no_repeat_ngram_size",
+                     "min_length", "min_new_tokens", "renormalize_logits")
+_GENERATE_NUMBERS = ("ignore_eos", "keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
+_KINDS = {(struct, name): kind for struct in (c.SamplingOptions, c.GenerateOptions)
+          for name, kind in struct._fields_}

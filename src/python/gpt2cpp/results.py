@@ -1,0 +1,129 @@
+"""What the functions of Model and Session return."""
+
+from __future__ import annotations
+
+from ctypes import string_at
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+from . import _structs as c
+from ._arrays import ids_list
+from ._library import lib
+
+
+class TokenLogprob(NamedTuple):
+    """How likely the model found a token, given all tokens before it.
+
+    `logprob` is the natural logarithm of softmax(logits), before any sampling option; NaN for a
+    token that was not scored. `rank` is the number of likelier tokens. `top` lists the likeliest
+    tokens as pairs of id and logprob.
+    """
+
+    id: int
+    logprob: float
+    rank: int
+    top: List[Tuple[int, float]]
+
+
+class Generation(str):
+    """The text that was written, without the prompt. A str, with what is known about it.
+
+    finish_reason:  "end_of_text", "stop_string", "length", "context_full" or "cancelled"
+    token_ids:      the new tokens, without one that ended the text
+    logprobs:       of each token; None unless the option `logprobs` is given
+    prompt_tokens, drafted_tokens, accepted_tokens, dropped_tokens:  numbers of tokens
+    prompt_seconds, generation_seconds:  for reading the prompt, and for everything after it
+    """
+
+    finish_reason: str
+    token_ids: List[int]
+    logprobs: Optional[List[TokenLogprob]]
+    prompt_tokens: int
+    drafted_tokens: int
+    accepted_tokens: int
+    dropped_tokens: int
+    prompt_seconds: float
+    generation_seconds: float
+
+
+class TextScore(NamedTuple):
+    """The scores of one text: those of each token. The first token of a text has none."""
+
+    tokens: List[TokenLogprob]
+
+
+class Estimate(NamedTuple):
+    """A number that is estimated from windows; NaN if there is nothing to estimate it from."""
+
+    value: float
+    standard_error: float
+
+
+class Scores(NamedTuple):
+    """How well the model predicts some texts, all of them together.
+
+    perplexity:     exp(nll / n_tokens), the mean number of tokens that the model hesitates between
+    by_token, by_word, by_byte, bits_per_byte:  with standard errors
+    nll:            the sum of -logprob, in nats
+    n_tokens, n_words, n_bytes, n_windows:  what was scored
+    texts:          the scores of each text
+    """
+
+    perplexity: float
+    texts: List[TextScore]
+    nll: float
+    n_tokens: int
+    n_words: int
+    n_bytes: int
+    n_windows: int
+    by_token: Estimate
+    by_word: Estimate
+    by_byte: Estimate
+    bits_per_byte: Estimate
+
+
+class Choice(NamedTuple):
+    """How likely the model finds a continuation.
+
+    `sum` and `mean` are of the log-probabilities of its tokens. `greedy_match` tells whether greedy
+    decoding of the context would write it.
+    """
+
+    tokens: List[TokenLogprob]
+    sum: float
+    mean: float
+    greedy_match: bool
+
+
+def logprobs_of(data: Any, ids: List[int]) -> List[TokenLogprob]:
+    """The TokenLogprob structs at `data`, one for each id."""
+    return [TokenLogprob(id, t.logprob, t.rank, [(u.id, u.logprob) for u in t.top[:t.n_top]])
+            for id, t in zip(ids, data[:len(ids)])]
+
+
+def generation_of(result: c.Generation) -> Generation:
+    """A copy of the library's result."""
+    text = Generation(string_at(result.text, result.n_text), "utf-8", "replace")
+    text.finish_reason = lib.gpt2_finish_reason_name(result.finish_reason).decode()
+    text.token_ids = ids_list(result.tokens, result.n_tokens)
+    text.logprobs = logprobs_of(result.logprobs, text.token_ids) if result.logprobs else None
+    for name in ("prompt_tokens", "drafted_tokens", "accepted_tokens", "dropped_tokens",
+                 "prompt_seconds", "generation_seconds"):
+        setattr(text, name, getattr(result, name))
+    return text
+
+
+def scores_of(result: c.Scores, texts: List[List[int]]) -> Scores:
+    """A copy of the library's result for these texts."""
+    estimates = {name: Estimate(getattr(result, name).value, getattr(result, name).standard_error)
+                 for name in ("by_token", "by_word", "by_byte", "bits_per_byte")}
+    return Scores(perplexity=result.by_token.value, nll=result.nll, n_tokens=result.tokens,
+                  n_words=result.words, n_bytes=result.bytes, n_windows=result.windows,
+                  texts=[TextScore(logprobs_of(result.texts[i].tokens, ids))
+                         for i, ids in enumerate(texts)], **estimates)
+
+
+def choices_of(result: c.Choices, texts: List[List[int]]) -> List[Choice]:
+    """A copy of the library's result for these continuations."""
+    return [Choice(logprobs_of(result.data[i].tokens, ids), result.data[i].sum,
+                   result.data[i].mean, bool(result.data[i].greedy_match))
+            for i, ids in enumerate(texts)]

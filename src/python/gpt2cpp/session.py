@@ -1,0 +1,181 @@
+"""One sequence: its tokens, keys and values."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from ctypes import POINTER, byref
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
+
+from . import _structs as c
+from ._arrays import FloatArray, empty_floats, ids_array, ids_list
+from ._handle import Handle, Owned, new
+from ._library import lib
+from ._work import Work
+from .errors import InvalidArgumentError
+from .options import GenerateArguments
+from .results import Generation, generation_of
+from .stream import Stream
+from .tokenizer import PathLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .model import Model, Tokens
+    from .options import GenerateOptions
+
+
+class Session(Handle):
+    """A text that goes on from call to call, without computing anything twice.
+
+    Made by Model.session(), Model.load_session() and fork(). A session belongs to one thread at a
+    time; a call while another thread or an open stream uses it raises InvalidArgumentError.
+
+    >>> import gpt2cpp
+    >>> session = gpt2cpp.Model("gpt2-stories").session()
+    >>> session.generate("Tom met a cat.", temperature=0, max_new_tokens=5)
+    ' The cat said, "'
+    >>> copy = session.fork()
+    >>> session.generate(" Then", temperature=0, max_new_tokens=3)
+    ', Tom,'
+    >>> len(session) - len(copy)
+    4
+    """
+
+    def __init__(self, model: Model, owned: Owned):
+        super().__init__(owned)
+        self._model = model
+        self._busy = threading.Lock()
+
+    def _begin(self) -> Owned:
+        """Returns the handle and reserves it for this call, which ends with _busy.release()."""
+        owned = self._use()
+        if not self._busy.acquire(blocking=False):
+            raise InvalidArgumentError("the Session is in use by another thread or an open stream: "
+                                       "wait, close the stream, or give each a fork()")
+        return owned
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[Owned]:
+        owned = self._begin()
+        try:
+            yield owned
+        finally:
+            self._busy.release()
+
+    def __repr__(self) -> str:
+        return "Session(closed)" if self.closed else f"Session(of {self._model!r})"
+
+    @property
+    def tokens(self) -> List[int]:
+        """All tokens so far."""
+        with self._exclusive() as owned:
+            info = lib.gpt2_session_get_info(owned).contents
+            return ids_list(info.tokens, info.position)
+
+    def __len__(self) -> int:
+        with self._exclusive() as owned:
+            return lib.gpt2_session_get_info(owned).contents.position
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def capacity(self) -> int:
+        """The most tokens that there is room for."""
+        with self._exclusive() as owned:
+            return lib.gpt2_session_get_info(owned).contents.capacity
+
+    def append(self, tokens: Tokens) -> None:
+        """Adds tokens without computing anything: the next call reads them together with its own."""
+        ids = ids_array(self._encode(tokens))
+        with self._exclusive() as owned:
+            lib.gpt2_session_append(owned, ids, len(ids))
+
+    def logits(self, tokens: Tokens = ()) -> FloatArray:
+        """Appends the tokens and returns the logits after the last one: vocab_size floats."""
+        return self._forward(tokens, self._model.vocab_size, lib.gpt2_forward)
+
+    def hidden_states(self, tokens: Tokens = (), layer: int = -1) -> FloatArray:
+        """The same for the hidden state of the last token: n_embd floats.
+
+        `layer` counts as in transformers: 0 are the embeddings, n_layer or -1 the output of the
+        last block after ln_f.
+        """
+        number = self._model._layer(layer)
+        return self._forward(tokens, self._model.n_embd,
+                             lambda slices, n: lib.gpt2_hidden_states(slices, n, number))
+
+    def _forward(self, tokens: Tokens, width: int, function: Any) -> FloatArray:
+        ids = ids_array(self._encode(tokens))
+        out, address = empty_floats((width,))
+        with self._exclusive() as owned:
+            function(byref(c.Slice(owned.address, ids, len(ids), address, 1)), 1)
+        return out
+
+    def truncate(self, n_tokens: int) -> None:
+        """Forgets all tokens after the first n_tokens."""
+        if n_tokens < 0:
+            raise ValueError(f"n_tokens: expected a number from 0 on, found {n_tokens}")
+        with self._exclusive() as owned:
+            lib.gpt2_session_rewind(owned, n_tokens)
+
+    def fork(self) -> Session:
+        """A second session in the same state. The two share the memory of their common tokens."""
+        with self._exclusive() as owned:
+            return Session(self._model, new(lib.gpt2_session_fork, owned,
+                                            free=lib.gpt2_session_free))
+
+    def save(self, path: PathLike) -> None:
+        """Writes the session to a file, which Model.load_session() reads."""
+        with self._exclusive() as owned:
+            lib.gpt2_session_save(owned, os.fsencode(path))
+
+    def generate(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Generation:
+        """Appends the prompt and what the model writes after it, and returns the latter.
+
+        Without a prompt, the text goes on where it ended. Options are as in Model.generate().
+        """
+        work = Work()
+        ids = self._prompt(prompt)
+        arguments = GenerateArguments(dict(options), len(ids), work)
+        with self._exclusive() as owned:
+            return work.run(lambda: self._write(owned, ids, arguments))
+
+    def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
+        """The same as an iterator over the pieces of the text, as Model.stream() returns it."""
+        return self._stream(prompt, dict(options))
+
+    def _stream(self, prompt: Tokens, options: Dict[str, Any]) -> Stream:
+        self._model._require_tokenizer()
+        work = Work()
+        ids = self._prompt(prompt)
+        arguments = GenerateArguments(options, len(ids), work)
+        owned = self._begin()
+
+        def write(on_text: c.OnText) -> Generation:
+            arguments.struct.on_text = on_text
+            return self._write(owned, ids, arguments)
+
+        return Stream(work, write, self._busy.release)
+
+    def _write(self, owned: Owned, ids: List[int], arguments: GenerateArguments) -> Generation:
+        result = POINTER(c.Generation)()
+        tokenizer = self._model.tokenizer
+        prompt = ids_array(ids)
+        lib.gpt2_generate(owned, None if tokenizer is None else tokenizer._use(), prompt, len(ids),
+                          byref(arguments.struct), byref(result))
+        try:
+            return generation_of(result.contents)
+        finally:
+            lib.gpt2_generation_free(result)
+
+    def _encode(self, tokens: Tokens) -> List[int]:
+        if not isinstance(tokens, str):
+            return list(tokens)
+        return self._model._require_tokenizer().encode(tokens, add_special_tokens=len(self) == 0)
+
+    def _prompt(self, tokens: Tokens) -> List[int]:
+        ids = self._encode(tokens)
+        return ids if ids or len(self) > 0 else self._model._prompt(ids)

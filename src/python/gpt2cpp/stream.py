@@ -1,0 +1,97 @@
+"""A text that arrives piece by piece."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from ctypes import string_at
+from typing import Any, Callable, Iterator, Optional
+
+from . import _structs as c
+from ._work import Work
+from .results import Generation
+
+_AHEAD = 2  # pieces that may be written before they are asked for
+
+
+class _Writer:
+    """The thread that writes. It knows nothing of the Stream, so that the Stream can be collected."""
+
+    def __init__(self, work: Work, on_end: Callable[[], None]):
+        self.work = work
+        self.on_end = on_end
+        self.room = threading.Semaphore(_AHEAD)
+        self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of str; the outcome is the last
+        self.thread: Optional[threading.Thread] = None
+
+    def on_text(self, address: Optional[int], size: int) -> bool:
+        if size:
+            self.room.acquire()
+            self.pieces.put(string_at(address, size).decode("utf-8", "replace"))
+        return not self.work.is_cancelled
+
+    def start(self, write: Callable[[], Generation]) -> None:
+        self.thread = threading.Thread(target=self.run, args=(write,), name="gpt2cpp", daemon=True)
+        self.thread.start()
+
+    def run(self, write: Callable[[], Generation]) -> None:
+        outcome: Any = None
+        try:
+            outcome = self.work.call_here(write)
+        except BaseException as error:
+            outcome = error
+        self.on_end()
+        self.pieces.put(outcome)
+
+    def stop(self) -> None:
+        self.work.cancel()
+        self.room.release()
+        if self.thread is not None and self.thread is not threading.current_thread():
+            self.thread.join()
+
+
+class Stream(Iterator[str]):
+    """An iterator over the pieces of a text, which are written at most two ahead of the reader.
+
+    `result` is the whole text as a Generation when it has ended, and None before. A loop that is
+    left early, an exception or Ctrl-C ends the text; close() or a `with` block does so at once.
+    A Stream belongs to one thread at a time.
+    """
+
+    def __init__(self, work: Work, write: Callable[[c.OnText], Generation],
+                 on_end: Callable[[], None] = lambda: None):
+        """Begins to write: `write` gets the callback that receives the text."""
+        self.result: Optional[Generation] = None
+        writer = _Writer(work, on_end)
+        on_text = c.OnText(work.callback(writer.on_text))
+        writer.start(lambda: write(on_text))
+        self._writer = writer
+        self._stop = weakref.finalize(self, _Writer.stop, writer)
+
+    def __next__(self) -> str:
+        if not self._stop.alive:
+            raise StopIteration
+        try:
+            piece = self._writer.pieces.get()
+        except BaseException:
+            self.close()
+            raise
+        if type(piece) is str:
+            self._writer.room.release()
+            return piece
+        self.close()
+        if isinstance(piece, BaseException):
+            raise piece
+        self.result = piece
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends the text, if it has not ended."""
+        self._stop()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

@@ -1,0 +1,168 @@
+"""Text to token ids and back, with the names of transformers."""
+
+from __future__ import annotations
+
+import os
+from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
+from numbers import Integral
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+
+from . import _structs as c
+from ._arrays import ids_array, ids_list
+from ._handle import Handle, defaults, new
+from ._library import lib
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class Tokenizer(Handle):
+    """GPT-2's byte-level BPE. Any number of threads may use one.
+
+    >>> tokenizer = Tokenizer("gpt2-stories")
+    >>> tokenizer("Once upon a time")["input_ids"]
+    [443, 452, 258, 401]
+    >>> tokenizer.decode([443, 452])
+    'Once upon'
+    """
+
+    def __init__(self, name: PathLike):
+        """Loads the tokenizer that lies beside a model, by the model's name or path."""
+        super().__init__(new(lib.gpt2_tokenizer_load, os.fsencode(name),
+                             free=lib.gpt2_tokenizer_free))
+        self._name = name
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Tokenizer, (self._name,)
+
+    def __repr__(self) -> str:
+        return "Tokenizer(closed)" if self.closed else f"Tokenizer({self.description!r})"
+
+    def encode(self, text: str, *, add_special_tokens: bool = True,
+               parse_special: bool = True) -> List[int]:
+        """The token ids of a text.
+
+        With parse_special=False, text that reads like a special token ("<|endoftext|>") is encoded
+        as the characters it is made of, which is right for text by strangers.
+        """
+        options = defaults(c.EncodeOptions, lib.gpt2_encode_options_init)
+        options.add_special_tokens, options.parse_special = add_special_tokens, parse_special
+        data = text.encode("utf-8", "surrogatepass")
+        result = POINTER(c.Ids)()
+        lib.gpt2_tokenizer_encode(self._use(), data, len(data), byref(options), byref(result))
+        try:
+            return ids_list(result.contents.data, result.contents.count)
+        finally:
+            lib.gpt2_ids_free(result)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """The bytes of tokens, which need not be whole characters."""
+        numbers = ids_array(ids)
+        result = POINTER(c.Bytes)()
+        lib.gpt2_tokenizer_decode(self._use(), numbers, len(numbers), byref(result))
+        try:
+            return string_at(result.contents.data, result.contents.size)
+        finally:
+            lib.gpt2_bytes_free(result)
+
+    def decode(self, token_ids: Union[int, Iterable[int]], *,
+               skip_special_tokens: bool = False) -> str:
+        """The text of tokens. Bytes that are no characters become U+FFFD."""
+        ids = [token_ids] if isinstance(token_ids, Integral) else token_ids
+        if skip_special_tokens:
+            ids = [id for id in ids if not self.is_special(id)]
+        return self.decode_bytes(ids).decode("utf-8", "replace")
+
+    def batch_decode(self, sequences: Iterable[Iterable[int]], *,
+                     skip_special_tokens: bool = False) -> List[str]:
+        """The text of each of the sequences."""
+        return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in sequences]
+
+    def __call__(self, text: Union[str, List[str]], *,
+                 add_special_tokens: bool = True) -> Dict[str, Any]:
+        """Encodes a text or a list of texts: {"input_ids": ..., "attention_mask": ...}."""
+        if isinstance(text, str):
+            ids = self.encode(text, add_special_tokens=add_special_tokens)
+            return {"input_ids": ids, "attention_mask": [1] * len(ids)}
+        lists = [self.encode(one, add_special_tokens=add_special_tokens) for one in text]
+        return {"input_ids": lists, "attention_mask": [[1] * len(ids) for ids in lists]}
+
+    def token_bytes(self, id: int) -> bytes:
+        """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
+        data, size = c_void_p(), c_size_t()
+        lib.gpt2_tokenizer_token_bytes(self._use(), id, byref(data), byref(size))
+        return string_at(data.value, size.value) if size.value else b""
+
+    def convert_ids_to_tokens(self, ids: Union[int, Iterable[int]]) -> Any:
+        """The names of tokens as vocab.json has them: a space is "\u0120".
+
+        >>> Tokenizer("gpt2-stories").convert_ids_to_tokens([443, 452])
+        ['Once', '\u0120upon']
+        """
+        if not isinstance(ids, Integral):
+            return [self.convert_ids_to_tokens(id) for id in ids]
+        content = self.token_bytes(ids)
+        if self.is_special(ids):
+            return content.decode("utf-8", "replace")
+        return "".join(map(_BYTE_NAMES.__getitem__, content))
+
+    def convert_tokens_to_ids(self, tokens: Union[str, List[str]]) -> Any:
+        """The ids of tokens by their names; None for a name that no token has."""
+        if not isinstance(tokens, str):
+            return [self.convert_tokens_to_ids(token) for token in tokens]
+        content = bytes(_BYTES_BY_NAME.get(character, 0) for character in tokens)
+        named = all(character in _BYTES_BY_NAME for character in tokens)
+        id = self._find(content) if named else None
+        return id if id is not None else self._find(tokens.encode("utf-8", "surrogatepass"))
+
+    def _find(self, content: bytes) -> Optional[int]:
+        id = c_int32()
+        lib.gpt2_tokenizer_find(self._use(), content, len(content), byref(id))
+        return id.value if id.value >= 0 else None
+
+    def is_special(self, id: int) -> bool:
+        """Whether the token marks structure and is no part of a text."""
+        result = c_int32()
+        lib.gpt2_tokenizer_is_special(self._use(), id, byref(result))
+        return bool(result.value)
+
+    def _info(self) -> c.TokenizerInfo:
+        return lib.gpt2_tokenizer_get_info(self._use()).contents
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest id, added tokens included."""
+        return self._info().n_tokens
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    @property
+    def eos_token_id(self) -> Optional[int]:
+        """The token that ends a text."""
+        id = self._info().end_of_text
+        return id if id >= 0 else None
+
+    @property
+    def eos_token(self) -> Optional[str]:
+        """Its name, usually "<|endoftext|>"."""
+        id = self.eos_token_id
+        return None if id is None else self.token_bytes(id).decode("utf-8", "replace")
+
+    @property
+    def description(self) -> str:
+        """The files that it was read from, and its kind, for people."""
+        return self._info().description.decode("utf-8", "replace")
+
+
+def _byte_names() -> List[str]:
+    """GPT-2's names of the 256 bytes: printable ones as they are, others from U+0100 on."""
+    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    names, shifted = [], 0x100
+    for byte in range(256):
+        names.append(chr(byte if byte in printable else shifted))
+        shifted += byte not in printable
+    return names
+
+
+_BYTE_NAMES = _byte_names()
+_BYTES_BY_NAME = {name: byte for byte, name in enumerate(_BYTE_NAMES)}

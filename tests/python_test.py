@@ -1,0 +1,273 @@
+"""Tests the Python package: python_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
+
+The environment has src/python in PYTHONPATH and the built library in GPT2CPP_LIBRARY. Texts are
+compared with those of the command, structs with what the C compiler makes of gpt2.h.
+"""
+
+import array
+import ctypes
+import doctest
+import json
+import math
+import multiprocessing
+import os
+import pickle
+import pkgutil
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+SOURCE, COMMAND, CC = sys.argv[1:4] if len(sys.argv) > 3 else ("", "", "")
+os.chdir(SOURCE or ".")
+
+import gpt2cpp  # noqa: E402
+from gpt2cpp import _library, _structs  # noqa: E402
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+MODEL = "models/gpt2-stories"
+ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
+
+
+def command(*arguments):
+    """The lines of JSON that the command prints."""
+    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, check=True)
+    return [json.loads(line) for line in done.stdout.decode().splitlines()]
+
+
+def bits(numbers):
+    """The bytes of the numbers as floats of 32 bits."""
+    return array.array("f", numbers).tobytes()
+
+
+def python(code, **environment):
+    """Runs a program in another process; returns what it prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, **environment}, timeout=120)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+class HeaderTest(unittest.TestCase):
+    """The declarations are those of gpt2.h."""
+
+    @classmethod
+    def setUpClass(cls):
+        with open("include/gpt2/gpt2.h") as file:
+            text = re.sub(r"//.*", "", file.read())
+        cls.functions = {
+            name: 0 if parameters.strip() == "void" else parameters.count(",") + 1
+            for name, parameters in re.findall(r"GPT2_API[^;()]*?(gpt2_\w+)\(([^;]*)\);", text)}
+        cls.structs = dict(
+            (name, body) for body, name in
+            re.findall(r"typedef struct gpt2_\w+ \{(.*?)\} gpt2_(\w+);", text, re.S))
+
+    def test_functions_have_the_parameters_of_the_header(self):
+        self.assertGreater(len(self.functions), 60)
+        declared = {name: len(arguments)
+                    for name, arguments in _library._STATUS_FUNCTIONS.items()}
+        declared.update((name, len(arguments))
+                        for name, (_, arguments) in _library._OTHER_FUNCTIONS.items())
+        for name, count in declared.items():
+            self.assertEqual(count, self.functions.get(name), name)
+
+    def test_structs_have_the_layout_of_the_c_compiler(self):
+        ours = {name: value for name, value in vars(_structs).items()
+                if isinstance(value, type) and issubclass(value, ctypes.Structure)
+                and value.__module__ == _structs.__name__}
+        self.assertGreater(len(ours), 20)
+        prints = []
+        for name, struct in ours.items():
+            c_name = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+            members = [member for member, _ in struct._fields_]
+            found = re.findall(r"(\w+)(?=;)", self.structs[c_name])
+            self.assertEqual(members, found, name)  # none is missing
+            for member, _ in struct._fields_:
+                prints.append(f'printf("{name} {member} %zu %zu\\n", offsetof(gpt2_{c_name}, '
+                              f"{member}), sizeof ((gpt2_{c_name}*)0)->{member});")
+            prints.append(f'printf("{name} = %zu 0\\n", sizeof(gpt2_{c_name}));')
+        with tempfile.TemporaryDirectory() as scratch:
+            with open(scratch + "/layout.c", "w") as file:
+                file.write("#include <gpt2/gpt2.h>\n#include <stdio.h>\n#include <stddef.h>\n"
+                           "int main(void) {\n" + "\n".join(prints) + "\nreturn 0;\n}\n")
+            subprocess.run([CC, "-Iinclude", scratch + "/layout.c", "-o", scratch + "/layout"],
+                           check=True)
+            lines = subprocess.check_output([scratch + "/layout"], text=True).splitlines()
+        for line in lines:
+            name, member, number, size = line.split()
+            struct = ours[name]
+            if member == "=":
+                self.assertEqual(ctypes.sizeof(struct), int(number), line)
+            else:
+                field = getattr(struct, member)
+                self.assertEqual((field.offset, field.size), (int(number), int(size)), line)
+
+    def test_enumerations_have_the_order_of_the_header(self):
+        from gpt2cpp.errors import BY_STATUS
+        from gpt2cpp.model import DTYPES
+        with open("include/gpt2/gpt2.h") as file:
+            header = file.read()
+        for i, error in enumerate(BY_STATUS):
+            name = "OK" if error is None else error.code.upper()
+            self.assertRegex(header, rf"GPT2_{name} = {i}\b")
+        for i, name in enumerate(DTYPES):
+            self.assertRegex(header, rf"GPT2_DTYPE_{name.upper()} = {i}\b")
+
+    def test_the_version_is_that_of_the_project(self):
+        with open("CMakeLists.txt") as file:
+            version = re.search(r"project\(gpt2 VERSION ([\d.]+)", file.read()).group(1)
+        self.assertEqual(gpt2cpp.__version__, version)
+
+    def test_another_version_of_the_library_is_refused(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            with open(scratch + "/old.c", "w") as file:
+                file.write("int gpt2_version(void) { return 207; }\n")
+            library = scratch + "/libgpt2.so"
+            subprocess.run([CC, "-shared", "-fPIC", scratch + "/old.c", "-o", library], check=True)
+            message = python("try: import gpt2cpp\nexcept Exception as e: print(e)",
+                             GPT2CPP_LIBRARY=library)
+        self.assertIn(f"expected version {gpt2cpp.__version__} of the library, found 0.2.7",
+                      message)
+
+    def test_a_missing_library_is_named(self):
+        message = python("try: import gpt2cpp\nexcept FileNotFoundError as e: print(e)",
+                         GPT2CPP_LIBRARY="/nowhere/libgpt2.so")
+        self.assertIn("/nowhere/libgpt2.so: the library", message)
+
+
+class ModelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = gpt2cpp.Model(MODEL)
+
+
+class GenerateTest(ModelTest):
+    def assert_same(self, text, line):
+        self.assertEqual(text, line["text"])
+        self.assertEqual(text.token_ids, line["token_ids"])
+        self.assertEqual(text.finish_reason, line["finish_reason"])
+
+    def test_defaults_are_those_of_the_command(self):
+        self.assert_same(self.model.generate("Once upon"), command("--json", "Once upon")[0])
+
+    def test_options_are_those_of_the_command(self):
+        cases = [
+            ({"do_sample": False, "max_new_tokens": 20}, ["--greedy", "-n", 20]),
+            ({"temperature": 1.5, "seed": 3}, ["--temperature", 1.5, "-s", 3]),
+            ({"top_p": 0.5, "top_k": 0, "sequence": 4}, ["--top-p", 0.5, "--top-k", 0,
+                                                         "--sequence", 4]),
+            ({"repetition_penalty": 1.5, "min_p": 0.1}, ["--repetition-penalty", 1.5,
+                                                         "--min-p", 0.1]),
+            ({"stop": "."}, ["--stop", "."]),
+            ({"stop_strings": ["!", "was"]}, ["--stop", "!", "--stop", "was"]),
+            ({"no_repeat_ngram_size": 2, "temperature": 0},
+             ["--no-repeat-ngram-size", 2, "--temperature", 0]),
+            ({"presence_penalty": 1, "frequency_penalty": 0.5, "typical_p": 0.9},
+             ["--presence-penalty", 1, "--frequency-penalty", 0.5, "--typical-p", 0.9]),
+            ({"exponential_decay_length_penalty": (5, 1.5)},
+             ["--exponential-decay-length-penalty", "5,1.5"]),
+            ({"ignore_eos": True, "overflow": "slide", "keep": 4, "max_new_tokens": 600},
+             ["--ignore-eos", "--overflow", "slide", "--keep", 4, "-n", 600]),
+        ]
+        for options, arguments in cases:
+            with self.subTest(options):
+                text = self.model.generate("The cat", **options)
+                self.assert_same(text, command("--json", *arguments, "The cat")[0])
+
+    def test_options_that_name_tokens(self):
+        plain = self.model.generate("The cat", temperature=0, max_new_tokens=8)
+        first = plain.token_ids[0]
+        for options in ({"bad_words_ids": [[first]]}, {"suppress_tokens": [first]},
+                        {"begin_suppress_tokens": [first]}, {"logit_bias": {first: -100}},
+                        {"sequence_bias": {(first,): -1e9}}):
+            with self.subTest(options):
+                text = self.model.generate("The cat", temperature=0, max_new_tokens=8, **options)
+                self.assertNotEqual(text.token_ids[0], first)
+        text = self.model.generate("The cat", temperature=0, max_new_tokens=8, stop_tokens=[first])
+        self.assertEqual((text, text.finish_reason), ("", "end_of_text"))
+        text = self.model.generate([443], temperature=0, max_new_tokens=2,
+                                   forced_bos_token_id=11)
+        self.assertEqual(text.token_ids[0], 11)
+        text = self.model.generate("The cat", max_new_tokens=3, forced_eos_token_id=11,
+                                   stop_tokens=[11])
+        self.assertEqual(len(text.token_ids), 2)
+
+    def test_max_length_counts_the_prompt(self):
+        ids = self.model.tokenizer.encode("The cat")
+        self.assertEqual(len(self.model.generate(ids, max_length=len(ids) + 3).token_ids), 3)
+        with self.assertRaisesRegex(ValueError, "max_length is 2 and includes the prompt"):
+            self.model.generate(ids, max_length=2)
+
+    def test_logprobs_are_those_of_the_command(self):
+        text = self.model.generate("The cat", max_new_tokens=6, logprobs=2)
+        line = command("--json", "--logprobs", 2, "-n", 6, "The cat")[0]
+        self.assertEqual(len(text.logprobs), 6)
+        for ours, theirs in zip(text.logprobs, line["logprobs"]):
+            self.assertEqual((ours.id, ours.rank), (theirs["id"], theirs["rank"]))
+            self.assertEqual(bits([ours.logprob]), bits([theirs["logprob"]]))
+            self.assertEqual([id for id, _ in ours.top], [top["id"] for top in theirs["top"]])
+
+    def test_an_empty_prompt_begins_a_text(self):
+        line = command("--json", "-n", 5, "")[0]
+        self.assert_same(self.model.generate("", max_new_tokens=5), line)
+
+    def test_several_samples_are_those_of_the_command(self):
+        texts = self.model.generate("One day,", num_return_sequences=3, max_new_tokens=9)
+        for text, line in zip(texts, command("--json", "--samples", 3, "-n", 9, "One day,")):
+            self.assert_same(text, line)
+        self.assertEqual(len(texts), 3)
+
+    def test_a_list_of_prompts_is_a_batch(self):
+        prompts = ["The cat", "One day,", [443, 452]]
+        texts = self.model.generate(prompts, max_new_tokens=20, seed=5)
+        for j, prompt in enumerate(prompts):
+            alone = self.model.generate(prompt, max_new_tokens=20, seed=5, sequence=j)
+            self.assertEqual(texts[j], alone)
+            self.assertEqual(texts[j].token_ids, alone.token_ids)
+        self.assertEqual(self.model.generate([]), [])
+
+    def test_drafts_change_nothing(self):
+        draft = self.model.convert("int4")
+        self.assertEqual(draft.dtype, "int4")
+        text = self.model.generate("Once", max_new_tokens=40, draft=draft)
+        self.assertEqual(text, self.model.generate("Once", max_new_tokens=40))
+        self.assertGreater(text.drafted_tokens, 0)
+        self.assertEqual(text, self.model.generate("Once", max_new_tokens=40, prompt_lookup=True))
+
+    def test_threads_and_dtypes_change_no_bits_but_those_of_the_weights(self):
+        one = gpt2cpp.Model(MODEL, threads=1)
+        self.assertEqual(one.threads, 1)
+        self.assertEqual(one.generate("Once"), self.model.generate("Once"))
+        self.assertEqual(gpt2cpp.Model(MODEL, dtype="f32").generate("Once"),
+                         self.model.generate("Once"))  # f16 values are f32 values
+        small = gpt2cpp.Model(MODEL, dtype="int8")
+        self.assertEqual(small.generate("Once"),
+                         command("--json", "--dtype", "int8", "Once")[0]["text"])
+
+    def test_unicode_and_zero_bytes(self):
+        for prompt in ("caf\u00e9 \U0001f600", "a\0b", "\ud800"):
+            with self.subTest(prompt):
+                data = prompt.encode("utf-8", "surrogatepass")
+                self.assertEqual(self.model.tokenizer.decode_bytes(
+                    self.model.tokenizer.encode(prompt)), data)
+                self.model.generate(prompt, max_new_tokens=1)
+
+
+def load_tests(loader, tests, pattern):
+    for module in pkgutil.iter_modules(gpt2cpp.__path__, "gpt2cpp."):
+        tests.addTests(doctest.DocTestSuite(module.name))
+    tests.addTests(doctest.DocTestSuite(gpt2cpp))
+    return tests
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
