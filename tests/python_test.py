@@ -9,21 +9,16 @@ import ctypes
 import doctest
 import json
 import math
-import multiprocessing
 import os
-import pickle
 import pkgutil
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
 
-SOURCE, COMMAND, CC = sys.argv[1:4] if len(sys.argv) > 3 else ("", "", "")
-os.chdir(SOURCE or ".")
+SOURCE, COMMAND, CC = sys.argv[1:4]
+os.chdir(SOURCE)
 
 import gpt2cpp  # noqa: E402
 from gpt2cpp import _library, _structs  # noqa: E402
@@ -34,7 +29,6 @@ except ImportError:
     numpy = None
 
 MODEL = "models/gpt2-stories"
-ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
 
 
 def command(*arguments):
@@ -260,6 +254,221 @@ class GenerateTest(ModelTest):
                 self.assertEqual(self.model.tokenizer.decode_bytes(
                     self.model.tokenizer.encode(prompt)), data)
                 self.model.generate(prompt, max_new_tokens=1)
+
+
+class NumbersTest(ModelTest):
+    """Logits, hidden states, scores and embeddings."""
+
+    def test_logits_and_greedy_tokens_are_those_of_pytorch(self):
+        with open("tests/data/bundled_model.json") as file:
+            prompts = json.load(file)["prompts"]
+        for case in prompts:
+            with self.subTest(case["prompt"]):
+                text = self.model.generate(case["prompt"], do_sample=False, ignore_eos=True,
+                                           max_new_tokens=len(case["greedy_ids"]))
+                self.assertEqual(text.token_ids, case["greedy_ids"])
+                if "last_position_logits" not in case:
+                    continue
+                theirs = case["last_position_logits"]
+                tolerance = 2e-5 * (max(theirs) - min(theirs))  # as in generate_test.cpp
+                logits = self.model.logits(case["prompt"]).tolist()[-1]
+                self.assertEqual(len(logits), len(theirs))
+                for one, other in zip(logits, theirs):
+                    self.assertLessEqual(abs(one - other), tolerance)
+        self.assertIn("last_position_logits", prompts[0])
+
+    def test_logits_of_each_token(self):
+        ids = self.model.tokenizer.encode("The cat sat on the mat.")
+        logits = self.model.logits(ids)
+        self.assertEqual((logits.shape, logits.format if numpy is None else logits.dtype),
+                         ((len(ids), self.model.vocab_size), "f" if numpy is None else "float32"))
+        for i in range(len(ids)):
+            session = self.model.session()
+            self.assertEqual(bits(session.logits(ids[:i + 1]).tolist()), bits(logits.tolist()[i]))
+        scores = self.model.score(ids)
+        for i, token in enumerate(scores.texts[0].tokens[1:]):
+            row = logits.tolist()[i]
+            logprob = row[ids[i + 1]] - max(row) - math.log(
+                math.fsum(math.exp(x - max(row)) for x in row))
+            self.assertAlmostEqual(token.logprob, logprob, delta=1e-5 * abs(logprob) + 1e-5)
+            self.assertEqual(token.rank, sum(x > row[ids[i + 1]] for x in row))
+
+    def test_embeddings_are_those_of_the_command(self):
+        texts = ["The cat", "One day, a dog"]
+        with tempfile.TemporaryDirectory() as scratch:
+            with open(scratch + "/texts", "w") as file:
+                file.write("\n".join(texts) + "\n")
+            for pooling, layer in [("mean", -1), ("last", 3), ("mean", 0)]:
+                lines = command("embed", scratch + "/texts", "--pooling", pooling,
+                                *([] if layer < 0 else ["--layer", layer]))
+                vectors = self.model.embed(texts, pooling=pooling, layer=layer).tolist()
+                for vector, line in zip(vectors, lines):
+                    self.assertEqual(bits(vector), bits(line["embedding"]))
+                self.assertEqual(self.model.embed(texts[1], pooling=pooling, layer=layer).tolist(),
+                                 vectors[1])
+
+    def test_hidden_states_of_each_layer(self):
+        n_layer = self.model.n_layer
+        for layer in range(-n_layer - 1, n_layer + 1):
+            states = self.model.hidden_states("The cat sat", layer=layer).tolist()
+            last = self.model.embed("The cat sat", pooling="last", layer=layer).tolist()
+            self.assertEqual(states[-1], last)
+            session = self.model.session()
+            self.assertEqual(session.hidden_states("The cat sat", layer=layer).tolist(), last)
+
+    def test_scores_are_those_of_the_command(self):
+        with open("models/README.md") as file:
+            text = file.read()
+        scores = self.model.score(text, stride=100)
+        line = command("score", "--json", "--stride", 100, "models/README.md")[0]
+        self.assertEqual((scores.n_tokens, scores.n_words, scores.n_bytes, scores.n_windows),
+                         (line["tokens"], line["words"], line["bytes"], line["windows"]))
+        self.assertEqual((-scores.nll, scores.perplexity, scores.bits_per_byte.value),
+                         (line["logprob"], line["perplexity"], line["bits_per_byte"]))
+        self.assertEqual(scores.by_word, (line["word_perplexity"], line["word_perplexity_error"]))
+        first = scores.texts[0].tokens[0]
+        self.assertTrue(math.isnan(first.logprob))
+
+    def test_a_list_of_texts_is_scored_together(self):
+        texts = ["The cat sat", [443, 452, 258, 401]]
+        scores = self.model.score(texts, top_logprobs=1)
+        self.assertEqual([[token.id for token in text.tokens] for text in scores.texts],
+                         [self.model.tokenizer.encode(texts[0]), texts[1]])
+        self.assertAlmostEqual(scores.nll, sum(self.model.score(text).nll for text in texts))
+        self.assertEqual(scores.texts[1].tokens[2].top[0][0], 258)  # "Once upon" -> " a"
+
+    def test_choices_are_those_of_the_command(self):
+        context, texts = "The cat", [" sat", " moon was", " was"]
+        choices = self.model.choices(context, texts)
+        with tempfile.NamedTemporaryFile("w") as file:
+            json.dump({"context": context, "choices": texts}, file)
+            file.flush()
+            line = command("score", "--choices", file.name)[0]
+        self.assertEqual([choice.sum for choice in choices],
+                         [choice["logprob"] for choice in line["choices"]])
+        self.assertEqual([choice.greedy_match for choice in choices], [False, False, True])
+
+    def test_without_numpy_arrays_are_memoryviews(self):
+        printed = python(
+            "import sys; sys.modules['numpy'] = None\n"
+            f"import gpt2cpp; m = gpt2cpp.Model({MODEL!r})\n"
+            "x = m.logits([443, 452]); v = m.embed('The cat'); w = m.embed([])\n"
+            "def f(ids, scores):\n  scores[ids[0]] = 1e6\n"
+            "t = m.generate([443], max_new_tokens=1, logits_processor=f)\n"
+            "print(type(x).__name__, x.shape, x[1, 258], v.shape, len(w), t.token_ids)")
+        logits = self.model.logits([443, 452]).tolist()
+        self.assertEqual(printed, f"memoryview (2, 4096) {logits[1][258]} (256,) 0 [443]\n")
+
+    @unittest.skipIf(numpy is None, "there is no numpy")
+    def test_with_numpy_arrays_are_written_in_place(self):
+        logits = self.model.logits(numpy.array([443, 452]))
+        self.assertTrue(logits.flags.owndata and logits.flags.writeable)
+        self.assertEqual(self.model.embed([]).shape, (0, 256))
+        seen = []
+
+        def greedy(ids, scores):
+            seen.append((type(ids), ids.tolist(), scores.dtype))
+            best = scores.argmax()
+            scores[:] = -numpy.inf
+            scores[best] = 0
+
+        text = self.model.generate([443], max_new_tokens=3, logits_processor=greedy)
+        self.assertEqual(text, self.model.generate([443], max_new_tokens=3, temperature=0))
+        self.assertEqual(seen[1], (numpy.ndarray, [443, *text.token_ids[:1]], numpy.float32))
+
+
+class SessionTest(ModelTest):
+    def test_a_text_goes_on(self):
+        whole = self.model.generate("Once", max_new_tokens=30)
+        session = self.model.session()
+        parts = [session.generate("Once", max_new_tokens=10),
+                 session.generate(max_new_tokens=5), "".join(session.stream(max_new_tokens=15))]
+        self.assertEqual("".join(parts), whole)
+        self.assertEqual(session.tokens, [443, *whole.token_ids])
+        self.assertEqual((len(session), session.capacity), (31, 512))
+
+    def test_fork_and_truncate(self):
+        session = self.model.session()
+        session.append("Once upon a time")
+        first = session.generate(", there", temperature=0, max_new_tokens=5)
+        fork = session.fork()
+        fork.truncate(4)
+        self.assertEqual(fork.generate(", there", temperature=0, max_new_tokens=5), first)
+        self.assertEqual(fork.tokens, session.tokens)
+
+    def test_save_and_load(self):
+        session = self.model.session()
+        session.generate("Once", max_new_tokens=10)
+        with tempfile.TemporaryDirectory() as scratch:
+            session.save(scratch + "/state")
+            loaded = self.model.load_session(scratch + "/state", max_tokens=100)
+        self.assertEqual(loaded.capacity, 100)
+        self.assertEqual(loaded.generate(max_new_tokens=9), session.generate(max_new_tokens=9))
+
+    def test_a_loop_of_ones_own(self):
+        session = self.model.session()
+        token, ids = 443, []
+        for _ in range(8):
+            logits = session.logits([token]).tolist()
+            token = logits.index(max(logits))
+            ids.append(token)
+        text = self.model.generate([443], temperature=0, max_new_tokens=8)
+        self.assertEqual(ids, text.token_ids)
+
+    def test_the_room_of_a_session_ends_a_text(self):
+        text = self.model.session(max_tokens=10).generate("Once", ignore_eos=True)
+        self.assertEqual(text.finish_reason, "context_full")
+
+
+class TokenizerTest(ModelTest):
+    """Names and results are those of GPT2TokenizerFast."""
+
+    def test_methods_of_transformers(self):
+        tokenizer = self.model.tokenizer
+        with open(MODEL + "/vocab.json") as file:
+            vocab = json.load(file)
+        names = sorted(vocab, key=vocab.get)
+        self.assertEqual(tokenizer.convert_ids_to_tokens(range(len(names))), names)
+        self.assertEqual(tokenizer.convert_tokens_to_ids(names), list(range(len(names))))
+        self.assertIsNone(tokenizer.convert_tokens_to_ids("no such token"))
+        self.assertEqual((tokenizer.vocab_size, len(tokenizer)), (4096, 4096))
+        self.assertEqual((tokenizer.eos_token_id, tokenizer.eos_token), (4095, "<|endoftext|>"))
+        self.assertEqual(tokenizer.encode("<|endoftext|>"), [4095])
+        self.assertGreater(len(tokenizer.encode("<|endoftext|>", parse_special=False)), 1)
+        self.assertEqual(tokenizer.decode([443, 4095], skip_special_tokens=True), "Once")
+        self.assertEqual(tokenizer.decode(443), "Once")
+        self.assertEqual(tokenizer.batch_decode([[443], [452]]), ["Once", " upon"])
+        self.assertEqual(tokenizer(["Once", ""]), {"input_ids": [[443], []],
+                                                   "attention_mask": [[1], []]})
+
+    def test_half_a_character_becomes_a_replacement(self):
+        ids = self.model.tokenizer.encode("\u2603")
+        self.assertGreater(len(ids), 1)
+        self.assertEqual(self.model.tokenizer.decode(ids[:1]), "\ufffd")
+        self.assertEqual(self.model.tokenizer.decode_bytes(ids), "\u2603".encode())
+
+    def test_a_model_without_a_tokenizer_takes_ids(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            for name in ("config.json", "model.safetensors"):
+                os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{scratch}/{name}")
+            model = gpt2cpp.Model(scratch)
+        self.assertIsNone(model.tokenizer)
+        text = model.generate([443], max_new_tokens=5)
+        self.assertEqual((text, text.token_ids),
+                         ("", self.model.generate([443], max_new_tokens=5).token_ids))
+        for call in (lambda: model.generate("Once"), lambda: model.stream([443])):
+            with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer"):
+                call()
+
+
+class QuantizedTest(ModelTest):
+    def test_a_quantized_model_is_saved_and_loaded(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            small = self.model.convert("int8")
+            small.save_quantized(scratch + "/small")
+            loaded = gpt2cpp.Model(scratch + "/small")
+            self.assertEqual(loaded.dtype, "int8")
+            self.assertEqual(loaded.generate("Once"), small.generate("Once"))
 
 
 def load_tests(loader, tests, pattern):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from contextlib import suppress
 from typing import Any, Callable, Optional, Tuple, TypeVar
 
 from ._handle import new
@@ -57,12 +58,14 @@ class Work:
                 outcome.put((None, error))
 
         thread = threading.Thread(target=work, name="gpt2cpp", daemon=True)
-        thread.start()
         try:
+            thread.start()
             result, error = outcome.get()
         except BaseException:
             self.cancel()
-            thread.join()
+            while thread.is_alive():  # and uses the arguments of the call
+                with suppress(KeyboardInterrupt):
+                    thread.join()
             raise
         if error is not None:
             raise error

@@ -196,7 +196,7 @@ def number(name: str, value: Any, kind: Any) -> Any:
         if kind is c_int32:
             return int(bool(value))
         count = operator.index(value)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"{name}: expected a number, found {value!r}") from None
     if not 0 <= count < 2**64:
         raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")

@@ -1,0 +1,368 @@
+"""Tests how calls of the Python package end: by Ctrl-C, exceptions of callbacks, close() and wrong
+arguments, on several threads and in several processes.
+
+    python_calls_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
+
+The environment is that of python_test.py.
+"""
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import weakref
+
+os.chdir(sys.argv[1])
+
+import gpt2cpp  # noqa: E402
+from gpt2cpp._handle import Owned  # noqa: E402
+
+MODEL = "models/gpt2-stories"
+ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
+
+
+class ModelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = gpt2cpp.Model(MODEL)
+        cls.expected = cls.model.generate("Once", max_new_tokens=20)
+
+    def assert_usable(self):
+        self.assertEqual(self.model.generate("Once", max_new_tokens=20), self.expected)
+        self.assertFalse([t for t in threading.enumerate() if t.name == "gpt2cpp"])
+
+    @contextlib.contextmanager
+    def interrupted(self, seconds=0.3):
+        """Sends this process a SIGINT, and fails unless it arrives as a KeyboardInterrupt soon."""
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begin = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            yield
+            time.sleep(5)  # a signal that came too late for the call
+            self.fail("no KeyboardInterrupt")
+        self.assertLess(time.monotonic() - begin, seconds + 3)
+        timer.join()
+
+
+class InterruptTest(ModelTest):
+    def test_generate(self):
+        with self.interrupted():
+            self.model.generate("Once", **ENDLESS)
+        self.assert_usable()
+
+    def test_a_session_goes_on_afterwards(self):
+        session = self.model.session()
+        with self.interrupted():
+            session.generate("Once", **ENDLESS)
+        self.assertGreater(len(session), 1)
+        tokens = session.tokens
+        other = self.model.session()
+        other.append(tokens)
+        self.assertEqual(session.generate(max_new_tokens=5), other.generate(max_new_tokens=5))
+
+    def test_a_stream_that_is_waited_for(self):
+        stream = self.model.stream("Once", **ENDLESS)
+        with self.interrupted():
+            for _ in stream:
+                pass
+        self.assertEqual(list(stream), [])
+        self.assert_usable()
+
+    def test_a_stream_whose_reader_computes(self):
+        with self.interrupted(), self.model.stream("Once", **ENDLESS) as stream:
+            for _ in stream:
+                sum(range(1000))
+        self.assert_usable()
+
+    def test_a_batch(self):
+        with self.interrupted():
+            self.model.generate(["Once", "The cat"] * 40, **ENDLESS)
+        self.assert_usable()
+
+    def test_inside_a_callback(self):
+        def slow(ids, scores):
+            sum(range(10000))
+
+        with self.interrupted():
+            self.model.generate("Once", logits_processor=slow, **ENDLESS)
+        self.assert_usable()
+
+    def test_score_and_embed(self):
+        text = [443] * 200000
+        for call in (lambda: self.model.score(text, stride=1),
+                     lambda: self.model.embed([text[:500]] * 2000)):
+            with self.interrupted():
+                call()
+        self.assert_usable()
+
+
+class Oops(Exception):
+    pass
+
+
+def fails(*_):
+    raise Oops("on purpose")
+
+
+class CallbackTest(ModelTest):
+    def test_exceptions_come_out_of_the_call(self):
+        calls = [
+            lambda: self.model.generate("Once", logits_processor=fails),
+            lambda: self.model.generate("Once", on_prompt=fails),
+            lambda: self.model.generate(["Once", "The"], logits_processor=fails, **ENDLESS),
+            lambda: self.model.session().generate("Once", logits_processor=[fails]),
+            lambda: list(self.model.stream("Once", logits_processor=fails)),
+            lambda: self.model.score("The cat sat", on_progress=fails),
+            lambda: self.model.embed("The cat sat", on_progress=fails),
+        ]
+        for i, call in enumerate(calls):
+            with self.subTest(i), self.assertRaisesRegex(Oops, "on purpose"):
+                call()
+        self.assert_usable()
+
+    def test_exceptions_come_out_on_other_threads(self):
+        caught = []
+
+        def work():
+            try:
+                self.model.generate("Once", logits_processor=fails)
+            except Oops as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        self.assertEqual(len(caught), 1)
+
+    def test_false_stops(self):
+        text = self.model.generate("Once", on_prompt=lambda read, total: False)
+        self.assertEqual((text, text.finish_reason), ("", "cancelled"))
+        with self.assertRaises(gpt2cpp.CancelledError):
+            self.model.score("The cat sat", on_progress=lambda share: False)
+
+    def test_on_prompt_and_on_progress_see_the_end(self):
+        seen, shares = [], []
+        self.model.generate([443, 452], max_new_tokens=1, on_prompt=lambda *n: seen.append(n))
+        self.model.score("The cat sat", on_progress=shares.append)
+        self.assertEqual((seen[-1], shares[-1]), ((2, 2), 1.0))
+
+    def test_a_processor_changes_the_scores(self):
+        def only(ids, scores):
+            self.assertEqual(len(scores), self.model.vocab_size)
+            wanted = 11 if len(ids) % 2 else 12
+            for id in range(len(scores)):
+                if id != wanted:
+                    scores[id] = -float("inf")
+
+        text = self.model.generate([443], max_new_tokens=3, logits_processor=only)
+        self.assertEqual(text.token_ids, [11, 12, 11])
+
+
+class ThreadTest(ModelTest):
+    def test_one_model_on_many_threads(self):
+        texts = []
+
+        def work():
+            for _ in range(5):
+                texts.append(self.model.generate("Once", max_new_tokens=20))
+                texts.append("".join(self.model.stream("Once", max_new_tokens=20)))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((set(texts), len(texts)), ({self.expected}, 80))
+
+    def test_a_session_is_for_one_thread_at_a_time(self):
+        session = self.model.session()
+        with session.stream("Once", **ENDLESS) as stream:
+            next(stream)
+            for call in (lambda: session.generate("The"), lambda: session.tokens, session.fork,
+                         lambda: session.logits([443]), lambda: session.truncate(0)):
+                with self.assertRaisesRegex(ValueError, "in use by another thread or an open str"):
+                    call()
+        self.assertGreater(len(session), 1)
+
+    def test_closing_during_a_call_is_safe(self):
+        for _ in range(10):
+            model = gpt2cpp.Model(MODEL, threads=2)
+            session = model.session()
+            stream = session.stream("Once", **ENDLESS)
+            next(stream)
+            session.close()
+            model.close()
+            next(stream)
+            stream.close()
+
+    def test_other_threads_run_during_a_call(self):
+        count = 0
+        thread = threading.Thread(target=lambda: self.model.generate("Once", max_new_tokens=300))
+        thread.start()
+        while thread.is_alive():
+            count += 1
+        self.assertGreater(count, 1000)
+
+
+class StreamTest(ModelTest):
+    def test_pieces_are_the_text(self):
+        stream = self.model.stream("Once", max_new_tokens=20)
+        self.assertIsNone(stream.result)
+        pieces = list(stream)
+        self.assertGreater(len(pieces), 10)
+        self.assertNotIn("", pieces)
+        self.assertEqual("".join(pieces), self.expected)
+        self.assertEqual(stream.result.token_ids, self.expected.token_ids)
+        self.assertEqual(list(stream), [])
+
+    def test_a_loop_that_is_left_ends_the_text(self):
+        for _ in self.model.stream("Once", **ENDLESS):
+            break
+        gc.collect()
+        self.assert_usable()
+
+    def test_a_stream_writes_no_more_than_two_pieces_ahead(self):
+        session = self.model.session()
+        stream = session.stream("Once", **ENDLESS)
+        next(stream)
+        time.sleep(0.3)
+        stream.close()
+        self.assertLess(len(session), 8)
+
+    def test_an_open_stream_does_not_keep_the_process(self):
+        code = ("import gpt2cpp\n"
+                f"s = gpt2cpp.Model({MODEL!r}).stream('Once', max_new_tokens=10**9, "
+                "ignore_eos=True, overflow='slide')\n"
+                "print(next(s))")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, " upon\n", ""))
+
+    def test_wrong_arguments_fail_at_once(self):
+        with self.assertRaises(TypeError):
+            self.model.stream("Once", no_such_option=1)
+
+
+def write(model):
+    return str(model.generate("Once", max_new_tokens=20))
+
+
+class ProcessTest(ModelTest):
+    def test_children_that_were_forked_use_the_model(self):
+        with multiprocessing.get_context("fork").Pool(2, initializer=self.inherit) as pool:
+            self.assertEqual(pool.map(self.write_inherited, range(4)), [self.expected] * 4)
+        self.assert_usable()
+
+    @classmethod
+    def inherit(cls):
+        cls.inherited = cls.model
+
+    @classmethod
+    def write_inherited(cls, _):
+        return write(cls.inherited)
+
+    def test_children_that_were_spawned_load_the_model(self):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            self.assertEqual(pool.map(write, [self.model]), [self.expected])
+
+    def test_models_and_tokenizers_can_be_pickled(self):
+        model = pickle.loads(pickle.dumps(gpt2cpp.Model(MODEL, dtype="int8", threads=1)))
+        self.assertEqual((model.dtype, model.threads), ("int8", 1))
+        tokenizer = pickle.loads(pickle.dumps(self.model.tokenizer))
+        self.assertEqual(tokenizer.encode("Once"), [443])
+        self.assertEqual(pickle.loads(pickle.dumps(self.expected)).token_ids,
+                         self.expected.token_ids)
+
+
+class LifetimeTest(ModelTest):
+    def test_use_after_close_raises(self):
+        model = gpt2cpp.Model(MODEL)
+        with model.session() as session, gpt2cpp.Tokenizer(MODEL) as tokenizer:
+            session.generate("Once", max_new_tokens=1)
+        model.close()
+        model.close()
+        self.assertTrue(model.closed and session.closed and tokenizer.closed)
+        for name, call in [("Model", lambda: model.generate("Once")),
+                           ("Model", lambda: model.logits("Once")),
+                           ("Model", lambda: model.score("Once")),
+                           ("Model", lambda: model.threads),
+                           ("Session", lambda: session.tokens),
+                           ("Session", lambda: session.stream("Once")),
+                           ("Tokenizer", lambda: tokenizer.encode("Once"))]:
+            with self.assertRaisesRegex(ValueError, f"the {name} is closed"):
+                call()
+        self.assertEqual(repr(model), "Model(closed)")
+
+    def test_a_session_outlives_its_model(self):
+        model = gpt2cpp.Model(MODEL)
+        session = model.session()
+        model.close()
+        self.assertEqual(session.generate("Once", max_new_tokens=20), self.expected)
+
+    def test_handles_are_freed_with_their_objects(self):
+        gc.collect()
+
+        def count():
+            return sum(isinstance(o, Owned) for o in gc.get_objects())
+
+        before = count()
+        session = gpt2cpp.Model(MODEL, threads=1).session()
+        freed = weakref.ref(session._use())
+        session.generate("Once", max_new_tokens=2)
+        self.assertGreater(count(), before)
+        del session
+        gc.collect()
+        self.assertIsNone(freed())
+        self.assertEqual(count(), before)
+
+
+class ErrorTest(ModelTest):
+    def test_statuses_are_exceptions(self):
+        with self.assertRaises(FileNotFoundError) as caught:
+            gpt2cpp.Model("no-such-model")
+        self.assertIsInstance(caught.exception, gpt2cpp.Error)
+        self.assertEqual(caught.exception.code, "not_found")
+        self.assertIn("no-such-model", str(caught.exception))
+        with self.assertRaises(gpt2cpp.InvalidArgumentError):
+            self.model.generate("Once", temperature=-1)
+        with self.assertRaises(gpt2cpp.InvalidFileError):
+            self.model.load_session("README.md")
+
+    def test_wrong_options(self):
+        cases = [
+            (TypeError, "unknown option temprature .did you mean temperature", {"temprature": 1}),
+            (TypeError, "unknown option num_beams", {"num_beams": 2}),
+            (TypeError, "top_k: expected a number, found 'x'", {"top_k": "x"}),
+            (TypeError, "top_k: expected a number, found 1.5", {"top_k": 1.5}),
+            (ValueError, "top_k: expected a number from 0", {"top_k": -1}),
+            (ValueError, "seed: expected a number from 0", {"seed": 2**64}),
+            (TypeError, "temperature: expected a number", {"temperature": "hot"}),
+            (ValueError, "overflow: expected one of stop, slide", {"overflow": "wrap"}),
+            (OverflowError, "", {"suppress_tokens": [2**31]}),
+            (ValueError, "", {"suppress_tokens": [4096]}),
+            (TypeError, "", {"bad_words_ids": [["word"]]}),
+            (ValueError, "", {"max_new_tokens": -1}),
+        ]
+        for kind, message, options in cases:
+            with self.subTest(options), self.assertRaisesRegex(kind, message):
+                self.model.generate("Once", **options)
+        for call in (lambda: self.model.hidden_states("Once", layer=7),
+                     lambda: self.model.embed("Once", pooling="max"),
+                     lambda: self.model.logits(""), lambda: self.model.generate([4096]),
+                     lambda: gpt2cpp.Model(MODEL, dtype="f64"),
+                     lambda: gpt2cpp.Model(MODEL, threads=0),
+                     lambda: self.model.session().truncate(-1)):
+            with self.assertRaises(ValueError):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
