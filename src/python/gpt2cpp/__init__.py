@@ -1,7 +1,7 @@
 """GPT-2 on the CPU: the Python interface of gpt2.cpp.
 
 >>> import gpt2cpp
->>> model = gpt2cpp.Model("gpt2-stories")
+>>> model = gpt2cpp.Model()
 >>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
 ', there was a little girl'
 

@@ -36,23 +36,25 @@ DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
 class Model(Handle):
     """A GPT-2 with its tokenizer. Any number of threads may use one.
 
-    >>> model = Model("gpt2-stories")
+    >>> model = Model()
     >>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
     ', there was a little girl'
     >>> model.vocab_size, model.n_embd
     (4096, 256)
     """
 
-    def __init__(self, name: PathLike = "gpt2-stories", *, dtype: Optional[str] = None,
+    def __init__(self, name: Optional[PathLike] = None, *, dtype: Optional[str] = None,
                  threads: Optional[int] = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
+        name:     without it, the small model that is part of the project
         dtype:    "f32", "f16", "bf16", "int8" or "int4"; without it, the one of the file
         threads:  the most that compute; without it, one for each physical core
         """
         options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
         options.dtype = named("dtype", dtype or "stored", DTYPES)
-        self._setup(new(lib.gpt2_model_load, os.fsencode(name), byref(options),
+        file = os.fsencode(_bundled() if name is None else name)
+        self._setup(new(lib.gpt2_model_load, file, byref(options),
                         free=lib.gpt2_model_free), threads)
         self._arguments = (name, dtype, threads)
         self._tokenizer = _tokenizer_beside(self.path)
@@ -128,7 +130,7 @@ class Model(Handle):
         num_return_sequences=N with one prompt: N texts. Text number j is the one that the option
         sequence=j writes alone. GenerateOptions lists the options.
 
-        >>> model = Model("gpt2-stories")
+        >>> model = Model()
         >>> texts = model.generate(["The cat", "One day,"], max_new_tokens=4, do_sample=False)
         >>> [text.finish_reason for text in texts]
         ['length', 'length']
@@ -144,7 +146,7 @@ class Model(Handle):
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """The same as an iterator over the pieces of the text, which come as they are written.
 
-        >>> stream = Model("gpt2-stories").stream("Once", temperature=0, max_new_tokens=3)
+        >>> stream = Model().stream("Once", temperature=0, max_new_tokens=3)
         >>> list(stream)
         [' upon', ' a', ' time']
         >>> stream.result.finish_reason
@@ -198,7 +200,7 @@ class Model(Handle):
         transformers' page "Perplexity of fixed-length models" does. on_progress is called with the
         share of the work that is done.
 
-        >>> scores = Model("gpt2-stories").score("The cat sat on the mat.")
+        >>> scores = Model().score("The cat sat on the mat.")
         >>> round(scores.perplexity)
         31
         """
@@ -209,7 +211,7 @@ class Model(Handle):
                 top_logprobs: int = 0) -> List[Choice]:
         """Tells how likely the model finds each continuation of the context.
 
-        >>> cat, sky = Model("gpt2-stories").choices("The cat", [" was happy", " sky seven"])
+        >>> cat, sky = Model().choices("The cat", [" was happy", " sky seven"])
         >>> cat.mean > sky.mean
         True
         """
@@ -287,8 +289,14 @@ class Model(Handle):
         return first
 
 
-def _load(name: PathLike, dtype: Optional[str], threads: Optional[int]) -> Model:
+def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int]) -> Model:
     return Model(name, dtype=dtype, threads=threads)
+
+
+def _bundled() -> str:
+    """The bundled model: the wheel has it in the package."""
+    path = os.path.join(os.path.dirname(__file__), "models", "gpt2-stories")
+    return path if os.path.exists(path) else "gpt2-stories"
 
 
 def _tokenizer_beside(path: str) -> Optional[Tokenizer]:

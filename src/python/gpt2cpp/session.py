@@ -33,7 +33,7 @@ class Session(Handle):
     time; a call while another thread or an open stream uses it raises InvalidArgumentError.
 
     >>> import gpt2cpp
-    >>> session = gpt2cpp.Model("gpt2-stories").session()
+    >>> session = gpt2cpp.Model().session()
     >>> session.generate("Tom met a cat.", temperature=0, max_new_tokens=5)
     ' The cat said, "'
     >>> copy = session.fork()

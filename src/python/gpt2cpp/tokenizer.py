@@ -18,7 +18,8 @@ PathLike = Union[str, "os.PathLike[str]"]
 class Tokenizer(Handle):
     """GPT-2's byte-level BPE. Any number of threads may use one.
 
-    >>> tokenizer = Tokenizer("gpt2-stories")
+    >>> import gpt2cpp
+    >>> tokenizer = gpt2cpp.Model().tokenizer
     >>> tokenizer("Once upon a time")["input_ids"]
     [443, 452, 258, 401]
     >>> tokenizer.decode([443, 452])
@@ -95,7 +96,8 @@ class Tokenizer(Handle):
     def convert_ids_to_tokens(self, ids: Union[int, Iterable[int]]) -> Any:
         """The names of tokens as vocab.json has them: a space is "\u0120".
 
-        >>> Tokenizer("gpt2-stories").convert_ids_to_tokens([443, 452])
+        >>> import gpt2cpp
+        >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
         ['Once', '\u0120upon']
         """
         if not isinstance(ids, Integral):

@@ -1,0 +1,96 @@
+"""Tests the wheel: python_wheel_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
+
+The wheel is made of the library of this build, which GPT2CPP_LIBRARY names. It is installed into a
+new virtual environment, where the program of README.md runs.
+"""
+
+import base64
+import csv
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import venv
+import zipfile
+
+SOURCE, COMMAND = sys.argv[1:3]
+os.chdir(SOURCE)
+LIBRARY = os.environ["GPT2CPP_LIBRARY"]
+CLEAN = {name: value for name, value in os.environ.items()
+         if name not in ("GPT2CPP_LIBRARY", "PYTHONPATH", "GPT2_MODELS")}
+
+
+def run(*arguments, **options):
+    done = subprocess.run(arguments, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+class WheelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.scratch.cleanup)
+        cls.path = run(sys.executable, "tools/make_wheel.py", LIBRARY, cls.scratch.name).strip()
+
+    def test_the_record_lists_every_file(self):
+        with zipfile.ZipFile(self.path) as wheel:
+            record, = [name for name in wheel.namelist() if name.endswith(".dist-info/RECORD")]
+            rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+            self.assertEqual([name for name, _, _ in rows], wheel.namelist())
+            for name, digest, size in rows[:-1]:
+                data = wheel.read(name)
+                expected = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
+                self.assertEqual((digest, size), ("sha256=" + expected.decode(), str(len(data))))
+            self.assertEqual(rows[-1], [record, "", ""])
+            tag = re.search("Tag: (.*)", wheel.read(record[:-6] + "WHEEL").decode()).group(1)
+        self.assertTrue(self.path.endswith(f"-{tag}.whl"), (self.path, tag))
+
+    def test_the_tag_tells_what_the_library_needs(self):
+        sys.path.insert(0, "tools")
+        import make_wheel
+        self.assertRegex(make_wheel.platform_tag(LIBRARY), "^linux_")  # needs libstdc++
+        portable = os.path.join(self.scratch.name, "portable.so")
+        with open(os.path.join(self.scratch.name, "portable.c"), "w") as file:
+            file.write("#include <stdlib.h>\nint f(const char* text) { return atoi(text); }\n")
+        run(sys.argv[3], "-shared", "-fPIC", file.name, "-o", portable)
+        self.assertRegex(make_wheel.platform_tag(portable), r"^manylinux_2_\d+_\w+$")
+
+    def test_the_same_files_give_the_same_wheel(self):
+        with tempfile.TemporaryDirectory() as again:
+            path = run(sys.executable, "tools/make_wheel.py", LIBRARY, again).strip()
+            with open(path, "rb") as one, open(self.path, "rb") as other:
+                self.assertEqual(one.read(), other.read())
+
+    def test_the_program_of_the_readme_runs_where_the_wheel_is_installed(self):
+        with open("README.md") as file:
+            program = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
+        environment = os.path.join(self.scratch.name, "environment")
+        venv.create(environment)
+        python = os.path.join(environment, "bin", "python")
+        site = run(python, "-c", "import site; print(site.getsitepackages()[0])",
+                   env=CLEAN).strip()
+        self.install(site)
+        text = run(python, "-W", "error", "-c", program, cwd=self.scratch.name, env=CLEAN)
+        first = run(COMMAND, "-n", "40", "--no-newline", "Once upon a time")
+        self.assertTrue(text.startswith(first + "\n"), (text, first))
+        found = run(python, "-c", "import gpt2cpp; print(gpt2cpp.__file__)",
+                    cwd=self.scratch.name, env=CLEAN)
+        self.assertTrue(found.startswith(environment), found)
+
+    def install(self, site):
+        """With pip, which checks the wheel, or without it, because installing is unpacking."""
+        pip = [sys.executable, "-m", "pip"]
+        if subprocess.run([*pip, "--version"], capture_output=True).returncode == 0:
+            run(*pip, "install", "--quiet", "--no-index", "--no-deps", "--target", site, self.path,
+                env=CLEAN)
+        else:
+            zipfile.ZipFile(self.path).extractall(site)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
