@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes the wheel of the Python package: make_wheel.py LIBRARY DIRECTORY
 
-The wheel (PEP 427) has the modules of src/python, the bundled model and the library, stripped. It is
-tagged manylinux (PEP 600) if the library needs nothing but glibc, and linux otherwise, which means
-that it runs where its other libraries are. The same files give the same wheel. Prints its path.
+The wheel (PEP 427) has the modules of src/python, the bundled model and the library, stripped. It
+is tagged manylinux (PEP 600) if the library needs nothing but glibc, and linux otherwise, which
+means that it runs where its other libraries are. The same files give the same wheel. Prints its
+path.
 """
 
 import base64

@@ -67,8 +67,9 @@ def row(array: FloatArray, index: int) -> FloatArray:
     """One row of an array of two dimensions, without a copy."""
     if not isinstance(array, memoryview):
         return array[index]
-    n = array.shape[1]
-    return array.cast("B").cast("f")[index * n:(index + 1) * n]
+    floats = array.cast("B").cast("f")
+    n = len(floats) // len(array)
+    return floats[index * n:(index + 1) * n]
 
 
 def view(address: int, kind: Any, count: int) -> Any:

@@ -16,9 +16,10 @@ T = TypeVar("T")
 class Work:
     """One such call, with the flag that cancels it.
 
-    Python raises KeyboardInterrupt in the main thread, wherever that is: in the middle of a callback,
-    ctypes would print and forget it. So a call of the main thread is made on a thread of its own,
-    callbacks included, while the main thread waits. Other threads make their calls themselves.
+    Python raises KeyboardInterrupt in the main thread, wherever that is: in the middle of a
+    callback, ctypes would print and forget it. So a call of the main thread is made on a thread of
+    its own, callbacks included, while the main thread waits. Other threads make their calls
+    themselves.
     """
 
     def __init__(self) -> None:

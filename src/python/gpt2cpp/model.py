@@ -6,7 +6,8 @@ import json
 import os
 from ctypes import byref, c_int32
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union,
+                    overload)
 
 from . import _structs as c
 from . import _scoring
@@ -17,7 +18,7 @@ from ._library import lib
 from ._scoring import OnProgress
 from .errors import InvalidArgumentError, NotFoundError
 from .options import named, number
-from .results import Choice, Scores
+from .results import Choice, Generation, Scores
 from .session import Session
 from .stream import Stream
 from .tokenizer import PathLike, Tokenizer
@@ -56,7 +57,7 @@ class Model(Handle):
         file = os.fsencode(_bundled() if name is None else name)
         self._setup(new(lib.gpt2_model_load, file, byref(options),
                         free=lib.gpt2_model_free), threads)
-        self._arguments = (name, dtype, threads)
+        self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads)
         self._tokenizer = _tokenizer_beside(self.path)
 
     def _setup(self, owned: Owned, threads: Optional[int]) -> None:
@@ -121,6 +122,15 @@ class Model(Handle):
 
     # -- Texts -----------------------------------------------------------------------------------
 
+    @overload
+    def generate(self, prompt: Tokens = "",  # type: ignore[misc]
+                 **options: Unpack[GenerateOptions]) -> Generation: ...
+
+    @overload
+    def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
+                 num_return_sequences: Optional[int] = None,
+                 **options: Unpack[GenerateOptions]) -> List[Generation]: ...
+
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
                  num_return_sequences: Optional[int] = None,
                  **options: Unpack[GenerateOptions]) -> Any:
@@ -135,12 +145,11 @@ class Model(Handle):
         >>> [text.finish_reason for text in texts]
         ['length', 'length']
         """
-        is_batch = _is_batch(prompt)
+        prompts, is_batch = _as_list(prompt)
         if not is_batch and num_return_sequences is None:
-            return self.session().generate(prompt, **options)
+            return self.session().generate(prompts[0], **options)
         copies = 1 if num_return_sequences is None else number("num_return_sequences",
                                                                num_return_sequences, None)
-        prompts = prompt if is_batch else [prompt]
         return write_texts(self, [one for one in prompts for _ in range(copies)], dict(options))
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
@@ -204,7 +213,7 @@ class Model(Handle):
         >>> round(scores.perplexity)
         31
         """
-        lists = [self._encode(text) for text in (texts if _is_batch(texts) else [texts])]
+        lists = [self._encode(text) for text in _as_list(texts)[0]]
         return _scoring.score(self, lists, context, stride, top_logprobs, on_progress)
 
     def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
@@ -225,8 +234,8 @@ class Model(Handle):
 
         It is the mean of the text's hidden states, or with pooling="last" the last of them.
         """
-        is_batch = _is_batch(texts)
-        lists = [self._encode(text) for text in (texts if is_batch else [texts])]
+        listed, is_batch = _as_list(texts)
+        lists = [self._encode(text) for text in listed]
         vectors = _scoring.embed(self, lists, self._layer(layer), pooling, on_progress)
         return vectors if is_batch else row(vectors, 0)
 
@@ -306,8 +315,7 @@ def _tokenizer_beside(path: str) -> Optional[Tokenizer]:
         return None
 
 
-def _is_batch(texts: Any) -> bool:
-    """Whether it is a list of texts, not one text or its ids."""
-    if isinstance(texts, str):
-        return False
-    return len(texts) == 0 or not isinstance(texts[0], Integral)
+def _as_list(texts: Any) -> Tuple[Sequence[Tokens], bool]:
+    """The texts, and whether they are a list of texts, not one text or its ids."""
+    is_one = isinstance(texts, str) or (len(texts) > 0 and isinstance(texts[0], Integral))
+    return ([texts] if is_one else texts), not is_one

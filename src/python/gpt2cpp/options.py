@@ -132,8 +132,9 @@ class GenerateArguments:
         decay = self._take("exponential_decay_length_penalty")
         if decay is not None:
             start, factor = decay
-            self.sampling.decay_start = number("exponential_decay_length_penalty", start, None)
-            self.sampling.decay_factor = factor
+            name = "exponential_decay_length_penalty"
+            self.sampling.decay_start = number(name, start, None)
+            self.sampling.decay_factor = number(name, factor, c_double)
 
     def _set_ends(self, n_prompt: int) -> None:
         max_length = self._take("max_length")
@@ -221,5 +222,5 @@ _SAMPLING_NUMBERS = ("temperature", "top_p", "top_k", "min_p", "typical_p", "eps
                      "repetition_penalty", "remove_invalid_values", "no_repeat_ngram_size",
                      "min_length", "min_new_tokens", "renormalize_logits")
 _GENERATE_NUMBERS = ("ignore_eos", "keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
-_KINDS = {(struct, name): kind for struct in (c.SamplingOptions, c.GenerateOptions)
-          for name, kind in struct._fields_}
+_KINDS = {(struct, member[0]): member[1] for struct in (c.SamplingOptions, c.GenerateOptions)
+          for member in struct._fields_}

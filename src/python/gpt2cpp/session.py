@@ -88,7 +88,7 @@ class Session(Handle):
             return lib.gpt2_session_get_info(owned).contents.capacity
 
     def append(self, tokens: Tokens) -> None:
-        """Adds tokens without computing anything: the next call reads them together with its own."""
+        """Adds tokens without computing anything: the next call reads them with its own."""
         ids = ids_array(self._encode(tokens))
         with self._exclusive() as owned:
             lib.gpt2_session_append(owned, ids, len(ids))
@@ -154,7 +154,7 @@ class Session(Handle):
         arguments = GenerateArguments(options, len(ids), work)
         owned = self._begin()
 
-        def write(on_text: c.OnText) -> Generation:
+        def write(on_text: Any) -> Generation:
             arguments.struct.on_text = on_text
             return self._write(owned, ids, arguments)
 

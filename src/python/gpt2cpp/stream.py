@@ -16,7 +16,7 @@ _AHEAD = 2  # pieces that may be written before they are asked for
 
 
 class _Writer:
-    """The thread that writes. It knows nothing of the Stream, so that the Stream can be collected."""
+    """The thread that writes. It has no reference to the Stream, which can be collected then."""
 
     def __init__(self, work: Work, on_end: Callable[[], None]):
         self.work = work
@@ -25,7 +25,7 @@ class _Writer:
         self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of str; the outcome is the last
         self.thread: Optional[threading.Thread] = None
 
-    def on_text(self, address: Optional[int], size: int) -> bool:
+    def on_text(self, address: int, size: int) -> bool:
         if size:
             self.room.acquire()
             self.pieces.put(string_at(address, size).decode("utf-8", "replace"))
@@ -59,7 +59,7 @@ class Stream(Iterator[str]):
     A Stream belongs to one thread at a time.
     """
 
-    def __init__(self, work: Work, write: Callable[[c.OnText], Generation],
+    def __init__(self, work: Work, write: Callable[[Any], Generation],
                  on_end: Callable[[], None] = lambda: None):
         """Begins to write: `write` gets the callback that receives the text."""
         self.result: Optional[Generation] = None

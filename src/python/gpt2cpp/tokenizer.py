@@ -68,7 +68,7 @@ class Tokenizer(Handle):
     def decode(self, token_ids: Union[int, Iterable[int]], *,
                skip_special_tokens: bool = False) -> str:
         """The text of tokens. Bytes that are no characters become U+FFFD."""
-        ids = [token_ids] if isinstance(token_ids, Integral) else token_ids
+        ids: Any = [token_ids] if isinstance(token_ids, Integral) else token_ids
         if skip_special_tokens:
             ids = [id for id in ids if not self.is_special(id)]
         return self.decode_bytes(ids).decode("utf-8", "replace")
@@ -91,10 +91,10 @@ class Tokenizer(Handle):
         """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
         data, size = c_void_p(), c_size_t()
         lib.gpt2_tokenizer_token_bytes(self._use(), id, byref(data), byref(size))
-        return string_at(data.value, size.value) if size.value else b""
+        return string_at(data, size.value) if size.value else b""
 
-    def convert_ids_to_tokens(self, ids: Union[int, Iterable[int]]) -> Any:
-        """The names of tokens as vocab.json has them: a space is "\u0120".
+    def convert_ids_to_tokens(self, ids: Any) -> Any:
+        """The name of a token as vocab.json has it, or those of several: a space is "\u0120".
 
         >>> import gpt2cpp
         >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
@@ -102,8 +102,9 @@ class Tokenizer(Handle):
         """
         if not isinstance(ids, Integral):
             return [self.convert_ids_to_tokens(id) for id in ids]
-        content = self.token_bytes(ids)
-        if self.is_special(ids):
+        id = int(ids)
+        content = self.token_bytes(id)
+        if self.is_special(id):
             return content.decode("utf-8", "replace")
         return "".join(map(_BYTE_NAMES.__getitem__, content))
 
