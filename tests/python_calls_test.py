@@ -336,6 +336,11 @@ class ErrorTest(ModelTest):
         with self.assertRaises(gpt2cpp.InvalidFileError):
             self.model.load_session("README.md")
 
+    def test_the_text_of_a_batch_that_failed_is_named(self):
+        with self.assertRaisesRegex(gpt2cpp.InvalidArgumentError, "text 1 of the list: .*600"):
+            self.model.generate(["Once", [443] * 600], max_new_tokens=5)
+        self.assert_usable()
+
     def test_wrong_options(self):
         cases = [
             (TypeError, "unknown option temprature .did you mean temperature", {"temprature": 1}),

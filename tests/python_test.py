@@ -132,6 +132,17 @@ class HeaderTest(unittest.TestCase):
         self.assertIn(f"expected version {gpt2cpp.__version__} of the library, found 0.2.7",
                       message)
 
+    def test_the_installed_library_is_found(self):
+        for folder in ("lib", "lib64"):
+            with tempfile.TemporaryDirectory() as home:
+                os.makedirs(f"{home}/.local/{folder}")
+                version = ".".join(gpt2cpp.__version__.split(".")[:2])
+                file = f"{home}/.local/{folder}/libgpt2.so.{version}"
+                os.symlink(os.path.realpath(os.environ["GPT2CPP_LIBRARY"]), file)
+                found = python("from gpt2cpp import _library; print(_library.lib._name)",
+                               HOME=home, GPT2CPP_LIBRARY="")
+                self.assertEqual(found.strip(), file)
+
     def test_a_missing_library_is_named(self):
         message = python("try: import gpt2cpp\nexcept FileNotFoundError as e: print(e)",
                          GPT2CPP_LIBRARY="/nowhere/libgpt2.so")

@@ -10,6 +10,7 @@ from ._arrays import ids_array
 from ._handle import Owned, defaults, new
 from ._library import lib
 from ._work import Work
+from .errors import Error
 from .options import GenerateArguments, number
 from .results import Generation, generation_of
 
@@ -34,7 +35,7 @@ def write_texts(model: Model, prompts: Sequence[Tokens],
         kept.append(arguments)
         texts.append(_submit(scheduler, model, ids, arguments))
     work.run(lambda: lib.gpt2_scheduler_run(scheduler))
-    return [_take(scheduler, text) for text in texts]
+    return [_take(scheduler, text, j) for j, text in enumerate(texts)]
 
 
 def _submit(scheduler: Owned, model: Model, ids: List[int],
@@ -46,9 +47,12 @@ def _submit(scheduler: Owned, model: Model, ids: List[int],
     return text
 
 
-def _take(scheduler: Owned, text: c_uint64) -> Generation:
+def _take(scheduler: Owned, text: c_uint64, j: int) -> Generation:
     result = POINTER(c.Generation)()
-    lib.gpt2_scheduler_take(scheduler, text, byref(result))
+    try:
+        lib.gpt2_scheduler_take(scheduler, text, byref(result))
+    except Error as error:
+        raise type(error)(f"text {j} of the list: {error}") from None
     try:
         return generation_of(result.contents)
     finally:

@@ -4,7 +4,7 @@ The first of these is used:
 
 1. the file that the environment variable GPT2CPP_LIBRARY names;
 2. libgpt2.so in this package, where a wheel has it;
-3. the installed library: beside the Python that runs, in ~/.local, or where the system looks.
+3. the installed library: in ~/.local, beside the Python that runs, or where the system looks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _STATUS_FUNCTIONS = {
     "gpt2_cancel_new": [_OUT],
     "gpt2_cancel_set": [c_void_p, c_int32],
     "gpt2_load_options_init": [POINTER(c.LoadOptions), c_size_t],
-    "gpt2_find_model": [c_char_p, POINTER(POINTER(c.Bytes))],
     "gpt2_model_load": [c_char_p, POINTER(c.LoadOptions), _OUT],
     "gpt2_model_convert": [c_void_p, c_int32, _OUT],
     "gpt2_model_save_quantized": [c_void_p, c_char_p],
@@ -43,7 +42,6 @@ _STATUS_FUNCTIONS = {
     "gpt2_tokenizer_token_bytes": [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
     "gpt2_tokenizer_is_special": [c_void_p, c_int32, POINTER(c_int32)],
     "gpt2_tokenizer_find": [c_void_p, c_char_p, c_size_t, POINTER(c_int32)],
-    "gpt2_tokenizer_require_match": [c_void_p, c_void_p],
     "gpt2_engine_options_init": [POINTER(c.EngineOptions), c_size_t],
     "gpt2_engine_new": [c_void_p, POINTER(c.EngineOptions), _OUT],
     "gpt2_engine_threads": [c_void_p, POINTER(c_int32)],
@@ -103,7 +101,7 @@ def _candidates() -> List[str]:
     if given:
         return [given]
     multiarch = sysconfig.get_config_var("MULTIARCH") or ""
-    prefixes = [sys.prefix, os.path.expanduser("~/.local")]
+    prefixes = [os.path.expanduser("~/.local"), sys.prefix]
     folders = [os.path.join(prefix, *folder) for prefix in prefixes
                for folder in (["lib"], ["lib64"], ["lib", multiarch])]
     package = os.path.join(os.path.dirname(__file__), "libgpt2.so")

@@ -70,7 +70,10 @@ class GenerateOptions(TypedDict, total=False):
 
 
 class GenerateArguments:
-    """The options of one text as the C interface takes them, and what they refer to."""
+    """The options of one text as the C interface takes them, and what they refer to.
+
+    ctypes keeps alive what a pointer in a struct refers to; handles and strings are in _kept.
+    """
 
     def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
         self._left = dict(given)
@@ -164,8 +167,9 @@ class GenerateArguments:
     def _set_callbacks(self) -> None:
         draft = self._take("draft")
         if draft is not None:
-            self._kept.append(draft._use())
-            self.struct.draft = draft._use().address
+            owned = draft._use()
+            self._kept.append(owned)
+            self.struct.draft = owned.address
         on_prompt = self._take("on_prompt")
         if on_prompt is not None:
             self.struct.on_prompt = c.OnPrompt(self._work.callback(on_prompt))
