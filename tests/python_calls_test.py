@@ -363,11 +363,14 @@ class ErrorTest(ModelTest):
                      lambda: self.model.embed("Once", pooling="max"),
                      lambda: self.model.logits(""), lambda: self.model.generate([4096]),
                      lambda: gpt2cpp.Model(MODEL, dtype="f64"),
-                     lambda: gpt2cpp.Model(MODEL, threads=0),
+                     lambda: gpt2cpp.Model(MODEL, threads=-1),
+                     lambda: gpt2cpp.Model(MODEL + "\0"), lambda: gpt2cpp.Tokenizer(MODEL + "\0"),
                      lambda: self.model.session().truncate(-1)):
             with self.assertRaises(ValueError):
                 call()
 
 
 if __name__ == "__main__":
+    # A shell starts what it runs in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

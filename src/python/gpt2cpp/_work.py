@@ -62,6 +62,7 @@ class Work:
         try:
             thread.start()
             result, error = outcome.get()
+            thread.join()  # so that it is gone if a fork() follows
         except BaseException:
             self.cancel()
             while thread.is_alive():  # and uses the arguments of the call

@@ -21,7 +21,7 @@ from .options import named, number
 from .results import Choice, Generation, Scores
 from .session import Session
 from .stream import Stream
-from .tokenizer import PathLike, Tokenizer
+from .tokenizer import PathLike, Tokenizer, c_path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -50,11 +50,12 @@ class Model(Handle):
 
         name:     without it, the small model that is part of the project
         dtype:    "f32", "f16", "bf16", "int8" or "int4"; without it, the one of the file
-        threads:  the most that compute; without it, one for each physical core
+        threads:  the most that compute; 0 or without it, one for each physical core, and fewer
+                  for small models
         """
         options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
         options.dtype = named("dtype", dtype or "stored", DTYPES)
-        file = os.fsencode(_bundled() if name is None else name)
+        file = c_path(_bundled() if name is None else name)
         self._setup(new(lib.gpt2_model_load, file, byref(options),
                         free=lib.gpt2_model_free), threads)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads)
@@ -65,7 +66,7 @@ class Model(Handle):
         self._engine: Optional[Owned] = None
         if threads is not None:
             options = defaults(c.EngineOptions, lib.gpt2_engine_options_init)
-            options.threads = ids_array([threads])[0] or -1  # 0, the default, is no number here
+            options.threads = ids_array([threads])[0]
             self._engine = new(lib.gpt2_engine_new, owned, byref(options),
                                free=lib.gpt2_engine_free)
         info = lib.gpt2_model_get_info(owned).contents
@@ -110,10 +111,11 @@ class Model(Handle):
     def threads(self) -> int:
         """The most threads that compute."""
         self._use()
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return lib.gpt2_thread_count()
         threads = c_int32()
-        lib.gpt2_engine_threads(self._engine, byref(threads))
+        lib.gpt2_engine_threads(engine, byref(threads))
         return threads.value
 
     def close(self) -> None:
@@ -172,7 +174,7 @@ class Model(Handle):
     def load_session(self, path: PathLike, max_tokens: Optional[int] = None) -> Session:
         """A session from a file of Session.save(), which goes on with the same bits."""
         options = self._session_options(max_tokens)
-        return Session(self, new(lib.gpt2_session_load, self._use(), os.fsencode(path),
+        return Session(self, new(lib.gpt2_session_load, self._use(), c_path(path),
                                  byref(options), free=lib.gpt2_session_free))
 
     # -- Numbers ---------------------------------------------------------------------------------
@@ -252,7 +254,7 @@ class Model(Handle):
 
     def save_quantized(self, path: PathLike) -> None:
         """Writes a model of type int8 or int4 to a new directory, which Model() loads."""
-        lib.gpt2_model_save_quantized(self._use(), os.fsencode(path))
+        lib.gpt2_model_save_quantized(self._use(), c_path(path))
 
     # -- What the other modules of the package use -----------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref
@@ -17,7 +16,7 @@ from .errors import InvalidArgumentError
 from .options import GenerateArguments
 from .results import Generation, generation_of
 from .stream import Stream
-from .tokenizer import PathLike
+from .tokenizer import PathLike, c_path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,7 +129,7 @@ class Session(Handle):
     def save(self, path: PathLike) -> None:
         """Writes the session to a file, which Model.load_session() reads."""
         with self._exclusive() as owned:
-            lib.gpt2_session_save(owned, os.fsencode(path))
+            lib.gpt2_session_save(owned, c_path(path))
 
     def generate(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Generation:
         """Appends the prompt and what the model writes after it, and returns the latter.
@@ -144,7 +143,11 @@ class Session(Handle):
             return work.run(lambda: self._write(owned, ids, arguments))
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
-        """The same as an iterator over the pieces of the text, as Model.stream() returns it."""
+        """The same as an iterator over the pieces of the text, as Model.stream() returns it.
+
+        The session can be used again when the stream has ended. If it was closed early, the session
+        holds what was written, which may be a little more than what was read.
+        """
         return self._stream(prompt, dict(options))
 
     def _stream(self, prompt: Tokens, options: Dict[str, Any]) -> Stream:

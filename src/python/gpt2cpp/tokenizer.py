@@ -28,7 +28,7 @@ class Tokenizer(Handle):
 
     def __init__(self, name: PathLike):
         """Loads the tokenizer that lies beside a model, by the model's name or path."""
-        super().__init__(new(lib.gpt2_tokenizer_load, os.fsencode(name),
+        super().__init__(new(lib.gpt2_tokenizer_load, c_path(name),
                              free=lib.gpt2_tokenizer_free))
         self._name = name
 
@@ -155,6 +155,14 @@ class Tokenizer(Handle):
     def description(self) -> str:
         """The files that it was read from, and its kind, for people."""
         return self._info().description.decode("utf-8", "replace")
+
+
+def c_path(path: PathLike) -> bytes:
+    """The path for C, where a zero byte would end it too early."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"the path {path!r} has a zero byte: give one without")
+    return name
 
 
 def _byte_names() -> List[str]:
