@@ -23,7 +23,8 @@ class GenerateOptions(TypedDict, total=False):
     """The options of generate() and stream().
 
     The defaults are those of the gpt2 command: temperature 0.8, top_k 40, 256 new tokens, seed 0.
-    Where HuggingFace has an option, it has HuggingFace's name and formula.
+    Where HuggingFace has an option, it has HuggingFace's name and formula. Callbacks must not use
+    the session of the call. They run on another thread if the main thread makes the call.
     """
 
     max_new_tokens: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Iterator, List
 
 from . import _structs as c
 from ._arrays import FloatArray, empty_floats, ids_array, ids_list
@@ -148,13 +148,10 @@ class Session(Handle):
         The session can be used again when the stream has ended. If it was closed early, the session
         holds what was written, which may be a little more than what was read.
         """
-        return self._stream(prompt, dict(options))
-
-    def _stream(self, prompt: Tokens, options: Dict[str, Any]) -> Stream:
         self._model._require_tokenizer()
         work = Work()
         ids = self._prompt(prompt)
-        arguments = GenerateArguments(options, len(ids), work)
+        arguments = GenerateArguments(dict(options), len(ids), work)
         owned = self._begin()
 
         def write(on_text: Any) -> Generation:
