@@ -117,8 +117,8 @@ class HeaderTest(unittest.TestCase):
             self.assertRegex(header, rf"GPT2_DTYPE_{name.upper()} = {i}\b")
 
     def test_the_version_is_that_of_the_project(self):
-        with open("CMakeLists.txt") as file:
-            version = re.search(r"project\(gpt2 VERSION ([\d.]+)", file.read()).group(1)
+        with open("include/gpt2/version.h") as file:
+            version = re.search(r'GPT2_VERSION_STRING "([\d.]+)"', file.read()).group(1)
         self.assertEqual(gpt2cpp.__version__, version)
 
     def test_another_version_of_the_library_is_refused(self):
