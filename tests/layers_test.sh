@@ -47,7 +47,7 @@ layers='
 
 # The layer that each public header belongs to. Every file of include/gpt2/ must be listed.
 headers='
-  error:base runtime:base version:base new_file:base
+  error:base runtime:base version:base new_file:base memory_file:base
   token_id:tensor weight_type:tensor kv_type:tensor tensor:tensor config:tensor
   find_model:formats
   tokenizer:text

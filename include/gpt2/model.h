@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gpt2/config.h"
+#include "gpt2/memory_file.h"
 #include "gpt2/weight_type.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
@@ -63,6 +65,23 @@ class Model {
   /// short, the process ends by SIGBUS.) Throws Error, which names the file, for files that cannot
   /// be used, and for an unusable GPT2_ISA.
   [[nodiscard]] static Model load(const std::filesystem::path& path,
+                                  const LoadOptions& options = {});
+
+  /// The same from files in memory, which have the names that they would have in a directory:
+  /// config.json and model.safetensors, or others of those above. Error messages name the files so.
+  ///
+  /// The model uses matrices of the stored type and wpe where they lie in `files`, without a copy
+  /// and at any alignment. So the bytes of the weights must stay as they are while the model or one
+  /// of its copies, conversions, engines or sessions lives; a file's `owner` is kept for that time.
+  /// The list itself, the names and the other files are needed only during the call. Throws Error
+  /// as above, and Error(invalid_argument) if two files have the same name.
+  ///
+  /// Example:
+  ///   std::vector<std::byte> config, weights;  // of the files, from wherever a program has them
+  ///   const MemoryFile files[] = {{.name = "config.json", .bytes = config},
+  ///                               {.name = "model.safetensors", .bytes = weights}};
+  ///   const Model model = Model::load(files);
+  [[nodiscard]] static Model load(std::span<const MemoryFile> files,
                                   const LoadOptions& options = {});
 
   /// The same model with its matrices converted to another type, without reading the files again.

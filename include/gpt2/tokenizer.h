@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpt2/config.h"
+#include "gpt2/memory_file.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
@@ -43,6 +44,17 @@ class Tokenizer {
   /// the first three). As in Model::load, a file stands for its directory. Throws Error: not_found
   /// where there is none of them, unsupported for a tokenizer that is not GPT-2's kind.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
+
+  /// The same from files in memory, which have the names that they would have in a directory. The
+  /// bytes are needed only during the call. Throws as above, and Error(invalid_argument) if two
+  /// files have the same name.
+  ///
+  /// Example:
+  ///   std::vector<std::byte> vocab, merges;  // of the files, from wherever a program has them
+  ///   const MemoryFile files[] = {{.name = "vocab.json", .bytes = vocab},
+  ///                               {.name = "merges.txt", .bytes = merges}};
+  ///   const Tokenizer from_memory = Tokenizer::load(files);
+  [[nodiscard]] static Tokenizer load(std::span<const MemoryFile> files);
 
   /// The text's token ids; none for an empty text. The text may be any bytes. Takes O(n log n) time
   /// in the worst case, for any input. Throws Error(invalid_argument) for a text of 2 GiB or more.

@@ -48,6 +48,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
 }
 
 void MappedFile::drop_pages(Bytes part) const noexcept {
+  if (!is_file_) return;  // the system would fill anonymous memory with zeros
   const auto address = [](const std::byte* p) { return reinterpret_cast<std::uintptr_t>(p); };
   const std::uintptr_t end = address(part.data()) + part.size();
   if (address(part.data()) < address(bytes_.data())) return;

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/paths.h"
 #include "base/read_file.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
@@ -29,10 +28,10 @@ bool is_plain_file_name(const std::string& name) {
 }
 
 // Adds the tensors of one file. Throws if it lacks one of the `expected` ones.
-void add_file(Checkpoint& checkpoint, const fs::path& path,
+void add_file(Checkpoint& checkpoint, const fs::path& path, const FileSource& source,
               const std::vector<std::string>& expected = {}) {
   checkpoint.files.push_back(path);
-  const Bytes bytes = checkpoint.mappings.emplace_back(path).bytes();
+  const Bytes bytes = checkpoint.mappings.emplace_back(source.open(path)).bytes();
   TensorFile file = is_pytorch(bytes)
                         ? parse_pytorch(bytes, path.string())
                         : TensorFile{.tensors = parse_safetensors(bytes, path.string())};
@@ -53,17 +52,17 @@ void add_file(Checkpoint& checkpoint, const fs::path& path,
   checkpoint.model_args = std::move(file.model_args);
 }
 
-void add_shards(Checkpoint& checkpoint, const fs::path& index_file) {
+void add_shards(Checkpoint& checkpoint, const fs::path& index_file, const FileSource& source) {
   checkpoint.files.push_back(index_file);
   const std::string where = index_file.string();
-  const ShardIndex index = parse_shard_index(read_file(index_file, kMaxIndexBytes), where);
+  const ShardIndex index = parse_shard_index(read_file(index_file, kMaxIndexBytes, source), where);
   for (const auto& [shard, expected] : index) {
     const fs::path path = index_file.parent_path() / shard;
-    if (!is_there(path)) {
+    if (!source.has(path)) {
       fail(ErrorCode::not_found, where, "shard ", quote(shard),
            " is missing; download it to the same directory");
     }
-    add_file(checkpoint, path, expected);
+    add_file(checkpoint, path, source, expected);
   }
   checkpoint.format += ", " + std::to_string(index.size()) + " shards";
 }
@@ -78,9 +77,9 @@ Checkpoint Checkpoint::open(const ModelFiles& files) {
   }
   Checkpoint checkpoint;
   if (files.weights.extension() == ".json") {
-    add_shards(checkpoint, files.weights);
+    add_shards(checkpoint, files.weights, files.source);
   } else {
-    add_file(checkpoint, files.weights);
+    add_file(checkpoint, files.weights, files.source);
   }
   return checkpoint;
 }

@@ -26,11 +26,12 @@ bool is_beside_weights(const fs::path& file) {
 }
 
 // Empty where there is none.
-fs::path weights_in(const fs::path& directory) {
+fs::path weights_in(const fs::path& directory, const FileSource& source = {}) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "ckpt.pt"}) {
-    if (is_there(directory / name)) return directory / name;
+    if (source.has(directory / name)) return directory / name;
   }
+  if (source.is_memory()) return {};
   std::error_code ignored;  // a directory that cannot be listed may still be read
   for (fs::directory_iterator file(directory, ignored), end; file != end; file.increment(ignored)) {
     if (is_gguf(*file)) refuse_gguf(*file);
@@ -48,6 +49,12 @@ ModelFiles find_model_files(const fs::path& path) {
   }
   if (files.weights.empty()) files.weights = weights_in(files.directory);
   files.has_config = is_there(files.config());
+  return files;
+}
+
+ModelFiles find_model_files(const FileSource& memory) {
+  ModelFiles files{.path = "memory", .weights = weights_in({}, memory), .source = memory};
+  files.has_config = memory.has(files.config());
   return files;
 }
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "base/file_source.h"
+
 namespace gpt2 {
 
 /// Which files a model is read from. Decided once, by the names of files alone, before any of them
@@ -11,6 +13,7 @@ struct ModelFiles {
   std::filesystem::path directory = {};  ///< that path, or its parent where it is a file
   std::filesystem::path weights = {};    ///< of tensors, or an index of shards; empty: none
   bool has_config = false;               ///< whether there is a config.json
+  FileSource source = {};                ///< where the files are read from
 
   [[nodiscard]] std::filesystem::path config() const { return directory / "config.json"; }
 
@@ -27,5 +30,9 @@ struct ModelFiles {
 /// a directory or cannot be examined, unsupported for a GGUF file and for a directory without
 /// other weights.
 [[nodiscard]] ModelFiles find_model_files(const std::filesystem::path& path);
+
+/// The same for a model in memory, whose files stand for a directory. `path` is "memory" then, and
+/// the directory is empty, so that the path of a file is its name.
+[[nodiscard]] ModelFiles find_model_files(const FileSource& memory);
 
 }  // namespace gpt2

@@ -12,7 +12,6 @@
 #include "base/float_state.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "base/paths.h"
 #include "base/read_file.h"
 #include "model/config_json.h"
 
@@ -137,11 +136,13 @@ void read_quantized(const JsonFields& fields, WeightType& quantized) {
 
 }  // namespace
 
-Config Config::load(const std::filesystem::path& file) {
-  Config config = parse(read_file(file, kMaxConfigBytes), file.string());
+Config Config::load(const std::filesystem::path& file) { return load_config(file, {}); }
+
+Config load_config(const std::filesystem::path& file, const FileSource& source) {
+  Config config = Config::parse(read_file(file, kMaxConfigBytes, source), file.string());
   const std::filesystem::path beside = file.parent_path() / "generation_config.json";
-  if (is_there(beside)) {
-    const json object = parse_json(read_file(beside, kMaxConfigBytes), beside.string());
+  if (source.has(beside)) {
+    const json object = parse_json(read_file(beside, kMaxConfigBytes, source), beside.string());
     read_special_tokens(JsonFields(object, beside.string()), config);
   }
   return config;

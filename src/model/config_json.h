@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
+#include "base/file_source.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {
 
 /// The most bytes that a config.json or generation_config.json may have.
 inline constexpr std::size_t kMaxConfigBytes = 16 << 20;
+
+/// Config::load from any source.
+[[nodiscard]] Config load_config(const std::filesystem::path& file, const FileSource& source);
 
 /// What Config::to_json writes, as a tree.
 [[nodiscard]] nlohmann::ordered_json config_tree(const Config& config);

@@ -5,10 +5,10 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
-#include "base/paths.h"
 #include "formats/checkpoint.h"
 #include "formats/model_files.h"
 #include "kernels/kernels.h"
+#include "model/config_json.h"
 #include "model/convert.h"
 #include "model/transformer.h"
 #include "model/weights.h"
@@ -32,19 +32,15 @@ Config config_of(const ModelArgs& args, const fs::path& file) {
 }
 
 Config load_config(const ModelFiles& files) {
-  if (files.has_config) return Config::load(files.config());
+  if (files.has_config) return load_config(files.config(), files.source);
   fail(ErrorCode::not_found, files.path.string(),
        files.is_nanogpt()
            ? "no model_args of nanoGPT in it, and no config.json beside it; expected either"
            : "no config.json; expected it beside model.safetensors or pytorch_model.bin");
 }
 
-}  // namespace
-
-Model Model::load(const fs::path& path, const LoadOptions& options) {
-  require_isa();
-  const DefaultFloatState state;
-  const ModelFiles files = find_model_files(path);
+std::shared_ptr<const Transformer> load_transformer(const ModelFiles& files,
+                                                    const LoadOptions& options) {
   // config.json is read first, because it tells best what a directory holds that is not a GPT-2.
   std::optional<Config> config;
   if (!files.is_nanogpt()) config = load_config(files);
@@ -55,10 +51,24 @@ Model Model::load(const fs::path& path, const LoadOptions& options) {
   const auto transformer = bind_weights(*config, checkpoint, options);
   std::vector<fs::path>& read = transformer->description.files;
   for (const char* name : {"generation_config.json", "config.json"}) {
-    if (checkpoint->model_args || !is_there(files.directory / name)) continue;
+    if (checkpoint->model_args || !files.source.has(files.directory / name)) continue;
     read.insert(read.begin(), files.directory / name);
   }
-  return Model(transformer);
+  return transformer;
+}
+
+}  // namespace
+
+Model Model::load(const fs::path& path, const LoadOptions& options) {
+  require_isa();
+  const DefaultFloatState state;
+  return Model(load_transformer(find_model_files(path), options));
+}
+
+Model Model::load(std::span<const MemoryFile> files, const LoadOptions& options) {
+  require_isa();
+  const DefaultFloatState state;
+  return Model(load_transformer(find_model_files(FileSource(files)), options));
 }
 
 Model Model::to(WeightType dtype) const {

@@ -30,17 +30,18 @@ constexpr std::pair<const char*, const char*> kOtherKinds[] = {
     {"sentencepiece.bpe.model", "SentencePiece"},
     {"vocab.txt", "WordPiece"}};
 
-/// The files of one folder. Remembers which were read.
+/// The files of one folder, or those in memory. Remembers which were read.
 class Folder {
  public:
   explicit Folder(fs::path path) : path_(std::move(path)) {}
+  explicit Folder(const FileSource& memory) : source_(memory) {}
 
-  [[nodiscard]] bool has(const char* name) const { return is_there(path_ / name); }
+  [[nodiscard]] bool has(const char* name) const { return source_.has(path_ / name); }
 
   TextFile read(const char* name) {
     names += concat(names.empty() ? "" : ", ", name);
     const fs::path file = path_ / name;
-    return {read_file(file, kMaxFileBytes), file.string()};
+    return {read_file(file, kMaxFileBytes, source_), file.string()};
   }
 
   // The object in a side file, empty if there is no such file. It lives as long as the folder.
@@ -50,19 +51,21 @@ class Folder {
   }
 
   [[noreturn]] void nothing_found() const {
+    const std::string where = source_.is_memory() ? "memory" : path_.string();
     for (const auto& [file, kind] : kOtherKinds) {
       if (!has(file)) continue;
-      fail(ErrorCode::unsupported, path_.string(), "the tokenizer is of the kind ", kind, " (",
+      fail(ErrorCode::unsupported, where, "the tokenizer is of the kind ", kind, " (",
            file, "); expected GPT-2's byte-level BPE");
     }
-    fail(ErrorCode::not_found, path_.string(),
+    fail(ErrorCode::not_found, where,
          "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
   }
 
   std::string names;
 
  private:
-  fs::path path_;
+  fs::path path_;  // empty for files in memory, whose paths are their names
+  FileSource source_;
   std::deque<nlohmann::json> objects_;
 };
 
@@ -95,11 +98,8 @@ void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::I
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }
 
-}  // namespace
-
-Tokenizer Tokenizer::load(const fs::path& path) {
-  const auto tokenizer = std::make_shared<Impl>();
-  Folder folder(directory_of(path));
+std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
+  const auto tokenizer = std::make_shared<Tokenizer::Impl>();
   const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
 
   const JsonFields config = folder.read_object(kTokenizerConfig);
@@ -113,7 +113,17 @@ Tokenizer Tokenizer::load(const fs::path& path) {
       concat("byte-level BPE, ", tokenizer->vocabulary.count(), " tokens",
              missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (",
              folder.names, ")");
-  return Tokenizer(tokenizer);
+  return tokenizer;
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::load(const fs::path& path) {
+  return Tokenizer(load_from(Folder(directory_of(path))));
+}
+
+Tokenizer Tokenizer::load(std::span<const MemoryFile> files) {
+  return Tokenizer(load_from(Folder(FileSource(files))));
 }
 
 }  // namespace gpt2

@@ -1,0 +1,35 @@
+#include "base/file_source.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/paths.h"
+
+namespace gpt2 {
+
+namespace fs = std::filesystem;
+
+FileSource::FileSource(std::span<const MemoryFile> files) : memory_(files) {
+  for (const MemoryFile& file : files) {
+    if (std::ranges::count(files, file.name, &MemoryFile::name) == 1) continue;
+    reject("two files in memory have the name ", quote(file.name), "; expected one of each name");
+  }
+}
+
+const MemoryFile* FileSource::find(const fs::path& path) const noexcept {
+  const auto found = std::ranges::find(*memory_, path.native(), &MemoryFile::name);
+  return found == memory_->end() ? nullptr : &*found;
+}
+
+bool FileSource::has(const fs::path& path) const {
+  return is_memory() ? find(path) != nullptr : is_there(path);
+}
+
+MappedFile FileSource::open(const fs::path& path) const {
+  if (!is_memory()) return MappedFile(path);
+  const MemoryFile* const file = find(path);
+  if (file != nullptr) return MappedFile(file->bytes, file->owner);
+  fail(ErrorCode::not_found, path.string(), "no file of this name among those in memory");
+}
+
+}  // namespace gpt2

@@ -1,0 +1,189 @@
+// Tests models and tokenizers that are loaded from memory: they are those of the directory, bit for
+// bit, and use the caller's bytes in place.
+#include "gpt2/memory_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/read_file.h"
+#include "gpt2/model.h"
+#include "gpt2/session.h"
+#include "gpt2/tokenizer.h"
+#include "model/transformer.h"
+#include "support/catch.h"
+#include "support/golden.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using test::refusal_of;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kBundled = fs::path(GPT2_MODELS_DIR) / "gpt2-stories";
+const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
+
+// The files of a directory in memory, each `offset` bytes after an aligned address.
+class InMemory {
+ public:
+  explicit InMemory(const fs::path& directory, std::size_t offset = 0) {
+    for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
+      if (file.is_regular_file()) {
+        add(file.path().filename().string(), read_file(file.path(), std::size_t{1} << 30), offset);
+      }
+    }
+  }
+
+  void add(const std::string& name, const std::string& content, std::size_t offset = 0) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(content.size() + offset);
+    std::memcpy(bytes->data() + offset, content.data(), content.size());
+    const std::span<const std::byte> span = std::span(*bytes).subspan(offset);
+    files.push_back({.name = names_.emplace_back(name), .bytes = span, .owner = bytes});
+  }
+
+  MemoryFile& operator[](std::string_view name) {
+    return *std::ranges::find(files, name, &MemoryFile::name);
+  }
+
+  std::vector<MemoryFile> files;
+
+ private:
+  std::deque<std::string> names_;  // keeps the addresses
+};
+
+std::vector<float> logits_of(const Model& model) {
+  std::vector<TokenId> ids(std::min<std::size_t>(model.config().n_positions, 9));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<TokenId>((7 * i + 1) % model.config().vocab_size);
+  }
+  Session session(model);
+  std::vector<float> logits(ids.size() * model.config().vocab_size);
+  const Slice slice{&session, ids, logits};
+  forward(std::span(&slice, 1));
+  return logits;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string refusal(const InMemory& memory) {
+  return refusal_of([&] { (void)Model::load(memory.files); });
+}
+
+}  // namespace
+
+TEST_CASE("a model in memory is that of the directory, in every format") {
+  std::vector<fs::path> directories = test::oracle_cases();
+  directories.push_back(kBundled);
+  for (const fs::path& directory : directories) {
+    INFO(directory);
+    const InMemory memory(directory);
+    const Model from_memory = Model::load(memory.files);
+    const Model from_files = Model::load(directory);
+    CHECK(same_bits(logits_of(from_memory), logits_of(from_files)));
+    CHECK(from_memory.config().to_json() == from_files.config().to_json());
+    CHECK(from_memory.parameter_count() == from_files.parameter_count());
+    CHECK(from_memory.weight_type() == from_files.weight_type());
+    const ModelDescription& a = from_memory.description();
+    const ModelDescription& b = from_files.description();
+    CHECK(a.format == b.format);
+    CHECK(a.dtypes == b.dtypes);
+    CHECK(a.ignored == b.ignored);
+    CHECK(a.mapped_bytes == b.mapped_bytes);
+    REQUIRE(a.files.size() == b.files.size());
+    for (std::size_t i = 0; i < a.files.size(); ++i) CHECK(a.files[i] == b.files[i].filename());
+  }
+}
+
+TEST_CASE("weights are used where they lie, at any alignment") {
+  const std::vector<float> expected = logits_of(Model::load(kBundled));
+  for (const std::size_t offset : {0u, 1u, 2u, 63u}) {
+    InMemory memory(kBundled, offset);
+    const Model model = Model::load(memory.files);
+    const std::span<const std::byte> bytes = memory["model.safetensors"].bytes;
+    const std::byte* const head = model.transformer()->lm_head.data;
+    CHECK((head > bytes.data() && head < bytes.data() + bytes.size()));
+    CHECK(same_bits(logits_of(model), expected));
+  }
+}
+
+TEST_CASE("a conversion reads the caller's bytes and leaves them as they are") {
+  InMemory memory(kBundled);
+  const std::span<const std::byte> bytes = memory["model.safetensors"].bytes;
+  const std::vector<std::byte> before(bytes.begin(), bytes.end());
+  const Model model = Model::load(memory.files, {.dtype = WeightType::int8});
+  CHECK(std::ranges::equal(bytes, before));
+  CHECK(same_bits(logits_of(model),
+                  logits_of(Model::load(kBundled, {.dtype = WeightType::int8}))));
+}
+
+TEST_CASE("a model keeps the owner of its weights, and no other") {
+  auto memory = std::make_unique<InMemory>(kBundled);
+  const std::weak_ptr<const void> weights = (*memory)["model.safetensors"].owner;
+  const std::weak_ptr<const void> config = (*memory)["config.json"].owner;
+  auto model = std::make_unique<Model>(Model::load(memory->files));
+  const std::vector<float> before = logits_of(*model);
+  memory.reset();
+  CHECK(config.expired());
+  CHECK_FALSE(weights.expired());
+  CHECK(same_bits(logits_of(*model), before));
+  model.reset();
+  CHECK(weights.expired());
+}
+
+TEST_CASE("the refusal of a model in memory names the file as the caller did") {
+  InMemory memory(kCases / "tiny_default");
+  memory["model.safetensors"].bytes = memory["model.safetensors"].bytes.first(100);
+  CHECK(refusal(memory).starts_with("model.safetensors: the header has "));
+  memory["config.json"].bytes = {};
+  CHECK(refusal(memory).starts_with("config.json: "));
+  memory["config.json"].name = "other.json";
+  CHECK(refusal(memory) == "memory: no config.json; expected it beside model.safetensors or "
+                           "pytorch_model.bin");
+  memory.files.push_back(memory.files.front());
+  CHECK(refusal(memory) == "two files in memory have the name '" +
+                               std::string(memory.files.front().name) +
+                               "'; expected one of each name");
+  memory.files.clear();
+  memory.add("config.json", R"({"model_type": "gpt2"})");
+  CHECK(refusal(memory).starts_with("memory: no weights; expected model.safetensors, "));
+
+  InMemory sharded(kCases / "sharded_safetensors");
+  std::erase_if(sharded.files, [](const MemoryFile& file) {
+    return file.name.starts_with("model-00002") && file.name.ends_with(".safetensors");
+  });
+  CHECK(refusal(sharded).starts_with("model.safetensors.index.json: shard 'model-00002"));
+}
+
+TEST_CASE("a tokenizer in memory is that of the directory") {
+  const std::string text = "Once upon a time<|endoftext|> caf\u00e9";
+  for (const fs::path& directory : {kBundled, fs::path(GPT2_TEST_DATA) / "tokenizer/small"}) {
+    INFO(directory);
+    const Tokenizer from_files = Tokenizer::load(directory);
+    const Tokenizer from_memory = Tokenizer::load(InMemory(directory).files);
+    CHECK(from_memory.encode(text) == from_files.encode(text));
+    CHECK(from_memory.description() == from_files.description());
+    CHECK(from_memory.end_of_text() == from_files.end_of_text());
+  }
+}
+
+TEST_CASE("the refusal of a tokenizer in memory names the file as the caller did") {
+  const auto refusal_of_files = [](const InMemory& memory) {
+    return refusal_of([&] { (void)Tokenizer::load(memory.files); });
+  };
+  InMemory memory(kBundled);
+  memory["vocab.json"].bytes = {};
+  CHECK(refusal_of_files(memory).starts_with("vocab.json"));
+  std::erase_if(memory.files, [](const MemoryFile& file) { return file.name == "merges.txt"; });
+  CHECK(refusal_of_files(memory) == "merges.txt: no file of this name among those in memory");
+  memory.files.clear();
+  CHECK(refusal_of_files(memory) ==
+        "memory: no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
+}
