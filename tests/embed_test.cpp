@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpt2/observer.h"
 #include "gpt2/runtime.h"
 #include "measure/random_model.h"
-#include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
 #include "support/passes.h"
@@ -113,14 +113,18 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
     CAPTURE(layer);
     Session whole = session_of(odd_model(), 1);
     std::vector<float> seen;
-    whole.engine().impl().observer = [&](std::size_t stage, ConstMatrix x) {
-      if (stage != (layer == 3 ? 4 : layer)) return;
-      for (std::size_t row = 0; row < x.rows; ++row) {
-        seen.insert(seen.end(), x.row(row), x.row(row) + x.cols);
+    const Slice all = {&whole, ids, {}};
+    const auto wants = [&](Observed what, std::size_t i) {
+      if (layer == 0) return what == Observed::embeddings;
+      return layer < 3 ? what == Observed::block_output && i + 1 == layer
+                       : what == Observed::ln_f_output;
+    };
+    const auto see = [&](const Observation& observation) {
+      for (std::size_t row = 0; row < observation.rows; ++row) {
+        seen.insert(seen.end(), observation.row(row).begin(), observation.row(row).end());
       }
     };
-    static_cast<void>(all_logits(whole, ids));
-    whole.engine().impl().observer = {};
+    forward({&all, 1}, {.see = see, .wants = wants});
     REQUIRE(seen.size() == ids.size() * n_embd);
 
     Session session = session_of(odd_model(), 2);

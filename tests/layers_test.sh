@@ -52,7 +52,7 @@ headers='
   find_model:formats
   tokenizer:text
   layer_norm:model model:model engine:model session:model session_file:model save_quantized:model
-  embed:model
+  embed:model observer:model
   sampling_options:generate sampler:generate token_logprob:generate generate:generate
   scheduler:generate generation_config:generate perplexity:generate
   score:generate

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpt2/error.h"
+#include "gpt2/observer.h"
 #include "gpt2/session.h"
-#include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/golden.h"
 
@@ -38,19 +38,26 @@ double worst_difference(std::span<const float> actual, const std::vector<double>
 }
 
 struct HiddenStates {
-  void add(std::size_t stage, ConstMatrix x) {
+  void add(const Observation& seen) {
+    const std::size_t stage = seen.what == Observed::embeddings ? 0 : seen.layer + 1;
     if (stages.size() <= stage) stages.resize(stage + 1);
-    for (std::size_t row = 0; row < x.rows; ++row) {
-      stages[stage].insert(stages[stage].end(), x.row(row), x.row(row) + x.cols);
+    for (std::size_t i = 0; i < seen.rows; ++i) {
+      stages[stage].insert(stages[stage].end(), seen.row(i).begin(), seen.row(i).end());
     }
   }
   std::vector<std::vector<float>> stages;
 };
 
-std::vector<float> all_logits(Session& session, const std::vector<TokenId>& ids) {
+// Returns the logits after each token, and sees the hidden states on the way.
+std::vector<float> all_logits(Session& session, const std::vector<TokenId>& ids,
+                              HiddenStates& hidden) {
   std::vector<float> logits(ids.size() * session.model().config().vocab_size);
   const Slice slice{&session, ids, logits};
-  forward(std::span(&slice, 1));
+  const auto wants = [](Observed what, std::size_t) {
+    return what == Observed::embeddings || what == Observed::block_output ||
+           what == Observed::ln_f_output;
+  };
+  forward({&slice, 1}, {.see = [&](const Observation& seen) { hidden.add(seen); }, .wants = wants});
   return logits;
 }
 
@@ -98,8 +105,8 @@ double check_prompts(const Model& model, const Golden& golden) {
     INFO("prompt " << prompt.at("name").get<std::string>());
     Session session(model);
     HiddenStates hidden;
-    session.engine().impl().observer = [&](std::size_t stage, ConstMatrix x) { hidden.add(stage, x); };
-    const std::vector<float> logits = all_logits(session, test::ids_of(prompt.at("input_ids")));
+    const std::vector<float> logits =
+        all_logits(session, test::ids_of(prompt.at("input_ids")), hidden);
     const std::vector<double> expected = golden.tensor(prompt.at("logits"));
     const double range = test::range_of(expected);
     const double difference = worst_difference(logits, expected);
@@ -236,7 +243,8 @@ TEST_CASE("tiny-random-gpt2 gives the ids and logits that onnxruntime's tests ex
   std::vector<float> logits;
   for (const auto& run : expected.at("greedy_max_length_10")) {
     Session session(model);
-    const std::vector<float> part = all_logits(session, test::ids_of(run.at("prompt")));
+    HiddenStates hidden;
+    const std::vector<float> part = all_logits(session, test::ids_of(run.at("prompt")), hidden);
     logits.insert(logits.end(), part.begin(), part.end());
   }
   REQUIRE(logits.size() == 200 * sampled.size());

@@ -1,9 +1,9 @@
 #include "model/attention.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/kernels.h"
+#include "model/watch.h"
 
 namespace gpt2 {
 namespace {
@@ -19,7 +19,7 @@ class Heads {
   Heads(const Attention& attention, const Batch& batch, Matrix qkv, const Workspace& ws,
         bool only_wanted)
       : attention_(attention),
-        stored_(batch.slices),
+        batch_(batch),
         leaves_rows_(only_wanted && batch.logits.size() < qkv.rows),
         queries_(leaves_rows_ ? batch.wanted : batch.slices),
         qkv_(qkv),
@@ -38,7 +38,7 @@ class Heads {
 
   // Stores the keys and values of all rows of head i's slice in its cache.
   void store(std::size_t i) const {
-    const Batch::Slice& slice = stored_[i / attention_.n_head];
+    const Batch::Slice& slice = batch_.slices[i / attention_.n_head];
     const std::size_t head = i % attention_.n_head;
     const float* const keys = qkv_.row(slice.row) + attended_.cols + head * head_dim();
     const float* const values = keys + attended_.cols;
@@ -73,23 +73,18 @@ class Heads {
 
   // Returns the rows of x that have queries, moved to the front of x if these are not all.
   [[nodiscard]] Matrix rows_of_queries(Matrix x) const {
-    if (!leaves_rows_) return x;
-    for (std::size_t i = 0; i < queries_.size(); ++i) {
-      std::memmove(x.row(queries_[i].row), x.row(first_query(i)),
-                   queries_[i].rows * x.stride * sizeof(float));
-    }
-    return x.top(attended_.rows);
+    return leaves_rows_ ? batch_.move_wanted(x) : x;
   }
 
  private:
   // The row of a slice's first query: its queries are the last rows of the slice.
   [[nodiscard]] std::size_t first_query(std::size_t slice) const {
-    return stored_[slice].row + stored_[slice].rows - queries_[slice].rows;
+    return leaves_rows_ ? batch_.first_wanted(slice) : batch_.slices[slice].row;
   }
   [[nodiscard]] std::size_t head_dim() const { return attended_.cols / attention_.n_head; }
 
   const Attention& attention_;
-  const std::vector<Batch::Slice>& stored_;
+  const Batch& batch_;
   const bool leaves_rows_;
   const std::vector<Batch::Slice>& queries_;
   const Matrix qkv_, attended_;
@@ -224,8 +219,13 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   const Heads heads(*this, batch, qkv, ws, only_wanted);
   attend(team, heads, ws);
 
+  if (batch.watch) {
+    batch.watch->show_attention(layer, batch, qkv, scale, ws);
+    batch.watch->show(Observed::head_outputs, layer, batch, heads.attended());
+  }
+
   x = heads.rows_of_queries(x);
-  c_proj.forward(team, x, heads.attended(), ws, Linear::Output::accumulate);
+  add_branch(team, x, c_proj, heads.attended(), batch, ws, Observed::attn_output, layer);
   return x;
 }
 

@@ -6,13 +6,14 @@
 #include "model/batch.h"
 #include "model/feed_forward.h"
 #include "model/layer_norm_rows.h"
+#include "model/watch.h"
 #include "model/workspace.h"
 
 namespace gpt2 {
 
 /// norm(x), in ws.normed.
-inline ConstMatrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
-                             Workspace& ws) noexcept {
+inline Matrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
+                        Workspace& ws) noexcept {
   const Matrix y = ws.normed.top(x.rows);
   constexpr std::size_t kRows = 8;  // take about a microsecond: as long as sharing them out does
   team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end, int) {
@@ -32,11 +33,16 @@ struct Block {
   /// to its caches. Returns x; if is_last, only the rows whose logits were requested.
   Matrix forward(Team& team, Matrix x, const Batch& batch, Workspace& ws,
                  bool is_last) const noexcept {
+    const auto show_statistics = [&](Observed what, const LayerNorm& norm) {
+      if (batch.watch) batch.watch->show_statistics(what, attn.layer, batch, x, norm);
+    };
     // x = x + attn(ln_1(x))
+    show_statistics(Observed::ln_1_statistics, ln_1);
     x = attn.forward(team, x, normalize(team, x, ln_1, ws), batch, ws, is_last);
 
     // x = x + mlp(ln_2(x))
-    mlp.forward(team, x, normalize(team, x, ln_2, ws), ws);
+    show_statistics(Observed::ln_2_statistics, ln_2);
+    mlp.forward(team, x, normalize(team, x, ln_2, ws), batch, ws, attn.layer);
     return x;
   }
 };

@@ -53,15 +53,15 @@ void check(const Slice& slice, std::span<const Slice> all, const Model& model,
 }
 
 // Adds the session's next `count` tokens that are not computed yet to the batch. `results`, of
-// `size` floats each, are those of the session's last tokens.
-void add(Batch& batch, Session::Impl& session, std::size_t count, std::span<float> results,
-         std::size_t size) {
+// `size` floats each, are those of the session's last tokens. `index` is that of the slice.
+void add(Batch& batch, Session::Impl& session, std::size_t index, std::size_t count,
+         std::span<float> results, std::size_t size) {
   const std::size_t begin = session.computed;
   const std::size_t end = begin + count;
   const std::size_t unwanted = session.tokens.size() - results.size() / size;
   const std::size_t from = std::clamp(unwanted, begin, end);
-  batch.slices.push_back({&session.cache, batch.tokens.size(), count, begin});
-  batch.wanted.push_back({&session.cache, batch.logits.size(), end - from, from});
+  batch.slices.push_back({&session.cache, batch.tokens.size(), count, begin, index});
+  batch.wanted.push_back({&session.cache, batch.logits.size(), end - from, from, index});
   for (std::size_t i = begin; i < end; ++i) {
     if (i >= from) batch.logits.push_back(results.data() + (i - unwanted) * size);
     batch.tokens.push_back(session.tokens[i]);
@@ -99,12 +99,12 @@ void Engine::Impl::run(const Model& weights) noexcept {
   const std::size_t rows = batch.tokens.size();
   team.resize(fewer_threads ? useful_threads(weights, rows, threads) : threads);
   if (rows > kFewRows) workspace.expect_many_rows();
-  weights.transformer()->forward(team, batch, workspace, observer);
+  weights.transformer()->forward(team, batch, workspace);
   batch.clear();
 }
 
 void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
-                           std::optional<std::size_t> hidden_stage) {
+                           std::optional<std::size_t> hidden_stage, Watch* watch) {
   const Result result = result_of(model.config(), hidden_stage.has_value());
   for (const Slice& slice : slices) check(slice, slices, model, result);
   const std::lock_guard lock(mutex);
@@ -112,14 +112,16 @@ void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
   team.restart_after_fork();
   batch.clear();  // a child of fork() may have inherited half a batch of another thread
   batch.hidden_stage = hidden_stage;
-  for (const Slice& slice : slices) {
+  batch.watch = watch;
+  for (std::size_t index = 0; index < slices.size(); ++index) {
+    const Slice& slice = slices[index];
     slice.session->append(slice.tokens);
     Session::Impl& session = *slice.session->impl();
     while (session.computed < session.tokens.size()) {
       if (batch.tokens.size() == kMaxRows) run(weights);
       const std::size_t waiting = session.tokens.size() - session.computed;
       const std::size_t count = std::min(waiting, kMaxRows - batch.tokens.size());
-      add(batch, session, count, slice.logits, result.size);
+      add(batch, session, index, count, slice.logits, result.size);
     }
   }
   if (!batch.tokens.empty()) run(weights);

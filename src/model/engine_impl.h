@@ -22,9 +22,9 @@ struct Engine::Impl {
   /// read and write the same keys and values.
   ///
   /// If `hidden_stage` is set, the slices' `logits` receive hidden states of that stage instead
-  /// (see Batch), n_embd floats for each row.
+  /// (see Batch), n_embd floats for each row. If `watch` is set, it sees the passes.
   void forward(std::span<const Slice> slices, const Model& weights,
-               std::optional<std::size_t> hidden_stage = std::nullopt);
+               std::optional<std::size_t> hidden_stage = std::nullopt, Watch* watch = nullptr);
 
   /// Calls f(i, rank) for every i below `count`, on as many threads as the latest pass had; see
   /// Team::for_each. `rank` is less than `threads`. f must not throw.
@@ -46,7 +46,6 @@ struct Engine::Impl {
   Workspace workspace;  ///< made before the threads, which must not take its memory
   Team team;
   Batch batch;  ///< with room for kMaxRows rows
-  ForwardObserver observer;
 };
 
 }  // namespace gpt2

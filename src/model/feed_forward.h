@@ -2,6 +2,7 @@
 
 #include "base/team.h"
 #include "model/linear.h"
+#include "model/watch.h"
 #include "model/workspace.h"
 
 namespace gpt2 {
@@ -13,10 +14,11 @@ struct FeedForward {
   ActivationKernel activation;
 
   /// x += c_proj(activation(c_fc(normed))). Uses ws.hidden.
-  void forward(Team& team, Matrix x, ConstMatrix normed, Workspace& ws) const noexcept {
+  void forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch, Workspace& ws,
+               std::size_t layer) const noexcept {
     const Matrix hidden = ws.hidden.top(normed.rows);
     c_fc.forward(team, hidden, normed, ws, Linear::Output::store, activation);
-    c_proj.forward(team, x, hidden, ws, Linear::Output::accumulate);
+    add_branch(team, x, c_proj, hidden, batch, ws, Observed::mlp_output, layer);
   }
 };
 

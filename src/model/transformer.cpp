@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/kernels.h"
+#include "model/watch.h"
 
 namespace gpt2 {
 namespace {
@@ -33,10 +34,9 @@ ActivationKernel kernel_of(ActivationFunction function) noexcept {
 // may be the wanted rows alone.
 void copy_wanted(const Batch& batch, ConstMatrix states) noexcept {
   for (std::size_t s = 0; s < batch.slices.size(); ++s) {
-    const Batch::Slice& all = batch.slices[s];
     const Batch::Slice& wanted = batch.wanted[s];
     const bool has_all = states.rows == batch.tokens.size();
-    const std::size_t first = has_all ? all.row + all.rows - wanted.rows : wanted.row;
+    const std::size_t first = has_all ? batch.first_wanted(s) : wanted.row;
     for (std::size_t i = 0; i < wanted.rows; ++i) {
       std::copy_n(states.row(first + i), states.cols, batch.logits[wanted.row + i]);
     }
@@ -82,23 +82,28 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
   return transformer;
 }
 
-void Transformer::forward(Team& team, const Batch& batch, Workspace& ws,
-                          const ForwardObserver& observer) const noexcept {
-  const auto show = [&](std::size_t stage, ConstMatrix hidden_states) {
-    if (observer) observer(stage, hidden_states);
-    if (batch.hidden_stage == stage) copy_wanted(batch, hidden_states);
+void Transformer::forward(Team& team, const Batch& batch, Workspace& ws) const noexcept {
+  const std::size_t n_layer = blocks.size();
+  const auto show = [&](std::size_t stage, Observed what, std::size_t layer, ConstMatrix states) {
+    if (batch.watch) batch.watch->show(what, layer, batch, states);
+    if (batch.hidden_stage == stage) copy_wanted(batch, states);
   };
   Matrix x = ws.x.top(batch.tokens.size());
   embedding.forward(team, x, batch, ws);
-  show(0, x);
+  show(0, Observed::embeddings, 0, x);
 
-  for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
-    x = blocks[layer].forward(team, x, batch, ws, layer + 1 == blocks.size());
-    show(layer + 1, x);
+  for (std::size_t layer = 0; layer < n_layer; ++layer) {
+    const bool only_wanted = layer + 1 == n_layer && !batch.watch;
+    x = blocks[layer].forward(team, x, batch, ws, only_wanted);
+    show(layer + 1, Observed::block_output, layer, x);
   }
 
-  const ConstMatrix normed = normalize(team, x, ln_f, ws);
-  show(blocks.size() + 1, normed);
+  if (batch.watch) {
+    batch.watch->show_statistics(Observed::ln_f_statistics, n_layer, batch, x, ln_f);
+  }
+  Matrix normed = normalize(team, x, ln_f, ws);
+  show(n_layer + 1, Observed::ln_f_output, n_layer, normed);
+  if (batch.watch) normed = batch.move_wanted(normed);
   if (normed.rows == 0 || batch.hidden_stage) return;
   project_rows(team, batch.logits.data(), lm_head, normed, ws);
 }

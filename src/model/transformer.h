@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +19,6 @@
 #include "model/workspace.h"
 
 namespace gpt2 {
-
-/// Sees the forward pass from inside; must not throw. `stage` is 0 for the embeddings, i for the
-/// output of block i - 1, and n_layer + 1 for ln_f's. The last two hold only the rows whose logits
-/// were requested.
-using ForwardObserver = std::function<void(std::size_t stage, ConstMatrix hidden_states)>;
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
 struct Transformer {
@@ -53,8 +47,7 @@ struct Transformer {
 
   /// Computes the logits or hidden states that were requested and appends the batch's tokens to
   /// their caches. Allocates, locks and throws nothing.
-  void forward(Team& team, const Batch& batch, Workspace& ws,
-               const ForwardObserver& observer) const noexcept;
+  void forward(Team& team, const Batch& batch, Workspace& ws) const noexcept;
 };
 
 /// Calls f(tensor, name, shape) for every tensor that a GPT-2 of this config has, a Weight or a

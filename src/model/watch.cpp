@@ -1,0 +1,145 @@
+#include "model/watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/fail.h"
+#include "kernels/kernels.h"
+#include "model/engine_impl.h"
+#include "model/session_impl.h"
+
+namespace gpt2 {
+namespace {
+
+constexpr std::size_t kStatistics = 3;
+
+void write_statistics(float* to, const float* x, std::size_t n, double epsilon) noexcept {
+  const auto count = static_cast<double>(n);
+  double mean = 0.0;
+  for (std::size_t i = 0; i < n; ++i) mean += x[i];
+  mean /= count;
+  double variance = 0.0;
+  for (std::size_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean);
+  variance /= count;
+  to[0] = static_cast<float>(mean);
+  to[1] = static_cast<float>(variance);
+  to[2] = static_cast<float>(1.0 / std::sqrt(variance + epsilon));
+}
+
+}  // namespace
+
+Watch::Watch(const Observer& observer, const Config& config)
+    : observer_(observer),
+      n_head_(config.n_head),
+      head_dim_(config.head_dim()),
+      wanted_(index(Observed::ln_f_output, config.n_layer) + 1),
+      weights_(kMaxRows * round_up(std::max(config.n_positions, kStatistics), kPanel)),
+      keys_(config.n_positions * head_dim_),
+      values_(config.n_positions * head_dim_),
+      transposed_(config.n_positions * head_dim_) {
+  using enum Observed;
+  if (!observer.see) reject("an Observer needs a function `see`");
+  const auto ask = [&](Observed what, std::size_t layer) {
+    wanted_[index(what, layer)] = !observer.wants || observer.wants(what, layer);
+  };
+  ask(embeddings, 0);
+  for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
+    for (const Observed what : {ln_1_statistics, attention_weights, head_outputs, attn_output,
+                                ln_2_statistics, mlp_output, block_output}) {
+      ask(what, layer);
+    }
+  }
+  ask(ln_f_statistics, config.n_layer);
+  ask(ln_f_output, config.n_layer);
+}
+
+void Watch::show_slice(Observed what, std::size_t layer, std::size_t head,
+                       const Batch::Slice& slice, ConstMatrix rows) noexcept {
+  if (error_) return;
+  try {
+    observer_.see({.what = what,
+                   .layer = layer,
+                   .head = head,
+                   .slice = slice.index,
+                   .first = slice.first,
+                   .rows = rows.rows,
+                   .cols = rows.cols,
+                   .stride = rows.stride,
+                   .data = rows.data});
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+}
+
+void Watch::show(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows) noexcept {
+  if (!wants(what, layer)) return;
+  for (const Batch::Slice& slice : batch.slices) {
+    show_slice(what, layer, 0, slice, {rows.row(slice.row), slice.rows, rows.cols, rows.stride});
+  }
+}
+
+void Watch::show_statistics(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows,
+                            const LayerNorm& norm) noexcept {
+  if (!wants(what, layer)) return;
+  const Matrix statistics = {weights_.data(), rows.rows, kStatistics, kStatistics};
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    write_statistics(statistics.row(i), rows.row(i), rows.cols, norm.eps());
+  }
+  show(what, layer, batch, statistics);
+}
+
+void Watch::show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
+                           Workspace& ws) noexcept {
+  if (!wants(Observed::attention_weights, layer)) return;
+  for (const Batch::Slice& slice : batch.slices) {
+    for (std::size_t head = 0; head < n_head_; ++head) {
+      const ConstMatrix queries = {qkv.row(slice.row) + head * head_dim_, slice.rows, head_dim_,
+                                   qkv.stride};
+      show_slice(Observed::attention_weights, layer, head, slice,
+                 attention_weights(slice, layer, head, queries, scale, ws));
+    }
+  }
+}
+
+// The arithmetic is that of the attention kernel (kernels.h), which does not keep the weights: it
+// divides by the sum of the exponentials after it has mixed the values.
+ConstMatrix Watch::attention_weights(const Batch::Slice& slice, std::size_t layer,
+                                     std::size_t head, ConstMatrix queries, float scale,
+                                     Workspace& ws) noexcept {
+  const Kernels& k = kernels();
+  const std::size_t seen = slice.first + slice.rows;
+  const Matrix keys = {keys_.data(), seen, head_dim_, head_dim_};
+  slice.cache->read(layer, head, keys, {values_.data(), seen, head_dim_, head_dim_});
+  for (std::size_t key = 0; key < seen; ++key) {
+    for (std::size_t i = 0; i < head_dim_; ++i) transposed_.data()[i * seen + key] = keys.row(key)[i];
+  }
+  const Matrix weights = {weights_.data(), slice.rows, seen, round_up(seen, kPanel)};
+  const Matmul scores = {.y = weights.data,
+                         .y_stride = weights.stride,
+                         .x = queries.data,
+                         .x_stride = queries.stride,
+                         .w = transposed_.data(),
+                         .m = slice.rows,
+                         .k = head_dim_,
+                         .n = seen};
+  k.matmul_kn_f32(scores, 0, seen, ws.scratch(0));
+  for (std::size_t i = 0; i < slice.rows; ++i) {
+    float* const row = weights.row(i);
+    const std::size_t count = slice.first + i + 1;  // the keys that this query sees
+    for (std::size_t key = 0; key < count; ++key) row[key] *= scale;
+    const float total = k.exp_sum(row, row, row[k.argmax(row, count)], count);
+    for (std::size_t key = 0; key < count; ++key) row[key] /= total;
+    std::fill(row + count, row + seen, 0.0f);
+  }
+  return weights;
+}
+
+void forward(std::span<const Slice> slices, const Observer& observer) {
+  if (slices.empty()) return;
+  const Engine engine = session_of(slices.front()).engine;
+  Watch watch(observer, engine.model().config());
+  engine.impl().forward(slices, engine.model(), std::nullopt, &watch);
+  watch.rethrow();
+}
+
+}  // namespace gpt2

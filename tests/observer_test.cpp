@@ -1,0 +1,270 @@
+// Tests what an observer of a pass sees: against HuggingFace's numbers, and bit for bit for any
+// batch, division of the text, number of threads and instruction set.
+#include "gpt2/observer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gpt2/runtime.h"
+#include "measure/random_model.h"
+#include "model/transformer.h"
+#include "support/catch.h"
+#include "support/golden.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+const std::filesystem::path kOracle = std::filesystem::path(GPT2_TEST_DATA) / "oracle";
+
+// c_proj of the heads' outputs, computed in double.
+std::vector<double> project(const Linear& c_proj, const std::vector<float>& rows) {
+  const auto [k, n] = std::pair(c_proj.weight.k, c_proj.weight.n);
+  std::vector<float> weight(k * n);
+  widen_kernel(*c_proj.weight.float_type())(weight.data(), c_proj.weight.data, k * n);
+  std::vector<double> result;
+  for (std::size_t row = 0; row < rows.size() / k; ++row) {
+    for (std::size_t j = 0; j < n; ++j) {
+      double sum = c_proj.bias.data()[j];
+      for (std::size_t i = 0; i < k; ++i) {
+        sum += static_cast<double>(rows[row * k + i]) * weight[i * n + j];
+      }
+      result.push_back(sum);
+    }
+  }
+  return result;
+}
+
+// What was seen of each slice, by (what, layer, head): the rows of all pieces, one after another.
+// Attention weights lose the zeros after each token's own, whose number depends on the pieces.
+class Seen {
+ public:
+  using Key = std::tuple<std::size_t, Observed, std::size_t, std::size_t>;
+
+  Observer observer() {
+    return {.see = [this](const Observation& seen) { add(seen); }};
+  }
+
+  std::map<Key, std::vector<float>> rows;
+
+  [[nodiscard]] const std::vector<float>& at(Observed what, std::size_t layer,
+                                             std::size_t head = 0, std::size_t slice = 0) const {
+    return rows.at({slice, what, layer, head});
+  }
+
+ private:
+  void add(const Observation& seen) {
+    std::vector<float>& all = rows[{seen.slice, seen.what, seen.layer, seen.head}];
+    for (std::size_t i = 0; i < seen.rows; ++i) {
+      std::span<const float> row = seen.row(i);
+      if (seen.what == Observed::attention_weights) {
+        const std::size_t keys = seen.first + i + 1;
+        CHECK(std::ranges::all_of(row.subspan(keys), [](float weight) { return weight == 0.0f; }));
+        row = row.first(keys);
+      }
+      all.insert(all.end(), row.begin(), row.end());
+    }
+  }
+};
+
+// The numbers of layer `i` of `count`, of a tensor whose first axis are the layers.
+std::vector<double> part(const std::vector<double>& all, std::size_t i, std::size_t count) {
+  const auto size = static_cast<std::ptrdiff_t>(all.size() / count);
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i) * size;
+  return {begin, begin + size};
+}
+
+// oracle_test derives the tolerance.
+void check_near(std::span<const float> actual, const std::vector<double>& expected) {
+  REQUIRE(actual.size() == expected.size());
+  const double tolerance = 2e-5 * std::max(1.0, range_of(expected));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(static_cast<double>(actual[i]) - expected[i]) <= tolerance);
+  }
+}
+
+// The first `size` of every `size * size` rows' lower triangles: row i has i + 1 numbers.
+std::vector<double> triangle(const std::vector<double>& square, std::size_t size) {
+  std::vector<double> rows;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto begin = square.begin() + static_cast<std::ptrdiff_t>(i * size);
+    rows.insert(rows.end(), begin, begin + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return rows;
+}
+
+std::vector<float> column(const std::vector<float>& rows, std::size_t i) {
+  std::vector<float> one;
+  for (; i < rows.size(); i += 3) one.push_back(rows[i]);
+  return one;
+}
+
+void check_statistics(const Seen& seen, const Golden& golden, const nlohmann::json& names,
+                      std::size_t n_layer) {
+  const std::size_t count = 2 * n_layer + 1;
+  for (std::size_t norm = 0; norm < count; ++norm) {
+    CAPTURE(norm);
+    const Observed what = norm == 2 * n_layer ? Observed::ln_f_statistics
+                          : norm % 2 == 0     ? Observed::ln_1_statistics
+                                              : Observed::ln_2_statistics;
+    const std::vector<float>& rows = seen.at(what, norm / 2);
+    check_near(column(rows, 0), part(golden.tensor(names.at("ln_mean")), norm, count));
+    check_near(column(rows, 1), part(golden.tensor(names.at("ln_var")), norm, count));
+    check_near(column(rows, 2), part(golden.tensor(names.at("ln_rstd")), norm, count));
+  }
+}
+
+void check_case(const Golden& golden, const nlohmann::json& entry) {
+  const Model model = Model::load(kOracle / "cases" / entry.at("model").get<std::string>());
+  const auto [n_layer, n_head] = std::pair(model.config().n_layer, model.config().n_head);
+  const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
+  Session session(model);
+  Seen seen;
+  const Slice slice = {&session, ids, {}};
+  forward({&slice, 1}, seen.observer());
+
+  const nlohmann::json& names = entry.at("t");
+  const std::vector<double> states = golden.tensor(names.at("hidden_states"));
+  check_near(seen.at(Observed::embeddings, 0), part(states, 0, n_layer + 1));
+  check_near(seen.at(Observed::ln_f_output, n_layer), part(states, n_layer, n_layer + 1));
+  const std::vector<double> attentions = golden.tensor(names.at("attentions"));
+  for (std::size_t layer = 0; layer < n_layer; ++layer) {
+    CAPTURE(layer);
+    check_near(seen.at(Observed::block_output, layer),
+               layer + 1 < n_layer ? part(states, layer + 1, n_layer + 1)
+                                   : golden.tensor(names.at("pre_ln_f")));
+    check_near(seen.at(Observed::attn_output, layer),
+               part(golden.tensor(names.at("attn_out")), layer, n_layer));
+    check_near(seen.at(Observed::attn_output, layer),
+               project(model.transformer()->blocks[layer].attn.c_proj,
+                       seen.at(Observed::head_outputs, layer)));
+    check_near(seen.at(Observed::mlp_output, layer),
+               part(golden.tensor(names.at("mlp_out")), layer, n_layer));
+    for (std::size_t head = 0; head < n_head; ++head) {
+      CAPTURE(head);
+      check_near(seen.at(Observed::attention_weights, layer, head),
+                 triangle(part(attentions, layer * n_head + head, n_layer * n_head), ids.size()));
+    }
+  }
+  check_statistics(seen, golden, names, n_layer);
+}
+
+const Model& odd_model() {
+  static const Model made = [] {
+    Config config;
+    config.vocab_size = 203;
+    config.n_positions = 700;
+    config.n_embd = 45;
+    config.n_head = 5;
+    config.n_layer = 3;
+    config.n_inner = 97;
+    return random_model(config, {});
+  }();
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("an observer sees what HuggingFace computes") {
+  const Golden golden(kOracle / "inside/inside.json");
+  REQUIRE(golden.json.at("cases").size() >= 6);
+  for (const nlohmann::json& entry : golden.json.at("cases")) {
+    INFO(entry.at("id").get<std::string>());
+    check_case(golden, entry);
+  }
+}
+
+TEST_CASE("an observer changes no bit of the logits, whichever rows are wanted") {
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // more than a batch has
+  const std::size_t vocab_size = odd_model().config().vocab_size;
+  for (const std::size_t wanted : {1u, 7u, 600u}) {
+    CAPTURE(wanted);
+    Session plain = session_of(odd_model(), 1);
+    Session watched = session_of(odd_model(), 2);
+    std::vector<float> expected(wanted * vocab_size), logits(wanted * vocab_size);
+    const Slice slices[] = {{&plain, ids, expected}, {&watched, ids, logits}};
+    forward({&slices[0], 1});
+    Seen seen;
+    forward({&slices[1], 1}, seen.observer());
+    CHECK(same_bits(logits, expected));
+    CHECK(same_bits(watched.forward(std::span(ids).first(1)), plain.forward(std::span(ids).first(1))));
+  }
+}
+
+TEST_CASE("observations have the same bits in any batch and pieces, on every instruction set") {
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);
+  const std::span<const TokenId> all(ids);
+  Session whole = session_of(odd_model(), 1);
+  Seen expected;
+  const Slice slice = {&whole, all, {}};
+  forward({&slice, 1}, expected.observer());
+
+  const std::string before(isa_name());
+  for (const std::string_view isa : available_isas()) {
+    force_isa(isa);
+    std::vector<Session> sessions = sessions_of(odd_model(), 3, {0, 0});
+    Seen seen;
+    const std::size_t cuts[] = {0, 1, 90, 91, 600};
+    for (std::size_t i = 0; i + 1 < std::size(cuts); ++i) {
+      const Slice slices[] = {{&sessions[0], all.subspan(i, 1), {}},
+                              {&sessions[1], all.subspan(cuts[i], cuts[i + 1] - cuts[i]), {}}};
+      forward(slices, seen.observer());
+    }
+    std::size_t compared = 0;
+    for (const auto& [key, rows] : expected.rows) {
+      const auto [slice_index, what, layer, head] = key;
+      CAPTURE(isa, static_cast<int>(what), layer, head);
+      CHECK(same_bits(seen.at(what, layer, head, 1), rows));
+      ++compared;
+    }
+    CHECK(compared == 3 + 3 * (6 + 5));  // once, and in each block once or for each head
+  }
+  force_isa(before);
+}
+
+TEST_CASE("an observer gets only what it wants") {
+  Session session(odd_model());
+  const std::vector<TokenId> ids = {1, 2, 3};
+  const Slice slice = {&session, ids, {}};
+  Seen seen;
+  Observer observer = seen.observer();
+  observer.wants = [](Observed what, std::size_t layer) {
+    return what == Observed::mlp_output && layer == 1;
+  };
+  forward({&slice, 1}, observer);
+  CHECK(seen.rows.size() == 1);
+  CHECK(seen.at(Observed::mlp_output, 1).size() == 3 * odd_model().config().n_embd);
+}
+
+TEST_CASE("what an observer throws passes through after the pass") {
+  Session session(odd_model());
+  Session plain(odd_model());
+  const std::vector<TokenId> ids = {1, 2, 3};
+  const Slice slice = {&session, ids, {}};
+  int calls = 0;
+  const auto see = [&](const Observation&) {
+    ++calls;
+    throw std::runtime_error("enough");
+  };
+  CHECK_THROWS_WITH(forward({&slice, 1}, {.see = see}), "enough");
+  CHECK(calls == 1);
+  CHECK(session.position() == ids.size());
+  static_cast<void>(plain.forward(ids));
+  CHECK(same_bits(session.forward(ids), plain.forward(ids)));
+
+  CHECK(refusal_of([&] { forward({&slice, 1}, Observer{}); }) ==
+        "an Observer needs a function `see`");
+  CHECK(session.position() == 2 * ids.size());
+  forward({}, {.see = see});
+  CHECK(calls == 1);
+}
