@@ -199,7 +199,7 @@ TEST_CASE("if a quantized model cannot be written in full, nothing is left but a
   const rlimit small = {.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
   const std::string message =
-      refusal_of([&] { gpt2::save_quantized(model, kModel, place.path() / "out", [] {}); });
+      refusal_of([&] { gpt2::save_quantized(model, kModel, place.path() / "out", [](double) {}); });
   REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
   signal(SIGXFSZ, handler);
   CHECK(message.starts_with(place.path().string() + "/out.partial-"));
@@ -212,7 +212,7 @@ TEST_CASE("if saving a quantized model is abandoned half-way, nothing is left be
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   int calls = 0;
   CHECK_THROWS_AS(gpt2::save_quantized(model, kModel, place.path() / "out",
-                                    [&] {
+                                    [&](double) {
                                       if (++calls == 20) throw std::runtime_error("enough");
                                     }),
                   std::runtime_error);
@@ -223,10 +223,10 @@ TEST_CASE("if saving a quantized model is abandoned half-way, nothing is left be
   // if they are empty.
   fs::create_directory(place.path() / "old");
   const fs::path parent = place.path() / "old/new/newer";
-  CHECK_THROWS(
-      gpt2::save_quantized(model, kModel, parent / "out", [] { throw std::runtime_error("enough"); }));
+  CHECK_THROWS(gpt2::save_quantized(model, kModel, parent / "out",
+                                    [](double) { throw std::runtime_error("enough"); }));
   CHECK(fs::is_empty(place.path() / "old"));
-  gpt2::save_quantized(model, kModel, parent / "out", [] {});
+  gpt2::save_quantized(model, kModel, parent / "out", [](double) {});
   CHECK(std::distance(fs::directory_iterator(parent), {}) == 1);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("the leftovers of a killed process with the same id are removed") {
   fs::create_directory(left);
   std::ofstream(left / "vocab.json") << "half of";
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
-  gpt2::save_quantized(model, kModel, place.path() / "out", [] {});
+  gpt2::save_quantized(model, kModel, place.path() / "out", [](double) {});
   CHECK(content(place.path() / "out/vocab.json") == content(kModel + "/vocab.json"));
   CHECK_FALSE(fs::exists(left));
 }

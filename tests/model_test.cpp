@@ -1,10 +1,12 @@
 // Tests Model::load: the description of a model, and the files that nanoGPT writes.
 #include "gpt2/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "formats/checkpoint.h"
@@ -28,6 +30,7 @@ using Dtypes = std::map<std::string, std::map<std::string, std::size_t>>;
 using Names = std::vector<std::string>;
 
 const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
+const fs::path kBundled = fs::path(GPT2_MODELS_DIR) / "gpt2-stories";
 
 Model load(const test::NanoGpt& nano, const LoadOptions& options = {}) {
   const test::TemporaryDirectory directory;
@@ -73,6 +76,30 @@ TEST_CASE("the description says how many bytes were converted") {
   // so does wpe.
   CHECK(model.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
   CHECK(model.description().mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * (1 + 4) * 32 * 32));
+}
+
+TEST_CASE("loading tells how much is converted, and ends if that throws") {
+  std::vector<double> shares;
+  const auto progress = [&](double share) { shares.push_back(share); };
+  const auto load_as = [&](WeightType dtype) {
+    shares.clear();
+    return Model::load(kCases / "mixed_dtypes", {.dtype = dtype, .progress = progress});
+  };
+  static_cast<void>(load_as(WeightType::stored));
+  CHECK(shares == std::vector<double>{1.0});
+  // c_attn and c_fc of two layers, all of two bytes for each weight.
+  static_cast<void>(load_as(WeightType::f16));
+  CHECK(shares == std::vector<double>{3.0 / 14, 7.0 / 14, 10.0 / 14, 1.0});
+  static_cast<void>(load_as(WeightType::int8));
+  CHECK(shares.size() == 9);  // wte, and four matrices in each layer
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.back() == 1.0);
+
+  const auto cancel = [](double share) {
+    if (share > 0.5) throw std::runtime_error("enough");
+  };
+  CHECK_THROWS_WITH(Model::load(kBundled, {.dtype = WeightType::int4, .progress = cancel}),
+                    "enough");
 }
 
 TEST_CASE("the file's pages are given back as its weights are converted") {
@@ -155,7 +182,7 @@ TEST_CASE("quantized weights are never converted, whatever files lie beside them
     const test::TemporaryDirectory place;
     const fs::path out = place.path() / "quantized";
     const Model model = Model::load(kCases / "tiny_default", {.dtype = quantized});
-    save_quantized(model, kCases / "tiny_default", out, [] {});
+    save_quantized(model, kCases / "tiny_default", out, [](double) {});
     for (const bool has_nanogpt_file : {false, true}) {
       if (has_nanogpt_file) place.write("quantized/ckpt.pt", "");
       CHECK(logits_of(Model::load(out), kIds) == logits_of(model, kIds));
@@ -186,7 +213,7 @@ TEST_CASE("a quantized copy is not written if a file of its source cannot be rea
   const Model model = Model::load(kCases / "tiny_default", {.dtype = WeightType::int8});
   fs::create_symlink("gone", place.path() / "tokenizer.json");
   const fs::path out = place.path() / "quantized";
-  CHECK(test::refusal_of([&] { save_quantized(model, place.path(), out, [] {}); }) ==
+  CHECK(test::refusal_of([&] { save_quantized(model, place.path(), out, [](double) {}); }) ==
         (place.path() / "tokenizer.json").string() +
             ": a symbolic link to 'gone', which does not exist");
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);

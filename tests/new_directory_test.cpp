@@ -95,7 +95,8 @@ TEST_CASE("relative names mean the working directory at the time of the call") {
   fs::copy(test::alphabet_model(), place.path() / "source");
   fs::create_directory(place.path() / "elsewhere");
   const WorkingDirectory in(place.path());
-  save_quantized(model(), "source", "out", [&] { fs::current_path(place.path() / "elsewhere"); });
+  save_quantized(model(), "source", "out",
+                 [&](double) { fs::current_path(place.path() / "elsewhere"); });
   CHECK(count(place.path()) == 3);
   CHECK(fs::is_empty(place.path() / "elsewhere"));
   CHECK_NOTHROW(Tokenizer::load(place.path() / "out"));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -27,6 +28,11 @@ struct LoadOptions {
   /// them once, on all cores, into memory of the model's own: about 0.2 seconds for GPT-2 124M. A
   /// checkpoint that is quantized already can only be loaded as it is.
   WeightType dtype = WeightType::stored;
+
+  /// Called, unless it is empty, with the share of the matrices' bytes that are converted, after
+  /// each matrix, up to 1; if nothing has to be converted, once, at the end. What it throws passes
+  /// through, which cancels the work. It is called in the thread that loads.
+  std::function<void(double share)> progress = {};
 };
 
 /// What a model was made of, to be shown to people, as `gpt2 info` does. Programs should not depend

@@ -14,9 +14,10 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// engine reads such a directory.
 ///
 /// `out` is the directory to write; its missing parents are made as well. Writes to a directory
-/// beside `out` and renames that at the end, so that `out` is never half-written. Calls
-/// `before_each`, unless it is empty, before each tensor. If it throws, everything written is
-/// removed and the exception passes through: this is how to cancel.
+/// beside `out` and renames that at the end, so that `out` is never half-written. Calls `progress`,
+/// unless it is empty, with the share of the weights' bytes that are written, before each tensor.
+/// If it throws, everything written is removed and the exception passes through: this is how to
+/// cancel.
 ///
 /// `source` is the directory, or a file in it, that the model was loaded from.
 ///
@@ -29,7 +30,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   save_quantized(quantized, "models/gpt2-stories", "models/gpt2-stories-int4");
 void save_quantized(const Model& model, const std::filesystem::path& source,
                     const std::filesystem::path& out,
-                    const std::function<void()>& before_each = {});
+                    const std::function<void(double share)>& progress = {});
 
 /// Throws what save_quantized would throw for its `out`, so that a program can refuse it before it
 /// does long work: Error(invalid_argument) if `out` exists already, even as a link that leads

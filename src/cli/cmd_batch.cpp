@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/elapsed.h"
 #include "cli/line_reader.h"
+#include "cli/load_model.h"
 #include "cli/prompt.h"
 #include "cli/shard.h"
 #include "gpt2/engine.h"
@@ -68,7 +69,7 @@ int run(const BatchSettings& settings) {
   const std::string name =
       shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
   Progress loading("loading " + settings.defaults.model.string());
-  const Model model = Model::load(settings.defaults.model, {.dtype = settings.defaults.dtype});
+  const Model model = load_model(settings.defaults.model, settings.defaults.dtype);
   std::optional<Tokenizer> tokenizer;
   if (!settings.defaults.tokens) {
     tokenizer = load_tokenizer(settings.defaults.model);

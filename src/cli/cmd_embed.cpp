@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/load_model.h"
 #include "cli/npy.h"
 #include "cli/prompt.h"
 #include "cli/records.h"
@@ -85,7 +86,7 @@ class Embedder {
  public:
   Embedder(const Settings& settings, const std::filesystem::path& path)
       : settings_(settings),
-        engine_(Model::load(path, {.dtype = settings.dtype}),
+        engine_(load_model(path, settings.dtype),
                 {.threads = settings.threads, .kv_type = settings.kv_type}) {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }

@@ -137,7 +137,8 @@ int info(Arguments arguments) {
   const auto tokenizer = load_tokenizer(path, warnings);
   const bool converts = dtype != WeightType::stored;
   const auto tokens = converts ? tokens_to_measure(text_file, tokenizer) : std::vector<TokenId>();
-  const Model model = Model::load(path, {.dtype = dtype});
+  const auto show = [&](double share) { loading.part(share); };
+  const Model model = Model::load(path, {.dtype = dtype, .progress = show});
   Json json = describe(model, path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
   loading.done();

@@ -58,12 +58,14 @@ int quantize(Arguments arguments) {
   }
   const auto tokens = tokens_to_measure(text_file, tokenizer);
   const Model before = Model::load(path);
-  const Model after = Model::load(path, {.dtype = parse_dtype(type)});
+  const auto show = [&](double share) { progress.part(share); };
+  const Model after = Model::load(path, {.dtype = parse_dtype(type), .progress = show});
   progress.done();
   const auto cost = quantization_cost(before, after, tokens);
   Progress writing("writing " + out);
   note_interrupts();
-  save_quantized(after, path, out, [&] {
+  save_quantized(after, path, out, [&](double share) {
+    writing.part(share);
     if (interrupted()) refuse("interrupted; " + out + " was not written");
   });
   writing.done();

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_members.h"
+#include "cli/load_model.h"
 #include "cli/logprob_json.h"
 #include "cli/prompt.h"
 #include "cli/score_report.h"
@@ -19,7 +20,7 @@ class Scorer {
  public:
   Scorer(const ScoreSettings& settings, const std::filesystem::path& path)
       : settings_(settings),
-        engine_(Model::load(path, {.dtype = settings.dtype}),
+        engine_(load_model(path, settings.dtype),
                 {.threads = settings.threads, .kv_type = settings.kv_type}),
         options_(settings.score.resolved(engine_.model().config())) {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);

@@ -3,6 +3,7 @@
 #include <exception>
 #include <string>
 
+#include "cli/load_model.h"
 #include "gpt2/find_model.h"
 #include "gpt2/runtime.h"
 
@@ -11,7 +12,7 @@ namespace gpt2::cli {
 Models load_models(const GenerateSettings& settings) {
   const std::string& draft = settings.draft;
   if (draft == "auto" || draft == "off" || draft == "prompt") {
-    return {Model::load(settings.model, {.dtype = settings.dtype}), std::nullopt};
+    return {load_model(settings.model, settings.dtype), std::nullopt};
   }
   const auto type = weight_type_named(draft);
   if (type && *type != WeightType::int8 && *type != WeightType::int4) {
@@ -20,7 +21,7 @@ Models load_models(const GenerateSettings& settings) {
         "expected auto, off, int8, int4, prompt or a quantized model, found '" + draft + "'");
   }
   if (!type) {
-    return {Model::load(settings.model, {.dtype = settings.dtype}), Model::load(find_model(draft))};
+    return {load_model(settings.model, settings.dtype), Model::load(find_model(draft))};
   }
   const Model stored = Model::load(settings.model);
   return {stored.to(settings.dtype), stored.to(*type)};

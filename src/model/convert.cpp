@@ -65,25 +65,25 @@ void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
 
 }  // namespace
 
-void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files) {
+void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files,
+                 const std::function<void(double share)>& progress) {
   if (type > WeightType::int4) reject("there is no weight type ", static_cast<int>(type));
   ModelDescription& description = transformer.description;
   Team team(thread_count());
-  const auto change = [&](Weight& weight) {
+  const auto needs_change = [&](const Weight& weight) {
     const bool is_wpe = &weight == &transformer.embedding.wpe;
-    const std::optional<FloatType> from = weight.float_type();
-    if (!from || is_wpe || type == WeightType::stored || type == weight.type) {
-      description.mapped_bytes += weight.bytes();
-      return;
-    }
+    return weight.float_type() && !is_wpe && type != WeightType::stored && type != weight.type;
+  };
+  const auto change = [&](Weight& weight) {
+    const FloatType from = *weight.float_type();
     Weight changed = weight;
     changed.type = type;
     const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(changed.bytes());
     buffer->use_large_pages();
     if (const auto to = changed.float_type()) {
-      convert_floats(team, buffer->data(), *to, weight, *from);
+      convert_floats(team, buffer->data(), *to, weight, from);
     } else {
-      quantize(team, buffer->data(), type, weight, *from);
+      quantize(team, buffer->data(), type, weight, from);
     }
     for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
     changed.data = buffer->data();
@@ -91,9 +91,23 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     description.converted_bytes += changed.bytes();
     weight = changed;
   };
-  for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
-    if constexpr (std::is_same_v<decltype(tensor), Weight&>) change(tensor);
+  const auto for_each_weight = [&](const auto& f) {
+    for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
+      if constexpr (std::is_same_v<decltype(tensor), Weight&>) f(tensor);
+    });
+  };
+  std::size_t total = 0;
+  for_each_weight([&](const Weight& weight) {
+    (needs_change(weight) ? total : description.mapped_bytes) += weight.bytes();
   });
+  std::size_t done = 0;
+  for_each_weight([&](Weight& weight) {
+    if (!needs_change(weight)) return;
+    done += weight.bytes();
+    change(weight);
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(total));
+  });
+  if (progress && total == 0) progress(1.0);
   if (transformer.config.tie_word_embeddings) transformer.lm_head = transformer.embedding.wte;
 }
 

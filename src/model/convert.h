@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "base/mapped_file.h"
@@ -17,6 +18,9 @@ namespace gpt2 {
 /// Drops the pages of matrices that lie in one of `files` as soon as they are converted, so that
 /// the files and the results are not in memory together. Files that another model is likely to read
 /// should not be listed, because it would have to read the pages again.
-void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files);
+///
+/// Calls `progress` as LoadOptions says. What it throws passes through.
+void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files,
+                 const std::function<void(double share)>& progress = {});
 
 }  // namespace gpt2

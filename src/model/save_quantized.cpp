@@ -37,7 +37,7 @@ void close(std::ofstream& out, const fs::path& file) {
 }
 
 void write_safetensors(const fs::path& file, const TensorTable& tensors,
-                       const std::function<void()>& before_each) {
+                       const std::function<void(double share)>& progress) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -52,8 +52,10 @@ void write_safetensors(const fs::path& file, const TensorTable& tensors,
   const std::uint64_t length = text.size();
   for (int i = 0; i < 8; ++i) out.put(static_cast<char>(length >> (8 * i)));
   out << text;
+  std::size_t written = 0;
   for (const auto& [name, tensor] : tensors) {
-    if (before_each) before_each();
+    if (progress) progress(static_cast<double>(written) / static_cast<double>(offset));
+    written += tensor.bytes;
     if (!(out << text_of({tensor.data, tensor.bytes}))) break;  // close() says why
   }
   close(out, file);
@@ -86,7 +88,7 @@ void copy_side_files(const fs::path& from, const fs::path& to) {
 void require_new_directory(const fs::path& out) { static_cast<void>(NewDirectory(out)); }
 
 void save_quantized(const Model& model, const fs::path& source, const fs::path& out,
-                    const std::function<void()>& before_each) {
+                    const std::function<void(double share)>& progress) {
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights can be saved");
   const fs::path from = fs::absolute(directory_of(source));
@@ -99,7 +101,7 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
       if (view.bytes > 0) tensors[name] = view;  // a bias that the model does without is empty
     };
     for_each_tensor(transformer, add);
-    write_safetensors(partial / "model.safetensors", tensors, before_each);
+    write_safetensors(partial / "model.safetensors", tensors, progress);
     write_config(partial / "config.json", transformer.config, transformer.lm_head.type);
     copy_side_files(from, partial);
     directory.commit();

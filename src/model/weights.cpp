@@ -186,7 +186,7 @@ std::shared_ptr<Transformer> bind_weights(const Config& config,
     names.ignore("lm_head.weight", "tied: wte.weight is used in its place");
   }
   names.finish();
-  convert_all(*transformer, options.dtype, checkpoint->mappings);
+  convert_all(*transformer, options.dtype, checkpoint->mappings, options.progress);
   return transformer;
 }
 

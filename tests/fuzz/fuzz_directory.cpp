@@ -73,7 +73,7 @@ void use_quantized(const fs::path& directory, WeightType type) {
   const Model model = Model::load(directory, {.dtype = type});
   const fs::path saved = directory / "saved";
   fs::remove_all(saved);
-  save_quantized(model, directory, saved, [] {});
+  save_quantized(model, directory, saved, [](double) {});
   if (!is_same(logits_as(saved, type), logits_of(model))) __builtin_trap();
 }
 

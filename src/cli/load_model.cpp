@@ -1,0 +1,23 @@
+#include "cli/load_model.h"
+
+#include <chrono>
+#include <optional>
+
+#include "cli/console.h"
+#include "cli/elapsed.h"
+
+namespace gpt2::cli {
+
+Model load_model(const std::filesystem::path& path, WeightType dtype) {
+  constexpr double kPatience = 1.0;  // seconds
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Progress> shown;
+  const auto progress = [&](double share) {
+    if (!shown && seconds_since(start) < kPatience) return;
+    if (!shown) shown.emplace("loading " + path.string());
+    shown->part(share);
+  };
+  return Model::load(path, {.dtype = dtype, .progress = progress});
+}
+
+}  // namespace gpt2::cli
