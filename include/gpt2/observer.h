@@ -82,8 +82,8 @@ struct Observer {
 ///
 /// Cost: a forward pass in which all rows go through the last block, and what the observer itself
 /// takes. The statistics and the attention weights are computed in the calling thread for the
-/// observer alone: the weights take as long as a third of attention does in one thread. Allocates
-/// 512 * n_positions floats. A pass without an observer pays nothing for all this.
+/// observer alone. Allocates 512 * n_positions floats. A pass without an observer pays nothing for
+/// all this.
 ///
 /// Throws as Engine::forward does, and Error(invalid_argument) if `see` is empty; then changes
 /// nothing. Throws std::bad_alloc. Does nothing for no slices.
