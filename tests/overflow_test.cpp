@@ -170,3 +170,57 @@ TEST_CASE("a slide that has no room for new tokens is refused") {
         "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
         "and is to keep 7");
 }
+
+TEST_CASE("arguments that are refused leave a session without room as it is") {
+  Session session(model(), {.max_tokens = 16});
+  session.forward(Ids(16, 5));
+  const auto refuses = [&](const Ids& prompt, const GenerationOptions& options) {
+    CHECK_THROWS_AS(generate(session, prompt, options, nullptr), Error);
+    CHECK(session.position() == 16);
+    CHECK(session.dropped() == 0);
+    CHECK(session.waiting() == 0);
+  };
+  GenerationOptions options;
+  options.overflow = Overflow::slide;
+  options.max_draft_tokens = 0;
+  refuses(Ids(4, 1), options);
+  options.max_draft_tokens = 1;
+  options.sampling.temperature = -1;
+  refuses(Ids(4, 1), options);
+  refuses({}, options);
+}
+
+TEST_CASE("a text that the sink ends goes on from there, wherever the session is full") {
+  GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.0f}};
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  Session whole(model(), {.max_tokens = 24});
+  const Ids expected = generate(whole, prompt(), options, nullptr).tokens;
+  for (std::size_t stop = 1; stop < 40; ++stop) {
+    CAPTURE(stop);
+    Session session(model(), {.max_tokens = 24});
+    std::size_t seen = 0;
+    const auto first = generate(session, prompt(), options, [&](TokenId) { return ++seen < stop; });
+    CHECK(first.finish_reason == FinishReason::cancelled);
+    CHECK(first.dropped_tokens + session.position() == prompt().size() + stop);
+    options.max_new_tokens = 60 - stop;
+    Ids text = first.tokens;
+    const auto rest = generate(session, {}, options, nullptr);
+    text.insert(text.end(), rest.tokens.begin(), rest.tokens.end());
+    CHECK(text == expected);
+    options.max_new_tokens = 60;
+  }
+}
+
+TEST_CASE("a prompt may be a part of the session's own tokens, which a slide moves") {
+  GenerationOptions options{.max_new_tokens = 4, .sampling = {.temperature = 0.0f}};
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  Session session(model(), {.max_tokens = 24});
+  for (TokenId id = 1; id <= 24; ++id) session.append(std::span(&id, 1));
+  Session expected = session.fork();
+  const Ids copy(session.tokens().begin(), session.tokens().begin() + 8);
+  const auto right = generate(expected, copy, options, nullptr);
+  CHECK(generate(session, session.tokens().first(8), options, nullptr).tokens == right.tokens);
+  CHECK(std::ranges::equal(session.tokens(), expected.tokens()));
+}

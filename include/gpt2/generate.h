@@ -104,7 +104,8 @@ struct GenerationOptions {
   /// Called before each piece of the prompt is read, and once more after the last piece. A piece is
   /// a fraction of a second of work. `read` is the number of tokens of the prompt that have been
   /// read, and `total` the number of all. The function returns false to cancel the generation; the
-  /// session is then as it was before the call. An empty function is not called.
+  /// prompt is then taken back. (A slide that made room for the prompt stays, and without a prompt
+  /// the session's last token waits afterwards.) An empty function is not called.
   std::function<bool(std::size_t read, std::size_t total)> on_prompt = {};
 };
 

@@ -84,6 +84,7 @@ std::optional<FinishReason> Decoder::draw_all() {
     const auto scores = std::span(logits_).subspan(row * vocab_size, vocab_size);
     if (options_.hash_logits) result_.logits_hash = hash_floats(scores, result_.logits_hash);
     const TokenId token = draw(scores, position);
+    lacks_room_ = false;
     if (ends_text(token)) {
       session_.rewind(position);
       return FinishReason::end_of_text;
@@ -94,10 +95,10 @@ std::optional<FinishReason> Decoder::draw_all() {
     const bool is_accepted = row < drafted_.size() && drafted_[row] == token;
     result_.accepted_tokens += is_accepted;
     const bool is_last = result_.tokens.size() == options_.max_new_tokens;
-    const bool is_full = position == session_.capacity();
+    lacks_room_ = position == session_.capacity();
     if (!is_accepted || is_last) settle(position, token);
     if (!give(token, position)) return FinishReason::cancelled;
-    if (is_full) return FinishReason::context_full;
+    if (lacks_room_) return FinishReason::context_full;
     if (is_last) return FinishReason::length;
     if (!is_accepted) return std::nullopt;
   }

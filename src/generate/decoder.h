@@ -44,6 +44,9 @@ class Decoder {
   /// what was written until then.
   [[nodiscard]] std::optional<FinishReason> take();
 
+  /// Whether the token that take() drew last is not in the session, because that is full.
+  [[nodiscard]] bool lacks_room() const noexcept { return lacks_room_; }
+
  private:
   std::optional<FinishReason> draw_all();
   void propose();
@@ -66,6 +69,7 @@ class Decoder {
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
   std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
   std::optional<TokenId> ahead_;  // the token of the first row, if it is drawn already
+  bool lacks_room_ = false;
 
   // What to tell DraftLength of the latest pass. A pass that was not allowed to draft tells
   // nothing, because it may have had other sequences in it.

@@ -32,28 +32,27 @@ void check(const Session& session, std::span<const TokenId> prompt,
   }
 }
 
-// Makes the session ready for the prompt. Returns how many tokens it has dropped.
-std::size_t prepare(Session& session, std::span<const TokenId> prompt,
-                    const GenerationOptions& options) {
+// Returns how many tokens the session has to drop before it can read the prompt. Changes nothing.
+std::size_t drop_for(const Session& session, std::span<const TokenId> prompt,
+                     const GenerationOptions& options) {
   check(session, prompt, options);
-  const std::size_t dropped = slides(options) ? session.slide(options.keep, prompt.size()) : 0;
+  if (slides(options)) return session.impl()->slide_size(options.keep, prompt.size());
   session.impl()->require_fitting(prompt);
-  // A text without a prompt begins with the logits after the last token.
-  if (prompt.empty()) session.impl()->keep_computed(session.position() - 1);
-  return dropped;
+  return 0;
 }
 
-// A text without a prompt goes on with the one that the session has.
-SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens,
+// The limits after `dropped` tokens are gone. A text without a prompt goes on with the one that the
+// session has.
+SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens, std::size_t dropped,
                          const GenerationOptions& options) {
-  const std::size_t length = session.position() + prompt_tokens;
+  const std::size_t length = session.position() - dropped + prompt_tokens;
   const std::size_t written = prompt_tokens == 0 ? session.impl()->written : 0;
   // The last token of a text that fills the context has no room in it.
   const std::size_t room = slides(options) ? SIZE_MAX : session.capacity() + 1 - length;
   return {.eos_token_id = end_tokens(session.model().config(), options),
           .prompt_length = length - written,
           .max_length = length + std::min(options.max_new_tokens, room),
-          .dropped = session.dropped()};
+          .dropped = session.dropped() + dropped};
 }
 
 }  // namespace
@@ -67,11 +66,18 @@ Generation::Generation(Session& session, std::span<const TokenId> prompt,
       result_{.finish_reason = {},
               .tokens = {},
               .prompt_tokens = prompt.size(),
-              .dropped_tokens = prepare(session, prompt.subspan(known), options)},
-      limits_(limits_of(session, prompt.size() - known, options)),
+              .dropped_tokens = drop_for(session, prompt.subspan(known), options)},
+      limits_(limits_of(session, prompt.size() - known, result_.dropped_tokens, options)),
       sampler_(options.sampling, session.model().config().vocab_size, limits_),
-      prompt_(std::in_place, session, prompt, options.on_prompt, known),
-      decoder_(session, sampler_, options, sink_, result_) {}
+      decoder_(session, sampler_, options, sink_, result_) {
+  // The session changes only now, when all arguments have been checked. The prompt may be a span of
+  // its tokens, which are about to move.
+  std::vector<TokenId> copy(prompt.begin(), prompt.end());
+  if (result_.dropped_tokens != 0) session.slide(options.keep, prompt.size() - known);
+  // A text without a prompt begins with the logits after the last token.
+  if (prompt.size() == known) session.impl()->keep_computed(session.position() - 1);
+  prompt_.emplace(session, std::move(copy), options.on_prompt, known);
+}
 
 std::optional<Slice> Generation::next(std::size_t max_rows, bool may_draft) {
   if (!reads_prompt_) return decoder_.next(may_draft);
@@ -88,14 +94,11 @@ void Generation::take() {
   if (reads_prompt_ && !begin_text()) return;
   const std::optional<FinishReason> reason = decoder_.take();
   if (!reason) return;
-  const bool is_full = *reason == FinishReason::context_full;
+  // However the text ends, a session that slides has all of its tokens.
+  const bool goes_on = slides(options_) && *reason == FinishReason::context_full;
+  if (slides(options_) && decoder_.lacks_room()) slide();
   const bool is_last = result_.tokens.size() == options_.max_new_tokens;
-  if (is_full && slides(options_)) {
-    slide();
-    if (is_last) finish(FinishReason::length);
-  } else {
-    finish(*reason);
-  }
+  if (!goes_on || is_last) finish(goes_on ? FinishReason::length : *reason);
 }
 
 // After a pass over a piece of the prompt: returns whether the text begins, from its logits.
@@ -125,7 +128,7 @@ void Generation::slide() {
   sampler_ = Sampler(options_.sampling, session_.model().config().vocab_size, limits_);
 
   static const PromptReader::OnPrompt kNobody;
-  prompt_.emplace(session_, std::span<const TokenId>(), kNobody);
+  prompt_.emplace(session_, std::vector<TokenId>(), kNobody);
   reads_prompt_ = true;
 }
 

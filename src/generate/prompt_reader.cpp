@@ -1,6 +1,7 @@
 #include "generate/prompt_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/session_impl.h"
 
@@ -12,11 +13,11 @@ std::size_t prompt_piece(const Model& model) {
   return std::clamp<std::size_t>(kTokensTimesWeights / model.parameter_count(), 128, 512);
 }
 
-PromptReader::PromptReader(Session& session, std::span<const TokenId> prompt,
-                           const OnPrompt& on_prompt, std::size_t known)
+PromptReader::PromptReader(Session& session, std::vector<TokenId> prompt, const OnPrompt& on_prompt,
+                           std::size_t known)
     : session_(session),
       on_prompt_(on_prompt),
-      prompt_(prompt.begin(), prompt.end()),
+      prompt_(std::move(prompt)),
       written_(session.impl()->written),
       read_(known) {
   const auto tail = session.tokens().last(session.waiting());

@@ -17,7 +17,7 @@ class PromptReader {
 
   /// Everything but the prompt must outlive the reader. The session has the first `known` tokens of
   /// the prompt already. REQUIRES: the others fit the session.
-  PromptReader(Session& session, std::span<const TokenId> prompt, const OnPrompt& on_prompt,
+  PromptReader(Session& session, std::vector<TokenId> prompt, const OnPrompt& on_prompt,
                std::size_t known = 0);
 
   /// The next piece, of up to `max` tokens. There is one piece, empty, if the prompt is empty: the

@@ -31,6 +31,17 @@ void Session::Impl::require_known(std::span<const TokenId> more) const {
   }
 }
 
+std::size_t Session::Impl::slide_size(std::size_t keep, std::size_t needed) const {
+  if (needed <= room()) return 0;
+  const std::size_t capacity = room() + tokens.size();
+  if (keep > capacity || needed > capacity - keep) {
+    reject("the session has room for ", counted(capacity, "token"), ", which is too few to keep ",
+           keep, " and append ", needed);
+  }
+  const std::size_t others = tokens.size() - keep;
+  return others - std::min(others / 2, capacity - keep - needed);
+}
+
 void Session::Impl::keep_computed(std::size_t count) {
   count = std::min(count, computed);
   cache.assign(cache, count, count);
@@ -80,19 +91,13 @@ void Session::rewind(std::size_t position) {
 
 // The keys and values of the first `keep` tokens stay, because their positions do.
 std::size_t Session::slide(std::size_t keep, std::size_t room) {
-  if (room <= impl_->room()) return 0;
-  if (keep > capacity() || room > capacity() - keep) {
-    reject("the session has room for ", counted(capacity(), "token"), ", which is too few to keep ",
-           keep, " and append ", room);
-  }
-  const std::size_t others = position() - keep;
-  const std::size_t kept = std::min(others / 2, capacity() - keep - room);
-  const std::size_t dropped = others - kept;
+  const std::size_t dropped = impl_->slide_size(keep, room);
+  if (dropped == 0) return 0;
   impl_->keep_computed(keep);
   const auto first = impl_->tokens.begin() + static_cast<std::ptrdiff_t>(keep);
   impl_->tokens.erase(first, first + static_cast<std::ptrdiff_t>(dropped));
   impl_->dropped += dropped;
-  impl_->written = std::min(impl_->written, keep + kept);
+  impl_->written = std::min(impl_->written, position());
   return dropped;
 }
 

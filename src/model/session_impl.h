@@ -23,6 +23,9 @@ struct Session::Impl {
   /// Throws Error(invalid_argument) unless all tokens are of the vocabulary.
   void require_known(std::span<const TokenId> more) const;
 
+  /// Returns how many tokens Session::slide would drop. Throws as it does.
+  [[nodiscard]] std::size_t slide_size(std::size_t keep, std::size_t needed) const;
+
   /// Forgets the keys and values of all tokens but the first `count`. The others wait. Throws
   /// std::bad_alloc and then changes nothing.
   void keep_computed(std::size_t count);

@@ -15,7 +15,7 @@ BeamSessions::BeamSessions(const Engine& engine, std::size_t num_beams, std::siz
 }
 
 bool BeamSessions::read(std::span<const TokenId> prompt, const PromptReader::OnPrompt& on_prompt) {
-  PromptReader reader(sessions_.front(), prompt, on_prompt);
+  PromptReader reader(sessions_.front(), {prompt.begin(), prompt.end()}, on_prompt);
   while (reader.goes_on()) {
     if (reader.finished()) return true;
     const auto piece = reader.next(prompt_piece(engine_.model()));
