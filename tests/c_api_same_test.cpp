@@ -518,6 +518,10 @@ TEST_CASE("an exception of a callback in C++ does not cross the interface") {
   CHECK(generate_with([](void*, gpt2_token) -> int { throw std::runtime_error("two\nlines"); }) ==
         GPT2_INTERNAL);
   CHECK(gpt2_last_error() == std::string("two lines"));
+  const auto throw_half_characters = [](void*, gpt2_token) -> int {
+    throw std::runtime_error(std::string(2000, '\x80'));
+  };
+  CHECK(generate_with(throw_half_characters) == GPT2_INTERNAL);
   CHECK(generate_with([](void*, gpt2_token) -> int { throw 42; }) == GPT2_INTERNAL);
   CHECK(gpt2_last_error() == std::string("an exception of an unknown type"));
   CHECK(generate_with([](void*, gpt2_token) -> int { throw std::bad_alloc(); }) ==

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/float16.h"
+#include "gpt2/error.h"
 #include "gpt2/kv_type.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
@@ -67,6 +68,8 @@ TEST_CASE("types of keys and values have names, and auto depends on the weights"
   CHECK(name_of(KVType::automatic) == "auto");
   CHECK(name_of(KVType::f16) == "f16");
   for (const char* const name : {"", "F16", "bf16", "f16 "}) CHECK(!kv_type_named(name));
+  CHECK(name_of(static_cast<KVType>(9)).empty());
+  CHECK(name_of(static_cast<WeightType>(99)).empty());
 
   for (const WeightType weights : {WeightType::f32, WeightType::f16, WeightType::bf16}) {
     CHECK(resolved(KVType::automatic, weights) == KVType::f32);
@@ -147,4 +150,11 @@ TEST_CASE("a session of f16 has the rounded keys and values of one of f32") {
       CHECK(found.keys != expected.keys);
     }
   }
+}
+
+TEST_CASE("types that do not exist are refused") {
+  const Model model = random_model(config_of(8), {});
+  CHECK_THROWS_AS(Engine(model, {.kv_type = static_cast<KVType>(7)}), Error);
+  CHECK_THROWS_AS(model.to(static_cast<WeightType>(99)), Error);
+  CHECK_THROWS_AS(model.to(WeightType::int8).to(static_cast<WeightType>(99)), Error);
 }

@@ -304,3 +304,16 @@ TEST_CASE("a scheduler that ends gives up its texts") {
   CHECK(refusal_of([] { Scheduler scheduler(Engine(model()), {.max_sequences = 0}); }) ==
         "max_sequences is 0: a scheduler needs at least 1");
 }
+
+TEST_CASE("a sink that runs its own scheduler is refused, and the other texts go on") {
+  Scheduler scheduler{Engine(model())};
+  auto wrong = scheduler.submit(Ids{1}, {.max_new_tokens = 4}, [&](TokenId) {
+    scheduler.run();
+    return true;
+  });
+  auto right = scheduler.submit(Ids{2}, {.max_new_tokens = 4}, nullptr);
+  scheduler.run();
+  CHECK(refusal_of([&] { (void)wrong.get(); }) ==
+        "a sink must not run the scheduler that it is called by");
+  CHECK(right.get().tokens.size() == 4);
+}

@@ -485,7 +485,7 @@ GPT2_API void gpt2_session_free(gpt2_session* session);
 /// One forward pass over several sessions of one engine, which reads the weights once for all of
 /// them. Each logit has the bits that a pass of its own would give. Allocates a list of the slices
 /// and nothing else. GPT2_INVALID_ARGUMENT as for gpt2_session_forward, for a session that appears
-/// twice, for sessions of different engines, and if n_out is more than the tokens of a slice. Does
+/// twice, for sessions of different models, and if n_out is more than the tokens of a slice. Does
 /// nothing for no slices.
 ///
 /// Example:
@@ -632,7 +632,7 @@ typedef struct gpt2_generate_options {
   size_t max_draft_tokens;   ///< default 12; from 1 to 64
   gpt2_on_text on_text;      ///< needs a tokenizer
   gpt2_on_token on_token;    ///< refused with a tokenizer
-  gpt2_on_prompt on_prompt;  ///< if it stops the work, the session is as it was before
+  gpt2_on_prompt on_prompt;  ///< if it stops the work, the prompt is taken back (generate.h)
   void* user;                ///< for the three callbacks
   gpt2_cancel* cancel;       ///< default NULL
 } gpt2_generate_options;
@@ -644,7 +644,7 @@ typedef struct gpt2_generation {
   gpt2_finish_reason finish_reason;    ///< why it ended
   const gpt2_token* tokens;            ///< the new ones, without a token that ended the text
   size_t n_tokens;                     ///< how many
-  const char* text;                    ///< all that on_text receives; "" without a tokenizer
+  const char* text;                    ///< the whole text; "" without a tokenizer
   size_t n_text;                       ///< its bytes
   const gpt2_token_logprob* logprobs;  ///< of each of the tokens; NULL unless wants_logprobs
   uint64_t logits_hash;                ///< of the bits of all logits a token was drawn from

@@ -39,7 +39,8 @@ enum class KVType : std::uint8_t {
 ///   const std::size_t bytes = 2 * 12 * 768 * bytes_of(KVType::f16);  // a token of GPT-2 124M
 [[nodiscard]] std::size_t bytes_of(KVType type) noexcept;
 
-/// The name of a type: "auto", "f32" or "f16". The view lives for ever.
+/// The name of a type: "auto", "f32" or "f16"; "" for a value that is none of them. The view lives
+/// for ever.
 ///
 /// Example:
 ///   const std::string_view name = name_of(KVType::automatic);  // "auto"

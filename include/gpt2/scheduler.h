@@ -34,7 +34,8 @@ struct SchedulerOptions {
 /// Texts begin in the order in which they were submitted.
 ///
 /// Thread safety: any thread may call submit at any time. step and run are for one thread at a
-/// time, which calls the sinks. A sink may submit further texts.
+/// time, which calls the sinks. A sink may submit further texts. It must not destroy the scheduler,
+/// and if it calls step or run, these throw Error(invalid_argument).
 ///
 /// Cost: the memory of the keys and values, within max_memory; for each text that is being written
 /// also about 30 bytes for each token of the vocabulary.

@@ -22,8 +22,8 @@ enum class WeightType : std::uint8_t {
   int4,    ///< blocks of 32 weights, each with an f16 scale, and a codebook of 16 values
 };
 
-/// The name of a type as above: "stored", "f32", "f16", "bf16", "int8" or "int4". The view lives
-/// for ever.
+/// The name of a type as above: "stored", "f32", "f16", "bf16", "int8" or "int4"; "" for a value
+/// that is none of them. The view lives for ever.
 ///
 /// Example:
 ///   const std::string_view name = name_of(WeightType::int8);  // "int8"

@@ -25,7 +25,8 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
          "; choose another name");
   }
   std::error_code error;
-  file_ = fs::weakly_canonical(fs::absolute(file), error);
+  file_ = fs::absolute(file, error);
+  if (!error) file_ = fs::weakly_canonical(file_, error);
   if (error) refuse(error.message());
   partial_ = file_;
   partial_ += concat(".partial-", ::getpid());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "c_api/arguments.h"
 #include "c_api/options.h"
@@ -83,7 +84,8 @@ gpt2_status gpt2_score(const gpt2_model* model, const gpt2_ids* texts, size_t n_
                        const gpt2_score_options* options, gpt2_scores** out) {
   return guard_new(out, [&] {
     const gpt2_score_options given = options_of(options);
-    const gpt2::Tokenizer* const tokenizer = optional_tokenizer(given.tokenizer);
+    std::optional<gpt2::Tokenizer> tokenizer;  // a copy, because on_progress may free the handle
+    if (const auto* const lent = optional_tokenizer(given.tokenizer)) tokenizer = *lent;
     const auto lists = lists_of(texts, n_texts, "the list of texts");
     const gpt2::ScoreOptions score_options = {
         .context = given.context,

@@ -17,13 +17,17 @@ struct LastError {
 
 thread_local constinit LastError last_error;
 
-// Copies the message, cut off between two characters, and without line breaks.
+// Copies the message, cut off between two characters, and without line breaks. A callback may have
+// thrown any bytes, even nothing but ones that continue a character.
 gpt2_status note(gpt2_status status, const char* message) noexcept {
   std::size_t length = strnlen(message, sizeof last_error.message);
   if (length == sizeof last_error.message) {
+    const auto continues = [](char byte) {
+      return (static_cast<unsigned char>(byte) & 0xc0u) == 0x80u;
+    };
     do {
       --length;
-    } while ((static_cast<unsigned char>(message[length]) & 0xc0u) == 0x80u);
+    } while (length > 0 && continues(message[length]));
   }
   last_error.status = status;
   std::memmove(last_error.message, message, length);

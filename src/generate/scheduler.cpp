@@ -28,6 +28,17 @@ struct Donor {
   std::size_t known = 0;
 };
 
+class SetWhileAlive {
+ public:
+  explicit SetWhileAlive(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+  ~SetWhileAlive() { flag_ = false; }
+  SetWhileAlive(const SetWhileAlive&) = delete;
+  SetWhileAlive& operator=(const SetWhileAlive&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 }  // namespace
 
 struct Scheduler::Impl {
@@ -58,6 +69,7 @@ struct Scheduler::Impl {
   std::deque<TextPointer> waiting;
   std::vector<TextPointer> running;  // nullptr for one that has ended in this step
   std::size_t running_bytes = 0;
+  bool is_running = false;  // whether step() is on the stack
   PrefixCache cache;
 };
 
@@ -69,6 +81,8 @@ std::future<GenerationResult> Scheduler::Impl::submit(TextPointer text) {
 }
 
 bool Scheduler::Impl::step() {
+  if (is_running) reject("a sink must not run the scheduler that it is called by");
+  const SetWhileAlive running_now(is_running);
   {
     const std::lock_guard lock(mutex);
     for (; !submitted.empty(); submitted.pop_front()) {

@@ -84,13 +84,18 @@ int useful_threads(const Model& model, std::size_t rows, int max_threads) noexce
   return static_cast<int>(std::clamp<std::size_t>(shares, 1, max_shares));
 }
 
+KVType checked_kv_type(KVType type, const Model& model) {
+  if (name_of(type).empty()) reject("keys and values have no type ", static_cast<int>(type));
+  return resolved(type, model.weight_type());
+}
+
 // The workspace has room for the longest sequence that the model allows, whatever room the sessions
 // of a pass have.
 Engine::Impl::Impl(const Model& m, const EngineOptions& options)
     : model(m),
       threads(checked_threads(options.threads)),
       fewer_threads(options.threads == 0),
-      kv_type(resolved(options.kv_type, m.weight_type())),
+      kv_type(checked_kv_type(options.kv_type, m)),
       workspace(m.config(), m.config().n_positions, threads),
       team(threads),
       batch(kMaxRows) {}

@@ -20,7 +20,10 @@ KVType resolved(KVType type, WeightType weights) noexcept {
 
 std::size_t bytes_of(KVType type) noexcept { return type == KVType::f16 ? 2 : 4; }
 
-std::string_view name_of(KVType type) noexcept { return kNames[static_cast<std::size_t>(type)]; }
+std::string_view name_of(KVType type) noexcept {
+  const auto index = static_cast<std::size_t>(type);
+  return index < std::size(kNames) ? kNames[index] : "";
+}
 
 std::optional<KVType> kv_type_named(std::string_view name) noexcept {
   const auto found = std::ranges::find(kNames, name);

@@ -13,7 +13,8 @@ static_assert(std::size(kNames) == static_cast<std::size_t>(WeightType::int4) + 
 }  // namespace
 
 std::string_view name_of(WeightType type) noexcept {
-  return kNames[static_cast<std::size_t>(type)];
+  const auto index = static_cast<std::size_t>(type);
+  return index < std::size(kNames) ? kNames[index] : "";
 }
 
 std::optional<WeightType> weight_type_named(std::string_view name) noexcept {
