@@ -66,7 +66,10 @@ class InterruptTest(ModelTest):
         tokens = session.tokens
         other = self.model.session()
         other.append(tokens)
-        self.assertEqual(session.generate(max_new_tokens=5), other.generate(max_new_tokens=5))
+        # Greedily, because the noise of sampling also counts the tokens that a slide has dropped,
+        # and whether there was one depends on the speed of the machine.
+        options = dict(max_new_tokens=5, do_sample=False)
+        self.assertEqual(session.generate(**options), other.generate(**options))
 
     def test_a_stream_that_is_waited_for(self):
         stream = self.model.stream("Once", **ENDLESS)
