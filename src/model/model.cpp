@@ -72,9 +72,7 @@ Model Model::load(std::span<const MemoryFile> files, const LoadOptions& options)
 }
 
 Model Model::to(WeightType dtype) const {
-  if (name_of(dtype).empty()) {
-    reject("a model has no weights of type ", static_cast<int>(dtype));
-  }
+  if (name_of(dtype).empty()) reject("there is no weight type ", static_cast<int>(dtype));
   if (dtype == WeightType::stored || dtype == weight_type()) return *this;
   if (transformer_->lm_head.is_quantized()) {
     reject("a model whose weights are ", name_of(weight_type()), " cannot be converted to ",
