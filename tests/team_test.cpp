@@ -122,8 +122,22 @@ TEST_CASE("helpers block signals, so that the host's threads receive them") {
 TEST_CASE("thread_count() is at least one") { CHECK(gpt2::thread_count() >= 1); }
 
 #if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support threads in a child process
+// Runs steps until every thread of the team has taken a task. A thread that is still starting may
+// hold the lock of AddressSanitizer's allocator, which would then stay locked in a child process.
+void start_all(Team& team) {
+  std::mutex guard;
+  std::set<int> ranks;
+  while (ranks.size() < static_cast<std::size_t>(team.size())) {
+    team.for_each(100, [&](std::size_t, int rank) {
+      const std::lock_guard lock(guard);
+      ranks.insert(rank);
+    });
+  }
+}
+
 TEST_CASE("a child process of fork starts its own helpers, and finds locks open") {
   Team team(3);
+  start_all(team);
   std::atomic<std::size_t> sum{0};
   team.for_each(100, [&](std::size_t i, int) { sum += i; });
   gpt2::ProcessMutex mutex;
