@@ -1,11 +1,4 @@
-// Forward passes and draws must not allocate memory in any way. To check that, this program defines
-// the C library's allocation functions itself, counts the calls of all threads, and passes them on
-// to the C library. It can also let one of the calls of operator new fail. It cannot see memory
-// that the C library maps for itself, such as the stack of a new thread. It is not built with
-// sanitizers, because they replace the same functions.
-#include <dlfcn.h>
-#include <sys/mman.h>
-
+// Forward passes and draws must not allocate memory in any way.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -20,6 +13,7 @@
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
+#include "support/allocation_hooks.h"
 #include "support/catch.h"
 #include "support/passes.h"
 
@@ -27,107 +21,6 @@ using namespace gpt2;
 using namespace gpt2::test;
 
 namespace {
-
-std::atomic<bool> counting{false};
-std::atomic<std::size_t> calls{0};
-std::atomic<std::size_t> failing_call{0};  // 1 is the first call; 0: none fails
-
-// dlsym may call calloc before it has found calloc. Such calls get memory from this buffer, which
-// is never freed.
-alignas(64) std::byte early_memory[4096];
-std::size_t early_size = 0;
-
-void* early_calloc(std::size_t size) {
-  const std::size_t begin = early_size;
-  early_size += (size + 63) / 64 * 64;
-  return early_size <= sizeof early_memory ? early_memory + begin : nullptr;
-}
-
-bool is_early(const void* memory) {
-  return memory >= early_memory && memory < early_memory + sizeof early_memory;
-}
-
-// Returns the C library's own function `name`. F is a function type.
-template <class F>
-F* look_up(std::atomic<F*>& cached, const char* name) {
-  F* function = cached.load();
-  if (function == nullptr) {
-    function = reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-    cached.store(function);
-  }
-  return function;
-}
-
-template <class F>
-F* next(std::atomic<F*>& cached, const char* name) {
-  if (counting) ++calls;
-  return look_up(cached, name);
-}
-
-bool fails() { return counting && calls == failing_call; }
-
-std::atomic<void* (*)(std::size_t)> next_malloc;
-std::atomic<void*(*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc, next_memalign;
-std::atomic<void* (*)(void*, std::size_t)> next_realloc;
-std::atomic<int (*)(void**, std::size_t, std::size_t)> next_posix_memalign;
-std::atomic<void* (*)(void*, std::size_t, int, int, int, off_t)> next_mmap;
-std::atomic<void (*)(void*)> next_free;
-
-}  // namespace
-
-extern "C" {
-
-void* malloc(std::size_t size) noexcept {
-  const auto allocate = next(next_malloc, "malloc");
-  return fails() ? nullptr : allocate(size);
-}
-
-void* calloc(std::size_t count, std::size_t size) noexcept {
-  static std::atomic<bool> is_looking{false};
-  if (next_calloc.load() == nullptr && is_looking.exchange(true)) return early_calloc(count * size);
-  return next(next_calloc, "calloc")(count, size);
-}
-
-void* realloc(void* memory, std::size_t size) noexcept {
-  return next(next_realloc, "realloc")(memory, size);
-}
-
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  const auto allocate = next(next_aligned_alloc, "aligned_alloc");
-  return fails() ? nullptr : allocate(alignment, size);
-}
-
-void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  return next(next_memalign, "memalign")(alignment, size);
-}
-
-int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexcept {
-  return next(next_posix_memalign, "posix_memalign")(memory, alignment, size);
-}
-
-void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
-  return next(next_mmap, "mmap")(at, size, protection, flags, file, offset);
-}
-
-void free(void* memory) noexcept {
-  if (is_early(memory)) return;
-  look_up(next_free, "free")(memory);
-}
-
-}  // extern "C"
-
-namespace {
-
-// Returns how many times `work` allocates. It must not contain Catch's macros, because they
-// allocate.
-template <class Work>
-std::size_t allocations_of(const Work& work) {
-  calls = 0;
-  counting = true;
-  work();
-  counting = false;
-  return calls;
-}
 
 constexpr std::size_t kPositions = 700;
 

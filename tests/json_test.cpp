@@ -18,8 +18,9 @@ std::string refusal(std::string_view text, gpt2::JsonLimits limits = {}) {
 }  // namespace
 
 TEST_CASE("parse_json builds the tree that the text describes") {
-  const auto json = parse_json(
+  const auto document = parse_json(
       R"( {"a": [1, -2, 3.5, "x\u00e9", true, null, {}], "b": {"a": []}} )", "file.json");
+  const auto& json = document.root;
   CHECK(json.at("a").size() == 7);
   CHECK(json.at("a")[0].is_number_unsigned());
   CHECK(json.at("a")[1] == -2);
@@ -29,7 +30,7 @@ TEST_CASE("parse_json builds the tree that the text describes") {
   CHECK(json.at("a")[5].is_null());
   CHECK(json.at("a")[6].is_object());
   CHECK(json.at("b").at("a").is_array());
-  CHECK(parse_json("7", "file.json") == 7);
+  CHECK(parse_json("7", "file.json").root == 7);
 }
 
 TEST_CASE("parse_json names file, line and column where a text stops being JSON") {
@@ -67,14 +68,14 @@ TEST_CASE("parse_json refuses text that is nested too deeply, however long it is
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
-  CHECK(parse_json(nested(128), "file.json").is_array());
+  CHECK(parse_json(nested(128), "file.json").root.is_array());
   CHECK(refusal(nested(129)) == "file.json: JSON nested deeper than 128 levels");
   CHECK(refusal(std::string(1'000'000, '[')) == "file.json: JSON nested deeper than 128 levels");
   CHECK(refusal("[[1]]", {.max_depth = 1}) == "file.json: JSON nested deeper than 1 levels");
 }
 
 TEST_CASE("parse_json refuses more values than the limit") {
-  CHECK(parse_json("[1,2]", "file.json", {.max_values = 3}).size() == 2);
+  CHECK(parse_json("[1,2]", "file.json", {.max_values = 3}).root.size() == 2);
   CHECK(refusal("[1,2,3]", {.max_values = 3}) == "file.json: JSON of more than 3 values");
 }
 

@@ -303,7 +303,7 @@ TEST_CASE("verdicts and reasons are those of the reference reader") {
   const auto verdicts =
       gpt2::parse_json(gpt2::read_file(folder / "verdicts.json", 1 << 20), "verdicts.json");
   std::size_t compared = 0;
-  for (const auto& item : verdicts.at("files").items()) {
+  for (const auto& item : verdicts.root.at("files").items()) {
     const std::string name = item.key();
     const auto& verdict = item.value();
     CAPTURE(name);

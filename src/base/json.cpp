@@ -93,10 +93,10 @@ std::string shown(const json& value) {
   return value.is_string() ? quote(value.get_ref<const std::string&>()) : value.dump();
 }
 
-json parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
+JsonDocument<json> parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
   JsonTree tree(where);
   tree.read(text, limits);
-  return std::move(tree.root);
+  return JsonDocument<json>(std::move(tree.root));
 }
 
 }  // namespace gpt2

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_document.h"
+
 namespace gpt2 {
 
 struct JsonLimits {
@@ -17,8 +19,8 @@ struct JsonLimits {
 /// Strict JSON (RFC 8259): valid UTF-8, no comments, nothing after the value, no name twice in one
 /// object. `where` (the file) begins every message. Throws Error(invalid_file) with the place, and
 /// no exception of the JSON library. Does not recurse; uses memory in proportion to the text.
-[[nodiscard]] nlohmann::json parse_json(std::string_view text, std::string_view where,
-                                        JsonLimits limits = {});
+[[nodiscard]] JsonDocument<nlohmann::json> parse_json(std::string_view text, std::string_view where,
+                                                      JsonLimits limits = {});
 
 /// Whether the value is a string with this text. (The JSON library's operator == copies the text,
 /// and ends the process if there is no memory for the copy, because it is noexcept.)
@@ -34,6 +36,7 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
  public:
   /// `where` must outlive it.
   explicit JsonTree(std::string_view where) : where_(where) {}
+  ~JsonTree() override { clear_tree(root); }
 
   /// parse_json; the tree is `root`.
   void read(std::string_view text, JsonLimits limits = {});

@@ -89,10 +89,10 @@ void check_metadata(const json& metadata, std::string_view where) {
 }
 
 std::vector<Entry> read_entries(std::string_view header, std::string_view where) {
-  const json root = parse_json(header, where, kLimits);
-  const JsonFields fields(root, concat(where, ": the header"));
+  const auto document = parse_json(header, where, kLimits);
+  const JsonFields fields(document.root, concat(where, ": the header"));
   std::vector<Entry> entries;
-  for (const auto& [name, value] : root.items()) {
+  for (const auto& [name, value] : document.root.items()) {
     if (name == "__metadata__") {
       check_metadata(value, where);
       continue;

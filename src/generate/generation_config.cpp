@@ -192,8 +192,8 @@ GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
 }
 
 GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view where) {
-  const json object = parse_json(text, where);
-  const JsonFields fields(object, std::string(where));
+  const auto document = parse_json(text, where);
+  const JsonFields fields(document.root, std::string(where));
   for (const auto& [key, neutral] : kNotImplemented) {
     const json* const value = fields.find(key);
     if (!value || does_nothing(*value, neutral)) continue;

@@ -110,9 +110,13 @@ void read_special_tokens(const JsonFields& fields, Config& config) {
   }
   if (const auto eos = object.find("eos_token_id"); eos != object.end()) {
     config.eos_token_id.clear();
-    const json one = eos->is_null() ? json::array() : json::array({*eos});
-    for (const json& id : eos->is_array() ? *eos : one) {
+    const auto add = [&](const json& id) {
       config.eos_token_id.push_back(token_id(fields, "eos_token_id", id));
+    };
+    if (eos->is_array()) {
+      std::ranges::for_each(*eos, add);
+    } else if (!eos->is_null()) {
+      add(*eos);
     }
   }
   const auto is_outside = [&](TokenId id) {
@@ -126,7 +130,8 @@ void read_special_tokens(const JsonFields& fields, Config& config) {
 void read_quantized(const JsonFields& fields, WeightType& quantized) {
   const json* const own = fields.find("gpt2_cpp");
   if (own == nullptr) return;
-  const json dtype = own->is_object() ? own->value("dtype", json()) : json();
+  const json none;
+  const json& dtype = own->is_object() && own->contains("dtype") ? (*own)["dtype"] : none;
   if (!is_text(dtype, "int8") && !is_text(dtype, "int4")) {
     fail(ErrorCode::unsupported, fields.where(), "gpt2_cpp.dtype is ", shown(dtype),
          "; implemented are 'int8' and 'int4'");
@@ -142,17 +147,17 @@ Config load_config(const std::filesystem::path& file, const FileSource& source) 
   Config config = Config::parse(read_file(file, kMaxConfigBytes, source), file.string());
   const std::filesystem::path beside = file.parent_path() / "generation_config.json";
   if (source.has(beside)) {
-    const json object = parse_json(read_file(beside, kMaxConfigBytes, source), beside.string());
-    read_special_tokens(JsonFields(object, beside.string()), config);
+    const auto document = parse_json(read_file(beside, kMaxConfigBytes, source), beside.string());
+    read_special_tokens(JsonFields(document.root, beside.string()), config);
   }
   return config;
 }
 
 Config Config::parse(std::string_view text, std::string_view where) {
   const DefaultFloatState state;
-  const json object = parse_json(text, where);
+  const auto document = parse_json(text, where);
   // A null is not read as the default: Python would take it for false, or fail to compute with it.
-  const JsonFields fields(object, std::string(where), JsonFields::Null::refused);
+  const JsonFields fields(document.root, std::string(where), JsonFields::Null::refused);
   refuse_other_models(fields);
 
   Config config;
@@ -184,31 +189,36 @@ Config Config::parse(std::string_view text, std::string_view where) {
   return config;
 }
 
-nlohmann::ordered_json config_tree(const Config& config) {
+JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
   // With the digits of a float: 1e-05.
   if (!std::isfinite(config.layer_norm_epsilon)) reject("layer_norm_epsilon is not finite");
   if (name_of(config.activation_function).empty()) {
     reject("activation_function is ", static_cast<int>(config.activation_function),
            ", which is no value of ActivationFunction");
   }
-  const json epsilon = json::parse(concat(config.layer_norm_epsilon));
-  return {{"n_layer", config.n_layer},
-          {"n_head", config.n_head},
-          {"n_embd", config.n_embd},
-          {"n_inner", config.inner_dim()},
-          {"n_positions", config.n_positions},
-          {"vocab_size", config.vocab_size},
-          {"activation_function", name_of(config.activation_function)},
-          {"layer_norm_epsilon", epsilon},
-          {"scale_attn_weights", config.scale_attn_weights},
-          {"scale_attn_by_inverse_layer_idx", config.scale_attn_by_inverse_layer_idx},
-          {"reorder_and_upcast_attn", config.reorder_and_upcast_attn},
-          {"tie_word_embeddings", config.tie_word_embeddings},
-          {"eos_token_id", config.eos_token_id},
-          {"bos_token_id", config.bos_token_id ? json(*config.bos_token_id) : json()}};
+  JsonDocument<nlohmann::ordered_json> document;
+  nlohmann::ordered_json& tree = document.root;
+  tree = nlohmann::ordered_json::object();
+  // To grow, the library would copy the members and destroy them.
+  tree.get_ref<nlohmann::ordered_json::object_t&>().reserve(kMaxConfigMembers);
+  tree["n_layer"] = config.n_layer;
+  tree["n_head"] = config.n_head;
+  tree["n_embd"] = config.n_embd;
+  tree["n_inner"] = config.inner_dim();
+  tree["n_positions"] = config.n_positions;
+  tree["vocab_size"] = config.vocab_size;
+  tree["activation_function"] = name_of(config.activation_function);
+  tree["layer_norm_epsilon"] = json::parse(concat(config.layer_norm_epsilon));
+  tree["scale_attn_weights"] = config.scale_attn_weights;
+  tree["scale_attn_by_inverse_layer_idx"] = config.scale_attn_by_inverse_layer_idx;
+  tree["reorder_and_upcast_attn"] = config.reorder_and_upcast_attn;
+  tree["tie_word_embeddings"] = config.tie_word_embeddings;
+  tree["eos_token_id"] = config.eos_token_id;
+  tree["bos_token_id"] = config.bos_token_id ? json(*config.bos_token_id) : json();
+  return document;
 }
 
-std::string Config::to_json() const { return config_tree(*this).dump(2); }
+std::string Config::to_json() const { return config_tree(*this).root.dump(2); }
 
 std::string_view name_of(ActivationFunction function) noexcept {
   const auto second = &decltype(kActivations)::value_type::second;

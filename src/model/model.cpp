@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "base/json_document.h"
 #include "formats/checkpoint.h"
 #include "formats/model_files.h"
 #include "kernels/kernels.h"
@@ -22,13 +23,14 @@ namespace fs = std::filesystem;
 // which has HuggingFace's numbers under names of its own, and always the exact GELU.
 Config config_of(const ModelArgs& args, const fs::path& file) {
   const std::string where = file.string() + ": model_args";
-  nlohmann::json config = {{"activation_function", "gelu"}};
+  JsonDocument<nlohmann::json> config;
+  config.root["activation_function"] = "gelu";
   for (const std::string name : {"n_layer", "n_head", "n_embd", "block_size", "vocab_size"}) {
     const auto found = args.find(name);
     if (found == args.end()) fail(where, name, " is missing");
-    config[name == "block_size" ? "n_positions" : name] = found->second;
+    config.root[name == "block_size" ? "n_positions" : name] = found->second;
   }
-  return Config::parse(config.dump(), where);
+  return Config::parse(config.root.dump(), where);
 }
 
 Config load_config(const ModelFiles& files) {

@@ -1,5 +1,6 @@
 #include "gpt2/save_quantized.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
@@ -8,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/json_document.h"
 #include "base/new_directory.h"
 #include "base/paths.h"
 #include "formats/tensor_table.h"
@@ -38,15 +40,17 @@ void close(std::ofstream& out, const fs::path& file) {
 
 void write_safetensors(const fs::path& file, const TensorTable& tensors,
                        const std::function<void(double share)>& progress) {
-  nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
+  JsonDocument<nlohmann::json> header;
+  header.root["__metadata__"]["format"] = "pt";
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    header[name] = {{"dtype", name_of(tensor.dtype)},
-                    {"shape", tensor.shape.sizes()},
-                    {"data_offsets", {offset, offset + tensor.bytes}}};
+    nlohmann::json& entry = header.root[name];
+    entry["dtype"] = name_of(tensor.dtype);
+    entry["shape"] = tensor.shape.sizes();
+    entry["data_offsets"] = std::array{offset, offset + tensor.bytes};
     offset += tensor.bytes;
   }
-  std::string text = header.dump();
+  std::string text = header.root.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::ofstream out(file, std::ios::binary);
   const std::uint64_t length = text.size();
@@ -62,11 +66,11 @@ void write_safetensors(const fs::path& file, const TensorTable& tensors,
 }
 
 void write_config(const fs::path& to, const Config& config, WeightType type) {
-  nlohmann::ordered_json json = config_tree(config);
-  json["model_type"] = "gpt2";
-  json["gpt2_cpp"] = {{"dtype", name_of(type)}};
+  JsonDocument<nlohmann::ordered_json> document = config_tree(config);
+  document.root["model_type"] = "gpt2";
+  document.root["gpt2_cpp"]["dtype"] = name_of(type);
   std::ofstream out(to);
-  out << json.dump(2) << '\n';
+  out << document.root.dump(2) << '\n';
   close(out, to);
 }
 

@@ -47,7 +47,7 @@ class Folder {
   // The object in a side file, empty if there is no such file. It lives as long as the folder.
   JsonFields read_object(const char* name) {
     const TextFile file = has(name) ? read(name) : TextFile{"{}", (path_ / name).string()};
-    return {objects_.emplace_back(parse_json(file.text, file.where)), file.where};
+    return {objects_.emplace_back(parse_json(file.text, file.where)).root, file.where};
   }
 
   [[noreturn]] void nothing_found() const {
@@ -66,7 +66,7 @@ class Folder {
  private:
   fs::path path_;  // empty for files in memory, whose paths are their names
   FileSource source_;
-  std::deque<nlohmann::json> objects_;
+  std::deque<JsonDocument<nlohmann::json>> objects_;
 };
 
 // Returns whether that was a tokenizer.json.

@@ -197,7 +197,9 @@ void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   if (!root.find("added_tokens")) return;
   for (const json& value : root.required_list("added_tokens")) {
     const JsonFields fields(value, root.where() + ": added_tokens");
-    declare_added_token(fields, value.value("id", json()), tokenizer);
+    const json none;
+    const auto id = value.find("id");
+    declare_added_token(fields, id == value.end() ? none : *id, tokenizer);
   }
 }
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace gpt2 {
+
+/// Removes everything in the tree and allocates nothing. (The JSON library's destructor of an array
+/// or object that is not empty allocates memory, and ends the process if there is none.) Recurses
+/// as deep as the tree, which JsonLimits bounds.
+template <class Json>
+void clear_tree(Json& tree) noexcept {
+  if (!tree.is_structured()) return;
+  for (Json& child : tree) clear_tree(child);
+  tree.clear();
+}
+
+/// A JSON tree that can be destroyed when there is no memory left. The library must not hold or
+/// copy arrays and objects in any other way. In particular, it must not write them as nested
+/// braces, which make temporary arrays.
+template <class Json>
+class JsonDocument {
+ public:
+  JsonDocument() = default;
+  explicit JsonDocument(Json&& tree) noexcept : root(std::move(tree)) {}
+  JsonDocument(JsonDocument&& other) noexcept : root(std::move(other.root)) {}
+  JsonDocument& operator=(JsonDocument&&) = delete;
+  ~JsonDocument() { clear_tree(root); }
+
+  Json root;
+};
+
+}  // namespace gpt2

@@ -1,0 +1,143 @@
+// Defines the C library's allocation functions, counts the calls of all threads, and passes them on
+// to the C library. It can also let one of the calls fail. It cannot see memory that the C library
+// maps for itself, such as the stack of a new thread. A program must include this file in one of
+// its source files only, and cannot be built with sanitizers, because they replace the same
+// functions.
+#pragma once
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+
+namespace gpt2::test {
+
+inline std::atomic<bool> counting{false};
+inline std::atomic<std::size_t> calls{0};
+inline std::atomic<std::size_t> failing_call{0};  // 1 is the first call; 0: none fails
+inline std::atomic<std::ptrdiff_t> in_use{0};     // what has been allocated and not been freed
+
+// dlsym may call calloc before it has found calloc. Such calls get memory from this buffer, which
+// is never freed.
+alignas(64) inline std::byte early_memory[4096];
+inline std::size_t early_size = 0;
+
+inline void* early_calloc(std::size_t size) {
+  const std::size_t begin = early_size;
+  early_size += (size + 63) / 64 * 64;
+  return early_size <= sizeof early_memory ? early_memory + begin : nullptr;
+}
+
+inline bool is_early(const void* memory) {
+  return memory >= early_memory && memory < early_memory + sizeof early_memory;
+}
+
+// Returns the C library's own function `name`. F is a function type.
+template <class F>
+F* look_up(std::atomic<F*>& cached, const char* name) {
+  F* function = cached.load();
+  if (function == nullptr) {
+    function = reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+    cached.store(function);
+  }
+  return function;
+}
+
+// Counts a call and lets `allocate` do it, or fails with what `failure` is.
+template <class Allocate>
+auto hook(const Allocate& allocate, decltype(allocate()) failure) -> decltype(allocate()) {
+  if (counting && ++calls == failing_call) {
+    errno = ENOMEM;
+    return failure;
+  }
+  const auto result = allocate();
+  if (result != failure) ++in_use;
+  return result;
+}
+
+inline std::atomic<void* (*)(std::size_t)> next_malloc;
+inline std::atomic<void* (*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc;
+inline std::atomic<void* (*)(std::size_t, std::size_t)> next_memalign;
+inline std::atomic<void* (*)(void*, std::size_t)> next_realloc;
+inline std::atomic<int (*)(void**, std::size_t, std::size_t)> next_posix_memalign;
+inline std::atomic<void* (*)(void*, std::size_t, int, int, int, off_t)> next_mmap;
+inline std::atomic<int (*)(void*, std::size_t)> next_munmap;
+inline std::atomic<void (*)(void*)> next_free;
+
+// Returns how many times `work` allocates. It must not contain Catch's macros, because they
+// allocate.
+template <class Work>
+std::size_t allocations_of(const Work& work) {
+  calls = 0;
+  counting = true;
+  work();
+  counting = false;
+  return calls;
+}
+
+}  // namespace gpt2::test
+
+extern "C" {
+
+void* malloc(std::size_t size) noexcept {
+  using namespace gpt2::test;
+  return hook([&] { return look_up(next_malloc, "malloc")(size); }, nullptr);
+}
+
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  using namespace gpt2::test;
+  static std::atomic<bool> is_looking{false};
+  if (next_calloc.load() == nullptr && is_looking.exchange(true)) return early_calloc(count * size);
+  return hook([&] { return look_up(next_calloc, "calloc")(count, size); }, nullptr);
+}
+
+void* realloc(void* memory, std::size_t size) noexcept {
+  using namespace gpt2::test;
+  void* const result =
+      hook([&] { return look_up(next_realloc, "realloc")(memory, size); }, nullptr);
+  if (memory != nullptr && result != nullptr) --in_use;  // the old memory is free
+  return result;
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  using namespace gpt2::test;
+  return hook([&] { return look_up(next_aligned_alloc, "aligned_alloc")(alignment, size); },
+              nullptr);
+}
+
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  using namespace gpt2::test;
+  return hook([&] { return look_up(next_memalign, "memalign")(alignment, size); }, nullptr);
+}
+
+int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexcept {
+  using namespace gpt2::test;
+  return hook(
+      [&] { return look_up(next_posix_memalign, "posix_memalign")(memory, alignment, size); },
+      ENOMEM);
+}
+
+void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
+  using namespace gpt2::test;
+  return hook(
+      [&] { return look_up(next_mmap, "mmap")(at, size, protection, flags, file, offset); },
+      MAP_FAILED);
+}
+
+int munmap(void* memory, std::size_t size) noexcept {
+  using namespace gpt2::test;
+  --in_use;
+  return look_up(next_munmap, "munmap")(memory, size);
+}
+
+void free(void* memory) noexcept {
+  using namespace gpt2::test;
+  if (memory == nullptr || is_early(memory)) return;
+  --in_use;
+  look_up(next_free, "free")(memory);
+}
+
+}  // extern "C"
