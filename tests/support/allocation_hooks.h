@@ -59,7 +59,7 @@ auto hook(const Allocate& allocate, decltype(allocate()) failure) -> decltype(al
 }
 
 inline std::atomic<void* (*)(std::size_t)> next_malloc;
-inline std::atomic<void* (*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc;
+inline std::atomic<void*(*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc;
 inline std::atomic<void* (*)(std::size_t, std::size_t)> next_memalign;
 inline std::atomic<void* (*)(void*, std::size_t)> next_realloc;
 inline std::atomic<int (*)(void**, std::size_t, std::size_t)> next_posix_memalign;
@@ -122,9 +122,8 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexc
 
 void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
   using namespace gpt2::test;
-  return hook(
-      [&] { return look_up(next_mmap, "mmap")(at, size, protection, flags, file, offset); },
-      MAP_FAILED);
+  return hook([&] { return look_up(next_mmap, "mmap")(at, size, protection, flags, file, offset); },
+              MAP_FAILED);
 }
 
 int munmap(void* memory, std::size_t size) noexcept {
