@@ -1,4 +1,6 @@
 // Runs gpt2 bench as a process, on a model so small that it takes almost no time.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -31,7 +33,7 @@ TEST_CASE("bench says what it measured and, beforehand, how long it will take") 
         "\n  reading a prompt of 16 tokens ", "\n  reading a prompt of 512 tokens ",
         "\n  writing after 16 tokens ", "\n  writing after 512 tokens ",
         "\n  writing 8 texts at once ", "\n  writing 32 texts at once ", " tokens/s (",
-        " GFLOP/s, ", " limit"}) {
+        " GFLOP/s, ", " limit", "\n  writing with int4 drafts "}) {
     CAPTURE(part);
     CHECK(outcome.out.find(part) != std::string::npos);
   }
@@ -108,6 +110,34 @@ TEST_CASE("bench --json gives programs the same facts") {
     CHECK(row["attempts"] <= 2);
     CHECK(row["disturbed"] <= 1);
   }
+}
+
+TEST_CASE("bench tells what drafts by an int4 copy would gain") {
+  const auto json =
+      nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int4"})).out);
+  REQUIRE(json["drafts"].size() == 1);  // an int4 model has no smaller copy
+  const auto& row = json["drafts"][0];
+  CHECK(row["dtype"] == "f32");
+  const double plain = row["plain_seconds"];
+  const double draft = row["draft_seconds"];
+  CHECK(plain > 0.0);
+  CHECK(draft > 0.0);
+  REQUIRE(row["check_seconds"].size() == 8);
+  REQUIRE(row["gains"].size() == 3);
+  for (const auto& found : row["gains"]) {
+    // A pass over k drafted tokens writes (1 - p^(k + 1)) / (1 - p) tokens on average.
+    const double p = found["accepted"];
+    double best = 1.0;
+    for (int k = 1; k <= 8; ++k) {
+      const double check = row["check_seconds"][static_cast<std::size_t>(k - 1)];
+      const double written = (1.0 - std::pow(p, k + 1)) / (1.0 - p);
+      best = std::max(best, written * plain / (k * draft + check));
+    }
+    CHECK(found["gain"].get<double>() == Approx(best));
+  }
+  const Outcome text = run(bench({"--dtype", "f32"}));
+  CHECK(std::regex_search(text.out, std::regex("\n  writing with int4 drafts  +[0-9.]+, [0-9.]+, [0-9.]+ times "
+                                               "as fast if 70, 80, 90 % of the drafts are accepted\n")));
 }
 
 TEST_CASE("bench --json writes valid JSON whatever a model's directory is called") {

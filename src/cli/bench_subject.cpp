@@ -37,6 +37,10 @@ std::vector<std::string> BenchSubject::default_dtypes() const {
   return {std::string(name_of(config_.quantized))};
 }
 
+bool BenchSubject::can_load(const std::string& dtype) const {
+  return config_.quantized == WeightType::stored || dtype == name_of(config_.quantized);
+}
+
 Model BenchSubject::load(const std::string& dtype) const {
   const LoadOptions options{.dtype = parse_dtype(dtype)};
   return path_.empty() ? random_model(config_, options) : Model::load(path_, options);

@@ -25,6 +25,9 @@ class BenchSubject {
   /// that a quantized model has.
   [[nodiscard]] std::vector<std::string> default_dtypes() const;
 
+  /// Whether the model can be loaded as this type. One that is quantized has only its own.
+  [[nodiscard]] bool can_load(const std::string& dtype) const;
+
   [[nodiscard]] Model load(const std::string& dtype) const;
 
  private:

@@ -1,18 +1,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/args.h"
+#include "cli/bench_measure.h"
 #include "cli/bench_report.h"
 #include "cli/bench_subject.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/draft_gain.h"
 #include "cli/elapsed.h"
 #include "cli/machine.h"
-#include "cli/repetition.h"
 #include "cli/workload.h"
 #include "gpt2/runtime.h"
 #include "gpt2/version.h"
@@ -38,6 +40,10 @@ Other programs make these numbers wrong. A repetition is disturbed if other prog
 from it, or if the limits changed around it. Disturbed repetitions are repeated, up to twice as many
 repetitions in all; a row that is still disturbed after that says so at its end.
 
+The row about drafts tells how much faster texts are written if an int4 copy of the model drafts them
+(gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts, which
+gpt2 generate --stats shows for a text.
+
 In the JSON, "busy" is the share of the CPU time that other programs took, "attempts" is the number of
 repetitions, and "disturbed" is the number of disturbed ones that the row includes. Each of
 "sequences" texts has "context" tokens and gets "tokens" more.
@@ -58,6 +64,11 @@ struct Options {
   bool as_json = false;
 
   [[nodiscard]] int all_threads() const { return threads > 0 ? threads : thread_count(); }
+
+  // Writes a line, unless the output is JSON.
+  void print(const std::string& line) const {
+    if (!as_json) write_stdout(line);
+  }
 };
 
 // Estimates how long the whole benchmark will take, and prints that. The other weight types are
@@ -74,41 +85,14 @@ void announce(const Options& options, const Engine& engine, const Work& limits, 
     const auto repetitions = static_cast<double>(options.repetitions);
     total += (repetitions + 1.0) * LimitMeter::kSeconds + 2.5 * repetitions * pass;
   }
+  const auto bytes = static_cast<double>(engine.model().bytes_per_token());
+  total += static_cast<double>(options.repetitions) * kDraftGainPasses * bytes / limits.bytes;
   total *= static_cast<double>(options.dtypes.size());
   print_error("this takes about " +
               (total < 100.0 ? format("%.0f seconds", 5.0 * std::ceil(total / 5.0))
                              : format("%.0f minutes", std::ceil(total / 60.0))) +
               ", and longer if other programs keep the machine busy");
 }
-
-// Times runs one after another, and measures the machine's limits between them.
-class Timer {
- public:
-  Timer(WorkloadTexts& texts, LimitMeter& meter, const Load& load)
-      : texts_(texts), meter_(meter), load_(load), use_(cpu_use()), limit_(meter.measure()) {}
-
-  Attempt attempt() {
-    Run run{.limit_before = limit_, .limit_after = {}, .before = use_, .after = {}};
-    texts_.run();  // warm up: if a cache can hold what the run reads, it does so from now on
-    const double switches = forced_switches();
-    const auto start = Clock::now();
-    texts_.run();
-    run.seconds = seconds_since(start);
-    run.switches = forced_switches() - switches;
-    use_ = cpu_use();
-    limit_ = meter_.measure();
-    run.limit_after = limit_;
-    run.after = cpu_use();
-    return judge(load_, run);
-  }
-
- private:
-  WorkloadTexts& texts_;
-  LimitMeter& meter_;
-  Load load_;
-  CpuUse use_;  // as it was before the latest measurement of the limits
-  Work limit_;
-};
 
 // The line above the rows of one weight type.
 std::string heading(const std::string& dtype, KVType kv_type, const Work& limits) {
@@ -119,44 +103,43 @@ std::string heading(const std::string& dtype, KVType kv_type, const Work& limits
       limits.int8_ops * 1e-9);
 }
 
-Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
-             const Options& options) {
-  const std::size_t tokens = workload.tokens * workload.passes;  // that each text gets
-  Json row = {{"workload", workload.name},
-              {"phase", workload.phase},
-              {"sequences", workload.sequences},
-              {"tokens", tokens},
-              {"context", workload.context}};
-  const std::size_t n_positions = engine.model().config().n_positions;
-  if (workload.length() > n_positions) {
-    row["skipped"] =
-        format("needs %zu positions, but the model has %zu", workload.length(), n_positions);
-    return row;
+// Returns an int4 copy of the model, or nothing if the model is no larger than that, or too short
+// for the measurement.
+std::optional<Engine> draft_of(const Engine& engine, const BenchSubject& subject,
+                               const Options& options) {
+  const bool is_long = engine.model().config().n_positions >= kDraftGainTokens;
+  if (engine.model().weight_type() == WeightType::int4 || !is_long) return std::nullopt;
+  if (!subject.can_load("int4")) return std::nullopt;
+  return Engine(subject.load("int4"), {.threads = options.threads, .kv_type = engine.kv_type()});
+}
+
+// Measures the model with weights of one type, prints its rows and adds them to `all`.
+void measure_dtype(const std::string& dtype, const BenchSubject& subject, const Options& options,
+                   Json& all) {
+  const auto start = Clock::now();
+  const Engine engine(subject.load(dtype),
+                      {.threads = options.threads, .kv_type = options.kv_type});
+  LimitMeter meter(options.all_threads(), engine.model().bytes_per_token());
+  const Work limits = meter.measure();
+  if (all["limits"].empty()) announce(options, engine, limits, seconds_since(start));
+  options.print(heading(dtype, engine.kv_type(), limits));
+  all["limits"].push_back({{"dtype", dtype},
+                           {"bytes_per_s", limits.bytes},
+                           {"flop_per_s", limits.flop},
+                           {"int8_op_per_s", limits.int8_ops}});
+  for (const Workload& workload : workloads()) {
+    Json row = measure(workload, engine, meter, options.repetitions);
+    options.print(bench_row(row));
+    row["dtype"] = dtype;
+    row["kv_type"] = name_of(engine.kv_type());
+    all["measurements"].push_back(std::move(row));
   }
-  const Load load{.work = work_of(workload, engine),
-                  .tokens = static_cast<double>(workload.sequences * tokens),
-                  .threads = options.all_threads(),
-                  .available = usable_cpus()};
-  WorkloadTexts texts(workload, engine);
-  Timer timer(texts, meter, load);
-  std::size_t attempts = 0;
-  const Summary found =
-      summarize(repeat(options.repetitions, attempts, [&] { return timer.attempt(); }));
-  const double runs_per_s = found.tokens_per_s / load.tokens;
-  row.update({{"tokens_per_s", found.tokens_per_s},
-              {"min", found.min},
-              {"max", found.max},
-              {"bytes_per_s", load.work.bytes * runs_per_s},
-              {"flop_per_s", load.work.flop * runs_per_s},
-              {"int8_op_per_s", load.work.int8_ops * runs_per_s},
-              {"of_limit", found.of_limit},
-              {"limit", found.by_memory ? "memory" : "arithmetic"},
-              {"busy", found.busy},
-              {"attempts", attempts},
-              {"disturbed", found.disturbed}});
-  // A share above 1 shows that the limit was measured too low.
-  if (found.of_limit > 1.0) row["of_limit"] = nullptr;
-  return row;
+  if (const auto draft = draft_of(engine, subject, options)) {
+    Json row = draft_gain(engine, *draft, options.repetitions);
+    options.print(draft_gain_in_words(row));
+    row["dtype"] = dtype;
+    all["drafts"].push_back(std::move(row));
+  }
 }
 
 Options parse_options(Arguments arguments) {
@@ -194,13 +177,10 @@ int bench(Arguments arguments) {
   const BenchSubject subject =
       options.is_random ? BenchSubject::random(options.size) : BenchSubject::named(options.model);
   if (options.dtypes.empty()) options.dtypes = subject.default_dtypes();
-  const auto print = [&](const std::string& line) {
-    if (!options.as_json) write_stdout(line);
-  };
   const int threads = options.all_threads();
   const std::string isa(isa_name());
-  print(format("%s, %d %s, %s, %s\n", subject.name().c_str(), threads,
-               threads == 1 ? "thread" : "threads", isa.c_str(), cpu_name().c_str()));
+  options.print(format("%s, %d %s, %s, %s\n", subject.name().c_str(), threads,
+                       threads == 1 ? "thread" : "threads", isa.c_str(), cpu_name().c_str()));
   Json all = {{"version", GPT2_VERSION_STRING},
               {"date", utc_now()},
               {"cpu", cpu_name()},
@@ -209,30 +189,12 @@ int bench(Arguments arguments) {
               {"isa", isa},
               {"busy", 0.0},
               {"limits", Json::array()},
-              {"measurements", Json::array()}};
+              {"measurements", Json::array()},
+              {"drafts", Json::array()}};
   const CpuUse begin = cpu_use();
-  for (const std::string& dtype : options.dtypes) {
-    const auto start = Clock::now();
-    const Engine engine(subject.load(dtype),
-                        {.threads = options.threads, .kv_type = options.kv_type});
-    LimitMeter meter(threads, engine.model().bytes_per_token());
-    const Work limits = meter.measure();
-    if (all["limits"].empty()) announce(options, engine, limits, seconds_since(start));
-    print(heading(dtype, engine.kv_type(), limits));
-    all["limits"].push_back({{"dtype", dtype},
-                             {"bytes_per_s", limits.bytes},
-                             {"flop_per_s", limits.flop},
-                             {"int8_op_per_s", limits.int8_ops}});
-    for (const Workload& workload : workloads()) {
-      Json row = measure(workload, engine, meter, options);
-      print(bench_row(row));
-      row["dtype"] = dtype;
-      row["kv_type"] = name_of(engine.kv_type());
-      all["measurements"].push_back(std::move(row));
-    }
-  }
+  for (const std::string& dtype : options.dtypes) measure_dtype(dtype, subject, options, all);
   all["busy"] = share_of_others(begin, cpu_use(), usable_cpus().cpus);
-  print(bench_conclusion(all));
+  options.print(bench_conclusion(all));
   if (options.as_json) {
     write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
   }

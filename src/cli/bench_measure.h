@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+#include "cli/bench_report.h"
+#include "cli/workload.h"
+#include "gpt2/engine.h"
+#include "measure/limit_meter.h"
+
+namespace gpt2::cli {
+
+/// Times a workload, `repetitions` times and as often again if other programs disturb it, and
+/// returns the row for bench_row(): the median speed, the slowest and the fastest, and the share of
+/// the machine's limits, which `meter` measures between the repetitions. A row that the model has
+/// too few positions for says so instead.
+[[nodiscard]] Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
+                           std::size_t repetitions);
+
+}  // namespace gpt2::cli
