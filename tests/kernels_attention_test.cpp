@@ -41,7 +41,7 @@ struct Head {
       weight[i] = dot_kn(q.data() + row * head_dim, head_dim, key) * scale;
     }
     const float largest = *std::max_element(weight.begin(), weight.end());
-    const float sum = kScalarKernels->exp_sum(weight.data(), weight.data(), largest, seen);
+    const float sum = kScalarKernels.exp_sum(weight.data(), weight.data(), largest, seen);
     std::vector<float> y(head_dim);
     for (std::size_t d = 0; d < head_dim; ++d) {
       const auto value = [&](std::size_t i) { return v[i * head_dim + d]; };

@@ -37,7 +37,7 @@ const Format kInt4 = {"int4",
 StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, bool k_major) {
   return {reinterpret_cast<const std::byte*>(w.data()),
           sizeof(float),
-          kScalarKernels->widen_f32,
+          kScalarKernels.widen_f32,
           k,
           n,
           k_major};

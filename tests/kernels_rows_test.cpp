@@ -107,7 +107,7 @@ const Activation kActivations[] = {
 }  // namespace
 
 TEST_CASE("layer_norm follows the rules bit for bit, in place and with any number of rows") {
-  for (const Kernels* const table : tables()) {
+  for (const NormKernels* const table : norm_tables()) {
     for (const std::size_t n : lengths(1)) {
       const std::size_t rows = 1 + n % 9;
       INFO(table->name << ", n " << n << ", rows " << rows);
@@ -132,7 +132,7 @@ TEST_CASE("layer_norm follows the rules bit for bit, in place and with any numbe
 }
 
 TEST_CASE("the error of layer_norm is within the bound for its order of summation") {
-  for (const Kernels* const table : tables()) {
+  for (const NormKernels* const table : norm_tables()) {
     for (const std::size_t n : lengths(2)) {
       for (const float mean : {0.0f, -50.0f, 10000.0f}) {
         INFO(table->name << ", n " << n << ", mean " << mean);

@@ -1,7 +1,8 @@
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <iterator>
+#include <type_traits>
 #include <vector>
 
 #include "base/fail.h"
@@ -19,17 +20,26 @@
 namespace gpt2 {
 namespace {
 
-/// A list that needs no memory from the heap, because kernels() must not throw.
-struct Tables {
-  const Kernels* best_first[4];
-
-  [[nodiscard]] const Kernels* const* begin() const noexcept { return best_first; }
-  [[nodiscard]] const Kernels* const* end() const noexcept {
-    return std::find(best_first, std::end(best_first), nullptr);
-  }
-};
-
 #if defined(__x86_64__)
+
+// The compiler's builtins also check that the operating system saves the registers. For F16C and
+// AMX, whose names differ between compilers, these functions read CPUID themselves (Intel SDM
+// volume 2, CPUID leaves 1 and 7).
+bool has_avx2() noexcept {
+  __builtin_cpu_init();
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0 &&
+         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+bool has_avx512() noexcept {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+bool has_avx512_of_amd() noexcept { return has_avx512() && __builtin_cpu_is("amd"); }
+bool has_avx512_of_others() noexcept { return has_avx512() && !__builtin_cpu_is("amd"); }
 
 // Asks Linux for permission to use the tile registers. Without it their instructions fail, because
 // the registers make the state that Linux saves for a thread 8 KiB larger.
@@ -38,57 +48,69 @@ bool tiles_permitted() noexcept {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// The compiler's builtins also check that the operating system saves the registers. For F16C and
-// AMX, whose names differ between compilers, this reads CPUID itself (Intel SDM volume 2, CPUID
-// leaves 1 and 7).
-Tables available() noexcept {
-  __builtin_cpu_init();
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  const bool has_f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
-  if (!has_f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-    return {{kScalarKernels}};
-  }
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq") ||
-      !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
-      !__builtin_cpu_supports("avx512vnni")) {
-    return {{kAvx2Kernels, kScalarKernels}};
-  }
+bool has_avx512_amx() noexcept {
   constexpr unsigned kAmx = 1u << 24 | 1u << 25;  // tiles, and int8 in them
-  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & kAmx) != kAmx ||
-      !tiles_permitted()) {
-    const bool is_zen = __builtin_cpu_is("amd");
-    return {{is_zen ? kAvx512ZenKernels : kAvx512Kernels, kAvx2Kernels, kScalarKernels}};
-  }
-  return {{kAvx512AmxKernels, kAvx512Kernels, kAvx2Kernels, kScalarKernels}};
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return has_avx512() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAmx) == kAmx &&
+         tiles_permitted();
 }
 
 #elif defined(__aarch64__)
 
-Tables available() noexcept {
+bool has_neon_dotprod() noexcept {
   constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP: the dot product instructions
-  if ((getauxval(AT_HWCAP) & kAsimdDp) == 0) return {{kNeonKernels, kScalarKernels}};
-  return {{kNeonDotprodKernels, kNeonKernels, kScalarKernels}};
+  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
 }
-
-#else
-
-Tables available() noexcept { return {{kScalarKernels}}; }
 
 #endif
 
-// Returns the table of this name, or nullptr if it is not available.
-const Kernels* find(std::string_view name) noexcept {
-  for (const Kernels* const table : available()) {
-    if (table->name == name) return table;
+bool has_baseline() noexcept { return true; }
+
+struct InstructionSet {
+  const char* name;
+  bool (*can_run)() noexcept;
+  const Kernels* kernels;
+  const NormKernels* norm;
+};
+
+// The instruction sets of the architecture, the fastest first. No machine can run two of one name.
+constexpr InstructionSet kIsas[] = {
+#if defined(__x86_64__)
+    {"avx512_amx", has_avx512_amx, &kAvx512AmxKernels, &kAvx512Norm},
+    {"avx512", has_avx512_of_amd, &kAvx512ZenKernels, &kAvx512Norm},
+    {"avx512", has_avx512_of_others, &kAvx512Kernels, &kAvx512Norm},
+    {"avx2", has_avx2, &kAvx2Kernels, &kAvx2Norm},
+#elif defined(__aarch64__)
+    {"neon_dotprod", has_neon_dotprod, &kNeonDotprodKernels, &kNeonDotprodNorm},
+    {"neon", has_baseline, &kNeonKernels, &kNeonNorm},
+#endif
+    {"scalar", has_baseline, &kScalarKernels, &kScalarNorm},
+};
+constexpr std::size_t kNone = std::size(kIsas);
+
+// One column of kIsas as an array. Only these arrays exist when the program runs. If the program
+// does not use a family of kernels, the linker can drop that column and all kernels that it leads
+// to, which a reference to kIsas would keep.
+template <auto kMember>
+constexpr auto kColumn = [] {
+  std::array<std::remove_cvref_t<decltype(kIsas[0].*kMember)>, std::size(kIsas)> column{};
+  for (std::size_t isa = 0; isa < column.size(); ++isa) column[isa] = kIsas[isa].*kMember;
+  return column;
+}();
+constexpr const auto& kNames = kColumn<&InstructionSet::name>;
+constexpr const auto& kCanRun = kColumn<&InstructionSet::can_run>;
+
+// Returns the index of the instruction set of this name, or kNone if it is not available.
+std::size_t find(std::string_view name) noexcept {
+  for (std::size_t isa = 0; isa < kNone; ++isa) {
+    if (kNames[isa] == name && kCanRun[isa]()) return isa;
   }
-  return nullptr;
+  return kNone;
 }
 
 [[noreturn]] void refuse(std::string_view name, std::string_view source) {
   std::string names;
-  for (const Kernels* const table : available()) {
-    names += concat(names.empty() ? "" : ", ", table->name);
-  }
+  for (const std::string& isa : available_isas()) names += concat(names.empty() ? "" : ", ", isa);
   fail(ErrorCode::unsupported, source, "instruction set ", quote(name),
        " is not available here; use one of ", names);
 }
@@ -99,45 +121,68 @@ std::string_view wanted_name() noexcept {
   return name != nullptr ? name : "";
 }
 
-// The table in use, which is nullptr until the first call that needs it; and whether force_isa()
-// has chosen it, so that GPT2_ISA no longer matters.
-std::atomic<const Kernels*> active{nullptr};
+// The index of the instruction set in use, which is kNone until the first call that needs it; and
+// whether force_isa() has chosen it, so that GPT2_ISA no longer matters.
+std::atomic<std::size_t> chosen{kNone};
 std::atomic<bool> is_forced{false};
+
+std::size_t isa_in_use() noexcept {
+  std::size_t isa = chosen.load(std::memory_order_acquire);
+  if (isa != kNone) return isa;
+  isa = find(wanted_name());
+  if (isa == kNone) {
+    isa = 0;
+    while (!kCanRun[isa]()) ++isa;  // the last one, "scalar", always can run
+  }
+  std::size_t expected = kNone;  // another thread may be faster
+  return chosen.compare_exchange_strong(expected, isa) ? isa : expected;
+}
+
+// A family's table of the instruction set in use. It is nullptr until the first call that needs it.
+template <auto kFamily>
+std::atomic<typename decltype(kColumn<kFamily>)::value_type> active{nullptr};
+
+template <auto kFamily>
+const auto& table_in_use() noexcept {
+  auto table = active<kFamily>.load(std::memory_order_acquire);
+  if (table == nullptr) {
+    table = kColumn<kFamily>[isa_in_use()];
+    active<kFamily>.store(table, std::memory_order_release);
+  }
+  return *table;
+}
 
 }  // namespace
 
-const Kernels& kernels() noexcept {
-  const Kernels* table = active.load(std::memory_order_acquire);
-  if (table) return *table;
-  table = find(wanted_name());
-  if (table == nullptr) table = *available().begin();
-  const Kernels* expected = nullptr;  // another thread, or force_isa(), may be faster
-  active.compare_exchange_strong(expected, table, std::memory_order_acq_rel);
-  return expected ? *expected : *table;
-}
+const Kernels& kernels() noexcept { return table_in_use<&InstructionSet::kernels>(); }
+const NormKernels& norm_kernels() noexcept { return table_in_use<&InstructionSet::norm>(); }
 
 void require_isa() {
   const std::string_view wanted = wanted_name();
-  if (is_forced || wanted.empty() || find(wanted)) return;
+  if (is_forced || wanted.empty() || find(wanted) != kNone) return;
   refuse(wanted, "GPT2_ISA");
 }
 
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
-  for (const Kernels* const table : available()) names.emplace_back(table->name);
+  for (std::size_t isa = 0; isa < kNone; ++isa) {
+    if (kCanRun[isa]()) names.emplace_back(kNames[isa]);
+  }
   return names;
 }
 
 std::string_view isa_name() {
   require_isa();
-  return kernels().name;
+  return kNames[isa_in_use()];
 }
 
 void force_isa(std::string_view name) {
-  const Kernels* const table = find(name);
-  if (table == nullptr) refuse(name, "force_isa");
-  active.store(table, std::memory_order_release);
+  const std::size_t isa = find(name);
+  if (isa == kNone) refuse(name, "force_isa");
+  chosen = isa;
   is_forced = true;
+  active<&InstructionSet::kernels>.store(nullptr);  // the next calls look for the tables again
+  active<&InstructionSet::norm>.store(nullptr);
 }
 
 }  // namespace gpt2

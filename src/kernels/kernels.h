@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The functions that decide how fast a model runs. They form a table, and there is one table for
-// each instruction set. The program chooses a table once.
+// The functions that decide how fast a model runs. They form two tables: NormKernels has the kernel
+// of LayerNorm, and Kernels has all others. There are two such tables for each instruction set, and
+// the program chooses an instruction set once.
 //
 // Every function gives the same bits in every table. These rules make that possible:
 //   - Arithmetic is f32, and every multiply-accumulate is one fused multiply-add.
@@ -163,8 +164,10 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 /// In how many ways Kernels::read_limit reads memory: as 1, 2, 4 and 8 streams.
 inline constexpr std::size_t kReadWays = 4;
 
-struct Kernels {
-  const char* name;  ///< "scalar", "avx2", "avx512", "avx512_amx", "neon", "neon_dotprod"
+/// The kernel of LayerNorm. Because it has a table of its own, the linker can leave all other
+/// kernels out of a program that uses LayerNorm alone (--gc-sections; tests/link_test.sh).
+struct NormKernels {
+  const char* name;  ///< "scalar", "avx2", "avx512", "neon", "neon_dotprod"
 
   /// For each of `rows` rows of n elements, which lie one after another:
   ///   y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i]
@@ -172,6 +175,11 @@ struct Kernels {
   /// pass. y may be x. weight and bias may be nullptr. n >= 1.
   void (*layer_norm)(float* y, const float* x, const float* weight, const float* bias,
                      std::size_t rows, std::size_t n, float epsilon) noexcept;
+};
+
+/// All other kernels.
+struct Kernels {
+  const char* name;  ///< as in NormKernels, or "avx512_amx"
 
   /// Activation functions, in place and element by element. The names are those of HuggingFace's
   /// ACT2FN, and the formulas are torch's. gelu_new also serves as gelu_fast.
@@ -271,19 +279,18 @@ inline constexpr std::size_t kLimitStep = 384;
 extern const std::int8_t kInt4Codebook[16];
 
 /// The tables. Only those of the architecture that the library is compiled for are defined, and
-/// kScalarKernels always is.
-extern const Kernels* const kScalarKernels;
-extern const Kernels* const kAvx2Kernels;
-extern const Kernels* const kAvx512Kernels;
-extern const Kernels* const kAvx512ZenKernels;  ///< "avx512" for CPUs of AMD
-extern const Kernels* const kAvx512AmxKernels;
-extern const Kernels* const kNeonKernels;
-extern const Kernels* const kNeonDotprodKernels;
+/// the scalar ones always are.
+extern const Kernels kScalarKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels,
+    kNeonDotprodKernels;
+extern const Kernels kAvx512ZenKernels;  ///< "avx512" for CPUs of AMD
+extern const Kernels kAvx512AmxKernels;
+extern const NormKernels kScalarNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDotprodNorm;
 
-/// Returns the table in use (see runtime.h). It never throws, so that any function can call it: if
-/// GPT2_ISA names an instruction set that is not available, it returns the best table, which gives
-/// the same bits.
+/// Return the tables of the instruction set in use (see runtime.h). They never throw, so that any
+/// function can call them: if GPT2_ISA names an instruction set that is not available, they return
+/// the best tables, which give the same bits.
 const Kernels& kernels() noexcept;
+const NormKernels& norm_kernels() noexcept;
 
 /// Throws Error(unsupported) if GPT2_ISA names an instruction set that is not available. Everything
 /// in the public interface that leads to kernels calls it first, so that the user learns of the

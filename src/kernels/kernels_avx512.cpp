@@ -13,8 +13,6 @@ constexpr Kernels with_amx(Kernels table) {
   return table;
 }
 
-constexpr Kernels kAmxTable = with_amx(kTable<avx512::Vec>);
-
 // Zen 5 prefetches f32 weights best by itself, and reads whole rows of 16-bit weights faster than
 // several chunks at once. Decoding with GPT-2 124M and one thread, with these walks and with those
 // of the other table: f32 72.7 and 60.0 tokens/s, bf16 132 and 118, f16 136 and 114, int8 292 and
@@ -35,12 +33,11 @@ constexpr Kernels with_zen_walks(Kernels table) {
   return table;
 }
 
-constexpr Kernels kZenTable = with_zen_walks(kTable<avx512::Vec>);
-
 }  // namespace
 
-const Kernels* const kAvx512Kernels = &kTable<avx512::Vec>;
-const Kernels* const kAvx512ZenKernels = &kZenTable;
-const Kernels* const kAvx512AmxKernels = &kAmxTable;
+constinit const Kernels kAvx512Kernels = kTable<avx512::Vec>;
+constinit const Kernels kAvx512ZenKernels = with_zen_walks(kTable<avx512::Vec>);
+constinit const Kernels kAvx512AmxKernels = with_amx(kTable<avx512::Vec>);
+constinit const NormKernels kAvx512Norm = kNormTable<avx512::Vec>;
 
 }  // namespace gpt2

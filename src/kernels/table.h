@@ -13,11 +13,13 @@
 
 namespace gpt2 {
 
-/// Every kernel, compiled for the instruction set of Vec.
+/// The kernels, compiled for the instruction set of Vec.
+template <class Vec>
+inline constexpr NormKernels kNormTable = {.name = Vec::kName, .layer_norm = layer_norm<Vec>};
+
 template <class Vec>
 inline constexpr Kernels kTable = {
     .name = Vec::kName,
-    .layer_norm = layer_norm<Vec>,
     .gelu_new = activate<Vec, gelu_new>,
     .gelu = activate<Vec, gelu>,
     .gelu_10 = activate<Vec, gelu_10>,

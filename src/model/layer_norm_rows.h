@@ -12,7 +12,7 @@ inline void layer_norm_rows(const LayerNorm& norm, float* y, const float* x, std
                             std::size_t n) noexcept {
   const float* const weight = norm.weight.size() > 0 ? norm.weight.data() : nullptr;
   const float* const bias = norm.bias.size() > 0 ? norm.bias.data() : nullptr;
-  kernels().layer_norm(y, x, weight, bias, rows, n, norm.eps());
+  norm_kernels().layer_norm(y, x, weight, bias, rows, n, norm.eps());
 }
 
 }  // namespace gpt2

@@ -23,22 +23,31 @@
 
 namespace kernel_test {
 
-inline std::vector<const gpt2::Kernels*> tables() {
+/// What `in_use` (kernels or norm_kernels) returns for each instruction set of this machine.
+template <class Table>
+std::vector<const Table*> tables(const Table& (*in_use)() noexcept) {
   const std::string before(gpt2::isa_name());
-  std::vector<const gpt2::Kernels*> tables;
+  std::vector<const Table*> tables;
   for (const std::string& isa : gpt2::available_isas()) {
     gpt2::force_isa(isa);
-    tables.push_back(&gpt2::kernels());
+    tables.push_back(&in_use());
   }
   gpt2::force_isa(before);
+  return tables;
+}
+
+inline std::vector<const gpt2::NormKernels*> norm_tables() { return tables(gpt2::norm_kernels); }
+
+inline std::vector<const gpt2::Kernels*> tables() {
+  std::vector<const gpt2::Kernels*> tables = kernel_test::tables(gpt2::kernels);
 #if defined(__x86_64__)
   // A machine uses only one of these two.
   const auto avx512 = [](const gpt2::Kernels* table) {
-    return table == gpt2::kAvx512Kernels || table == gpt2::kAvx512ZenKernels;
+    return table == &gpt2::kAvx512Kernels || table == &gpt2::kAvx512ZenKernels;
   };
   if (const auto used = std::ranges::find_if(tables, avx512); used != tables.end()) {
-    tables.push_back(*used == gpt2::kAvx512Kernels ? gpt2::kAvx512ZenKernels
-                                                   : gpt2::kAvx512Kernels);
+    tables.push_back(*used == &gpt2::kAvx512Kernels ? &gpt2::kAvx512ZenKernels
+                                                    : &gpt2::kAvx512Kernels);
   }
 #endif
   return tables;
