@@ -106,7 +106,7 @@ violations() (
 
   # The library has one place that starts threads. The command has one thread more, which makes a
   # draft while the text is being written.
-  grep -rHn -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
+  grep -rHn --include='*.h' --include='*.cpp' -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
     grep -v -E '^src/(base/team|cli/draft_model)\.(h|cpp):|hardware_concurrency' |
     sed 's/$/: threads belong in src\/base\/team.cpp/' || true
 
