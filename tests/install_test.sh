@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Tests what README.md shows: its program, which is built against the library in each way that
-# README.md names and then run; its other examples of the library; and its sample of the command's
-# output.
+# README.md names and then run; and its sample of the command's output.
 #
 #   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX CC
 #
@@ -38,34 +37,10 @@ first_block() {
     "$source/README.md"
 }
 
-# Prints a program that runs the C++ blocks after the first one, each in a scope of its own. Their
-# #include lines go to the top. The blocks use `model` and `tokenizer`, which the program loads as
-# the first block does.
-examples() {
-  awk '
-    /^```/ {
-      if (inside) body = body "  }\n"
-      inside = $0 == "```cpp" && ++blocks > 1
-      if (inside) body = body "  {\n"
-      next
-    }
-    inside && /^#include/ { includes = includes $0 "\n"; next }
-    inside { body = body "    " $0 "\n" }
-    END {
-      print "#include <gpt2/generate.h>\n#include <iostream>\n#include <string>\n" includes
-      print "int main(int, char* argv[]) {"
-      print "  const gpt2::Model model = gpt2::Model::load(argv[1]);"
-      print "  const gpt2::Tokenizer tokenizer = gpt2::Tokenizer::load(argv[1]);"
-      printf "%s}\n", body
-      exit (blocks < 2)
-    }' "$source/README.md"
-}
-
 mkdir app
 first_block cpp >app/app.cpp
 first_block c >app/app.c
 [[ -s app/app.cpp && -s app/app.c ]]
-examples >examples.cpp
 
 # -- find_package ---------------------------------------------------------------------------------
 cat >app/CMakeLists.txt <<'END'
@@ -112,9 +87,8 @@ if found/app_in_c /nowhere 2>errors; then exit 1; fi
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
 read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"  # the shared library
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
-quietly "$cxx" -std=c++20 -Wall -Wextra -Werror examples.cpp -o examples "${flags[@]}"
 quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror app/app.c -o packaged_in_c "${flags[@]}"
-for program in ./packaged ./examples ./packaged_in_c; do
+for program in ./packaged ./packaged_in_c; do
   LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"
 done
 
