@@ -295,6 +295,39 @@ static void test_generate(void) {
   CHECK(gpt2_session_get_info(session)->position == 0);
 }
 
+static void test_beams(void) {
+  gpt2_beams* out;
+  gpt2_beam_options options;
+  CHECK(gpt2_beam_options_init(&options, sizeof options) == GPT2_OK);
+  REFUSED_NEW(out, gpt2_beam_search(NULL, tokenizer, ids, 2, NULL, &out), "a gpt2_model is NULL");
+  REFUSED_NEW(out, gpt2_beam_search(WRONG(gpt2_model), tokenizer, ids, 2, NULL, &out),
+              "is not a gpt2_model");
+  REFUSED_NEW(out, gpt2_beam_search(model, WRONG(gpt2_tokenizer), ids, 2, NULL, &out),
+              "is not a gpt2_tokenizer");
+  REFUSED_NEW(out, gpt2_beam_search(model, tokenizer, NULL, 2, NULL, &out), "the prompt is NULL");
+  REFUSED_NEW(out, gpt2_beam_search(model, tokenizer, NULL, 0, NULL, &out), "no tokens");
+  REFUSED(gpt2_beam_search(model, tokenizer, ids, 2, NULL, NULL), "output");
+
+  const gpt2_beam_options defaults = options;
+#define REFUSED_BEAMS(set, text) \
+  options = defaults;            \
+  options.set;                   \
+  REFUSED_NEW(out, gpt2_beam_search(model, tokenizer, ids, 2, &options, &out), text)
+  REFUSED_BEAMS(num_beams = 0, "num_beams must be from 1 to 1024, got 0");
+  REFUSED_BEAMS(num_return_sequences = 2, "num_return_sequences");
+  REFUSED_BEAMS(length_penalty = NAN, "length_penalty");
+  REFUSED_BEAMS(early_stopping = 3, "early_stopping is 3");
+  REFUSED_BEAMS(early_stopping = -1, "early_stopping is -1");
+  REFUSED_BEAMS(num_beam_groups = 2, "num_beam_groups");
+  REFUSED_BEAMS(diversity_penalty = 1.0f, "diversity_penalty");
+  REFUSED_BEAMS(pad_token_id = -2, "pad_token_id is -2");
+  REFUSED_BEAMS(max_new_tokens = 0, "max_new_tokens");
+  REFUSED_BEAMS(stop_tokens.count = 1, "stop_tokens is NULL");
+  REFUSED_BEAMS(engine = WRONG(gpt2_engine), "is not a gpt2_engine");
+  REFUSED_BEAMS(cancel = (gpt2_cancel*)(void*)model, "is not a gpt2_cancel");
+  REFUSED_BEAMS(size = 0, "size 0");
+}
+
 static void test_scheduler(void) {
   gpt2_scheduler* scheduler = NULL;
   gpt2_scheduler* out;
@@ -376,6 +409,7 @@ static void test_option_structs(void) {
   TEST_INIT(sampling_options);
   TEST_INIT(sequence_limits);
   TEST_INIT(generate_options);
+  TEST_INIT(beam_options);
   TEST_INIT(scheduler_options);
   TEST_INIT(score_options);
   TEST_INIT(embed_options);
@@ -404,6 +438,7 @@ static void test_free(void) {
   gpt2_ids_free(NULL);
   gpt2_bytes_free(NULL);
   gpt2_generation_free(NULL);
+  gpt2_beams_free(NULL);
   gpt2_scores_free(NULL);
   gpt2_choices_free(NULL);
   gpt2_cancel_free(NULL);
@@ -444,6 +479,7 @@ int main(void) {
   test_passes();
   test_sampler();
   test_generate();
+  test_beams();
   test_scheduler();
   test_score_and_embed();
   test_option_structs();

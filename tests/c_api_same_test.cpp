@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt2/beam_search.h"
 #include "gpt2/embed.h"
 #include "gpt2/gpt2.h"
 #include "gpt2/runtime.h"
@@ -354,6 +355,98 @@ TEST_CASE("a sampler chooses the same tokens from the same scores") {
     CHECK(token == cpp.sample(logits, ids));
     logits = session.forward({&token, 1});
   }
+}
+
+namespace {
+
+// What a beam search reports in its steps.
+struct Steps {
+  std::vector<TokenId> tokens, best;
+  std::vector<std::size_t> parents;
+  std::vector<float> scores;
+  std::uint64_t hash = 0;
+  bool operator==(const Steps&) const = default;
+
+  template <class Step>
+  bool add(const Step& step, std::span<const TokenId> new_tokens, std::span<const std::size_t> from,
+           std::span<const float> sums, std::span<const TokenId> so_far) {
+    tokens.insert(tokens.end(), new_tokens.begin(), new_tokens.end());
+    parents.insert(parents.end(), from.begin(), from.end());
+    scores.insert(scores.end(), sums.begin(), sums.end());
+    best.insert(best.end(), so_far.begin(), so_far.end());
+    hash = step.logits_hash;
+    return true;
+  }
+};
+
+int add_step(void* user, const gpt2_beam_step* step) {
+  const std::size_t n = step->num_beams;
+  return static_cast<Steps*>(user)->add(*step, {step->tokens, n}, {step->parents, n},
+                                        {step->scores, n}, {step->best, step->n_best});
+}
+
+void check_same(const std::vector<BeamSequence>& a, const gpt2_beams& b) {
+  REQUIRE(a.size() == b.count);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const gpt2_beam& beam = b.data[i];
+    CHECK(a[i].tokens == std::vector<TokenId>(beam.tokens, beam.tokens + beam.n_tokens));
+    CHECK(a[i].score == beam.score);
+    CHECK(static_cast<int>(a[i].finish_reason) == beam.finish_reason);
+    std::vector<TokenId> shown = a[i].tokens;
+    std::erase_if(shown, [](TokenId id) { return tokenizer().is_special(id); });
+    CHECK(tokenizer().decode(shown) == std::string(beam.text, beam.n_text));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a beam search finds the same sequences in the same steps") {
+  Options sampling;
+  const std::vector<TokenId> prompt = encoded("The moon is");
+  gpt2_beam_options options;
+  gpt2_beam_options_init(&options, sizeof options);
+  Steps steps, c_steps;
+  BeamSearchOptions cpp = {.on_step = [&](const BeamStep& step) {
+    return steps.add(step, step.tokens, step.parents, step.scores, step.best);
+  }};
+  options.on_step = add_step;
+  options.user = &c_steps;
+  const auto check = [&] {
+    steps = c_steps = {};
+    const auto found = made(gpt2_beams_free, gpt2_beam_search, c_model(), c_tokenizer(),
+                            prompt.data(), prompt.size(), &options);
+    BeamSearchOptions with_end = cpp;
+    if (!cpp.ignore_eos) with_end.stop_tokens.push_back(*tokenizer().end_of_text());
+    check_same(beam_search(Engine::shared(model()), prompt, with_end), *found);
+    CHECK(!steps.tokens.empty());
+    CHECK(steps == c_steps);
+  };
+  cpp.max_new_tokens = options.max_new_tokens = 30;
+  check();
+  cpp.hash_logits = options.hash_logits = true;
+  cpp.beams.num_beams = options.num_beams = 6;
+  cpp.beams.num_return_sequences = options.num_return_sequences = 4;
+  cpp.beams.length_penalty = options.length_penalty = -1.5;
+  cpp.beams.early_stopping = EarlyStopping::never;
+  options.early_stopping = GPT2_EARLY_STOPPING_NEVER;
+  cpp.sampling = {.repetition_penalty = 1.2f, .suppress_tokens = sampling.suppressed};
+  gpt2_sampling_options_init(&sampling.sampling, sizeof sampling.sampling);
+  sampling.sampling.repetition_penalty = 1.2f;
+  sampling.sampling.suppress_tokens = {sampling.suppressed.data(), sampling.suppressed.size()};
+  options.sampling = &sampling.sampling;
+  check();
+  CHECK(steps.hash != 0);
+  cpp.beams.num_beam_groups = options.num_beam_groups = 3;
+  cpp.beams.diversity_penalty = options.diversity_penalty = 0.7f;
+  cpp.beams.early_stopping = EarlyStopping::yes;
+  options.early_stopping = GPT2_EARLY_STOPPING_YES;
+  cpp.beams.pad_token_id = options.pad_token_id = 7;
+  const std::vector<TokenId> stop = encoded(".");
+  cpp.stop_tokens = stop;
+  options.stop_tokens = {stop.data(), stop.size()};
+  check();
+  cpp.ignore_eos = options.ignore_eos = true;
+  check();
 }
 
 TEST_CASE("a scheduler writes the same texts") {

@@ -248,6 +248,57 @@ static void test_scores_hook(void) {
   gpt2_session_free(session);
 }
 
+static int on_step(void* user, const gpt2_beam_step* step) {
+  CHECK(step->num_beams == 2);
+  CHECK(step->new_tokens == step->n_best);
+  return count(user);
+}
+
+// One beam writes what greedy decoding writes. Two are stopped: before the first step there is
+// nothing to return.
+static void test_beams(void) {
+  struct counter counter = {0, 1, -1, NULL};
+  gpt2_beam_options options;
+  gpt2_beams* beams = NULL;
+  CHECK(gpt2_beam_options_init(&options, sizeof options) == GPT2_OK);
+  options.max_new_tokens = kGreedy;
+  CHECK(gpt2_beam_search(model, tokenizer, once, kOnce, &options, &beams) == GPT2_OK);
+  CHECK(beams->count == 1);
+  CHECK(beams->data[0].n_tokens == kGreedy);
+  CHECK(memcmp(beams->data[0].tokens, greedy_ids, sizeof greedy_ids) == 0);
+  CHECK(strcmp(beams->data[0].text, greedy_text) == 0);
+  CHECK(beams->data[0].n_text == strlen(greedy_text));
+  CHECK(beams->data[0].finish_reason == GPT2_FINISH_LENGTH);
+  gpt2_beams_free(beams);
+
+  options.num_beams = options.num_return_sequences = 2;
+  options.user = &counter;
+  options.on_prompt = on_prompt;
+  CHECK(gpt2_beam_search(model, NULL, once, kOnce, &options, &beams) == GPT2_OK);
+  CHECK(beams->count == 0);
+  gpt2_beams_free(beams);
+
+  counter.calls = 0;
+  counter.stop_at = 3;
+  options.on_prompt = NULL;
+  options.on_step = on_step;
+  CHECK(gpt2_beam_search(model, NULL, once, kOnce, &options, &beams) == GPT2_OK);
+  CHECK(counter.calls == 3);
+  CHECK(beams->count == 2);
+  CHECK(beams->data[1].n_tokens == 3);
+  CHECK(beams->data[1].finish_reason == GPT2_FINISH_CANCELLED);
+  CHECK(strcmp(beams->data[1].text, "") == 0);
+  gpt2_beams_free(beams);
+
+  options.on_step = NULL;
+  CHECK(gpt2_cancel_new(&options.cancel) == GPT2_OK);
+  CHECK(gpt2_cancel_set(options.cancel, 1) == GPT2_OK);
+  CHECK(gpt2_beam_search(model, NULL, once, kOnce, &options, &beams) == GPT2_OK);
+  CHECK(beams->count == 0);
+  gpt2_beams_free(beams);
+  gpt2_cancel_free(options.cancel);
+}
+
 static void test_progress_stops(void) {
   const gpt2_ids texts[] = {{once, kOnce}};
   struct counter counter = {0, 1, -1, NULL};
@@ -447,6 +498,7 @@ int main(void) {
   test_lifetimes();
   test_callbacks_stop();
   test_scores_hook();
+  test_beams();
   test_progress_stops();
   test_scheduler();
   test_threads();

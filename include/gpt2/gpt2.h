@@ -23,9 +23,9 @@
 //     kind, which a tag at its beginning tells. (gpt2_X_free then frees nothing and sets the last
 //     error.) The tag often finds a handle that has been freed, too, but nothing can be promised
 //     for memory that is gone.
-//  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_scores, gpt2_choices) are structs that
-//     the library allocates and gpt2_X_free frees. Programs read their members and what these point
-//     to, and change nothing. gpt2_X_free(NULL) does nothing.
+//  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_beams, gpt2_scores, gpt2_choices) are
+//     structs that the library allocates and gpt2_X_free frees. Programs read their members and
+//     what these point to, and change nothing. gpt2_X_free(NULL) does nothing.
 //  6. Borrowed pointers. Pointers into a handle (logits, infos, the bytes of a token) are not
 //     freed. Each comment says how long they are valid; none outlives its handle.
 //  7. Options. A struct of options begins with its `size`, which lets it grow. Initialise it with
@@ -694,6 +694,101 @@ GPT2_API gpt2_status gpt2_generate_text(gpt2_session* session, const gpt2_tokeni
                                         const char* prompt, size_t n_bytes,
                                         const gpt2_generate_options* options,
                                         gpt2_generation** out);
+
+// -- Beam search ---------------------------------------------------------------------------------
+
+/// When a beam search ends, once as many sequences have ended as there are beams. (beam_options.h)
+typedef int32_t gpt2_early_stopping;
+enum {
+  GPT2_EARLY_STOPPING_NO = 0,    ///< when no open beam is likely to end with a better score
+  GPT2_EARLY_STOPPING_YES = 1,   ///< at once
+  GPT2_EARLY_STOPPING_NEVER = 2  ///< when no open beam can end with a better score
+};
+
+/// What a beam search chose in one step. All pointers are valid until the callback returns.
+typedef struct gpt2_beam_step {
+  size_t new_tokens;         ///< of each beam so far: 1 in the first step
+  size_t num_beams;          ///< the length of the three arrays that follow
+  const gpt2_token* tokens;  ///< the new token of each beam
+  const size_t* parents;     ///< the beam of the last step that each beam continues
+  const float* scores;       ///< the sum of each beam's log-probabilities
+  const gpt2_token* best;    ///< the new tokens of the open beam with the highest sum
+  size_t n_best;             ///< how many; 0 if all beams have ended
+  uint64_t logits_hash;      ///< of the bits of all logits so far; 0 without hash_logits
+} gpt2_beam_step;
+/// Called after each step of a beam search.
+typedef int (*gpt2_on_step)(void* user, const gpt2_beam_step* step);
+
+/// What to search for. BeamOptions in beam_options.h and BeamSearchOptions in beam_search.h
+/// describe each member.
+typedef struct gpt2_beam_options {
+  size_t size;
+  const gpt2_engine* engine;              ///< of the model; default NULL: the one that all share
+  size_t num_beams;                       ///< default 1; from 1 to 1,024
+  size_t num_return_sequences;            ///< default 1; from 1 to num_beams
+  double length_penalty;                  ///< default 1; from -20 to 20
+  gpt2_early_stopping early_stopping;     ///< default GPT2_EARLY_STOPPING_NO
+  float diversity_penalty;                ///< default 0; above 0 with several groups
+  size_t num_beam_groups;                 ///< default 1; divides num_beams
+  gpt2_token pad_token_id;                ///< default -1: the first token that ends a sequence
+  int32_t ignore_eos;                     ///< as in gpt2_generate_options
+  size_t max_new_tokens;                  ///< default 256; at least 1
+  const gpt2_sampling_options* sampling;  ///< default NULL. Nothing is drawn, so temperature, the
+                                          ///< filters top_k ... eta_cutoff, and seed do nothing
+  gpt2_ids stop_tokens;                   ///< as in gpt2_generate_options
+  int32_t hash_logits;                    ///< default 0; compute gpt2_beam_step.logits_hash
+  gpt2_on_prompt on_prompt;
+  gpt2_on_step on_step;
+  void* user;           ///< for the two callbacks
+  gpt2_cancel* cancel;  ///< default NULL
+} gpt2_beam_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_beam_options_init(gpt2_beam_options* options, size_t size);
+
+/// One of the sequences that a beam search returns.
+typedef struct gpt2_beam {
+  const gpt2_token* tokens;  ///< the new ones, without a token that ended the sequence
+  size_t n_tokens;           ///< how many
+  const char* text;          ///< their text; "" without a tokenizer
+  size_t n_text;             ///< its bytes
+  double score;              ///< the sum of log-probabilities after the length_penalty
+  gpt2_finish_reason finish_reason;
+} gpt2_beam;
+
+/// The best sequences, best first. gpt2_beams_free frees them.
+typedef struct gpt2_beams {
+  const gpt2_beam* data;
+  size_t count;  ///< num_return_sequences, or 0 if the work was stopped before the first step
+} gpt2_beams;
+/// Frees a result.
+GPT2_API void gpt2_beams_free(gpt2_beams* beams);
+
+/// Searches for the most probable continuations of a prompt, as HuggingFace's generate() does with
+/// num_beams. `tokenizer` may be NULL: then there are no texts, and the tokenizer's token that ends
+/// texts does not end a sequence. If on_prompt, on_step or `cancel` stops the work, returns GPT2_OK
+/// and what was found so far: nothing before the first step, afterwards num_return_sequences of
+/// which some may have GPT2_FINISH_CANCELLED.
+///
+/// GPT2_INVALID_ARGUMENT for an empty prompt, one that does not fit, an option out of range, a
+/// tokenizer of another model, logits with NaN or +INFINITY, and if every token ends a sequence;
+/// GPT2_CANCELLED if on_scores returned 0; GPT2_OUT_OF_MEMORY. (beam_search.h)
+///
+/// Example:
+///   const gpt2_token once[] = {443, 452};
+///   gpt2_beam_options options;
+///   gpt2_beam_options_init(&options, sizeof options);
+///   options.num_beams = 4;
+///   options.num_return_sequences = 2;
+///   gpt2_beams* beams = NULL;
+///   if (gpt2_beam_search(model, tokenizer, once, 2, &options, &beams) == GPT2_OK) {
+///     for (size_t i = 0; i < beams->count; ++i) {
+///       printf("%f: %s\n", beams->data[i].score, beams->data[i].text);
+///     }
+///   }
+///   gpt2_beams_free(beams);
+GPT2_API gpt2_status gpt2_beam_search(const gpt2_model* model, const gpt2_tokenizer* tokenizer,
+                                      const gpt2_token* prompt, size_t n_prompt,
+                                      const gpt2_beam_options* options, gpt2_beams** out);
 
 // -- Scheduler -----------------------------------------------------------------------------------
 

@@ -66,6 +66,10 @@ gpt2_status gpt2_generate_options_init(gpt2_generate_options* options, size_t si
   return init_options(options, size);
 }
 
+gpt2_status gpt2_beam_options_init(gpt2_beam_options* options, size_t size) {
+  return init_options(options, size);
+}
+
 gpt2_status gpt2_scheduler_options_init(gpt2_scheduler_options* options, size_t size) {
   return init_options(options, size);
 }

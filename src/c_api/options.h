@@ -19,6 +19,7 @@ void set_defaults(gpt2_encode_options& options);
 void set_defaults(gpt2_sampling_options& options);
 void set_defaults(gpt2_sequence_limits& limits);
 void set_defaults(gpt2_generate_options& options);
+void set_defaults(gpt2_beam_options& options);
 void set_defaults(gpt2_scheduler_options& options);
 void set_defaults(gpt2_embed_options& options);
 

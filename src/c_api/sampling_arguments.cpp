@@ -96,6 +96,14 @@ std::function<void(double)> progress_of(gpt2_on_progress on_progress, void* user
   };
 }
 
+std::function<bool(std::size_t, std::size_t)> prompt_callback_of(gpt2_on_prompt on_prompt,
+                                                                 void* user,
+                                                                 const CancelFlag& cancel) {
+  return [on_prompt, user, cancel](std::size_t read, std::size_t total) {
+    return !cancel.is_set() && (!on_prompt || on_prompt(user, read, total));
+  };
+}
+
 void set_defaults(gpt2_generate_options& options) {
   const GenerationOptions defaults;
   options.max_new_tokens = defaults.max_new_tokens;
@@ -128,9 +136,7 @@ GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
 
   void* const user = given.user;
   const CancelFlag cancel(given.cancel);
-  options.on_prompt = [call = given.on_prompt, user, cancel](std::size_t read, std::size_t total) {
-    return !cancel.is_set() && (!call || call(user, read, total));
-  };
+  options.on_prompt = prompt_callback_of(given.on_prompt, user, cancel);
   on_text = [call = given.on_text, user, cancel, out = text](std::string_view piece) {
     out->append(piece);
     return !cancel.is_set() &&

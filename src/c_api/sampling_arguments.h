@@ -27,6 +27,12 @@ class CancelFlag {
 std::function<void(double)> progress_of(gpt2_on_progress on_progress, void* user,
                                         const gpt2_cancel* cancel);
 
+/// A callback for the pieces of a prompt, which stops the work if the C program's returns 0 or the
+/// flag is set.
+std::function<bool(std::size_t, std::size_t)> prompt_callback_of(gpt2_on_prompt on_prompt,
+                                                                 void* user,
+                                                                 const CancelFlag& cancel);
+
 /// What a generation is to be, but for its prompt.
 struct GenerationArguments {
   /// Throws Error(invalid_argument) for options that do not go with the tokenizer, or without one.
