@@ -174,9 +174,17 @@ static void test_session(void) {
   CHECK(gpt2_session_get_info(session)->position == 0);
 }
 
+static int nothing_seen(void* user, const gpt2_observation* observation) {
+  (void)user, (void)observation;
+  CHECK(0);
+  return 0;
+}
+
 static void test_passes(void) {
   float out[1];
   gpt2_slice slice = {session, ids, 2, NULL, 1};
+  gpt2_observer observer;
+  CHECK(gpt2_observer_init(&observer, sizeof observer) == GPT2_OK);
   REFUSED(gpt2_forward(NULL, 1), "the list of slices is NULL");
   REFUSED(gpt2_hidden_states(NULL, 1, 0), "the list of slices is NULL");
   CHECK(gpt2_forward(NULL, 0) == GPT2_OK);
@@ -193,6 +201,14 @@ static void test_passes(void) {
   REFUSED(gpt2_forward(&slice, 1), "the list of tokens is NULL");
   slice.session = NULL;
   REFUSED(gpt2_forward(&slice, 1), "a gpt2_session is NULL");
+  REFUSED(gpt2_observe(&slice, 1, NULL), "the observer is NULL");
+  REFUSED(gpt2_observe(&slice, 1, &observer), "needs a function `see`");
+  observer.see = nothing_seen;
+  REFUSED(gpt2_observe(&slice, 1, &observer), "a gpt2_session is NULL");
+  REFUSED(gpt2_observe(NULL, 1, &observer), "the list of slices is NULL");
+  CHECK(gpt2_observe(NULL, 0, &observer) == GPT2_OK);
+  observer.size = 0;
+  REFUSED(gpt2_observe(NULL, 0, &observer), "size 0");
   const gpt2_slice twice[] = {{session, ids, 2, NULL, 0}, {session, ids, 2, NULL, 0}};
   REFUSED(gpt2_forward(twice, 2), "twice");
   CHECK(gpt2_session_get_info(session)->position == 0);
@@ -408,6 +424,7 @@ static void test_option_structs(void) {
   TEST_INIT(session_options);
   TEST_INIT(sampling_options);
   TEST_INIT(sequence_limits);
+  TEST_INIT(observer);
   TEST_INIT(generate_options);
   TEST_INIT(beam_options);
   TEST_INIT(scheduler_options);

@@ -11,6 +11,7 @@
 #include "gpt2/beam_search.h"
 #include "gpt2/embed.h"
 #include "gpt2/gpt2.h"
+#include "gpt2/observer.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/score.h"
@@ -324,6 +325,70 @@ TEST_CASE("sessions give the same logits and hidden states") {
   CHECK(same_bits(session.forward(cat), logits));
 }
 
+namespace {
+
+// Everything that an observer was shown.
+struct Seen {
+  struct Piece {
+    int what;
+    std::size_t layer, head, slice, first, rows, cols;
+    std::vector<float> values;
+    bool operator==(const Piece&) const = default;
+  };
+  std::vector<Piece> pieces;
+
+  template <class Observation>
+  int add(const Observation& seen) {
+    std::vector<float> values;
+    for (std::size_t i = 0; i < seen.rows; ++i) {
+      const float* const row = seen.data + i * seen.stride;
+      values.insert(values.end(), row, row + seen.cols);
+    }
+    pieces.push_back({static_cast<int>(seen.what), seen.layer, seen.head, seen.slice, seen.first,
+                      seen.rows, seen.cols, std::move(values)});
+    return 1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an observer sees the same pass") {
+  const std::vector<TokenId> once = encoded("Once upon a time"), cat = encoded("The cat");
+  const std::size_t vocab_size = model().config().vocab_size;
+  Session a(model()), b(model());
+  b.append(cat);
+  const auto c_a = c_session(), c_b = c_session();
+  REQUIRE(gpt2_session_append(c_b.get(), cat.data(), cat.size()) == GPT2_OK);
+  std::vector<float> logits(vocab_size), c_logits(vocab_size);
+  const Slice slices[] = {{&a, once, logits}, {&b, {}, {}}};
+  const gpt2_slice c_slices[] = {{c_a.get(), once.data(), once.size(), c_logits.data(), 1},
+                                 {c_b.get(), nullptr, 0, nullptr, 0}};
+  Seen seen, c_seen;
+  Observer observer = {.see = [&](const Observation& piece) { seen.add(piece); }};
+  gpt2_observer c_observer;
+  REQUIRE(gpt2_observer_init(&c_observer, sizeof c_observer) == GPT2_OK);
+  c_observer.user = &c_seen;
+  c_observer.see = [](void* user, const gpt2_observation* piece) {
+    return static_cast<Seen*>(user)->add(*piece);
+  };
+  forward(slices, observer);
+  REQUIRE(gpt2_observe(c_slices, 2, &c_observer) == GPT2_OK);
+  CHECK(same_bits(logits, c_logits.data()));
+  const std::size_t blocks = model().config().n_layer, heads = model().config().n_head;
+  CHECK(seen.pieces.size() == 2 * (3 + blocks * (6 + heads)));
+  CHECK(seen.pieces == c_seen.pieces);
+  CHECK(gpt2_session_get_info(c_b.get())->waiting == 0);
+
+  c_observer.wants = [](void*, gpt2_observed what, std::size_t layer) {
+    return static_cast<int>(what == GPT2_OBSERVED_ATTENTION_WEIGHTS && layer == 1);
+  };
+  c_seen.pieces.clear();
+  REQUIRE(gpt2_observe(c_slices, 1, &c_observer) == GPT2_OK);
+  CHECK(c_seen.pieces.size() == heads);
+  CHECK(c_seen.pieces.at(0).what == static_cast<int>(Observed::attention_weights));
+  CHECK(c_seen.pieces.at(0).first == once.size());
+}
+
 TEST_CASE("a sampler chooses the same tokens from the same scores") {
   Options options;
   const std::size_t vocab_size = model().config().vocab_size;
@@ -619,4 +684,11 @@ TEST_CASE("an exception of a callback in C++ does not cross the interface") {
   CHECK(gpt2_last_error() == std::string("an exception of an unknown type"));
   CHECK(generate_with([](void*, gpt2_token) -> int { throw std::bad_alloc(); }) ==
         GPT2_OUT_OF_MEMORY);
+
+  gpt2_observer observer;
+  gpt2_observer_init(&observer, sizeof observer);
+  observer.see = [](void*, const gpt2_observation*) -> int { throw std::runtime_error("seen"); };
+  const gpt2_slice slice = {c.get(), &once, 1, nullptr, 0};
+  CHECK(gpt2_observe(&slice, 1, &observer) == GPT2_INTERNAL);
+  CHECK(gpt2_last_error() == std::string("seen"));
 }

@@ -299,6 +299,32 @@ static void test_beams(void) {
   gpt2_cancel_free(options.cancel);
 }
 
+static int see(void* user, const gpt2_observation* seen) {
+  CHECK(strcmp(gpt2_observed_name(seen->what), "embeddings") == 0);
+  CHECK(seen->cols == gpt2_model_get_info(model)->n_embd);
+  return count(user);
+}
+
+// An observer that has seen enough is not called again, but the pass goes on to its end.
+static void test_observer_stops(void) {
+  struct counter counter = {0, 1, -1, NULL};
+  gpt2_session* session = new_session();
+  const gpt2_slice slice = {session, once, kOnce, NULL, 0};
+  const float* logits = NULL;
+  gpt2_observer observer;
+  CHECK(gpt2_observer_init(&observer, sizeof observer) == GPT2_OK);
+  observer.see = see;
+  observer.user = &counter;
+  CHECK(gpt2_observe(&slice, 1, &observer) == GPT2_CANCELLED);
+  CHECK(counter.calls == 1);
+  CHECK(gpt2_session_get_info(session)->position == kOnce);
+  CHECK(gpt2_session_forward(session, greedy_ids, 1, &logits) == GPT2_OK);
+  CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_LN_F_OUTPUT), "ln_f_output") == 0);
+  CHECK(strcmp(gpt2_observed_name(10), "unknown") == 0);
+  CHECK(strcmp(gpt2_observed_name(-1), "unknown") == 0);
+  gpt2_session_free(session);
+}
+
 static void test_progress_stops(void) {
   const gpt2_ids texts[] = {{once, kOnce}};
   struct counter counter = {0, 1, -1, NULL};
@@ -499,6 +525,7 @@ int main(void) {
   test_callbacks_stop();
   test_scores_hook();
   test_beams();
+  test_observer_stops();
   test_progress_stops();
   test_scheduler();
   test_threads();

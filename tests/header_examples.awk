@@ -14,6 +14,7 @@ FNR == 1 && header == "gpt2/gpt2.h" {
   print "#include <stdio.h>\n#include <stdlib.h>"
   print "extern const gpt2_model* model;\nextern const gpt2_tokenizer* tokenizer;"
   print "extern gpt2_session *session, *session_b;"
+  print "int on_observation(void* user, const gpt2_observation* seen);"
   parameters = "void"
 }
 

@@ -47,8 +47,8 @@
 //     change their numbers; a value without a name is refused with GPT2_INVALID_ARGUMENT. A token
 //     id of -1 in a result stands for "none".
 // 11. Callbacks return 0 to stop and any other number to go on. They are called on the thread that
-//     called the library, between forward passes. They must return normally (no longjmp), and must
-//     not use the session or sampler of the call.
+//     called the library, between forward passes unless their comments say otherwise. They must
+//     return normally (no longjmp), and must not use the session or sampler of the call.
 // 12. Threads. Any number of threads may use a model, tokenizer, engine or gpt2_cancel at the same
 //     time. A session, a sampler or a result belongs to one thread at a time; gpt2_scheduler_new
 //     tells what threads may do with a scheduler. After fork(), the child may use all handles,
@@ -499,8 +499,73 @@ GPT2_API void gpt2_session_free(gpt2_session* session);
 GPT2_API gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices);
 /// The same pass for hidden states instead of logits. `layer` counts as in HuggingFace: 0 are the
 /// embeddings, n_layer the output of the last block after ln_f. GPT2_INVALID_ARGUMENT for a larger
-/// one. (embed.h)
+/// one. (embed.h) Does nothing for no slices, whatever the layer, because there is no model then.
 GPT2_API gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t layer);
+
+// -- Observer ------------------------------------------------------------------------------------
+
+/// What can be observed of a pass. Each comment tells the shape, which has a row for each token.
+/// HuggingFace's `hidden_states` are the embeddings, then the block_output of every block but the
+/// last, then ln_f_output. Its `attentions` are the attention_weights. (observer.h)
+typedef int32_t gpt2_observed;
+enum {
+  GPT2_OBSERVED_EMBEDDINGS = 0,         ///< (n_embd) wte + wpe
+  GPT2_OBSERVED_LN_1_STATISTICS = 1,    ///< (3) mean, variance and rstd of what ln_1 normalizes
+  GPT2_OBSERVED_ATTENTION_WEIGHTS = 2,  ///< (keys) one head's weights of the tokens up to this one
+  GPT2_OBSERVED_HEAD_OUTPUTS = 3,       ///< (n_embd) all heads, side by side: what c_proj reads
+  GPT2_OBSERVED_ATTN_OUTPUT = 4,        ///< (n_embd) what attention adds to the residual stream
+  GPT2_OBSERVED_LN_2_STATISTICS = 5,    ///< (3) the same of what ln_2 normalizes
+  GPT2_OBSERVED_MLP_OUTPUT = 6,         ///< (n_embd) what the feed-forward layer adds to it
+  GPT2_OBSERVED_BLOCK_OUTPUT = 7,       ///< (n_embd) the residual stream after a block
+  GPT2_OBSERVED_LN_F_STATISTICS = 8,    ///< (3) the same of what ln_f normalizes
+  GPT2_OBSERVED_LN_F_OUTPUT = 9         ///< (n_embd) what the logits are computed from
+};
+/// The name in lower case, such as "attention_weights"; "unknown" for another number. Static.
+GPT2_API const char* gpt2_observed_name(gpt2_observed what);
+
+/// A piece of what a pass computes: rows for consecutive tokens of one slice. All of it is valid
+/// until the callback returns.
+typedef struct gpt2_observation {
+  gpt2_observed what;
+  size_t layer;       ///< the block, from 0; 0 for the embeddings and n_layer for ln_f
+  size_t head;        ///< of attention_weights; 0 for everything else
+  size_t slice;       ///< which of the slices of the call
+  size_t first;       ///< the position of row 0's token in its session
+  size_t rows;        ///< how many tokens
+  size_t cols;        ///< floats of a row
+  size_t stride;      ///< floats from one row to the next
+  const float* data;  ///< element (i, j) is data[i * stride + j]
+} gpt2_observation;
+/// Called during the pass with each observation, in the order in which they are computed. If it
+/// returns 0, it is not called again; the pass goes on to its end, and GPT2_CANCELLED is returned.
+/// Must not use the engine of the pass, nor sessions that are on it.
+typedef int (*gpt2_on_observation)(void* user, const gpt2_observation* seen);
+/// Called before the pass, for each combination of `what` and `layer`: whether to observe that.
+typedef int (*gpt2_wants)(void* user, gpt2_observed what, size_t layer);
+
+/// Who watches a pass.
+typedef struct gpt2_observer {
+  size_t size;
+  gpt2_on_observation see;  ///< must not be NULL
+  gpt2_wants wants;         ///< default NULL: everything
+  void* user;               ///< for the two callbacks
+} gpt2_observer;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_observer_init(gpt2_observer* observer, size_t size);
+
+/// The pass of gpt2_forward, with the same bits, which shows the observer what it computes for
+/// every token, whether its logits are wanted or not. A slice of more than about 512 tokens is
+/// shown in several pieces. Fails as gpt2_forward does. (observer.h)
+///
+/// Example:
+///   const gpt2_token once[] = {443, 452, 258, 401};
+///   const gpt2_slice slice = {session, once, 4, NULL, 0};  // no logits
+///   gpt2_observer observer;
+///   gpt2_observer_init(&observer, sizeof observer);
+///   observer.see = on_observation;  // yours
+///   if (gpt2_observe(&slice, 1, &observer) != GPT2_OK) puts(gpt2_last_error());
+GPT2_API gpt2_status gpt2_observe(const gpt2_slice* slices, size_t n_slices,
+                                  const gpt2_observer* observer);
 
 // -- Sampling ------------------------------------------------------------------------------------
 

@@ -1,9 +1,6 @@
-#include <vector>
-
 #include "c_api/arguments.h"
 #include "c_api/handles.h"
 #include "c_api/options.h"
-#include "gpt2/embed.h"
 #include "gpt2/session_file.h"
 
 using namespace gpt2::c_api;
@@ -18,22 +15,6 @@ std::unique_ptr<gpt2_session> make_session(Session session) {
 
 std::span<const TokenId> tokens_of(const gpt2_token* tokens, std::size_t n_tokens) {
   return span_of(tokens, n_tokens, "the list of tokens");
-}
-
-// The slices as C++ has them. Each row of the results has as many floats as `row_size` says for the
-// session's model.
-template <class CppSlice>
-std::vector<CppSlice> slices_of(const gpt2_slice* slices, std::size_t n_slices,
-                                std::size_t Config::*row_size) {
-  std::vector<CppSlice> result;
-  for (const gpt2_slice& slice : span_of(slices, n_slices, "the list of slices")) {
-    Session& session = checked(slice.session).session;
-    const std::size_t row = session.model().config().*row_size;
-    require_array(slice.out, slice.n_out, row * sizeof(float), "the output of a slice");
-    result.push_back({&session, tokens_of(slice.tokens, slice.n_tokens),
-                      std::span(slice.out, slice.n_out * row)});
-  }
-  return result;
 }
 
 }  // namespace
@@ -129,15 +110,3 @@ const gpt2_session_info* gpt2_session_get_info(gpt2_session* session) {
 }
 
 void gpt2_session_free(gpt2_session* session) { release(session); }
-
-gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices) {
-  return guard(
-      [&] { gpt2::forward(slices_of<gpt2::Slice>(slices, n_slices, &gpt2::Config::vocab_size)); });
-}
-
-gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t layer) {
-  return guard([&] {
-    gpt2::hidden_states(slices_of<gpt2::HiddenSlice>(slices, n_slices, &gpt2::Config::n_embd),
-                        layer);
-  });
-}

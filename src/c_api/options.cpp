@@ -54,6 +54,10 @@ gpt2_status gpt2_session_options_init(gpt2_session_options* options, size_t size
   return init_options(options, size);
 }
 
+gpt2_status gpt2_observer_init(gpt2_observer* observer, size_t size) {
+  return init_options(observer, size);
+}
+
 gpt2_status gpt2_sampling_options_init(gpt2_sampling_options* options, size_t size) {
   return init_options(options, size);
 }

@@ -14,6 +14,7 @@ namespace gpt2::c_api {
 inline void set_defaults(gpt2_load_options&) {}
 inline void set_defaults(gpt2_engine_options&) {}
 inline void set_defaults(gpt2_session_options&) {}
+inline void set_defaults(gpt2_observer&) {}
 inline void set_defaults(gpt2_score_options&) {}
 void set_defaults(gpt2_encode_options& options);
 void set_defaults(gpt2_sampling_options& options);

@@ -1,0 +1,89 @@
+#include <iterator>
+#include <vector>
+
+#include "c_api/arguments.h"
+#include "c_api/handles.h"
+#include "c_api/options.h"
+#include "gpt2/embed.h"
+#include "gpt2/observer.h"
+
+using namespace gpt2::c_api;
+
+namespace gpt2::c_api {
+
+namespace {
+
+// In the order of the enumeration.
+constexpr const char* kObservedNames[] = {
+    "embeddings",      "ln_1_statistics", "attention_weights", "head_outputs",    "attn_output",
+    "ln_2_statistics", "mlp_output",      "block_output",      "ln_f_statistics", "ln_f_output"};
+static_assert(std::size(kObservedNames) == GPT2_OBSERVED_LN_F_OUTPUT + 1);
+static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
+static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
+
+// The slices as C++ has them. Each row of the results has as many floats as `row_size` says for the
+// session's model.
+template <class CppSlice>
+std::vector<CppSlice> slices_of(const gpt2_slice* slices, std::size_t n_slices,
+                                std::size_t Config::*row_size) {
+  std::vector<CppSlice> result;
+  for (const gpt2_slice& slice : span_of(slices, n_slices, "the list of slices")) {
+    Session& session = checked(slice.session).session;
+    const std::size_t row = session.model().config().*row_size;
+    require_array(slice.out, slice.n_out, row * sizeof(float), "the output of a slice");
+    result.push_back({&session, span_of(slice.tokens, slice.n_tokens, "the list of tokens"),
+                      std::span(slice.out, slice.n_out * row)});
+  }
+  return result;
+}
+
+Observer observer_of(const gpt2_observer& given) {
+  if (!given.see) reject("an observer needs a function `see`");
+  Observer observer;
+  observer.see = [see = given.see, user = given.user](const Observation& seen) {
+    const gpt2_observation observation = {.what = static_cast<gpt2_observed>(seen.what),
+                                          .layer = seen.layer,
+                                          .head = seen.head,
+                                          .slice = seen.slice,
+                                          .first = seen.first,
+                                          .rows = seen.rows,
+                                          .cols = seen.cols,
+                                          .stride = seen.stride,
+                                          .data = seen.data};
+    if (!see(user, &observation)) throw Cancelled();
+  };
+  if (!given.wants) return observer;
+  observer.wants = [wants = given.wants, user = given.user](Observed what, std::size_t layer) {
+    return wants(user, static_cast<gpt2_observed>(what), layer) != 0;
+  };
+  return observer;
+}
+
+}  // namespace
+
+}  // namespace gpt2::c_api
+
+gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices) {
+  return guard(
+      [&] { gpt2::forward(slices_of<gpt2::Slice>(slices, n_slices, &gpt2::Config::vocab_size)); });
+}
+
+gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t layer) {
+  return guard([&] {
+    gpt2::hidden_states(slices_of<gpt2::HiddenSlice>(slices, n_slices, &gpt2::Config::n_embd),
+                        layer);
+  });
+}
+
+const char* gpt2_observed_name(gpt2_observed what) {
+  const auto index = static_cast<std::size_t>(what);
+  return index < std::size(kObservedNames) ? kObservedNames[index] : "unknown";
+}
+
+gpt2_status gpt2_observe(const gpt2_slice* slices, size_t n_slices, const gpt2_observer* observer) {
+  return guard([&] {
+    require(observer, "the observer");
+    const gpt2::Observer watching = observer_of(options_of(observer));
+    gpt2::forward(slices_of<gpt2::Slice>(slices, n_slices, &gpt2::Config::vocab_size), watching);
+  });
+}
