@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -13,6 +14,7 @@
 
 #include "gpt2/runtime.h"
 #include "measure/random_model.h"
+#include "model/session_impl.h"
 #include "model/transformer.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -26,15 +28,15 @@ namespace {
 
 const std::filesystem::path kOracle = std::filesystem::path(GPT2_TEST_DATA) / "oracle";
 
-// c_proj of the heads' outputs, computed in double.
-std::vector<double> project(const Linear& c_proj, const std::vector<float>& rows) {
-  const auto [k, n] = std::pair(c_proj.weight.k, c_proj.weight.n);
+// The linear layer's outputs, computed in double.
+std::vector<double> project(const Linear& linear, const std::vector<float>& rows) {
+  const auto [k, n] = std::pair(linear.weight.k, linear.weight.n);
   std::vector<float> weight(k * n);
-  widen_kernel(*c_proj.weight.float_type())(weight.data(), c_proj.weight.data, k * n);
+  widen_kernel (*linear.weight.float_type())(weight.data(), linear.weight.data, k * n);
   std::vector<double> result;
   for (std::size_t row = 0; row < rows.size() / k; ++row) {
     for (std::size_t j = 0; j < n; ++j) {
-      double sum = c_proj.bias.data()[j];
+      double sum = linear.bias.data()[j];
       for (std::size_t i = 0; i < k; ++i) {
         sum += static_cast<double>(rows[row * k + i]) * weight[i * n + j];
       }
@@ -56,8 +58,8 @@ class Seen {
 
   std::map<Key, std::vector<float>> rows;
 
-  [[nodiscard]] const std::vector<float>& at(Observed what, std::size_t layer,
-                                             std::size_t head = 0, std::size_t slice = 0) const {
+  [[nodiscard]] const std::vector<float>& at(Observed what, std::size_t layer, std::size_t head = 0,
+                                             std::size_t slice = 0) const {
     return rows.at({slice, what, layer, head});
   }
 
@@ -140,9 +142,9 @@ void check_case(const Golden& golden, const nlohmann::json& entry) {
   const std::vector<double> attentions = golden.tensor(names.at("attentions"));
   for (std::size_t layer = 0; layer < n_layer; ++layer) {
     CAPTURE(layer);
-    check_near(seen.at(Observed::block_output, layer),
-               layer + 1 < n_layer ? part(states, layer + 1, n_layer + 1)
-                                   : golden.tensor(names.at("pre_ln_f")));
+    check_near(seen.at(Observed::block_output, layer), layer + 1 < n_layer
+                                                           ? part(states, layer + 1, n_layer + 1)
+                                                           : golden.tensor(names.at("pre_ln_f")));
     check_near(seen.at(Observed::attn_output, layer),
                part(golden.tensor(names.at("attn_out")), layer, n_layer));
     check_near(seen.at(Observed::attn_output, layer),
@@ -157,6 +159,67 @@ void check_case(const Golden& golden, const nlohmann::json& entry) {
     }
   }
   check_statistics(seen, golden, names, n_layer);
+}
+
+// What one head should have computed from the keys and values that its session has stored, in
+// double. qkv: (n, 3 * n_embd), what c_attn gives.
+struct Head {
+  std::vector<double> weights;  // row i has i + 1
+  std::vector<double> outputs;  // (n, head_dim)
+
+  Head(Session& session, const Attention& attn, std::size_t head, const std::vector<double>& qkv) {
+    const std::size_t n = session.position(), n_embd = session.model().config().n_embd;
+    const std::size_t dim = session.model().config().head_dim();
+    std::vector<float> keys(n * dim), values(n * dim);
+    session.impl()->cache.read(attn.layer, head, {keys.data(), n, dim, dim},
+                               {values.data(), n, dim, dim});
+    outputs.resize(n * dim);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* const query = &qkv[i * 3 * n_embd + head * dim];
+      std::vector<double> exps;
+      for (std::size_t key = 0; key <= i; ++key) {
+        double score = 0.0;
+        for (std::size_t j = 0; j < dim; ++j) score += query[j] * keys[key * dim + j];
+        exps.push_back(std::exp(score * attn.scale));
+      }
+      const double sum = std::accumulate(exps.begin(), exps.end(), 0.0);
+      for (std::size_t key = 0; key <= i; ++key) {
+        weights.push_back(exps[key] / sum);
+        for (std::size_t j = 0; j < dim; ++j) {
+          outputs[i * dim + j] += weights.back() * values[key * dim + j];
+        }
+      }
+    }
+  }
+};
+
+// Columns [begin, begin + count) of rows of `width`.
+std::vector<float> columns(const std::vector<float>& rows, std::size_t width, std::size_t begin,
+                           std::size_t count) {
+  std::vector<float> part;
+  for (auto row = rows.begin(); row != rows.end(); row += static_cast<std::ptrdiff_t>(width)) {
+    const auto first = row + static_cast<std::ptrdiff_t>(begin);
+    part.insert(part.end(), first, first + static_cast<std::ptrdiff_t>(count));
+  }
+  return part;
+}
+
+void check_heads(Session& session, const Seen& seen, std::size_t layer) {
+  const Config& config = session.model().config();
+  const Block& block = session.model().transformer()->blocks[layer];
+  const std::vector<float>& x =
+      layer == 0 ? seen.at(Observed::embeddings, 0) : seen.at(Observed::block_output, layer - 1);
+  std::vector<float> normed(x.size());
+  block.ln_1.forward(normed.data(), x.data(), session.position());
+  const std::vector<double> qkv = project(block.attn.c_attn, normed);
+  for (std::size_t i = 0; i < config.n_head; ++i) {
+    CAPTURE(layer, i);
+    const Head head(session, block.attn, i, qkv);
+    check_near(seen.at(Observed::attention_weights, layer, i), head.weights);
+    check_near(columns(seen.at(Observed::head_outputs, layer), config.n_embd, i * config.head_dim(),
+                       config.head_dim()),
+               head.outputs);
+  }
 }
 
 const Model& odd_model() {
@@ -184,6 +247,31 @@ TEST_CASE("an observer sees what HuggingFace computes") {
   }
 }
 
+TEST_CASE("attention weights are those of the keys as they are stored, f32 or f16") {
+  const Model model = Model::load(kOracle / "cases/head_dim_7");
+  const std::vector<TokenId> ids = random_tokens(model, 40, 5);
+  std::vector<float> of_type[2];
+  for (const KVType type : {KVType::f32, KVType::f16}) {
+    CAPTURE(name_of(type));
+    Session session = session_of(model, 1, 0, type);
+    Session plain = session_of(model, 1, 0, type);
+    std::vector<float> logits(ids.size() * model.config().vocab_size);
+    const Slice slice = {&session, ids, logits};
+    Seen seen;
+    forward({&slice, 1}, seen.observer());
+    CHECK(same_bits(logits, all_logits(plain, ids)));
+    for (std::size_t layer = 0; layer < model.config().n_layer; ++layer) {
+      check_heads(session, seen, layer);
+    }
+    of_type[type == KVType::f16] = seen.at(Observed::attention_weights, 0);
+  }
+  float difference = 0.0f;  // shows that the check tells the types apart
+  for (std::size_t i = 0; i < of_type[0].size(); ++i) {
+    difference = std::max(difference, std::abs(of_type[0][i] - of_type[1][i]));
+  }
+  CHECK(difference > 2e-5f);
+}
+
 TEST_CASE("an observer changes no bit of the logits, whichever rows are wanted") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // more than a batch has
   const std::size_t vocab_size = odd_model().config().vocab_size;
@@ -197,7 +285,8 @@ TEST_CASE("an observer changes no bit of the logits, whichever rows are wanted")
     Seen seen;
     forward({&slices[1], 1}, seen.observer());
     CHECK(same_bits(logits, expected));
-    CHECK(same_bits(watched.forward(std::span(ids).first(1)), plain.forward(std::span(ids).first(1))));
+    CHECK(same_bits(watched.forward(std::span(ids).first(1)),
+                    plain.forward(std::span(ids).first(1))));
   }
 }
 
@@ -262,8 +351,9 @@ TEST_CASE("what an observer throws passes through after the pass") {
   static_cast<void>(plain.forward(ids));
   CHECK(same_bits(session.forward(ids), plain.forward(ids)));
 
-  CHECK(refusal_of([&] { forward({&slice, 1}, Observer{}); }) ==
-        "an Observer needs a function `see`");
+  CHECK(refusal_of([&] {
+          forward({&slice, 1}, Observer{});
+        }) == "an Observer needs a function `see`");
   CHECK(session.position() == 2 * ids.size());
   forward({}, {.see = see});
   CHECK(calls == 1);
