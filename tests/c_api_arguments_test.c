@@ -69,6 +69,30 @@ static void test_model(void) {
   CHECK(gpt2_model_get_info(WRONG(gpt2_model)) == NULL);
 }
 
+static void test_memory(void) {
+  gpt2_model* out;
+  gpt2_tokenizer* text;
+  gpt2_load_options options;
+  gpt2_memory_file file = {"config.json", "{}", 2};
+  const gpt2_memory_file twice[] = {file, file};
+  REFUSED_NEW(out, gpt2_model_load_memory(NULL, 1, NULL, &out), "the list of files is NULL");
+  REFUSED_NEW(text, gpt2_tokenizer_load_memory(NULL, 1, &text), "the list of files is NULL");
+  FAILS_WITH(GPT2_NOT_FOUND, gpt2_model_load_memory(NULL, 0, NULL, &out), "memory");
+  FAILS_WITH(GPT2_NOT_FOUND, gpt2_tokenizer_load_memory(&file, 1, &text), "no tokenizer");
+  FAILS_WITH(GPT2_NOT_FOUND, gpt2_model_load_memory(&file, 1, NULL, &out), "no weights");
+  REFUSED_NEW(out, gpt2_model_load_memory(twice, 2, NULL, &out), "config.json");
+  REFUSED_NEW(text, gpt2_tokenizer_load_memory(twice, 2, &text), "config.json");
+  REFUSED(gpt2_model_load_memory(&file, 1, NULL, NULL), "output");
+  REFUSED(gpt2_tokenizer_load_memory(&file, 1, NULL), "output");
+  CHECK(gpt2_load_options_init(&options, sizeof options) == GPT2_OK);
+  options.dtype = 6;
+  REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, &options, &out), "the dtype is 6");
+  file.data = NULL;
+  REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, NULL, &out), "config.json is NULL");
+  file.name = NULL;
+  REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, NULL, &out), "the name of a file is NULL");
+}
+
 static void test_tokenizer(void) {
   gpt2_tokenizer* out;
   gpt2_ids* list;
@@ -490,6 +514,7 @@ int main(void) {
   CHECK(gpt2_cancel_new(&other_kind) == GPT2_OK);
   test_runtime();
   test_model();
+  test_memory();
   test_tokenizer();
   test_engine();
   test_session();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/read_file.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/embed.h"
 #include "gpt2/gpt2.h"
@@ -633,6 +634,53 @@ TEST_CASE("a quantized model is written, found and loaded") {
   options.dtype = GPT2_DTYPE_F32;
   gpt2_model* none = nullptr;
   CHECK(gpt2_model_load(path.c_str(), &options, &none) == GPT2_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a model and a tokenizer are loaded from memory, without a copy of the weights") {
+  std::vector<std::pair<std::string, std::string>> contents;
+  for (const char* const name : {"config.json", "model.safetensors", "vocab.json", "merges.txt"}) {
+    contents.emplace_back(name, read_file(kDirectory / name, std::size_t{1} << 30));
+  }
+  std::vector<gpt2_memory_file> files;
+  for (const auto& [name, content] : contents) {
+    files.push_back({name.c_str(), content.data(), content.size()});
+  }
+  const auto loaded =
+      made(gpt2_model_free, gpt2_model_load_memory, files.data(), files.size(), nullptr);
+  CHECK(gpt2_model_get_info(loaded.get())->path == std::string());
+  CHECK(gpt2_model_get_info(loaded.get())->config_json == model().config().to_json());
+  const auto text =
+      made(gpt2_tokenizer_free, gpt2_tokenizer_load_memory, files.data(), files.size());
+  const auto ids =
+      made(gpt2_ids_free, gpt2_tokenizer_encode, text.get(), "Once upon", std::size_t{9}, nullptr);
+  CHECK(std::vector<TokenId>(ids->data, ids->data + ids->count) == encoded("Once upon"));
+
+  const auto logits_of = [&] {
+    const auto c = made(gpt2_session_free, gpt2_session_new, loaded.get(), nullptr);
+    const float* logits = nullptr;
+    REQUIRE(gpt2_session_forward(c.get(), ids->data, ids->count, &logits) == GPT2_OK);
+    return std::vector<float>(logits, logits + model().config().vocab_size);
+  };
+  Session session(model());
+  const std::span<const float> expected = session.forward(encoded("Once upon"));
+  CHECK(same_bits(expected, logits_of().data()));
+  // Other bytes at the same place change the logits, so the model has no copy.
+  std::string& weights = contents[1].second;
+  std::fill(weights.end() - 1000, weights.end(), '\0');
+  CHECK_FALSE(same_bits(expected, logits_of().data()));
+
+  gpt2_load_options options;
+  REQUIRE(gpt2_load_options_init(&options, sizeof options) == GPT2_OK);
+  options.dtype = GPT2_DTYPE_INT8;
+  const auto small =
+      made(gpt2_model_free, gpt2_model_load_memory, files.data(), files.size(), &options);
+  CHECK(gpt2_model_get_info(small.get())->dtype == GPT2_DTYPE_INT8);
+  const test::TemporaryDirectory directory;
+  const std::string path = (directory.path() / "int8").string();
+  CHECK(gpt2_model_save_quantized(small.get(), path.c_str()) == GPT2_INVALID_ARGUMENT);
+  CHECK(gpt2_last_error() == std::string("a model that was loaded from memory cannot be saved, "
+                                         "because the other files of its directory are not "
+                                         "known: load it by its path"));
 }
 
 TEST_CASE("instruction sets and threads change no bit") {

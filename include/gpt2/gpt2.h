@@ -275,7 +275,8 @@ typedef struct gpt2_model_info {
   gpt2_token bos_token_id;         ///< or -1
   gpt2_dtype dtype;                ///< of the matrices; never GPT2_DTYPE_STORED
   const char* config_json;         ///< all numbers of the config, as config.json has them
-  const char* path;                ///< that the model was loaded from, as gpt2_find_model gives it
+  const char* path;                ///< that the model was loaded from, as gpt2_find_model gives it;
+                                   ///< "" if it was loaded from memory
 } gpt2_model_info;
 
 /// Finds a model by its name and returns its path, for people or for other functions; all functions
@@ -299,14 +300,37 @@ GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 ///   gpt2_model_free(small);
 GPT2_API gpt2_status gpt2_model_load(const char* name, const gpt2_load_options* options,
                                      gpt2_model** out);
+/// A file of a model that lies in memory. (memory_file.h)
+typedef struct gpt2_memory_file {
+  const char* name;  ///< as in a model's directory: "config.json", "model.safetensors" and so on
+  const void* data;  ///< its content, at any address; a multiple of 64 may be faster
+  size_t size;       ///< in bytes
+} gpt2_memory_file;
+/// The same from files in memory, whose names take the place of paths in messages. The model uses
+/// the weights where they lie, without a copy. So these bytes must stay as they are until the
+/// model, its conversions, and the engines, sessions and schedulers that use them have been freed.
+/// The names and the other files are needed during the call only. Fails as gpt2_model_load does;
+/// GPT2_INVALID_ARGUMENT if two files have the same name.
+///
+/// Example:
+///   char *config = NULL, *weights = NULL;  // of the files, from wherever a program has them
+///   size_t config_size = 0, weights_size = 0;
+///   const gpt2_memory_file files[] = {{"config.json", config, config_size},
+///                                     {"model.safetensors", weights, weights_size}};
+///   gpt2_model* in_memory = NULL;
+///   if (gpt2_model_load_memory(files, 2, NULL, &in_memory) != GPT2_OK) puts(gpt2_last_error());
+///   gpt2_model_free(in_memory);
+GPT2_API gpt2_status gpt2_model_load_memory(const gpt2_memory_file* files, size_t n_files,
+                                            const gpt2_load_options* options, gpt2_model** out);
 /// The same model with its matrices converted to another type, for example as a draft. Shares with
 /// `model` what is not converted. GPT2_INVALID_ARGUMENT if the weights are quantized already.
 GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtype,
                                         gpt2_model** out);
 /// Writes a model whose weights are int8 or int4 to the new directory `path`, which
 /// gpt2_model_load maps without work, with the other files from where the model was loaded. Either
-/// writes the whole directory or nothing. GPT2_INVALID_ARGUMENT if the weights are not quantized or
-/// `path` exists; GPT2_INVALID_FILE if the system refuses to write. (save_quantized.h)
+/// writes the whole directory or nothing. GPT2_INVALID_ARGUMENT if the weights are not quantized,
+/// `path` exists or the model was loaded from memory; GPT2_INVALID_FILE if the system refuses to
+/// write. (save_quantized.h)
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
 /// The numbers of the model.
 GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
@@ -334,6 +358,10 @@ typedef struct gpt2_tokenizer_info {
 /// Loads the tokenizer that lies beside a model, by the model's name or path. GPT2_NOT_FOUND if
 /// there is none, GPT2_UNSUPPORTED if it is not of GPT-2's kind. (tokenizer.h)
 GPT2_API gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out);
+/// The same from files in memory: tokenizer.json, or vocab.json and merges.txt, and so on; other
+/// files of a model are ignored. The bytes are needed during the call only.
+GPT2_API gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_files,
+                                                gpt2_tokenizer** out);
 /// The token ids of a text, in a result that gpt2_ids_free frees; none for an empty text.
 ///
 /// Example:

@@ -46,4 +46,14 @@ std::string c_string(const char* text, const char* name) {
   return text;
 }
 
+std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count) {
+  std::vector<MemoryFile> result;
+  for (const gpt2_memory_file& file : span_of(files, count, "the list of files")) {
+    require(file.name, "the name of a file");
+    const auto* const data = static_cast<const std::byte*>(file.data);
+    result.push_back({.name = file.name, .bytes = span_of(data, file.size, file.name)});
+  }
+  return result;
+}
+
 }  // namespace gpt2::c_api

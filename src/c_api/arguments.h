@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "c_api/guard.h"
+#include "gpt2/memory_file.h"
 #include "gpt2/token_id.h"
 
 // Checks of what C programs pass. All of these throw Error(invalid_argument). `name` is the
@@ -47,5 +48,8 @@ std::string_view text_of(const char* data, std::size_t size, const char* name);
 
 /// A name or a path, which ends with a zero byte.
 std::string c_string(const char* text, const char* name);
+
+/// The caller's files, which stay where they are.
+std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count);
 
 }  // namespace gpt2::c_api

@@ -23,6 +23,10 @@ gpt2::WeightType weight_type(gpt2_dtype dtype) {
   return static_cast<gpt2::WeightType>(dtype);
 }
 
+gpt2::LoadOptions load_options_of(const gpt2_load_options* options) {
+  return {.dtype = weight_type(options_of(options).dtype)};
+}
+
 std::filesystem::path model_path(const char* name) {
   return gpt2::find_model(c_string(name, "the name of the model"));
 }
@@ -54,9 +58,17 @@ gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path) {
 
 gpt2_status gpt2_model_load(const char* name, const gpt2_load_options* options, gpt2_model** out) {
   return guard_new(out, [&] {
-    const gpt2::LoadOptions load = {.dtype = weight_type(options_of(options).dtype)};
+    const gpt2::LoadOptions load = load_options_of(options);
     const std::filesystem::path path = model_path(name);
     return std::make_unique<gpt2_model>(gpt2::Model::load(path, load), path.string());
+  });
+}
+
+gpt2_status gpt2_model_load_memory(const gpt2_memory_file* files, size_t n_files,
+                                   const gpt2_load_options* options, gpt2_model** out) {
+  return guard_new(out, [&] {
+    const gpt2::LoadOptions load = load_options_of(options);
+    return std::make_unique<gpt2_model>(gpt2::Model::load(files_of(files, n_files), load), "");
   });
 }
 
@@ -70,6 +82,11 @@ gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtype, gpt2_m
 gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path) {
   return guard([&] {
     const gpt2_model& from = checked(model);
+    if (from.path.empty()) {
+      reject(
+          "a model that was loaded from memory cannot be saved, because the other files of its "
+          "directory are not known: load it by its path");
+    }
     gpt2::save_quantized(from.model, from.path, c_string(path, "the path"));
   });
 }

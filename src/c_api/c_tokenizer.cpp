@@ -14,6 +14,20 @@ void set_defaults(gpt2_encode_options& options) {
   options.add_special_tokens = defaults.add_special_tokens;
 }
 
+namespace {
+
+std::unique_ptr<gpt2_tokenizer> make_tokenizer(Tokenizer loaded) {
+  auto made = std::unique_ptr<gpt2_tokenizer>(
+      new gpt2_tokenizer{.tokenizer = std::move(loaded), .info = {}});
+  const Tokenizer& tokenizer = made->tokenizer;
+  made->info = {.n_tokens = tokenizer.size(),
+                .end_of_text = tokenizer.end_of_text().value_or(-1),
+                .description = tokenizer.description().c_str()};
+  return made;
+}
+
+}  // namespace
+
 const Tokenizer* optional_tokenizer(const gpt2_tokenizer* tokenizer) {
   return tokenizer == nullptr ? nullptr : &checked(tokenizer).tokenizer;
 }
@@ -23,14 +37,14 @@ const Tokenizer* optional_tokenizer(const gpt2_tokenizer* tokenizer) {
 gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out) {
   return guard_new(out, [&] {
     const auto path = gpt2::find_model(c_string(name, "the name of the model"));
-    auto made = std::unique_ptr<gpt2_tokenizer>(
-        new gpt2_tokenizer{.tokenizer = gpt2::Tokenizer::load(path), .info = {}});
-    const gpt2::Tokenizer& tokenizer = made->tokenizer;
-    made->info = {.n_tokens = tokenizer.size(),
-                  .end_of_text = tokenizer.end_of_text().value_or(-1),
-                  .description = tokenizer.description().c_str()};
-    return made;
+    return make_tokenizer(gpt2::Tokenizer::load(path));
   });
+}
+
+gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_files,
+                                       gpt2_tokenizer** out) {
+  return guard_new(out,
+                   [&] { return make_tokenizer(gpt2::Tokenizer::load(files_of(files, n_files))); });
 }
 
 gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text, size_t n_bytes,
