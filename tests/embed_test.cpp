@@ -224,6 +224,10 @@ TEST_CASE("embedding tells its progress and refuses what it cannot do") {
   CHECK(refusal({{1}}, {.layer = 4}) ==
         "the layer must be from 0, the embeddings, to 3, the output of the last block, got 4");
 
+  CHECK(refusal({{1}}, {.pooling = static_cast<Pooling>(2)}) ==
+        "pooling has the value 2, but the last one of Pooling is 1");
+  CHECK(refusal({{1}}, {.pooling = static_cast<Pooling>(-1)}) ==
+        "pooling has the value -1, but the last one of Pooling is 1");
   CHECK(refusal({}, {.layer = 4}) == refusal({{1}}, {.layer = 4}));
 
   Session session(odd_model());

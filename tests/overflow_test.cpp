@@ -1,6 +1,7 @@
 // Texts that go on past the context: a text that slides equals the texts of new sessions, each of
 // which begins with the tokens that the slide kept.
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -169,6 +170,17 @@ TEST_CASE("a slide that has no room for new tokens is refused") {
   CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
         "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
         "and is to keep 7");
+}
+
+TEST_CASE("an overflow that does not exist is refused before anything is read") {
+  Session session(model());
+  for (const int number : {-1, 2}) {
+    const GenerationOptions options{.overflow = static_cast<Overflow>(number)};
+    CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
+          "overflow has the value " + std::to_string(number) +
+              ", but the last one of Overflow is 1");
+  }
+  CHECK(session.position() == 0);
 }
 
 TEST_CASE("arguments that are refused leave a session without room as it is") {

@@ -65,9 +65,9 @@ struct EmbedOptions {
 /// were embedded alone, on every machine and for any number of threads.
 ///
 /// Cost: one pass over the texts without logits; the keys, values and hidden states of the texts of
-/// one pass. REQUIRES: every text has from 1 to n_positions tokens, all of the vocabulary, and the
-/// layer is at most n_layer. Otherwise throws Error(invalid_argument) before any work. Throws
-/// std::bad_alloc.
+/// one pass. REQUIRES: every text has from 1 to n_positions tokens, all of the vocabulary, the
+/// layer is at most n_layer, and the pooling is one of the above. Otherwise throws
+/// Error(invalid_argument) before any work. Throws std::bad_alloc.
 ///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> texts = {tokenizer.encode("The cat sat down."),

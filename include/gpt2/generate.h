@@ -142,6 +142,7 @@ struct GenerationResult {
 ///     prompt, give the end-of-text token;
 ///   - for a prompt that does not fit the session;
 ///   - if top_logprobs is more than the size of the vocabulary;
+///   - if `overflow` is none of the values of Overflow;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).
 /// Throws what the sink throws; the session then holds what was written so far.

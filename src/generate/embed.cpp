@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check_enumerator.h"
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "generate/check_tokens.h"
@@ -73,6 +74,7 @@ std::vector<std::vector<float>> embed(const Engine& engine,
   const DefaultFloatState state;
   const Config& config = engine.model().config();
   if (options.layer) check_layer(*options.layer, config);
+  check_enumerator(options.pooling, Pooling::last, "pooling", "Pooling");
   std::size_t total = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string where = concat("text ", i + 1);

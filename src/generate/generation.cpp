@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check_enumerator.h"
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "generate/end_tokens.h"
@@ -22,6 +23,7 @@ void check(const Session& session, std::span<const TokenId> prompt,
     reject("neither the prompt nor the session has a token: begin with the end-of-text token");
   }
   session.impl()->require_known(prompt);
+  check_enumerator(options.overflow, Overflow::slide, "overflow", "Overflow");
   check_top_logprobs(options.top_logprobs.value_or(0), session.model().config().vocab_size);
   const std::size_t room = session.capacity() - session.position();
   const bool can_fill = prompt.size() > room || options.max_new_tokens > room - prompt.size();

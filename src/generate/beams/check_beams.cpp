@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/check_enumerator.h"
 #include "base/fail.h"
 
 namespace gpt2 {
@@ -19,12 +20,7 @@ void check_beams(const BeamOptions& o) {
     reject("length_penalty must be a number from ", -kMaxPenalty, " to ", kMaxPenalty, ", got ",
            o.length_penalty);
   }
-  const auto early_stopping = static_cast<int>(o.early_stopping);
-  constexpr auto kLast = static_cast<int>(EarlyStopping::never);
-  if (early_stopping < 0 || early_stopping > kLast) {
-    reject("early_stopping has the value ", early_stopping,
-           ", but the last one of EarlyStopping is ", kLast);
-  }
+  check_enumerator(o.early_stopping, EarlyStopping::never, "early_stopping", "EarlyStopping");
   if (o.num_beam_groups < 1 || o.num_beams % o.num_beam_groups != 0) {
     reject("num_beam_groups must divide num_beams, which is ", o.num_beams, ", got ",
            o.num_beam_groups);
