@@ -332,12 +332,16 @@ static void test_progress_stops(void) {
   gpt2_score_options score;
   gpt2_embed_options embed;
   gpt2_scores* scores = NULL;
+  gpt2_choices* choices = NULL;
   gpt2_score_options_init(&score, sizeof score);
   gpt2_embed_options_init(&embed, sizeof embed);
   score.on_progress = embed.on_progress = on_progress;
   score.user = embed.user = &counter;
   CHECK(gpt2_score(model, texts, 1, &score, &scores) == GPT2_CANCELLED);
   CHECK(scores == NULL);
+  counter.calls = 0;
+  CHECK(gpt2_score_choices(model, once, kOnce, texts, 1, &score, &choices) == GPT2_CANCELLED);
+  CHECK(choices == NULL);
   counter.calls = 0;
   CHECK(gpt2_embed(model, texts, 1, &embed, vector) == GPT2_CANCELLED);
 
@@ -347,6 +351,7 @@ static void test_progress_stops(void) {
   embed.cancel = score.cancel;
   CHECK(gpt2_cancel_set(score.cancel, 1) == GPT2_OK);
   CHECK(gpt2_score(model, texts, 1, &score, &scores) == GPT2_CANCELLED);
+  CHECK(gpt2_score_choices(model, once, kOnce, texts, 1, &score, &choices) == GPT2_CANCELLED);
   CHECK(gpt2_embed(model, texts, 1, &embed, vector) == GPT2_CANCELLED);
   CHECK(gpt2_cancel_set(score.cancel, 0) == GPT2_OK);
   CHECK(gpt2_score(model, texts, 1, &score, &scores) == GPT2_OK);

@@ -441,6 +441,17 @@ TEST_CASE("scoring tells its progress, and an exception from there cancels it") 
   CHECK_THROWS_AS(
       score(Engine::shared(odd_model()), texts, {.progress = [](double) { throw Cancelled(); }}),
       Cancelled);
+
+  const auto choices_with = [&](const std::function<void(double)>& progress) {
+    return score_choices(Engine::shared(odd_model()), std::vector<TokenId>(100, 1),
+                         Texts(40, {1, 2, 3, 4, 5, 6, 7}), 0, progress);
+  };
+  shares.clear();
+  CHECK(choices_with([&](double share) { shares.push_back(share); }).size() == 40);
+  CHECK(shares.size() > 1);
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.back() == 1.0);
+  CHECK_THROWS_AS(choices_with([](double) { throw Cancelled(); }), Cancelled);
 }
 
 TEST_CASE("scoring refuses options out of range and tokens outside the vocabulary") {

@@ -1019,9 +1019,10 @@ typedef struct gpt2_choices {
 /// Frees a result.
 GPT2_API void gpt2_choices_free(gpt2_choices* choices);
 
-/// Scores continuations of one context, for example the answers to a question. Of the options, uses
-/// `engine` and `top_logprobs`. GPT2_INVALID_ARGUMENT, before any work, if the context or a
-/// continuation is empty, or if both together have more than n_positions + 1 tokens.
+/// Scores continuations of one context, for example the answers to a question. Of the options, does
+/// not use `tokenizer`, `context` and `stride`. GPT2_INVALID_ARGUMENT, before any work, if the
+/// context or a continuation is empty, or if both together have more than n_positions + 1 tokens;
+/// GPT2_CANCELLED if on_progress or `cancel` stopped it.
 ///
 /// Example:
 ///   const gpt2_token context = 443, a = 452, b = 361;

@@ -150,15 +150,18 @@ struct ChoiceScore {
 /// and all tokens are of the vocabulary; top_logprobs is at most the size of the vocabulary.
 /// Otherwise throws Error(invalid_argument) before any work. Throws std::bad_alloc.
 ///
+/// Calls `progress`, unless it is empty, as ScoreOptions::progress is called: with the share of the
+/// choices' tokens that are scored. What it throws passes through, which cancels the work.
+///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> choices = {tokenizer.encode(" cat"),
 ///                                                      tokenizer.encode(" moon")};
 ///   const std::vector<ChoiceScore> scores =
 ///       score_choices(Engine::shared(model), tokenizer.encode("Tom has a pet"), choices);
 ///   const bool is_cat = scores[0].mean > scores[1].mean;
-[[nodiscard]] std::vector<ChoiceScore> score_choices(const Engine& engine,
-                                                     std::span<const TokenId> context,
-                                                     std::span<const std::vector<TokenId>> choices,
-                                                     std::size_t top_logprobs = 0);
+[[nodiscard]] std::vector<ChoiceScore> score_choices(
+    const Engine& engine, std::span<const TokenId> context,
+    std::span<const std::vector<TokenId>> choices, std::size_t top_logprobs = 0,
+    const std::function<void(double share)>& progress = {});
 
 }  // namespace gpt2

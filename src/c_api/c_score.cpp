@@ -107,7 +107,8 @@ gpt2_status gpt2_score_choices(const gpt2_model* model, const gpt2_token* contex
     const gpt2_score_options given = options_of(options);
     return make_choices(gpt2::score_choices(
         engine_for(model, given.engine), span_of(context, n_context, "the context"),
-        lists_of(continuations, n_continuations, "the list of continuations"), given.top_logprobs));
+        lists_of(continuations, n_continuations, "the list of continuations"), given.top_logprobs,
+        progress_of(given.on_progress, given.user, given.cancel)));
   });
 }
 

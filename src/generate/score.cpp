@@ -51,20 +51,15 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
 
   std::vector<TextScore> scores(texts.size());
   std::vector<ScoreTask> tasks;
-  std::size_t total = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     scores[i] = {std::vector<TokenLogprob>(texts[i].size(), kUnscored),
                  windows_of(texts[i].size(), options.context, options.stride)};
     for (const auto& [begin, first, end, labels, nll] : scores[i].windows) {
       tasks.push_back({std::span(texts[i]).subspan(begin, end - begin),
                        std::span(scores[i].tokens).subspan(first, end - first)});
-      total += end - first;
     }
   }
-  score_tasks(engine, tasks, options.top_logprobs, [&](std::size_t written) {
-    if (!options.progress) return;
-    options.progress(static_cast<double>(written) / static_cast<double>(total));
-  });
+  score_tasks(engine, tasks, options.top_logprobs, options.progress);
   for (TextScore& text : scores) {
     for (ScoredWindow& window : text.windows) {
       window.nll = -sum_of(std::span(text.tokens).subspan(window.first, window.end - window.first));
@@ -99,7 +94,8 @@ void check_choices(std::span<const TokenId> context, std::span<const std::vector
 
 std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const TokenId> context,
                                        std::span<const std::vector<TokenId>> choices,
-                                       std::size_t top_logprobs) {
+                                       std::size_t top_logprobs,
+                                       const std::function<void(double share)>& progress) {
   const Config& config = engine.model().config();
   check_choices(context, choices, config);
   check_top_logprobs(top_logprobs, config.vocab_size);
@@ -119,7 +115,7 @@ std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const Tok
     scores[i].tokens.resize(choices[i].size());
     tasks.push_back({text, scores[i].tokens, &prefix});
   }
-  score_tasks(engine, tasks, top_logprobs, {});
+  score_tasks(engine, tasks, top_logprobs, progress);
   for (ChoiceScore& score : scores) {
     score.sum = sum_of(score.tokens);
     score.mean = score.sum / static_cast<double>(score.tokens.size());

@@ -40,10 +40,10 @@ struct Reading {
 
 class TaskReader {
  public:
-  TaskReader(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t top)
+  // `scores`: how many the tasks have together.
+  TaskReader(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t scores,
+             std::size_t top)
       : engine_(engine), vocab_size_(engine.model().config().vocab_size), tasks_(tasks), top_(top) {
-    std::size_t scores = 0;
-    for (const ScoreTask& task : tasks) scores += task.scores.size();
     logits_.resize(std::min(scores, kLogitsRows) * vocab_size_);
     scratch_.resize(static_cast<std::size_t>(engine_.impl().threads) * vocab_size_);
   }
@@ -125,13 +125,15 @@ class TaskReader {
 }  // namespace
 
 void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t top,
-                 const std::function<void(std::size_t written)>& on_pass) {
+                 const std::function<void(double share)>& progress) {
   const DefaultFloatState state;
-  TaskReader reader(engine, tasks, top);
+  std::size_t total = 0;
+  for (const ScoreTask& task : tasks) total += task.scores.size();
+  TaskReader reader(engine, tasks, total, top);
   std::size_t written = 0;
   while (const std::size_t more = reader.pass()) {
     written += more;
-    if (on_pass) on_pass(written);
+    if (progress) progress(static_cast<double>(written) / static_cast<double>(total));
   }
 }
 

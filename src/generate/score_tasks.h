@@ -20,10 +20,11 @@ struct ScoreTask {
 };
 
 /// Scores all tasks, many of them to a forward pass. A pass computes at most 256 rows of logits,
-/// and begins no further task once it has 512 rows. Calls on_pass after each pass with the number
-/// of scores that are written. REQUIRES: each task's tokens, except the last one, fit the model's
-/// context; all are of its vocabulary; `top` is at most the size of the vocabulary.
+/// and begins no further task once it has 512 rows. Calls `progress`, unless it is empty, after
+/// each pass with the share of the scores that are written. REQUIRES: each task's tokens, except
+/// the last one, fit the model's context; all are of its vocabulary; `top` is at most the size of
+/// the vocabulary.
 void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t top,
-                 const std::function<void(std::size_t written)>& on_pass);
+                 const std::function<void(double share)>& progress);
 
 }  // namespace gpt2
