@@ -1,9 +1,7 @@
 """Tests how calls of the Python package end: by Ctrl-C, exceptions of callbacks, close() and wrong
 arguments, on several threads and in several processes.
 
-    python_calls_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
-
-The environment is that of python_test.py.
+python_support.py says how it is run.
 """
 
 import contextlib
@@ -19,19 +17,19 @@ import time
 import unittest
 import weakref
 
-os.chdir(sys.argv[1])
+import python_support
+from python_support import MODEL
 
-import gpt2cpp  # noqa: E402
-from gpt2cpp._handle import Owned  # noqa: E402
+import gpt2cpp
+from gpt2cpp._handle import Owned
 
-MODEL = "models/gpt2-stories"
 ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
 
 
-class ModelTest(unittest.TestCase):
+class ModelTest(python_support.ModelTest):
     @classmethod
     def setUpClass(cls):
-        cls.model = gpt2cpp.Model(MODEL)
+        super().setUpClass()
         cls.expected = cls.model.generate("Once", max_new_tokens=20)
 
     def assert_usable(self):
@@ -376,4 +374,4 @@ class ErrorTest(ModelTest):
 if __name__ == "__main__":
     # A shell starts what it runs in the background with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
+    python_support.main()

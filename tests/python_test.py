@@ -1,10 +1,8 @@
-"""Tests the Python package: python_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
+"""Tests the Python package; python_support.py says how it is run.
 
-The environment has src/python in PYTHONPATH and the built library in GPT2CPP_LIBRARY. Texts are
-compared with those of the command, structs with what the C compiler makes of gpt2.h.
+Texts are compared with those of the command, structs with what the C compiler makes of gpt2.h.
 """
 
-import array
 import ctypes
 import doctest
 import json
@@ -13,42 +11,18 @@ import os
 import pkgutil
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
-SOURCE, COMMAND, CC = sys.argv[1:4]
-os.chdir(SOURCE)
+from python_support import CC, MODEL, ModelTest, bits, command, main, python
 
-import gpt2cpp  # noqa: E402
-from gpt2cpp import _library, _structs  # noqa: E402
+import gpt2cpp
+from gpt2cpp import _library, _structs
 
 try:
     import numpy
 except ImportError:
     numpy = None
-
-MODEL = "models/gpt2-stories"
-
-
-def command(*arguments):
-    """The lines of JSON that the command prints."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, check=True)
-    return [json.loads(line) for line in done.stdout.decode().splitlines()]
-
-
-def bits(numbers):
-    """The bytes of the numbers as floats of 32 bits."""
-    return array.array("f", numbers).tobytes()
-
-
-def python(code, **environment):
-    """Runs a program in another process; returns what it prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          env={**os.environ, **environment}, timeout=120)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout
 
 
 class HeaderTest(unittest.TestCase):
@@ -147,12 +121,6 @@ class HeaderTest(unittest.TestCase):
         message = python("try: import gpt2cpp\nexcept FileNotFoundError as e: print(e)",
                          GPT2CPP_LIBRARY="/nowhere/libgpt2.so")
         self.assertIn("/nowhere/libgpt2.so: the library", message)
-
-
-class ModelTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.model = gpt2cpp.Model(MODEL)
 
 
 class GenerateTest(ModelTest):
@@ -490,4 +458,4 @@ def load_tests(loader, tests, pattern):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
+    main()

@@ -1,4 +1,4 @@
-"""Tests the wheel: python_wheel_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
+"""Tests the wheel; python_support.py says how it is run.
 
 The wheel is made of the library of this build, which GPT2CPP_LIBRARY names. It is installed into a
 new virtual environment, where the program of README.md runs.
@@ -16,18 +16,11 @@ import unittest
 import venv
 import zipfile
 
-SOURCE, COMMAND = sys.argv[1:3]
-os.chdir(SOURCE)
+from python_support import CC, COMMAND, main, run
+
 LIBRARY = os.environ["GPT2CPP_LIBRARY"]
 CLEAN = {name: value for name, value in os.environ.items()
          if name not in ("GPT2CPP_LIBRARY", "PYTHONPATH", "GPT2_MODELS")}
-
-
-def run(*arguments, **options):
-    done = subprocess.run(arguments, capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout
 
 
 class WheelTest(unittest.TestCase):
@@ -57,7 +50,7 @@ class WheelTest(unittest.TestCase):
         portable = os.path.join(self.scratch.name, "portable.so")
         with open(os.path.join(self.scratch.name, "portable.c"), "w") as file:
             file.write("#include <stdlib.h>\nint f(const char* text) { return atoi(text); }\n")
-        run(sys.argv[3], "-shared", "-fPIC", file.name, "-o", portable)
+        run(CC, "-shared", "-fPIC", file.name, "-o", portable)
         self.assertRegex(make_wheel.platform_tag(portable), r"^manylinux_2_\d+_\w+$")
 
     def test_the_same_files_give_the_same_wheel(self):
@@ -93,4 +86,4 @@ class WheelTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
+    main()

@@ -1,0 +1,51 @@
+"""What the tests of the Python package share. Each of them is run as
+
+    NAME_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
+
+with src/python in PYTHONPATH and the built library in GPT2CPP_LIBRARY.
+"""
+
+import array
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+SOURCE, COMMAND, CC = sys.argv[1:4]
+MODEL = "models/gpt2-stories"
+os.chdir(SOURCE)
+
+
+def run(*arguments, **options):
+    """What a program prints. It must succeed."""
+    done = subprocess.run(arguments, capture_output=True, encoding="utf-8", **options)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+def command(*arguments):
+    """The lines of JSON that the command prints."""
+    return [json.loads(line) for line in run(COMMAND, *map(str, arguments)).splitlines()]
+
+
+def python(code, **environment):
+    """What a Python program prints."""
+    return run(sys.executable, "-c", code, env={**os.environ, **environment}, timeout=120)
+
+
+def bits(numbers):
+    """The bytes of the numbers as floats of 32 bits."""
+    return array.array("f", numbers).tobytes()
+
+
+class ModelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import gpt2cpp  # which the test of the wheel does not have
+        cls.model = gpt2cpp.Model(MODEL)
+
+
+def main():
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
