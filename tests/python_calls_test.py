@@ -96,6 +96,11 @@ class InterruptTest(ModelTest):
             self.model.generate("Once", logits_processor=slow, **ENDLESS)
         self.assert_usable()
 
+    def test_beams(self):
+        with self.interrupted():
+            self.model.generate(["Once"] * 1000, num_beams=8, ignore_eos=True)
+        self.assert_usable()
+
     def test_score_and_embed(self):
         text = [443] * 200000
         for call in (lambda: self.model.score(text, stride=1),
@@ -121,6 +126,8 @@ class CallbackTest(ModelTest):
             lambda: self.model.generate(["Once", "The"], logits_processor=fails, **ENDLESS),
             lambda: self.model.session().generate("Once", logits_processor=[fails]),
             lambda: list(self.model.stream("Once", logits_processor=fails)),
+            lambda: self.model.generate("Once", num_beams=2, logits_processor=fails),
+            lambda: self.model.generate("Once", num_beams=2, on_prompt=fails),
             lambda: self.model.score("The cat sat", on_progress=fails),
             lambda: self.model.embed("The cat sat", on_progress=fails),
         ]
@@ -146,6 +153,11 @@ class CallbackTest(ModelTest):
     def test_false_stops(self):
         text = self.model.generate("Once", on_prompt=lambda read, total: False)
         self.assertEqual((text, text.finish_reason), ("", "cancelled"))
+        for options in ({}, {"num_return_sequences": 2}):
+            text = self.model.generate("Once", num_beams=2, on_prompt=lambda read, total: False,
+                                       **options)
+            text = text[0] if options else text
+            self.assertEqual((text, text.finish_reason), ("", "cancelled"))
         with self.assertRaises(gpt2cpp.CancelledError):
             self.model.score("The cat sat", on_progress=lambda share: False)
 
@@ -345,7 +357,15 @@ class ErrorTest(ModelTest):
     def test_wrong_options(self):
         cases = [
             (TypeError, "unknown option temprature .did you mean temperature", {"temprature": 1}),
-            (TypeError, "unknown option num_beams", {"num_beams": 2}),
+            (TypeError, "unknown option num_beam .did you mean num_beams", {"num_beam": 2}),
+            (ValueError, "length_penalty: is for a beam search", {"length_penalty": 2}),
+            (ValueError, "stop: cannot be combined with num_beams", {"num_beams": 2, "stop": "."}),
+            (ValueError, "do_sample: cannot be combined", {"num_beams": 2, "do_sample": True}),
+            (ValueError, "seed: cannot be combined with num_beams", {"num_beams": 2, "seed": 1}),
+            (ValueError, "num_beams must be from 1 to 1024, got 0", {"num_beams": 0}),
+            (ValueError, "num_return_sequences", {"num_beams": 2, "num_return_sequences": 3}),
+            (ValueError, "early_stopping: expected one of False, True, never, found 'no'",
+             {"num_beams": 2, "early_stopping": "no"}),
             (TypeError, "top_k: expected a number, found 'x'", {"top_k": "x"}),
             (TypeError, "top_k: expected a number, found 1.5", {"top_k": 1.5}),
             (ValueError, "top_k: expected a number from 0", {"top_k": -1}),
@@ -366,7 +386,9 @@ class ErrorTest(ModelTest):
                      lambda: gpt2cpp.Model(MODEL, dtype="f64"),
                      lambda: gpt2cpp.Model(MODEL, threads=-1),
                      lambda: gpt2cpp.Model(MODEL + "\0"), lambda: gpt2cpp.Tokenizer(MODEL + "\0"),
-                     lambda: self.model.session().truncate(-1)):
+                     lambda: self.model.session().truncate(-1),
+                     lambda: self.model.session().generate("Once", num_beams=2),
+                     lambda: self.model.stream("Once", num_beams=2)):
             with self.assertRaises(ValueError):
                 call()
 

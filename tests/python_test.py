@@ -235,6 +235,44 @@ class GenerateTest(ModelTest):
                 self.model.generate(prompt, max_new_tokens=1)
 
 
+    def test_beams_are_those_of_the_command(self):
+        cases = [
+            ({"num_beams": 2}, ["--num-beams", 2]),
+            ({"num_beams": 4, "length_penalty": -2, "early_stopping": "never",
+              "no_repeat_ngram_size": 2},
+             ["--num-beams", 4, "--length-penalty", -2, "--early-stopping", "never",
+              "--no-repeat-ngram-size", 2]),
+            ({"num_beams": 6, "num_beam_groups": 3, "diversity_penalty": 0.5,
+              "early_stopping": True},
+             ["--num-beams", 6, "--num-beam-groups", 3, "--diversity-penalty", 0.5,
+              "--early-stopping", "true"]),
+        ]
+        for options, arguments in cases:
+            with self.subTest(options):
+                texts = self.model.generate("The moon", max_new_tokens=20, num_return_sequences=2,
+                                            **options)
+                lines = command("--json", "-n", 20, "--num-return-sequences", 2, *arguments,
+                                "The moon")
+                self.assertEqual(len(texts), 2)
+                for text, line in zip(texts, lines):
+                    self.assert_same(text, line)
+                    self.assertEqual(bits([text.score]), bits([line["score"]]))
+                one = self.model.generate("The moon", max_new_tokens=20, **options)
+                self.assertIsInstance(one, gpt2cpp.Generation)
+                self.assertEqual((one, one.prompt_tokens), (texts[0], 2))
+
+    def test_beams_of_several_prompts(self):
+        prompts = ["The cat", [443, 452]]
+        texts = self.model.generate(prompts, num_beams=3, num_return_sequences=2, max_new_tokens=5)
+        alone = [text for prompt in prompts for text in
+                 self.model.generate(prompt, num_beams=3, num_return_sequences=2,
+                                     max_new_tokens=5)]
+        self.assertEqual(texts, alone)
+        self.assertEqual(len(texts), 4)
+        self.assertEqual(self.model.generate("Once", num_beams=1, max_new_tokens=9),
+                         self.model.generate("Once", max_new_tokens=9))
+
+
 class NumbersTest(ModelTest):
     """Logits, hidden states, scores and embeddings."""
 

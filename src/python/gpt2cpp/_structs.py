@@ -10,6 +10,7 @@ OnToken = CFUNCTYPE(c_int, c_void_p, c_int32)
 OnPrompt = CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t)
 OnProgress = CFUNCTYPE(c_int, c_void_p, c_double)
 OnScores = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t)
+OnStep = CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
 class Ids(Structure):
@@ -112,6 +113,26 @@ class Generation(Structure):
         ("logits_hash", c_uint64), ("prompt_tokens", c_size_t), ("drafted_tokens", c_size_t),
         ("accepted_tokens", c_size_t), ("dropped_tokens", c_size_t),
         ("prompt_seconds", c_double), ("generation_seconds", c_double)]
+
+
+class BeamOptions(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("engine", c_void_p), ("num_beams", c_size_t),
+        ("num_return_sequences", c_size_t), ("length_penalty", c_double),
+        ("early_stopping", c_int32), ("diversity_penalty", c_float),
+        ("num_beam_groups", c_size_t), ("pad_token_id", c_int32), ("ignore_eos", c_int32),
+        ("max_new_tokens", c_size_t), ("sampling", POINTER(SamplingOptions)),
+        ("stop_tokens", Ids), ("hash_logits", c_int32), ("on_prompt", OnPrompt),
+        ("on_step", OnStep), ("user", c_void_p), ("cancel", c_void_p)]
+
+
+class Beam(Structure):
+    _fields_ = [("tokens", POINTER(c_int32)), ("n_tokens", c_size_t), ("text", c_void_p),
+                ("n_text", c_size_t), ("score", c_double), ("finish_reason", c_int32)]
+
+
+class Beams(Structure):
+    _fields_ = [("data", POINTER(Beam)), ("count", c_size_t)]
 
 
 class SchedulerOptions(Structure):

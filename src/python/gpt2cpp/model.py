@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
                     overload)
 
 from . import _structs as c
-from . import _scoring
+from . import _beams, _scoring
 from ._arrays import FloatArray, empty_floats, ids_array, ids_list, row
 from ._batch import write_texts
 from ._handle import Handle, Owned, defaults, new
@@ -142,16 +142,27 @@ class Model(Handle):
         num_return_sequences=N with one prompt: N texts. Text number j is the one that the option
         sequence=j writes alone. GenerateOptions lists the options.
 
+        num_beams=N searches for the most probable text, with N beams; num_return_sequences then is
+        the number of texts for each prompt, best first. They have a `score`.
+
         >>> model = Model()
         >>> texts = model.generate(["The cat", "One day,"], max_new_tokens=4, do_sample=False)
         >>> [text.finish_reason for text in texts]
         ['length', 'length']
+        >>> model.generate("The cat", num_beams=3, max_new_tokens=4)
+        ' and the dog were'
         """
         prompts, is_batch = _as_list(prompt)
-        if not is_batch and num_return_sequences is None:
-            return self.session().generate(prompts[0], **options)
+        is_list = is_batch or num_return_sequences is not None
         copies = 1 if num_return_sequences is None else number("num_return_sequences",
                                                                num_return_sequences, None)
+        num_beams = options.get("num_beams")
+        if num_beams is not None and num_beams != 1:
+            texts = [text for one in prompts
+                     for text in _beams.search(self, one, copies, dict(options))]
+            return texts if is_list else texts[0]
+        if not is_list:
+            return self.session().generate(prompts[0], **options)
         return write_texts(self, [one for one in prompts for _ in range(copies)], dict(options))
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:

@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 Processor = Callable[[Any, Any], Any]
 
 
-class GenerateOptions(TypedDict, total=False):
-    """The options of generate() and stream().
+class SamplingOptions(TypedDict, total=False):
+    """How the next token is chosen: the options of a Sampler, and of generate() and stream().
 
-    The defaults are those of the gpt2 command: temperature 0.8, top_k 40, 256 new tokens, seed 0.
-    Where HuggingFace has an option, it has HuggingFace's name and formula. Callbacks must not use
-    the session of the call. They run on another thread if the main thread makes the call.
+    The defaults are those of the gpt2 command: temperature 0.8, top_k 40, seed 0. Where HuggingFace
+    has an option, it has HuggingFace's name and formula.
     """
 
-    max_new_tokens: int
-    max_length: int  # counts the tokens of the prompt, too
     do_sample: bool  # False: always take the likeliest token, as temperature=0 does
     temperature: float
     top_k: int  # 0: keep all
@@ -55,6 +52,17 @@ class GenerateOptions(TypedDict, total=False):
     exponential_decay_length_penalty: Tuple[int, float]
     remove_invalid_values: bool
     renormalize_logits: bool
+
+
+class GenerateOptions(SamplingOptions, total=False):
+    """The options of generate() and stream(), besides those of SamplingOptions.
+
+    The default of max_new_tokens is 256. Callbacks must not use the session of the call. They run
+    on another thread if the main thread makes the call.
+    """
+
+    max_new_tokens: int
+    max_length: int  # counts the tokens of the prompt, too
     stop: Union[str, Sequence[str]]  # strings that end the text; also called stop_strings
     stop_strings: Union[str, Sequence[str]]
     stop_tokens: Sequence[int]  # besides those of the model and the tokenizer
@@ -68,31 +76,40 @@ class GenerateOptions(TypedDict, total=False):
     constant_draft: bool
     logits_processor: Union[Processor, Sequence[Processor]]  # f(ids, scores) changes the scores
     on_prompt: Callable[[int, int], Any]  # f(read, total); returns False to stop
+    num_beams: int  # of Model.generate(): more than 1 search for the likeliest text; draws nothing
+    length_penalty: float  # of beams, and so are the others from here on
+    early_stopping: Union[bool, str]  # True, False or "never"
+    num_beam_groups: int
+    diversity_penalty: float
+    pad_token_id: int
 
 
-class GenerateArguments:
-    """The options of one text as the C interface takes them, and what they refer to.
+class SamplingArguments:
+    """The options of sampling as the C interface takes them, and what they refer to.
 
     ctypes keeps alive what a pointer in a struct refers to; handles and strings are in _kept.
     """
 
-    def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
+    def __init__(self, given: Dict[str, Any]):
         self._left = dict(given)
-        self._kept: List[Any] = [work.cancel_flag]
-        self._work = work
+        self._kept: List[Any] = []
         self.sampling = defaults(c.SamplingOptions, lib.gpt2_sampling_options_init)
-        self.struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)
         self.sampling.temperature, self.sampling.top_k = 0.8, 40
         self._set_numbers(self.sampling, _SAMPLING_NUMBERS)
-        self._set_numbers(self.struct, _GENERATE_NUMBERS)
+        if self._take("do_sample") is False:
+            self.sampling.temperature = 0.0
         self._set_lists()
         self._set_penalties()
-        self._set_ends(n_prompt)
-        self._set_callbacks()
-        if self._left:
-            _refuse(next(iter(self._left)))
-        self.struct.sampling = pointer(self.sampling)
-        self.struct.cancel = work.cancel_flag.address
+
+    def refuse_others(self, why: str) -> None:
+        """Refuses the options that have not been taken; `why` tells it of those that exist."""
+        for name, value in self._left.items():
+            if name not in GenerateOptions.__annotations__:
+                meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
+                hint = f" (did you mean {meant[0]}?)" if meant else ": see gpt2cpp.GenerateOptions"
+                raise TypeError(f"unknown option {name}{hint}")
+            if value is not None:
+                raise ValueError(f"{name}: {why}")
 
     def _take(self, name: str) -> Any:
         """The value of an option; None, which stands for the default, if it is not given."""
@@ -110,9 +127,6 @@ class GenerateArguments:
             if value is not None:
                 setattr(self.sampling, name,
                         ids_struct([value] if isinstance(value, int) else value))
-        stop_tokens = self._take("stop_tokens")
-        if stop_tokens is not None:
-            self.struct.stop_tokens = ids_struct(stop_tokens)
         bad_words = self._take("bad_words_ids")
         if bad_words is not None:
             self.sampling.bad_words_ids = ids_structs(bad_words)
@@ -140,23 +154,47 @@ class GenerateArguments:
             self.sampling.decay_start = number(name, start, None)
             self.sampling.decay_factor = number(name, factor, c_double)
 
-    def _set_ends(self, n_prompt: int) -> None:
+
+class _TextArguments(SamplingArguments):
+    """What the structs of options of generation and of beam search have in common."""
+
+    def __init__(self, struct: Any, given: Dict[str, Any], n_prompt: int, work: Work):
+        super().__init__(given)
+        self.struct = struct
+        self._kept.append(work.cancel_flag)
+        self.struct.cancel = work.cancel_flag.address
+        self._set_length(n_prompt)
+        self._set_numbers(self.struct, ["ignore_eos"])
+        stop_tokens = self._take("stop_tokens")
+        if stop_tokens is not None:
+            self.struct.stop_tokens = ids_struct(stop_tokens)
+        on_prompt = self._take("on_prompt")
+        if on_prompt is not None:
+            self.struct.on_prompt = c.OnPrompt(work.callback(on_prompt))
+        processors = self._take("logits_processor")
+        if processors is not None:
+            listed = [processors] if callable(processors) else list(processors)
+            self.sampling.on_scores = c.OnScores(work.callback(_process_with(listed)))
+        self.struct.sampling = pointer(self.sampling)
+
+    def _set_length(self, n_prompt: int) -> None:
         max_length = self._take("max_length")
         if max_length is not None:
             if number("max_length", max_length, None) <= n_prompt:
                 raise ValueError(f"max_length is {max_length} and includes the prompt, which has "
                                  f"{n_prompt} tokens: give max_new_tokens")
             self.struct.max_new_tokens = max_length - n_prompt
-        if self._take("do_sample") is False:
-            self.sampling.temperature = 0.0
-        max_new_tokens = self._take("max_new_tokens")
-        if max_new_tokens is not None:
-            self.struct.max_new_tokens = number("max_new_tokens", max_new_tokens, None)
-        stop = [*_texts(self._take("stop")), *_texts(self._take("stop_strings"))]
-        self._kept.append(stop)
-        self.struct.stop = (c.Bytes * len(stop))(
-            *(c.Bytes(cast(c_char_p(text), c_void_p), len(text)) for text in stop))
-        self.struct.n_stop = len(stop)
+        self._set_numbers(self.struct, ["max_new_tokens"])
+
+
+class GenerateArguments(_TextArguments):
+    """The options of one text that is drawn."""
+
+    def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
+        struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)
+        super().__init__(struct, given, n_prompt, work)
+        self._set_numbers(self.struct, _GENERATE_NUMBERS)
+        self._set_stop()
         overflow = self._take("overflow")
         if overflow is not None:
             self.struct.overflow = named("overflow", overflow, ("stop", "slide"))
@@ -164,20 +202,42 @@ class GenerateArguments:
         if logprobs is not None:
             self.struct.wants_logprobs = 1
             self.struct.top_logprobs = number("logprobs", logprobs, None)
-
-    def _set_callbacks(self) -> None:
         draft = self._take("draft")
         if draft is not None:
             owned = draft._use()
             self._kept.append(owned)
             self.struct.draft = owned.address
-        on_prompt = self._take("on_prompt")
-        if on_prompt is not None:
-            self.struct.on_prompt = c.OnPrompt(self._work.callback(on_prompt))
-        processors = self._take("logits_processor")
-        if processors is not None:
-            listed = [processors] if callable(processors) else list(processors)
-            self.sampling.on_scores = c.OnScores(self._work.callback(_process_with(listed)))
+        if self._left.get("num_beams") == 1:
+            del self._left["num_beams"]
+        self.refuse_others("is for a beam search: give it to Model.generate(), with a num_beams of "
+                           "at least 2")
+
+    def _set_stop(self) -> None:
+        stop = [*_texts(self._take("stop")), *_texts(self._take("stop_strings"))]
+        self._kept.append(stop)
+        self.struct.stop = (c.Bytes * len(stop))(
+            *(c.Bytes(cast(c_char_p(text), c_void_p), len(text)) for text in stop))
+        self.struct.n_stop = len(stop)
+
+
+class BeamArguments(_TextArguments):
+    """The options of a beam search."""
+
+    def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
+        struct = defaults(c.BeamOptions, lib.gpt2_beam_options_init)
+        super().__init__(struct, given, n_prompt, work)
+        self._set_numbers(self.struct, _BEAM_NUMBERS)
+        early_stopping = self._take("early_stopping")
+        if early_stopping is not None:
+            self.struct.early_stopping = named("early_stopping", early_stopping, _EARLY_STOPPING)
+        pad_token_id = self._take("pad_token_id")
+        if pad_token_id is not None:
+            self.struct.pad_token_id = ids_array([pad_token_id])[0]
+        for name in _DRAWING:
+            if given.get(name):
+                self._left[name] = given[name]
+        self.refuse_others("cannot be combined with num_beams, because beam search draws nothing, "
+                           "drafts nothing and looks at no text: leave it out")
 
 
 def _process_with(processors: List[Processor]) -> Callable[[int, int, int, int], None]:
@@ -209,23 +269,22 @@ def number(name: str, value: Any, kind: Any) -> Any:
     return count
 
 
-def named(option: str, name: str, names: Sequence[str]) -> int:
+def named(option: str, name: Any, names: Sequence[Any]) -> int:
     """The number of a name among others."""
     if name not in names:
-        raise ValueError(f"{option}: expected one of {', '.join(names)}, found {name!r}")
+        raise ValueError(f"{option}: expected one of {', '.join(map(str, names))}, found {name!r}")
     return names.index(name)
-
-
-def _refuse(name: str) -> None:
-    meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
-    hint = f" (did you mean {meant[0]}?)" if meant else ": see gpt2cpp.GenerateOptions"
-    raise TypeError(f"unknown option {name}{hint}")
 
 
 _SAMPLING_NUMBERS = ("temperature", "top_p", "top_k", "min_p", "typical_p", "epsilon_cutoff",
                      "eta_cutoff", "seed", "sequence", "presence_penalty", "frequency_penalty",
                      "repetition_penalty", "remove_invalid_values", "no_repeat_ngram_size",
                      "min_length", "min_new_tokens", "renormalize_logits")
-_GENERATE_NUMBERS = ("ignore_eos", "keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
-_KINDS = {(struct, member[0]): member[1] for struct in (c.SamplingOptions, c.GenerateOptions)
+_GENERATE_NUMBERS = ("keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
+_BEAM_NUMBERS = ("num_beams", "length_penalty", "num_beam_groups", "diversity_penalty")
+_EARLY_STOPPING = (False, True, "never")
+_DRAWING = ("do_sample", "temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff",
+            "eta_cutoff", "seed", "sequence")
+_KINDS = {(struct, member[0]): member[1]
+          for struct in (c.SamplingOptions, c.GenerateOptions, c.BeamOptions)
           for member in struct._fields_}

@@ -30,19 +30,22 @@ class Generation(str):
     finish_reason:  "end_of_text", "stop_string", "length", "context_full" or "cancelled"
     token_ids:      the new tokens, without one that ended the text
     logprobs:       of each token; None unless the option `logprobs` is given
+    score:          of a beam search: the sum of log-probabilities after the length_penalty
     prompt_tokens, drafted_tokens, accepted_tokens, dropped_tokens:  numbers of tokens
-    prompt_seconds, generation_seconds:  for reading the prompt, and for everything after it
+    prompt_seconds, generation_seconds:  for reading the prompt, and for everything after it; not
+                    measured in a beam search
     """
 
     finish_reason: str
     token_ids: List[int]
-    logprobs: Optional[List[TokenLogprob]]
-    prompt_tokens: int
-    drafted_tokens: int
-    accepted_tokens: int
-    dropped_tokens: int
-    prompt_seconds: float
-    generation_seconds: float
+    logprobs: Optional[List[TokenLogprob]] = None
+    score: Optional[float] = None
+    prompt_tokens: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    dropped_tokens: int = 0
+    prompt_seconds: float = 0.0
+    generation_seconds: float = 0.0
 
 
 class TextScore(NamedTuple):
@@ -100,11 +103,24 @@ def logprobs_of(data: Any, ids: List[int]) -> List[TokenLogprob]:
             for id, t in zip(ids, data[:len(ids)])]
 
 
-def generation_of(result: c.Generation) -> Generation:
-    """A copy of the library's result."""
+def _text_of(result: Any) -> Generation:
+    """What gpt2_generation and gpt2_beam have in common."""
     text = Generation(string_at(result.text, result.n_text), "utf-8", "replace")
     text.finish_reason = lib.gpt2_finish_reason_name(result.finish_reason).decode()
     text.token_ids = ids_list(result.tokens, result.n_tokens)
+    return text
+
+
+def beam_of(result: c.Beam, prompt_tokens: int) -> Generation:
+    """A copy of the library's result."""
+    text = _text_of(result)
+    text.score, text.prompt_tokens = result.score, prompt_tokens
+    return text
+
+
+def generation_of(result: c.Generation) -> Generation:
+    """A copy of the library's result."""
+    text = _text_of(result)
     text.logprobs = logprobs_of(result.logprobs, text.token_ids) if result.logprobs else None
     for name in ("prompt_tokens", "drafted_tokens", "accepted_tokens", "dropped_tokens",
                  "prompt_seconds", "generation_seconds"):
