@@ -1,7 +1,8 @@
-"""Compares beam search of the Python package with HuggingFace's; python_support.py says how it is
-run.
+"""Compares beam search and observations of the Python package with HuggingFace's numbers;
+python_support.py says how it is run.
 """
 
+import array
 import json
 import os
 import unittest
@@ -11,6 +12,29 @@ from python_support import main
 import gpt2cpp
 
 DATA = "tests/data"
+
+
+class Golden:
+    """A file of HuggingFace's numbers: JSON, and tensors beside it."""
+
+    def __init__(self, path):
+        with open(path) as file:
+            self.json = json.load(file)
+        with open(os.path.join(os.path.dirname(path), self.json["bin"]), "rb") as file:
+            self.bytes = file.read()
+
+    def tensor(self, name):
+        """The numbers in one list."""
+        entry = self.json["tensors"][name]
+        count = 1
+        for size in entry["shape"]:
+            count *= size
+        assert entry["dtype"] == "f32"
+        return array.array("f", self.bytes[entry["offset"]:entry["offset"] + 4 * count]).tolist()
+
+
+def flat(lists):
+    return [x for one in lists for x in flat(one)] if isinstance(lists, list) else [lists]
 
 
 def options_of(arguments):
@@ -26,11 +50,10 @@ def options_of(arguments):
 
 class BeamTest(unittest.TestCase):
     def test_sequences_and_scores(self):
-        with open(f"{DATA}/oracle/decoding/beams.json") as file:
-            golden = json.load(file)
+        golden = Golden(f"{DATA}/oracle/decoding/beams.json")
         models, compared = {}, 0
-        for entry in golden["entries"]:
-            path = f"{DATA}/{golden['models'][entry['model']]['checkpoint']}"
+        for entry in golden.json["entries"]:
+            path = f"{DATA}/{golden.json['models'][entry['model']]['checkpoint']}"
             if entry["generate"]["num_beams"] == 1 or not os.path.exists(path):
                 continue
             if path not in models:
@@ -50,6 +73,37 @@ class BeamTest(unittest.TestCase):
         """HuggingFace's row shows the first token that ends texts, and then pads."""
         ends = options["stop_tokens"][:1]
         return row[:row.index(ends[0])] if ends and ends[0] in row else row
+
+
+class ObserveTest(unittest.TestCase):
+    def assert_near(self, arrays, expected):
+        actual = flat([one.tolist() for one in arrays])
+        self.assertEqual(len(actual), len(expected))
+        tolerance = 2e-5 * max(1.0, max(expected) - min(expected))  # oracle_test derives it
+        worst = max(abs(a - b) for a, b in zip(actual, expected))
+        self.assertLessEqual(worst, tolerance)
+
+    def test_what_a_pass_computes(self):
+        golden = Golden(f"{DATA}/oracle/inside/inside.json")
+        self.assertGreaterEqual(len(golden.json["cases"]), 6)
+        for case in golden.json["cases"]:
+            with self.subTest(case["id"]):
+                self.check_case(case, lambda name: golden.tensor(case["t"][name]))
+
+    def check_case(self, case, tensor):
+        model = gpt2cpp.Model(f"{DATA}/oracle/cases/{case['model']}")
+        seen = model.observe(case["input_ids"])
+        layers = range(model.n_layer)
+        self.assert_near(seen.hidden_states, tensor("hidden_states"))
+        self.assert_near(seen.attentions, tensor("attentions"))
+        self.assert_near([seen["block_output", model.n_layer - 1]], tensor("pre_ln_f"))
+        self.assert_near([seen["attn_output", i] for i in layers], tensor("attn_out"))
+        self.assert_near([seen["mlp_output", i] for i in layers], tensor("mlp_out"))
+        norms = [seen[f"ln_{j}_statistics", i].tolist() for i in layers for j in (1, 2)]
+        norms.append(seen["ln_f_statistics", model.n_layer].tolist())
+        for column, name in enumerate(("ln_mean", "ln_var", "ln_rstd")):
+            numbers = [row[column] for rows in norms for row in rows]
+            self.assert_near([memoryview(array.array("f", numbers))], tensor(name))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ class HeaderTest(unittest.TestCase):
                 self.assertEqual((field.offset, field.size), (int(number), int(size)), line)
 
     def test_enumerations_have_the_order_of_the_header(self):
+        from gpt2cpp._observe import OBSERVED
         from gpt2cpp.errors import BY_STATUS
         from gpt2cpp.model import DTYPES
         with open("include/gpt2/gpt2.h") as file:
@@ -87,8 +88,9 @@ class HeaderTest(unittest.TestCase):
         for i, error in enumerate(BY_STATUS):
             name = "OK" if error is None else error.code.upper()
             self.assertRegex(header, rf"GPT2_{name} = {i}\b")
-        for i, name in enumerate(DTYPES):
-            self.assertRegex(header, rf"GPT2_DTYPE_{name.upper()} = {i}\b")
+        for prefix, names in (("DTYPE", DTYPES), ("OBSERVED", OBSERVED)):
+            for i, name in enumerate(names):
+                self.assertRegex(header, rf"GPT2_{prefix}_{name.upper()} = {i}\b")
 
     def test_the_version_is_that_of_the_project(self):
         with open("include/gpt2/version.h") as file:
@@ -392,6 +394,41 @@ class NumbersTest(ModelTest):
         text = self.model.generate([443], max_new_tokens=3, logits_processor=greedy)
         self.assertEqual(text, self.model.generate([443], max_new_tokens=3, temperature=0))
         self.assertEqual(seen[1], (numpy.ndarray, [443, *text.token_ids[:1]], numpy.float32))
+
+
+class ObserveTest(ModelTest):
+    """python_oracle_test.py compares the numbers with HuggingFace's."""
+
+    def test_a_session_is_observed_in_parts(self):
+        ids = self.model.tokenizer.encode("The cat sat on the mat and was happy.")
+        whole = self.model.observe(ids)
+        n_layer, n_head = self.model.n_layer, self.model.n_head
+        self.assertEqual(len(whole), 3 + 7 * n_layer)
+        self.assertEqual(whole["attention_weights", 1].shape, (n_head, len(ids), len(ids)))
+        self.assertEqual(whole["ln_2_statistics", 1].shape, (len(ids), 3))
+        self.assertEqual(bits(whole["ln_f_output", n_layer].tolist()[-1]),
+                         bits(self.model.hidden_states(ids).tolist()[-1]))
+
+        session = self.model.session()
+        session.logits(ids[:3])
+        session.append(ids[3:5])
+        part = session.observe(ids[5:])
+        self.assertEqual(session.tokens, ids)
+        self.assertEqual(set(part), set(whole))
+        for key, numbers in part.items():
+            rows, expected = numbers.tolist(), whole[key].tolist()
+            if key[0] == "attention_weights":
+                self.assertEqual(rows, [head[3:] for head in expected])
+            else:
+                self.assertEqual(rows, expected[3:])
+
+    def test_only_what_is_wanted_is_observed(self):
+        seen = self.model.observe("The cat", ("mlp_output", "embeddings"), [0, 2])
+        self.assertEqual(set(seen), {("embeddings", 0), ("mlp_output", 0), ("mlp_output", 2)})
+        for wrong in (dict(what="mlp"), dict(layers=[self.model.n_layer + 1]), dict(layers=[-1]),
+                      dict(text="")):
+            with self.subTest(wrong), self.assertRaises(ValueError):
+                self.model.observe(**{"text": "The cat", **wrong})
 
 
 class SessionTest(ModelTest):

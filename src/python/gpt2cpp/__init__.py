@@ -13,6 +13,7 @@ from __future__ import annotations
 from ._library import __version__, lib
 from .errors import (CancelledError, Error, InternalError, InvalidArgumentError, InvalidFileError,
                      NotFoundError, OutOfMemoryError, UnsupportedError)
+from ._observe import Observations
 from .model import Model
 from .options import GenerateOptions
 from .results import Choice, Estimate, Generation, Scores, TextScore, TokenLogprob
@@ -22,8 +23,8 @@ from .tokenizer import Tokenizer
 
 __all__ = ["CancelledError", "Choice", "Error", "Estimate", "GenerateOptions", "Generation",
            "InternalError", "InvalidArgumentError", "InvalidFileError", "Model", "NotFoundError",
-           "OutOfMemoryError", "Scores", "Session", "Stream", "TextScore", "TokenLogprob",
-           "Tokenizer", "UnsupportedError", "__version__", "isa_name"]
+           "Observations", "OutOfMemoryError", "Scores", "Session", "Stream", "TextScore",
+           "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__", "isa_name"]
 
 
 def isa_name() -> str:

@@ -48,11 +48,11 @@ def _numpy() -> Any:
     return numpy
 
 
-def empty_floats(shape: Tuple[int, ...]) -> Tuple[FloatArray, int]:
+def zeros(shape: Tuple[int, ...]) -> Tuple[FloatArray, int]:
     """An array for the library to fill, and the address of its memory."""
     numpy = _numpy()
     if numpy is not None:
-        result = numpy.empty(shape, numpy.float32)
+        result = numpy.zeros(shape, numpy.float32)
         return result, result.ctypes.data
     size = 1
     for extent in shape:

@@ -54,6 +54,8 @@ _STATUS_FUNCTIONS = {
     "gpt2_session_load": [c_void_p, c_char_p, POINTER(c.SessionOptions), _OUT],
     "gpt2_forward": [POINTER(c.Slice), c_size_t],
     "gpt2_hidden_states": [POINTER(c.Slice), c_size_t, c_size_t],
+    "gpt2_observer_init": [POINTER(c.Observer), c_size_t],
+    "gpt2_observe": [POINTER(c.Slice), c_size_t, POINTER(c.Observer)],
     "gpt2_sampling_options_init": [POINTER(c.SamplingOptions), c_size_t],
     "gpt2_generate_options_init": [POINTER(c.GenerateOptions), c_size_t],
     "gpt2_generate": [c_void_p, c_void_p, _IDS, c_size_t, POINTER(c.GenerateOptions),

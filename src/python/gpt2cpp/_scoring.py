@@ -6,7 +6,7 @@ from ctypes import POINTER, byref
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from . import _structs as c
-from ._arrays import FloatArray, empty_floats, ids_array, ids_structs
+from ._arrays import FloatArray, ids_array, ids_structs, zeros
 from ._handle import defaults
 from ._library import lib
 from ._work import Work
@@ -69,6 +69,6 @@ def embed(model: Model, lists: List[List[int]], layer: int, pooling: str,
     options.pooling = named("pooling", pooling, _POOLINGS)
     _set_work(options, work, on_progress)
     owned, texts = model._use(), ids_structs(lists)
-    out, address = empty_floats((len(lists), model.n_embd))
+    out, address = zeros((len(lists), model.n_embd))
     work.run(lambda: lib.gpt2_embed(owned, texts, len(lists), byref(options), address))
     return out

@@ -11,6 +11,7 @@ OnPrompt = CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t)
 OnProgress = CFUNCTYPE(c_int, c_void_p, c_double)
 OnScores = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t)
 OnStep = CFUNCTYPE(c_int, c_void_p, c_void_p)
+Wants = CFUNCTYPE(c_int, c_void_p, c_int32, c_size_t)
 
 
 class Ids(Structure):
@@ -67,6 +68,20 @@ class SessionInfo(Structure):
 class Slice(Structure):
     _fields_ = [("session", c_void_p), ("tokens", POINTER(c_int32)), ("n_tokens", c_size_t),
                 ("out", c_void_p), ("n_out", c_size_t)]
+
+
+class Observation(Structure):
+    _fields_ = [("what", c_int32), ("layer", c_size_t), ("head", c_size_t), ("slice", c_size_t),
+                ("first", c_size_t), ("rows", c_size_t), ("cols", c_size_t),
+                ("stride", c_size_t), ("data", c_void_p)]
+
+
+OnObservation = CFUNCTYPE(c_int, c_void_p, POINTER(Observation))
+
+
+class Observer(Structure):
+    _fields_ = [("size", c_size_t), ("see", OnObservation), ("wants", Wants),
+                ("user", c_void_p)]
 
 
 class SequenceBias(Structure):

@@ -6,15 +6,16 @@ import json
 import os
 from ctypes import byref, c_int32
 from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union,
-                    overload)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
+                    Union, overload)
 
 from . import _structs as c
 from . import _beams, _scoring
-from ._arrays import FloatArray, empty_floats, ids_array, ids_list, row
+from ._arrays import FloatArray, ids_array, ids_list, row, zeros
 from ._batch import write_texts
 from ._handle import Handle, Owned, defaults, new
 from ._library import lib
+from ._observe import Observations
 from ._scoring import OnProgress
 from .errors import InvalidArgumentError, NotFoundError
 from .options import named, number
@@ -204,12 +205,27 @@ class Model(Handle):
         return self._rows(text, self.n_embd,
                           lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
 
+    def observe(self, text: Tokens, what: Union[str, Iterable[str], None] = None,
+                layers: Optional[Iterable[int]] = None) -> Observations:
+        """What a pass over the text computes: Observations describes the names and shapes.
+
+        `what` names one of them or several, and `layers` are numbers of blocks; without them, all
+        are observed, which takes much memory for long texts.
+
+        >>> model = Model()
+        >>> seen = model.observe("Once upon a time", "attention_weights", layers=[0])
+        >>> list(seen), seen["attention_weights", 0].shape
+        ([('attention_weights', 0)], (4, 4, 4))
+        """
+        with self.session() as session:
+            return session.observe(text, what, layers)
+
     def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
         ids = ids_array(self._encode(text))
         if not len(ids):
             raise InvalidArgumentError("the text has no tokens: give at least one")
         with self.session() as session:
-            out, address = empty_floats((len(ids), width))
+            out, address = zeros((len(ids), width))
             function(byref(c.Slice(session._use().address, ids, len(ids), address, len(ids))), 1)
         return out
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any, Iterator, List
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
 
 from . import _structs as c
-from ._arrays import FloatArray, empty_floats, ids_array, ids_list
+from ._arrays import FloatArray, ids_array, ids_list, zeros
 from ._handle import Handle, Owned, new
 from ._library import lib
+from ._observe import Observations, observe
 from ._work import Work
 from .errors import InvalidArgumentError
 from .options import GenerateArguments
@@ -106,9 +107,19 @@ class Session(Handle):
         return self._forward(tokens, self._model.n_embd,
                              lambda slices, n: lib.gpt2_hidden_states(slices, n, number))
 
+    def observe(self, tokens: Tokens = (), what: Union[str, Iterable[str], None] = None,
+                layers: Optional[Iterable[int]] = None) -> Observations:
+        """Appends the tokens and returns what the pass computes for them, and for those that wait.
+
+        As Model.observe() does. Attention weights have a column for each token of the session.
+        """
+        ids = self._encode(tokens)
+        with self._exclusive() as owned:
+            return observe(self._model, owned, ids, what, layers)
+
     def _forward(self, tokens: Tokens, width: int, function: Any) -> FloatArray:
         ids = ids_array(self._encode(tokens))
-        out, address = empty_floats((width,))
+        out, address = zeros((width,))
         with self._exclusive() as owned:
             function(byref(c.Slice(owned.address, ids, len(ids), address, 1)), 1)
         return out

@@ -1,0 +1,100 @@
+"""What a forward pass computes on the way to the logits."""
+
+from __future__ import annotations
+
+from ctypes import byref, memmove
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple, Union
+
+from . import _structs as c
+from ._arrays import FloatArray, ids_array, zeros
+from ._handle import Owned, defaults
+from ._library import lib
+from ._work import Work
+from .options import named
+
+if TYPE_CHECKING:
+    from .model import Model
+
+OBSERVED = ("embeddings", "ln_1_statistics", "attention_weights", "head_outputs", "attn_output",
+            "ln_2_statistics", "mlp_output", "block_output", "ln_f_statistics", "ln_f_output")
+
+_ATTENTION = OBSERVED.index("attention_weights")
+
+
+class Observations(Dict[Tuple[str, int], FloatArray]):
+    """What was observed, by name and layer, such as ["block_output", 3]. Layers count from 0; it is
+    0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
+
+    embeddings:         (n, n_embd) wte + wpe, where the residual stream begins
+    ln_1_statistics, ln_2_statistics, ln_f_statistics:
+                        (n, 3) mean, variance and rstd of what these LayerNorms normalize
+    attention_weights:  (n_head, n, n_keys) of each token's query, for all tokens up to it, then 0
+    head_outputs:       (n, n_embd) the outputs of all heads, which attn.c_proj reads
+    attn_output:        (n, n_embd) what attention adds to the residual stream
+    mlp_output:         (n, n_embd) what the feed-forward layer adds to it
+    block_output:       (n, n_embd) the residual stream after a block
+    ln_f_output:        (n, n_embd) what the logits are computed from
+    """
+
+    def __init__(self, n_layer: int):
+        super().__init__()
+        self._n_layer = n_layer
+
+    @property
+    def hidden_states(self) -> List[FloatArray]:
+        """As transformers gives them with output_hidden_states=True, without the batch."""
+        last = self._n_layer - 1
+        return [self["embeddings", 0], *(self["block_output", layer] for layer in range(last)),
+                self["ln_f_output", last + 1]]
+
+    @property
+    def attentions(self) -> List[FloatArray]:
+        """As transformers gives them with output_attentions=True, without the batch."""
+        return [self["attention_weights", layer] for layer in range(self._n_layer)]
+
+
+class _Recorder:
+    """The callbacks of a pass, which copy what it shows into arrays."""
+
+    def __init__(self, model: Model, n_tokens: int, n_known: int, work: Work):
+        self.seen = Observations(model.n_layer)
+        self._n_head, self._n_tokens, self._n_known = model.n_head, n_tokens, n_known
+        self._work = work
+        self._addresses: Dict[Tuple[str, int], int] = {}
+
+    def see(self, pointer: Any) -> bool:
+        piece = pointer.contents
+        is_attention = piece.what == _ATTENTION
+        width = self._n_known + self._n_tokens if is_attention else piece.cols
+        key = OBSERVED[piece.what], piece.layer
+        if key not in self.seen:
+            rows = (self._n_tokens, width)
+            shape = (self._n_head, *rows) if is_attention else rows
+            self.seen[key], self._addresses[key] = zeros(shape)
+        row = piece.head * self._n_tokens + piece.first - self._n_known
+        to = self._addresses[key] + 4 * row * width
+        for i in range(piece.rows):
+            memmove(to + 4 * i * width, piece.data + 4 * i * piece.stride, 4 * piece.cols)
+        return not self._work.is_cancelled
+
+
+def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Iterable[str], None],
+            layers: Optional[Iterable[int]]) -> Observations:
+    work = Work()
+    names = OBSERVED if what is None else (what,) if isinstance(what, str) else tuple(what)
+    wanted = {named("what", name, OBSERVED) for name in names}
+    only = set(range(model.n_layer + 1)) if layers is None else set(layers)
+    if not only <= set(range(model.n_layer + 1)):
+        raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found "
+                         f"{sorted(only)}")
+    info = lib.gpt2_session_get_info(session).contents
+    n_known = info.position - info.waiting
+    recorder = _Recorder(model, info.waiting + len(ids), n_known, work)
+    observer = defaults(c.Observer, lib.gpt2_observer_init)
+    observer.see = c.OnObservation(work.callback(recorder.see))
+    observer.wants = c.Wants(work.callback(
+        lambda kind, layer: kind in wanted and layer in only))
+    tokens = ids_array(ids)
+    slice = c.Slice(session.address, tokens, len(tokens), None, 0)
+    work.run(lambda: lib.gpt2_observe(byref(slice), 1, byref(observer)))
+    return recorder.seen
