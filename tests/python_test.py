@@ -5,14 +5,18 @@ Texts are compared with those of the command, structs with what the C compiler m
 
 import ctypes
 import doctest
+import gc
 import json
 import math
+import mmap
 import os
+import pickle
 import pkgutil
 import re
 import subprocess
 import tempfile
 import unittest
+import weakref
 
 from python_support import CC, MODEL, ModelTest, bits, command, main, python
 
@@ -429,6 +433,86 @@ class ObserveTest(ModelTest):
                       dict(text="")):
             with self.subTest(wrong), self.assertRaises(ValueError):
                 self.model.observe(**{"text": "The cat", **wrong})
+
+
+class MemoryTest(ModelTest):
+    def files(self, kind=bytes):
+        names = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
+        files = {}
+        for name in names:
+            with open(f"{MODEL}/{name}", "rb") as file:
+                files[name] = kind(file.read())
+        return files
+
+    def test_a_model_in_memory_is_that_of_the_directory(self):
+        expected = self.model.generate("Once", max_new_tokens=20)
+        model = gpt2cpp.Model.from_bytes(self.files())
+        self.assertEqual(model.generate("Once", max_new_tokens=20), expected)
+        self.assertEqual((model.path, model.dtype, model.threads),
+                         ("", self.model.dtype, self.model.threads))
+        self.assertIn("in memory", repr(model))
+        small = gpt2cpp.Model.from_bytes(self.files(bytearray), dtype="int8", threads=1)
+        self.assertEqual((small.dtype, small.threads), ("int8", 1))
+        tokenizer = gpt2cpp.Tokenizer.from_bytes(self.files(memoryview))
+        self.assertEqual(tokenizer.encode("Once"), [443])
+        with open(f"{MODEL}/model.safetensors", "rb") as file, \
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as weights:
+            mapped = gpt2cpp.Model.from_bytes({**self.files(), "model.safetensors": weights})
+            self.assertEqual(mapped.generate("Once", max_new_tokens=20), expected)
+            with self.assertRaises(BufferError):
+                weights.close()
+            mapped.close()
+            del mapped
+
+    def test_weights_are_used_where_they_lie(self):
+        files = self.files(bytearray)
+        model = gpt2cpp.Model.from_bytes(files)
+        before = model.logits("Once upon").tolist()
+        weights = files["model.safetensors"]
+        weights[-1000:] = bytes(1000)
+        self.assertNotEqual(model.logits("Once upon").tolist(), before)
+        with self.assertRaises(BufferError):
+            weights.clear()
+
+    def test_weights_are_kept_as_long_as_they_are_used(self):
+        class Data(bytearray):
+            pass
+
+        expected = self.model.generate("Once", max_new_tokens=5)
+        files = self.files(Data)
+        weights = weakref.ref(files["model.safetensors"])
+        model = gpt2cpp.Model.from_bytes(files, threads=1)
+        del files
+        draft = model.convert("int8")
+        session = draft.session().fork()
+        model.close()
+        draft.close()
+        del model, draft
+        gc.collect()
+        self.assertIsNotNone(weights())
+        session.generate("Once", max_new_tokens=5)
+        del session
+        gc.collect()
+        self.assertIsNone(weights())
+        self.assertEqual(self.model.generate("Once", max_new_tokens=5), expected)
+
+    def test_what_memory_cannot_do(self):
+        files = self.files()
+        model = gpt2cpp.Model.from_bytes({name: files[name] for name in
+                                          ("config.json", "model.safetensors")})
+        self.assertIsNone(model.tokenizer)
+        with self.assertRaisesRegex(FileNotFoundError, "the model in memory: has no tokenizer"):
+            model.generate("Once")
+        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+            pickle.dumps(model)
+        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+            pickle.dumps(gpt2cpp.Tokenizer.from_bytes(files))
+        with self.assertRaisesRegex(ValueError, "loaded from memory"):
+            model.convert("int8").save_quantized("/nowhere/at/all")
+        with self.assertRaises(TypeError):
+            gpt2cpp.Model.from_bytes({"config.json": "a str has no buffer"})
+        with self.assertRaises(gpt2cpp.InvalidFileError):
+            gpt2cpp.Model.from_bytes({**files, "model.safetensors": b""})
 
 
 class SessionTest(ModelTest):

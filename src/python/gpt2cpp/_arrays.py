@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import array
 import ctypes
-from ctypes import c_float, c_int32
+import weakref
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
+from ctypes import py_object
 from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
 
 from . import _structs as c
@@ -38,6 +40,34 @@ def ids_structs(lists: Iterable[Iterable[int]]) -> Any:
 def ids_list(data: Any, count: int) -> List[int]:
     """A list of the `count` ids at the pointer `data`."""
     return data[:count] if count else []
+
+
+class _PyBuffer(Structure):
+    """Py_buffer of Python's C interface."""
+
+    _fields_ = [("buf", c_void_p), ("obj", c_void_p), ("len", c_ssize_t),
+                ("itemsize", c_ssize_t), ("readonly", c_int), ("ndim", c_int),
+                ("format", c_char_p), ("shape", c_void_p), ("strides", c_void_p),
+                ("suboffsets", c_void_p), ("internal", c_void_p)]
+
+
+_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+_get_buffer.argtypes = [py_object, POINTER(_PyBuffer), c_int]
+_release_buffer = ctypes.pythonapi.PyBuffer_Release
+_release_buffer.argtypes, _release_buffer.restype = [POINTER(_PyBuffer)], None
+
+
+class Buffer:
+    """The memory of bytes, an array, an mmap and so on, which stays where it is while this lives.
+
+    ctypes itself gives no address of memory that is read-only.
+    """
+
+    def __init__(self, data: Any):
+        view = _PyBuffer()
+        _get_buffer(data, ctypes.byref(view), 0)
+        weakref.finalize(self, _release_buffer, ctypes.byref(view)).atexit = False
+        self.address, self.size = view.buf, view.len
 
 
 def _numpy() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from ctypes import Structure, byref, c_void_p, sizeof
 from types import TracebackType
-from typing import Any, Callable, Optional, Type, TypeVar
+from typing import Any, Callable, Optional, Tuple, Type, TypeVar
 
 from .errors import InvalidArgumentError
 
@@ -17,12 +17,15 @@ class Owned:
     """A pointer that the library frees when Python has no reference to this object any more.
 
     A call holds a reference to its arguments, so nothing is freed during a call on another thread.
+    `kept` is memory of the caller's that the library uses until then.
     """
 
-    __slots__ = ("_as_parameter_", "__weakref__")
+    __slots__ = ("_as_parameter_", "kept", "__weakref__")
 
-    def __init__(self, pointer: c_void_p, free: Callable[[c_void_p], None]):
+    def __init__(self, pointer: c_void_p, free: Callable[[c_void_p], None],
+                 kept: Tuple[Any, ...] = ()):
         self._as_parameter_ = pointer
+        self.kept = kept
         # When the process ends, daemon threads may still be in a call. Its memory goes anyway.
         weakref.finalize(self, free, pointer).atexit = False
 
@@ -33,11 +36,19 @@ class Owned:
         return self._as_parameter_.value
 
 
-def new(function: Callable[..., int], *arguments: Any, free: Callable[[c_void_p], None]) -> Owned:
-    """Calls a function that returns a new handle through its last argument."""
+def new(function: Callable[..., int], *arguments: Any, free: Callable[[c_void_p], None],
+        kept: Tuple[Any, ...] = ()) -> Owned:
+    """Calls a function that returns a new handle through its last argument.
+
+    The new handle also keeps what the handles among the arguments keep: a session, for example,
+    uses the weights of its model.
+    """
     pointer = c_void_p()
     function(*arguments, byref(pointer))
-    return Owned(pointer, free)
+    for argument in arguments:
+        if isinstance(argument, Owned):
+            kept += argument.kept
+    return Owned(pointer, free, kept)
 
 
 def defaults(kind: Type[Options], init: Callable[..., int]) -> Options:

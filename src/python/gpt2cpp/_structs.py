@@ -44,6 +44,10 @@ class ModelInfo(Structure):
                 ("path", c_char_p)]
 
 
+class MemoryFile(Structure):
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("size", c_size_t)]
+
+
 class EncodeOptions(Structure):
     _fields_ = [("size", c_size_t), ("parse_special", c_int32), ("add_special_tokens", c_int32)]
 

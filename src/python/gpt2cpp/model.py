@@ -6,8 +6,8 @@ import json
 import os
 from ctypes import byref, c_int32
 from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
-                    Union, overload)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional,
+                    Sequence, Tuple, Union, overload)
 
 from . import _structs as c
 from . import _beams, _scoring
@@ -22,7 +22,7 @@ from .options import named, number
 from .results import Choice, Generation, Scores
 from .session import Session
 from .stream import Stream
-from .tokenizer import PathLike, Tokenizer, c_path
+from .tokenizer import PathLike, Tokenizer, c_path, memory_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -54,13 +54,35 @@ class Model(Handle):
         threads:  the most that compute; 0 or without it, one for each physical core, and fewer
                   for small models
         """
-        options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
-        options.dtype = named("dtype", dtype or "stored", DTYPES)
+        options = _load_options(dtype)
         file = c_path(_bundled() if name is None else name)
         self._setup(new(lib.gpt2_model_load, file, byref(options),
                         free=lib.gpt2_model_free), threads)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads)
-        self._tokenizer = _tokenizer_beside(self.path)
+        self._tokenizer = _if_found(lambda: Tokenizer(self.path))
+
+    @classmethod
+    def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
+                   threads: Optional[int] = None) -> Model:
+        """Loads a model whose files are in memory, by the names that they have in a directory.
+
+        The contents are bytes or anything else with the buffer protocol, such as an mmap. The model
+        uses the weights where they lie, so they must not change. They are kept as long as the
+        model or a session uses them.
+
+        >>> from pathlib import Path
+        >>> files = {file.name: file.read_bytes() for file in Path(Model().path).iterdir()}
+        >>> Model.from_bytes(files).generate("Once upon", temperature=0, max_new_tokens=2)
+        ' a time'
+        """
+        model = cls.__new__(cls)
+        options = _load_options(dtype)
+        structs, buffers = memory_files(files)
+        model._setup(new(lib.gpt2_model_load_memory, structs, len(structs), byref(options),
+                         free=lib.gpt2_model_free, kept=buffers), threads)
+        model._arguments = None
+        model._tokenizer = _if_found(lambda: Tokenizer.from_bytes(files))
+        return model
 
     def _setup(self, owned: Owned, threads: Optional[int]) -> None:
         super().__init__(owned)
@@ -90,18 +112,20 @@ class Model(Handle):
     bytes_per_token: int  # of weights that are read for one token
     bos_token_id: Optional[int]
     dtype: str
-    path: str
+    path: str  # "" if it was loaded from memory
     config: Dict[str, Any]  # as config.json has it
     eos_token_id: List[int]  # the tokens that end a text
 
     def __reduce__(self) -> Tuple[Any, ...]:
         # A process that is spawned loads the files again, which takes milliseconds.
         if self._arguments is None:
-            raise TypeError("a converted Model cannot be pickled: load it with dtype=")
+            raise TypeError("a Model that was converted or loaded from memory cannot be pickled: "
+                            "load it by its path, with dtype=")
         return _load, self._arguments
 
     def __repr__(self) -> str:
-        return "Model(closed)" if self.closed else f"Model({self.path!r}, {self.dtype})"
+        place = repr(self.path) if self.path else "in memory"
+        return "Model(closed)" if self.closed else f"Model({place}, {self.dtype})"
 
     @property
     def tokenizer(self) -> Optional[Tokenizer]:
@@ -306,7 +330,8 @@ class Model(Handle):
 
     def _require_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
-            raise NotFoundError(f"{self.path}: has no tokenizer, which texts need: give token ids")
+            raise NotFoundError(f"{self.path or 'the model in memory'}: has no tokenizer, which "
+                                "texts need: give token ids")
         return self._tokenizer
 
     def _encode(self, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
@@ -337,9 +362,15 @@ def _bundled() -> str:
     return path if os.path.exists(path) else "gpt2-stories"
 
 
-def _tokenizer_beside(path: str) -> Optional[Tokenizer]:
+def _load_options(dtype: Optional[str]) -> c.LoadOptions:
+    options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
+    options.dtype = named("dtype", dtype or "stored", DTYPES)
+    return options
+
+
+def _if_found(load: Callable[[], Tokenizer]) -> Optional[Tokenizer]:
     try:
-        return Tokenizer(path)
+        return load()
     except NotFoundError:
         return None
 

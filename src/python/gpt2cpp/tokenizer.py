@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
 from numbers import Integral
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _structs as c
-from ._arrays import ids_array, ids_list
+from ._arrays import Buffer, ids_array, ids_list
 from ._handle import Handle, defaults, new
 from ._library import lib
 
@@ -30,9 +30,21 @@ class Tokenizer(Handle):
         """Loads the tokenizer that lies beside a model, by the model's name or path."""
         super().__init__(new(lib.gpt2_tokenizer_load, c_path(name),
                              free=lib.gpt2_tokenizer_free))
-        self._name = name
+        self._name: Optional[PathLike] = name
+
+    @classmethod
+    def from_bytes(cls, files: Mapping[str, Any]) -> Tokenizer:
+        """Loads a tokenizer whose files are in memory, as Model.from_bytes() does."""
+        tokenizer = cls.__new__(cls)
+        structs, _ = memory_files(files)
+        Handle.__init__(tokenizer, new(lib.gpt2_tokenizer_load_memory, structs, len(structs),
+                                       free=lib.gpt2_tokenizer_free))
+        tokenizer._name = None
+        return tokenizer
 
     def __reduce__(self) -> Tuple[Any, ...]:
+        if self._name is None:
+            raise TypeError("a Tokenizer from memory cannot be pickled: load it by its path")
         return Tokenizer, (self._name,)
 
     def __repr__(self) -> str:
@@ -163,6 +175,14 @@ def c_path(path: PathLike) -> bytes:
     if b"\0" in name:
         raise ValueError(f"the path {path!r} has a zero byte: give one without")
     return name
+
+
+def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
+    """An array of gpt2_memory_file, and the memory that its pointers lead to."""
+    buffers = tuple(Buffer(data) for data in files.values())
+    structs = [c.MemoryFile(c_path(name), buffer.address, buffer.size)
+               for name, buffer in zip(files, buffers)]
+    return (c.MemoryFile * len(structs))(*structs), buffers
 
 
 def _byte_names() -> List[str]:
