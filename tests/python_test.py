@@ -3,6 +3,7 @@
 Texts are compared with those of the command, structs with what the C compiler makes of gpt2.h.
 """
 
+import array
 import ctypes
 import doctest
 import gc
@@ -513,6 +514,62 @@ class MemoryTest(ModelTest):
             gpt2cpp.Model.from_bytes({"config.json": "a str has no buffer"})
         with self.assertRaises(gpt2cpp.InvalidFileError):
             gpt2cpp.Model.from_bytes({**files, "model.safetensors": b""})
+
+
+class SamplerTest(ModelTest):
+    def test_a_loop_with_a_sampler_writes_what_generate_writes(self):
+        for options in ({"seed": 3}, {"do_sample": False}, {"top_p": 0.9, "temperature": 1.2},
+                        {"repetition_penalty": 1.3, "suppress_tokens": [11]}):
+            with self.subTest(options):
+                sampler = gpt2cpp.Sampler(self.model.vocab_size, **options)
+                session = self.model.session()
+                session.append("Once upon")
+                ids = []
+                for _ in range(12):
+                    ids.append(sampler.sample(session.logits(), session.tokens))
+                    session.append(ids[-1:])
+                text = self.model.generate("Once upon", max_new_tokens=12, **options)
+                self.assertEqual(ids, text.token_ids)
+
+    def test_scores_and_numbers_of_any_kind(self):
+        sampler = gpt2cpp.Sampler(4, top_k=2, temperature=1, prompt_length=1, max_length=2,
+                                  eos_token_id=[3], forced_eos_token_id=3)
+        logits = [0.5, 2.0, 1.0, -1.0]
+        free = gpt2cpp.Sampler(4, top_k=2, temperature=1)
+        inf = float("inf")
+        self.assertEqual(free.process(logits, [0]).tolist(), [-inf, 2.0, 1.0, -inf])
+        self.assertEqual(sampler.process(logits, [0]).tolist(), [-inf, -inf, -inf, 0.0])
+        self.assertEqual(sampler.sample(logits, [0]), 3)
+        arrays = [array.array("f", logits), array.array("d", logits), tuple(logits),
+                  memoryview(bits(logits)).cast("f")]
+        if numpy is not None:
+            arrays += [numpy.array(logits), numpy.array([logits] * 2, numpy.float32)[1],
+                       numpy.repeat(numpy.array(logits, numpy.float32), 2)[::2]]
+        for numbers in arrays:
+            self.assertEqual(free.process(numbers, [0]).tolist(), [-inf, 2.0, 1.0, -inf])
+
+    def test_wrong_arguments(self):
+        sampler = gpt2cpp.Sampler(4)
+        with self.assertRaisesRegex(ValueError, "logits: expected 4 numbers, found 3"):
+            sampler.sample([0.0] * 3, [])
+        with self.assertRaisesRegex(ValueError, "NaN"):
+            sampler.sample([float("nan")] * 4, [])
+        with self.assertRaisesRegex(ValueError, "stop: is no option of a Sampler"):
+            gpt2cpp.Sampler(4, stop=".")
+        with self.assertRaisesRegex(TypeError, "did you mean temperature"):
+            gpt2cpp.Sampler(4, temprature=1)
+        with self.assertRaises(ValueError):
+            gpt2cpp.Sampler(4, suppress_tokens=[4])
+        sampler.close()
+        with self.assertRaisesRegex(ValueError, "the Sampler is closed"):
+            sampler.sample([0.0] * 4, [])
+
+
+class FindModelTest(unittest.TestCase):
+    def test_a_name_becomes_a_path(self):
+        self.assertEqual(gpt2cpp.find_model("gpt2-stories"), MODEL)
+        with self.assertRaisesRegex(FileNotFoundError, "no-such-model"):
+            gpt2cpp.find_model("no-such-model")
 
 
 class SessionTest(ModelTest):

@@ -5,7 +5,7 @@
 >>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
 ', there was a little girl'
 
-See Model, Session and Tokenizer, and GenerateOptions for what generate() takes.
+See Model, Session, Tokenizer and Sampler, and GenerateOptions for what generate() takes.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from ._library import __version__, lib
 from .errors import (CancelledError, Error, InternalError, InvalidArgumentError, InvalidFileError,
                      NotFoundError, OutOfMemoryError, UnsupportedError)
 from ._observe import Observations
-from .model import Model
-from .options import GenerateOptions
+from .model import Model, find_model
+from .options import GenerateOptions, SamplingOptions
 from .results import Choice, Estimate, Generation, Scores, TextScore, TokenLogprob
+from .sampler import Sampler
 from .session import Session
 from .stream import Stream
 from .tokenizer import Tokenizer
 
 __all__ = ["CancelledError", "Choice", "Error", "Estimate", "GenerateOptions", "Generation",
            "InternalError", "InvalidArgumentError", "InvalidFileError", "Model", "NotFoundError",
-           "Observations", "OutOfMemoryError", "Scores", "Session", "Stream", "TextScore",
-           "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__", "isa_name"]
+           "Observations", "OutOfMemoryError", "Sampler", "SamplingOptions", "Scores", "Session",
+           "Stream", "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__",
+           "find_model", "isa_name"]
 
 
 def isa_name() -> str:

@@ -70,6 +70,16 @@ class Buffer:
         self.address, self.size = view.buf, view.len
 
 
+def float_buffer(numbers: Any) -> Buffer:
+    """The numbers as floats: where they lie if that is an array of float32, or else a copy."""
+    try:
+        given = memoryview(numbers)
+    except TypeError:
+        return Buffer(array.array("f", numbers))
+    is_usable = given.format == "f" and given.c_contiguous
+    return Buffer(given if is_usable else array.array("f", numbers))
+
+
 def _numpy() -> Any:
     try:
         import numpy

@@ -31,6 +31,7 @@ _STATUS_FUNCTIONS = {
     "gpt2_cancel_new": [_OUT],
     "gpt2_cancel_set": [c_void_p, c_int32],
     "gpt2_load_options_init": [POINTER(c.LoadOptions), c_size_t],
+    "gpt2_find_model": [c_char_p, POINTER(POINTER(c.Bytes))],
     "gpt2_model_load": [c_char_p, POINTER(c.LoadOptions), _OUT],
     "gpt2_model_load_memory": [POINTER(c.MemoryFile), c_size_t, POINTER(c.LoadOptions), _OUT],
     "gpt2_model_convert": [c_void_p, c_int32, _OUT],
@@ -59,6 +60,10 @@ _STATUS_FUNCTIONS = {
     "gpt2_observer_init": [POINTER(c.Observer), c_size_t],
     "gpt2_observe": [POINTER(c.Slice), c_size_t, POINTER(c.Observer)],
     "gpt2_sampling_options_init": [POINTER(c.SamplingOptions), c_size_t],
+    "gpt2_sequence_limits_init": [POINTER(c.SequenceLimits), c_size_t],
+    "gpt2_sampler_new": [POINTER(c.SamplingOptions), c_size_t, POINTER(c.SequenceLimits), _OUT],
+    "gpt2_sampler_sample": [c_void_p, c_void_p, _IDS, c_size_t, POINTER(c_int32)],
+    "gpt2_sampler_process": [c_void_p, c_void_p, _IDS, c_size_t, POINTER(c_void_p)],
     "gpt2_generate_options_init": [POINTER(c.GenerateOptions), c_size_t],
     "gpt2_generate": [c_void_p, c_void_p, _IDS, c_size_t, POINTER(c.GenerateOptions),
                       POINTER(POINTER(c.Generation))],
@@ -100,6 +105,7 @@ _OTHER_FUNCTIONS = {
     "gpt2_tokenizer_free": (None, [c_void_p]),
     "gpt2_engine_free": (None, [c_void_p]),
     "gpt2_session_free": (None, [c_void_p]),
+    "gpt2_sampler_free": (None, [c_void_p]),
     "gpt2_scheduler_free": (None, [c_void_p]),
 }
 

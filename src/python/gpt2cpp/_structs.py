@@ -114,6 +114,12 @@ class SamplingOptions(Structure):
         ("user", c_void_p)]
 
 
+class SequenceLimits(Structure):
+    _fields_ = [("size", c_size_t), ("eos_token_id", Ids), ("prompt_length", c_size_t),
+                ("max_length", c_size_t), ("dropped", c_size_t),
+                ("min_tokens_to_keep", c_size_t)]
+
+
 class GenerateOptions(Structure):
     _fields_ = [
         ("size", c_size_t), ("max_new_tokens", c_size_t), ("sampling", POINTER(SamplingOptions)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from ctypes import byref, c_int32
+from ctypes import POINTER, byref, c_int32, string_at
 from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional,
                     Sequence, Tuple, Union, overload)
@@ -350,6 +350,20 @@ class Model(Handle):
             raise InvalidArgumentError("the prompt is empty, and the model has no end-of-text "
                                        "token to begin with: give a prompt")
         return first
+
+
+def find_model(name: PathLike) -> str:
+    """The path of the model that Model(name) loads. Downloads nothing.
+
+    >>> find_model(Model().path) == Model().path
+    True
+    """
+    result = POINTER(c.Bytes)()
+    lib.gpt2_find_model(c_path(name), byref(result))
+    try:
+        return os.fsdecode(string_at(result.contents.data, result.contents.size))
+    finally:
+        lib.gpt2_bytes_free(result)
 
 
 def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int]) -> Model:

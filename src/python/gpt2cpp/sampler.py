@@ -1,0 +1,84 @@
+"""Choosing tokens from logits, in a loop of one's own."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import byref, c_int32, c_void_p, memmove
+from typing import TYPE_CHECKING, Any, Iterable, Optional
+
+from . import _structs as c
+from ._arrays import Buffer, FloatArray, float_buffer, ids_array, ids_struct, zeros
+from ._handle import Handle, defaults, new
+from ._library import lib
+from .options import SamplingArguments, number
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .options import SamplingOptions
+
+
+class Sampler(Handle):
+    """Chooses the next token from logits, as generate() does with the same options.
+
+    >>> import gpt2cpp
+    >>> model = gpt2cpp.Model()
+    >>> session, sampler = model.session(), gpt2cpp.Sampler(model.vocab_size, seed=7)
+    >>> session.append("Once upon a time")
+    >>> for _ in range(6):
+    ...     session.append([sampler.sample(session.logits(), session.tokens)])
+    >>> text = model.tokenizer.decode(session.tokens)
+    >>> text == "Once upon a time" + model.generate("Once upon a time", seed=7, max_new_tokens=6)
+    True
+    """
+
+    def __init__(self, vocab_size: int, *, prompt_length: int = 0,
+                 max_length: Optional[int] = None, eos_token_id: Iterable[int] = (),
+                 dropped: int = 0, min_tokens_to_keep: int = 1, **options: Unpack[SamplingOptions]):
+        """`vocab_size` is the number of logits. Some options refer to the numbers that follow it.
+
+        prompt_length:  tokens before the first one that is chosen
+        max_length:     of the text, the prompt included; without it, there is none
+        eos_token_id:   tokens that end the text
+        dropped:        tokens that stood before the others and do so no longer
+        min_tokens_to_keep:  that each of the filters keeps
+        """
+        arguments = SamplingArguments(dict(options))
+        arguments.refuse_others("is no option of a Sampler: see gpt2cpp.SamplingOptions")
+        limits = defaults(c.SequenceLimits, lib.gpt2_sequence_limits_init)
+        limits.eos_token_id = ids_struct(eos_token_id)
+        limits.prompt_length = number("prompt_length", prompt_length, None)
+        if max_length is not None:
+            limits.max_length = number("max_length", max_length, None)
+        limits.dropped = number("dropped", dropped, None)
+        limits.min_tokens_to_keep = number("min_tokens_to_keep", min_tokens_to_keep, None)
+        self.vocab_size = number("vocab_size", vocab_size, None)
+        super().__init__(new(lib.gpt2_sampler_new, byref(arguments.sampling), self.vocab_size,
+                             byref(limits), free=lib.gpt2_sampler_free))
+        self._busy = threading.Lock()
+
+    def sample(self, logits: Any, ids: Iterable[int]) -> int:
+        """The token that follows `ids`, all tokens so far, in order."""
+        token = c_int32()
+        floats, tokens = self._floats(logits), ids_array(ids)
+        with self._busy:
+            lib.gpt2_sampler_sample(self._use(), floats.address, tokens, len(tokens), byref(token))
+        return token.value
+
+    def process(self, logits: Any, ids: Iterable[int]) -> FloatArray:
+        """The scores that the token would be chosen from; -inf for tokens that are removed."""
+        scores = c_void_p()
+        floats, tokens = self._floats(logits), ids_array(ids)
+        result, address = zeros((self.vocab_size,))
+        with self._busy:
+            lib.gpt2_sampler_process(self._use(), floats.address, tokens, len(tokens),
+                                     byref(scores))
+            memmove(address, scores, 4 * self.vocab_size)
+        return result
+
+    def _floats(self, logits: Any) -> Buffer:
+        floats = float_buffer(logits)
+        if floats.size != 4 * self.vocab_size:
+            raise ValueError(f"logits: expected {self.vocab_size} numbers, found "
+                             f"{floats.size // 4}")
+        return floats
