@@ -101,9 +101,10 @@ class InterruptTest(ModelTest):
             self.model.generate(["Once"] * 1000, num_beams=8, ignore_eos=True)
         self.assert_usable()
 
-    def test_score_and_embed(self):
+    def test_score_choices_and_embed(self):
         text = [443] * 200000
         for call in (lambda: self.model.score(text, stride=1),
+                     lambda: self.model.choices(text[:10], [text[:500]] * 2000),
                      lambda: self.model.embed([text[:500]] * 2000)):
             with self.interrupted():
                 call()
@@ -129,6 +130,7 @@ class CallbackTest(ModelTest):
             lambda: self.model.generate("Once", num_beams=2, logits_processor=fails),
             lambda: self.model.generate("Once", num_beams=2, on_prompt=fails),
             lambda: self.model.score("The cat sat", on_progress=fails),
+            lambda: self.model.choices("The cat", [" sat"], on_progress=fails),
             lambda: self.model.embed("The cat sat", on_progress=fails),
         ]
         for i, call in enumerate(calls):

@@ -46,14 +46,17 @@ def score(model: Model, lists: List[List[int]], context: int, stride: int, top_l
         lib.gpt2_scores_free(result)
 
 
-def choices(model: Model, context: List[int], lists: List[List[int]],
-            top_logprobs: int) -> List[Choice]:
+def choices(model: Model, context: List[int], lists: List[List[int]], top_logprobs: int,
+            on_progress: OnProgress) -> List[Choice]:
+    work = Work()
     options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
     model._set_engine(options)
     options.top_logprobs = number("top_logprobs", top_logprobs, None)
+    _set_work(options, work, on_progress)
+    owned, ids, texts = model._use(), ids_array(context), ids_structs(lists)
     result = POINTER(c.Choices)()
-    lib.gpt2_score_choices(model._use(), ids_array(context), len(context), ids_structs(lists),
-                           len(lists), byref(options), byref(result))
+    work.run(lambda: lib.gpt2_score_choices(owned, ids, len(ids), texts, len(lists),
+                                            byref(options), byref(result)))
     try:
         return choices_of(result.contents, lists)
     finally:

@@ -216,7 +216,11 @@ class Model(Handle):
     # -- Numbers ---------------------------------------------------------------------------------
 
     def logits(self, text: Tokens) -> FloatArray:
-        """The logits after each token of the text: (n_tokens, vocab_size) floats."""
+        """The logits after each token of the text: (n_tokens, vocab_size) floats.
+
+        This is one forward pass, which Ctrl-C cannot interrupt: it acts when the pass is over. The
+        same is true of hidden_states(), and of these two functions of a Session.
+        """
         return self._rows(text, self.vocab_size, lib.gpt2_forward)
 
     def hidden_states(self, text: Tokens, layer: int = -1) -> FloatArray:
@@ -270,7 +274,7 @@ class Model(Handle):
         return _scoring.score(self, lists, context, stride, top_logprobs, on_progress)
 
     def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
-                top_logprobs: int = 0) -> List[Choice]:
+                top_logprobs: int = 0, on_progress: OnProgress = None) -> List[Choice]:
         """Tells how likely the model finds each continuation of the context.
 
         >>> cat, sky = Model().choices("The cat", [" was happy", " sky seven"])
@@ -278,7 +282,7 @@ class Model(Handle):
         True
         """
         lists = [self._encode(text, add_special_tokens=False) for text in continuations]
-        return _scoring.choices(self, self._encode(context), lists, top_logprobs)
+        return _scoring.choices(self, self._encode(context), lists, top_logprobs, on_progress)
 
     def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
               pooling: str = "mean",
