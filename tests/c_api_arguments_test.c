@@ -144,6 +144,11 @@ static void test_engine(void) {
   REFUSED_NEW(out, gpt2_engine_new(model, &options, &out), "-1");
   options.threads = 1025;
   REFUSED_NEW(out, gpt2_engine_new(model, &options, &out), "1025");
+  options.threads = 0;
+  options.kv_type = 3;
+  REFUSED_NEW(out, gpt2_engine_new(model, &options, &out), "the kv_type is 3");
+  options.kv_type = -1;
+  REFUSED_NEW(out, gpt2_engine_new(model, &options, &out), "the kv_type is -1");
   REFUSED(gpt2_engine_threads(NULL, &threads), "a gpt2_engine is NULL");
   CHECK(gpt2_engine_new(model, NULL, &out) == GPT2_OK);
   REFUSED(gpt2_engine_threads(out, NULL), "`threads` is NULL");
@@ -458,7 +463,7 @@ static void test_option_structs(void) {
   // Every function that reads a struct refuses one that was not initialised.
   const gpt2_load_options load = {0, 0};
   const gpt2_encode_options encode = {0, 0, 0};
-  const gpt2_engine_options engine = {1, 0};
+  const gpt2_engine_options engine = {1, 0, 0};
   const gpt2_session_options sessions = {8, NULL, 0};
   const gpt2_scheduler_options schedulers = {17, NULL, 0, 0};
   gpt2_model* a;

@@ -353,6 +353,28 @@ struct Seen {
 
 }  // namespace
 
+TEST_CASE("an engine holds keys and values in the same type") {
+  const std::vector<TokenId> once = encoded("Once upon a time");
+  std::vector<float> logits[3];
+  for (const KVType type : {KVType::automatic, KVType::f32, KVType::f16}) {
+    gpt2_engine_options engine_options;
+    gpt2_engine_options_init(&engine_options, sizeof engine_options);
+    engine_options.kv_type = static_cast<gpt2_kv_type>(type);
+    const auto engine = made(gpt2_engine_free, gpt2_engine_new, c_model(), &engine_options);
+    gpt2_session_options options;
+    gpt2_session_options_init(&options, sizeof options);
+    options.engine = engine.get();
+    const auto c = made(gpt2_session_free, gpt2_session_new, c_model(), &options);
+    const float* found = nullptr;
+    REQUIRE(gpt2_session_forward(c.get(), once.data(), once.size(), &found) == GPT2_OK);
+    Session session(Engine(model(), {.kv_type = type}));
+    CHECK(same_bits(session.forward(once), found));
+    logits[static_cast<int>(type)].assign(found, found + model().config().vocab_size);
+  }
+  CHECK(logits[0] == logits[1]);  // the weights are f16, not quantized
+  CHECK(logits[0] != logits[2]);
+}
+
 TEST_CASE("an observer sees the same pass") {
   const std::vector<TokenId> once = encoded("Once upon a time"), cat = encoded("The cat");
   const std::size_t vocab_size = model().config().vocab_size;

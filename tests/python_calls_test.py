@@ -289,8 +289,12 @@ class ProcessTest(ModelTest):
             self.assertEqual(pool.map(write, [self.model]), [self.expected])
 
     def test_models_and_tokenizers_can_be_pickled(self):
-        model = pickle.loads(pickle.dumps(gpt2cpp.Model(MODEL, dtype="int8", threads=1)))
+        model = pickle.loads(pickle.dumps(gpt2cpp.Model(MODEL, dtype="int8", threads=1,
+                                                        kv_type="f32")))
         self.assertEqual((model.dtype, model.threads), ("int8", 1))
+        self.assertEqual(model.logits("Once upon").tolist(),
+                         gpt2cpp.Model(MODEL, dtype="int8", kv_type="f32")
+                         .logits("Once upon").tolist())
         tokenizer = pickle.loads(pickle.dumps(self.model.tokenizer))
         self.assertEqual(tokenizer.encode("Once"), [443])
         self.assertEqual(pickle.loads(pickle.dumps(self.expected)).token_ids,
@@ -386,6 +390,7 @@ class ErrorTest(ModelTest):
                      lambda: self.model.embed("Once", pooling="max"),
                      lambda: self.model.logits(""), lambda: self.model.generate([4096]),
                      lambda: gpt2cpp.Model(MODEL, dtype="f64"),
+                     lambda: gpt2cpp.Model(MODEL, kv_type="int8"),
                      lambda: gpt2cpp.Model(MODEL, threads=-1),
                      lambda: gpt2cpp.Model(MODEL + "\0"), lambda: gpt2cpp.Tokenizer(MODEL + "\0"),
                      lambda: self.model.session().truncate(-1),

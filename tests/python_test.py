@@ -87,13 +87,13 @@ class HeaderTest(unittest.TestCase):
     def test_enumerations_have_the_order_of_the_header(self):
         from gpt2cpp._observe import OBSERVED
         from gpt2cpp.errors import BY_STATUS
-        from gpt2cpp.model import DTYPES
+        from gpt2cpp.model import DTYPES, KV_TYPES
         with open("include/gpt2/gpt2.h") as file:
             header = file.read()
         for i, error in enumerate(BY_STATUS):
             name = "OK" if error is None else error.code.upper()
             self.assertRegex(header, rf"GPT2_{name} = {i}\b")
-        for prefix, names in (("DTYPE", DTYPES), ("OBSERVED", OBSERVED)):
+        for prefix, names in (("DTYPE", DTYPES), ("OBSERVED", OBSERVED), ("KV", KV_TYPES)):
             for i, name in enumerate(names):
                 self.assertRegex(header, rf"GPT2_{prefix}_{name.upper()} = {i}\b")
 
@@ -232,6 +232,14 @@ class GenerateTest(ModelTest):
         small = gpt2cpp.Model(MODEL, dtype="int8")
         self.assertEqual(small.generate("Once"),
                          command("--json", "--dtype", "int8", "Once")[0]["text"])
+
+    def test_types_of_keys_and_values_are_those_of_the_command(self):
+        for kv_type in ("auto", "f32", "f16"):
+            model = gpt2cpp.Model(MODEL, kv_type=kv_type)
+            self.assert_same(model.generate("Once"), command("--json", "--kv", kv_type, "Once")[0])
+        half = gpt2cpp.Model(MODEL, kv_type="f16", threads=1).logits("Once upon").tolist()
+        self.assertEqual(half, model.logits("Once upon").tolist())
+        self.assertNotEqual(half, self.model.logits("Once upon").tolist())
 
     def test_unicode_and_zero_bytes(self):
         for prompt in ("caf\u00e9 \U0001f600", "a\0b", "\ud800"):

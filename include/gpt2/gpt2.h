@@ -119,6 +119,14 @@ enum {
   GPT2_DTYPE_INT4 = 5     ///< quantized to 4 bits, in blocks of 32
 };
 
+/// How the keys and values of a sequence's tokens are held in memory. (kv_type.h)
+typedef int32_t gpt2_kv_type;
+enum {
+  GPT2_KV_AUTO = 0,  ///< f16 if the weights are int8 or int4, otherwise f32
+  GPT2_KV_F32 = 1,   ///< 32-bit floats
+  GPT2_KV_F16 = 2    ///< 16-bit floats, which change the results a little
+};
+
 /// Why a generation ended.
 typedef int32_t gpt2_finish_reason;
 enum {
@@ -404,13 +412,14 @@ GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);
 typedef struct gpt2_engine_options {
   size_t size;
   int32_t threads;  ///< from 1 to 1,024; default 0: gpt2_thread_count(), fewer for small models
+  gpt2_kv_type kv_type;  ///< of the engine's sessions; default GPT2_KV_AUTO
 } gpt2_engine_options;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_engine_options_init(gpt2_engine_options* options, size_t size);
 
-/// Makes an engine for the model. Programs need one only to choose the number of threads, or to
-/// compute on several threads at the same time: calls whose options give no engine share one, which
-/// the model has. GPT2_INVALID_ARGUMENT for a number of threads out of range.
+/// Makes an engine for the model. Programs need one only to choose the number of threads or the
+/// type of keys and values, or to compute on several threads at the same time: calls whose options
+/// give no engine share one, which the model has. GPT2_INVALID_ARGUMENT for an option out of range.
 ///
 /// Example:
 ///   gpt2_engine_options options;

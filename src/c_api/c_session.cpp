@@ -9,6 +9,10 @@ namespace gpt2::c_api {
 
 namespace {
 
+static_assert(static_cast<int>(KVType::automatic) == GPT2_KV_AUTO);
+static_assert(static_cast<int>(KVType::f32) == GPT2_KV_F32);
+static_assert(static_cast<int>(KVType::f16) == GPT2_KV_F16);
+
 std::unique_ptr<gpt2_session> make_session(Session session) {
   return std::unique_ptr<gpt2_session>(new gpt2_session{.session = std::move(session)});
 }
@@ -34,7 +38,10 @@ Engine engine_for(const gpt2_model* model, const gpt2_engine* engine) {
 gpt2_status gpt2_engine_new(const gpt2_model* model, const gpt2_engine_options* options,
                             gpt2_engine** out) {
   return guard_new(out, [&] {
-    const gpt2::EngineOptions made = {.threads = options_of(options).threads};
+    const gpt2_engine_options given = options_of(options);
+    require_value(given.kv_type, GPT2_KV_F16, "the kv_type");
+    const gpt2::EngineOptions made = {.threads = given.threads,
+                                      .kv_type = static_cast<gpt2::KVType>(given.kv_type)};
     return std::unique_ptr<gpt2_engine>(
         new gpt2_engine{.engine = gpt2::Engine(checked(model).model, made)});
   });

@@ -57,7 +57,7 @@ class TokenizerInfo(Structure):
 
 
 class EngineOptions(Structure):
-    _fields_ = [("size", c_size_t), ("threads", c_int32)]
+    _fields_ = [("size", c_size_t), ("threads", c_int32), ("kv_type", c_int32)]
 
 
 class SessionOptions(Structure):

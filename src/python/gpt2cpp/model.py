@@ -33,6 +33,7 @@ Tokens = Union[str, Sequence[int]]
 """A text, which is encoded, or its token ids."""
 
 DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
+KV_TYPES = ("auto", "f32", "f16")
 
 
 class Model(Handle):
@@ -46,24 +47,26 @@ class Model(Handle):
     """
 
     def __init__(self, name: Optional[PathLike] = None, *, dtype: Optional[str] = None,
-                 threads: Optional[int] = None):
+                 threads: Optional[int] = None, kv_type: Optional[str] = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
         name:     without it, the small model that is part of the project
         dtype:    "f32", "f16", "bf16", "int8" or "int4"; without it, the one of the file
         threads:  the most that compute; 0 or without it, one for each physical core, and fewer
                   for small models
+        kv_type:  how sessions hold keys and values: "f32" or "f16"; without it, f16 if the dtype
+                  is int8 or int4
         """
         options = _load_options(dtype)
         file = c_path(_bundled() if name is None else name)
         self._setup(new(lib.gpt2_model_load, file, byref(options),
-                        free=lib.gpt2_model_free), threads)
-        self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads)
+                        free=lib.gpt2_model_free), threads, kv_type)
+        self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
         self._tokenizer = _if_found(lambda: Tokenizer(self.path))
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
-                   threads: Optional[int] = None) -> Model:
+                   threads: Optional[int] = None, kv_type: Optional[str] = None) -> Model:
         """Loads a model whose files are in memory, by the names that they have in a directory.
 
         The contents are bytes or anything else with the buffer protocol, such as an mmap. The model
@@ -79,17 +82,19 @@ class Model(Handle):
         options = _load_options(dtype)
         structs, buffers = memory_files(files)
         model._setup(new(lib.gpt2_model_load_memory, structs, len(structs), byref(options),
-                         free=lib.gpt2_model_free, kept=buffers), threads)
+                         free=lib.gpt2_model_free, kept=buffers), threads, kv_type)
         model._arguments = None
         model._tokenizer = _if_found(lambda: Tokenizer.from_bytes(files))
         return model
 
-    def _setup(self, owned: Owned, threads: Optional[int]) -> None:
+    def _setup(self, owned: Owned, threads: Optional[int] = None,
+               kv_type: Optional[str] = None) -> None:
         super().__init__(owned)
         self._engine: Optional[Owned] = None
-        if threads is not None:
+        if threads is not None or kv_type is not None:
             options = defaults(c.EngineOptions, lib.gpt2_engine_options_init)
-            options.threads = ids_array([threads])[0]
+            options.threads = ids_array([threads or 0])[0]
+            options.kv_type = named("kv_type", kv_type or "auto", KV_TYPES)
             self._engine = new(lib.gpt2_engine_new, owned, byref(options),
                                free=lib.gpt2_engine_free)
         info = lib.gpt2_model_get_info(owned).contents
@@ -302,8 +307,8 @@ class Model(Handle):
         """The same model with its matrices converted to another type, for example as a draft."""
         converted = Model.__new__(Model)
         converted._setup(new(lib.gpt2_model_convert, self._use(), named("dtype", dtype, DTYPES),
-                             free=lib.gpt2_model_free), None)
-        converted._engine, converted._arguments = None, None
+                             free=lib.gpt2_model_free))
+        converted._arguments = None
         converted._tokenizer = self._tokenizer
         return converted
 
@@ -370,8 +375,9 @@ def find_model(name: PathLike) -> str:
         lib.gpt2_bytes_free(result)
 
 
-def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int]) -> Model:
-    return Model(name, dtype=dtype, threads=threads)
+def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int],
+          kv_type: Optional[str]) -> Model:
+    return Model(name, dtype=dtype, threads=threads, kv_type=kv_type)
 
 
 def _bundled() -> str:
