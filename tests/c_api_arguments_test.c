@@ -56,6 +56,9 @@ static void test_model(void) {
   REFUSED_NEW(out, gpt2_model_load(MODEL, &options, &out), "the dtype is 6");
   options.dtype = -1;
   REFUSED_NEW(out, gpt2_model_load(MODEL, &options, &out), "the dtype is -1");
+  options.dtype = GPT2_DTYPE_STORED;
+  options.cancel = (gpt2_cancel*)(void*)model;
+  REFUSED_NEW(out, gpt2_model_load(MODEL, &options, &out), "is not a gpt2_cancel");
   REFUSED_NEW(out, gpt2_model_convert(NULL, GPT2_DTYPE_F32, &out), "a gpt2_model is NULL");
   REFUSED_NEW(out, gpt2_model_convert(WRONG(gpt2_model), GPT2_DTYPE_F32, &out),
               "is not a gpt2_model");
@@ -461,7 +464,7 @@ static void test_option_structs(void) {
   TEST_INIT(embed_options);
 
   // Every function that reads a struct refuses one that was not initialised.
-  const gpt2_load_options load = {0, 0};
+  const gpt2_load_options load = {0, 0, NULL, NULL, NULL};
   const gpt2_encode_options encode = {0, 0, 0};
   const gpt2_engine_options engine = {1, 0, 0};
   const gpt2_session_options sessions = {8, NULL, 0};

@@ -362,6 +362,26 @@ static void test_progress_stops(void) {
   free(vector);
 }
 
+static void test_load_stops(void) {
+  struct counter counter = {0, 2, -1, NULL};
+  gpt2_load_options options;
+  gpt2_model* loaded = NULL;
+  CHECK(gpt2_load_options_init(&options, sizeof options) == GPT2_OK);
+  options.dtype = GPT2_DTYPE_INT8;
+  options.on_progress = on_progress;
+  options.user = &counter;
+  CHECK(gpt2_model_load(MODEL, &options, &loaded) == GPT2_CANCELLED);
+  CHECK(loaded == NULL);
+  CHECK(counter.calls == 2);
+  counter.stop_at = 0;
+  CHECK(gpt2_cancel_new(&options.cancel) == GPT2_OK);
+  CHECK(gpt2_model_load(MODEL, &options, &loaded) == GPT2_OK);
+  gpt2_model_free(loaded);
+  CHECK(gpt2_cancel_set(options.cancel, 1) == GPT2_OK);
+  CHECK(gpt2_model_load(MODEL, &options, &loaded) == GPT2_CANCELLED);
+  gpt2_cancel_free(options.cancel);
+}
+
 // A callback of one text submits another.
 struct follow_up {
   gpt2_scheduler* scheduler;
@@ -532,6 +552,7 @@ int main(void) {
   test_beams();
   test_observer_stops();
   test_progress_stops();
+  test_load_stops();
   test_scheduler();
   test_threads();
   test_cancel_from_another_thread();

@@ -122,6 +122,7 @@ def fails(*_):
 class CallbackTest(ModelTest):
     def test_exceptions_come_out_of_the_call(self):
         calls = [
+            lambda: gpt2cpp.Model(MODEL, dtype="int8", on_progress=fails),
             lambda: self.model.generate("Once", logits_processor=fails),
             lambda: self.model.generate("Once", on_prompt=fails),
             lambda: self.model.generate(["Once", "The"], logits_processor=fails, **ENDLESS),

@@ -241,6 +241,12 @@ class GenerateTest(ModelTest):
         self.assertEqual(half, model.logits("Once upon").tolist())
         self.assertNotEqual(half, self.model.logits("Once upon").tolist())
 
+    def test_loading_tells_its_progress(self):
+        shares = []
+        gpt2cpp.Model(MODEL, dtype="int8", on_progress=shares.append)
+        self.assertEqual((shares, shares[-1]), (sorted(shares), 1.0))
+        self.assertGreater(len(shares), 10)
+
     def test_unicode_and_zero_bytes(self):
         for prompt in ("caf\u00e9 \U0001f600", "a\0b", "\ud800"):
             with self.subTest(prompt):

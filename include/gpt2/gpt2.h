@@ -263,6 +263,9 @@ GPT2_API void gpt2_cancel_free(gpt2_cancel* cancel);
 typedef struct gpt2_load_options {
   size_t size;
   gpt2_dtype dtype;  ///< default: GPT2_DTYPE_STORED. Others convert the matrices while loading.
+  gpt2_on_progress on_progress;  ///< called after each matrix; stops the work by returning 0
+  void* user;                    ///< for on_progress
+  gpt2_cancel* cancel;           ///< default NULL
 } gpt2_load_options;
 /// Sets the defaults. As for all gpt2_X_options_init: `size` is sizeof *options, and
 /// GPT2_INVALID_ARGUMENT is returned for NULL or a size that no version of the struct has.
@@ -294,8 +297,9 @@ typedef struct gpt2_model_info {
 /// places. (find_model.h)
 GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 /// Loads a model by its name or path. Its files are mapped and must not change while the model is
-/// in use. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name the file. Cost:
-/// milliseconds; with another dtype, 0.2 seconds for GPT-2 124M on all cores.
+/// in use. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name the file; GPT2_CANCELLED if
+/// on_progress or `cancel` stopped it. Cost: milliseconds; with another dtype, 0.2 seconds for
+/// GPT-2 124M on all cores.
 ///
 /// Example:
 ///   gpt2_load_options options;

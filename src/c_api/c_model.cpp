@@ -4,6 +4,7 @@
 #include "c_api/handles.h"
 #include "c_api/options.h"
 #include "c_api/results.h"
+#include "c_api/sampling_arguments.h"
 #include "gpt2/find_model.h"
 #include "gpt2/save_quantized.h"
 
@@ -24,7 +25,9 @@ gpt2::WeightType weight_type(gpt2_dtype dtype) {
 }
 
 gpt2::LoadOptions load_options_of(const gpt2_load_options* options) {
-  return {.dtype = weight_type(options_of(options).dtype)};
+  const gpt2_load_options given = options_of(options);
+  return {.dtype = weight_type(given.dtype),
+          .progress = progress_of(given.on_progress, given.user, given.cancel)};
 }
 
 std::filesystem::path model_path(const char* name) {

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any, Callable, List, Optional
+from typing import TYPE_CHECKING, List
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_structs, zeros
 from ._handle import defaults
 from ._library import lib
-from ._work import Work
+from ._work import OnProgress, Work
 from .options import named, number
 from .results import Choice, Scores, choices_of, scores_of
 
 if TYPE_CHECKING:
     from .model import Model
 
-OnProgress = Optional[Callable[[float], Any]]
-
 _POOLINGS = ("mean", "last")
-
-
-def _set_work(options: Any, work: Work, on_progress: OnProgress) -> None:
-    options.cancel = work.cancel_flag.address
-    if on_progress is not None:
-        options.on_progress = c.OnProgress(work.callback(on_progress))
 
 
 def score(model: Model, lists: List[List[int]], context: int, stride: int, top_logprobs: int,
@@ -37,7 +29,7 @@ def score(model: Model, lists: List[List[int]], context: int, stride: int, top_l
     options.context = number("context", context, None)
     options.stride = number("stride", stride, None)
     options.top_logprobs = number("top_logprobs", top_logprobs, None)
-    _set_work(options, work, on_progress)
+    work.set_progress(options, on_progress)
     owned, texts, result = model._use(), ids_structs(lists), POINTER(c.Scores)()
     work.run(lambda: lib.gpt2_score(owned, texts, len(lists), byref(options), byref(result)))
     try:
@@ -52,7 +44,7 @@ def choices(model: Model, context: List[int], lists: List[List[int]], top_logpro
     options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
     model._set_engine(options)
     options.top_logprobs = number("top_logprobs", top_logprobs, None)
-    _set_work(options, work, on_progress)
+    work.set_progress(options, on_progress)
     owned, ids, texts = model._use(), ids_array(context), ids_structs(lists)
     result = POINTER(c.Choices)()
     work.run(lambda: lib.gpt2_score_choices(owned, ids, len(ids), texts, len(lists),
@@ -70,7 +62,7 @@ def embed(model: Model, lists: List[List[int]], layer: int, pooling: str,
     model._set_engine(options)
     options.layer = layer
     options.pooling = named("pooling", pooling, _POOLINGS)
-    _set_work(options, work, on_progress)
+    work.set_progress(options, on_progress)
     owned, texts = model._use(), ids_structs(lists)
     out, address = zeros((len(lists), model.n_embd))
     work.run(lambda: lib.gpt2_embed(owned, texts, len(lists), byref(options), address))

@@ -32,7 +32,8 @@ class TokenLogprob(Structure):
 
 
 class LoadOptions(Structure):
-    _fields_ = [("size", c_size_t), ("dtype", c_int32)]
+    _fields_ = [("size", c_size_t), ("dtype", c_int32), ("on_progress", OnProgress),
+                ("user", c_void_p), ("cancel", c_void_p)]
 
 
 class ModelInfo(Structure):

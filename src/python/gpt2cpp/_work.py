@@ -7,10 +7,13 @@ import threading
 from contextlib import suppress
 from typing import Any, Callable, Optional, Tuple, TypeVar
 
+from . import _structs as c
 from ._handle import new
 from ._library import lib
 
 T = TypeVar("T")
+
+OnProgress = Optional[Callable[[float], Any]]
 
 
 class Work:
@@ -44,6 +47,15 @@ class Work:
                 return 0
 
         return guarded
+
+    def set_progress(self, options: Any, on_progress: OnProgress) -> None:
+        """Sets the members of a struct of options by which it tells its progress and is stopped.
+
+        The struct must not outlive this Work.
+        """
+        options.cancel = self.cancel_flag.address
+        if on_progress is not None:
+            options.on_progress = c.OnProgress(self.callback(on_progress))
 
     def run(self, call: Callable[[], T]) -> T:
         """Returns what `call` returns, or raises what it or a callback raises."""

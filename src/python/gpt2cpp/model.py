@@ -16,7 +16,7 @@ from ._batch import write_texts
 from ._handle import Handle, Owned, defaults, new
 from ._library import lib
 from ._observe import Observations
-from ._scoring import OnProgress
+from ._work import OnProgress, Work
 from .errors import InvalidArgumentError, NotFoundError
 from .options import named, number
 from .results import Choice, Generation, Scores
@@ -47,7 +47,8 @@ class Model(Handle):
     """
 
     def __init__(self, name: Optional[PathLike] = None, *, dtype: Optional[str] = None,
-                 threads: Optional[int] = None, kv_type: Optional[str] = None):
+                 threads: Optional[int] = None, kv_type: Optional[str] = None,
+                 on_progress: OnProgress = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
         name:     without it, the small model that is part of the project
@@ -56,17 +57,18 @@ class Model(Handle):
                   for small models
         kv_type:  how sessions hold keys and values: "f32" or "f16"; without it, f16 if the dtype
                   is int8 or int4
+        on_progress:  called with the share of the weights that are converted
         """
-        options = _load_options(dtype)
         file = c_path(_bundled() if name is None else name)
-        self._setup(new(lib.gpt2_model_load, file, byref(options),
-                        free=lib.gpt2_model_free), threads, kv_type)
+        self._setup(_loaded(lib.gpt2_model_load, file, dtype=dtype, on_progress=on_progress),
+                    threads, kv_type)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
         self._tokenizer = _if_found(lambda: Tokenizer(self.path))
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
-                   threads: Optional[int] = None, kv_type: Optional[str] = None) -> Model:
+                   threads: Optional[int] = None, kv_type: Optional[str] = None,
+                   on_progress: OnProgress = None) -> Model:
         """Loads a model whose files are in memory, by the names that they have in a directory.
 
         The contents are bytes or anything else with the buffer protocol, such as an mmap. The model
@@ -79,10 +81,9 @@ class Model(Handle):
         ' a time'
         """
         model = cls.__new__(cls)
-        options = _load_options(dtype)
         structs, buffers = memory_files(files)
-        model._setup(new(lib.gpt2_model_load_memory, structs, len(structs), byref(options),
-                         free=lib.gpt2_model_free, kept=buffers), threads, kv_type)
+        model._setup(_loaded(lib.gpt2_model_load_memory, structs, len(structs), dtype=dtype,
+                             on_progress=on_progress, kept=buffers), threads, kv_type)
         model._arguments = None
         model._tokenizer = _if_found(lambda: Tokenizer.from_bytes(files))
         return model
@@ -386,10 +387,15 @@ def _bundled() -> str:
     return path if os.path.exists(path) else "gpt2-stories"
 
 
-def _load_options(dtype: Optional[str]) -> c.LoadOptions:
+def _loaded(function: Callable[..., int], *arguments: Any, dtype: Optional[str],
+            on_progress: OnProgress, kept: Tuple[Any, ...] = ()) -> Owned:
+    """The handle of a model that the function loads."""
+    work = Work()
     options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
     options.dtype = named("dtype", dtype or "stored", DTYPES)
-    return options
+    work.set_progress(options, on_progress)
+    return work.run(lambda: new(function, *arguments, byref(options), free=lib.gpt2_model_free,
+                                kept=kept))
 
 
 def _if_found(load: Callable[[], Tokenizer]) -> Optional[Tokenizer]:
