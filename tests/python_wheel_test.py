@@ -59,9 +59,9 @@ class WheelTest(unittest.TestCase):
             with open(path, "rb") as one, open(self.path, "rb") as other:
                 self.assertEqual(one.read(), other.read())
 
-    def test_the_program_of_the_readme_runs_where_the_wheel_is_installed(self):
+    def test_the_programs_of_the_readme_run_where_the_wheel_is_installed(self):
         with open("README.md") as file:
-            program = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
+            program = "".join(re.findall(r"```python\n(.*?)```", file.read(), re.S))
         environment = os.path.join(self.scratch.name, "environment")
         venv.create(environment)
         python = os.path.join(environment, "bin", "python")
