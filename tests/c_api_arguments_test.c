@@ -165,6 +165,7 @@ static void test_session(void) {
   gpt2_model* quantized = NULL;
   gpt2_engine* engine = NULL;
   const gpt2_token unknown[] = {443, -1};
+  size_t dropped = 99;
   CHECK(gpt2_session_options_init(&options, sizeof options) == GPT2_OK);
   REFUSED_NEW(out, gpt2_session_new(NULL, NULL, &out), "a gpt2_model is NULL");
   REFUSED(gpt2_session_new(model, NULL, NULL), "output");
@@ -192,6 +193,10 @@ static void test_session(void) {
   REFUSED(gpt2_session_append(session, NULL, 2), "the list of tokens is NULL");
   REFUSED(gpt2_session_rewind(NULL, 0), "a gpt2_session is NULL");
   REFUSED(gpt2_session_rewind(session, 1), "1");
+  REFUSED(gpt2_session_slide(NULL, 0, 1, &dropped), "a gpt2_session is NULL");
+  REFUSED(gpt2_session_slide(session, 0, 1, NULL), "`dropped` is NULL");
+  REFUSED(gpt2_session_slide(session, 1, SIZE_MAX, &dropped), "room");
+  CHECK(dropped == 99);
   REFUSED_NEW(out, gpt2_session_fork(NULL, &out), "a gpt2_session is NULL");
   REFUSED(gpt2_session_fork(session, NULL), "output");
   REFUSED(gpt2_session_assign(NULL, session, 0), "a gpt2_session is NULL");

@@ -1,4 +1,5 @@
 // Tests that the C interface gives what the C++ interface gives, bit for bit.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -352,6 +353,27 @@ struct Seen {
 };
 
 }  // namespace
+
+TEST_CASE("a session slides in the same way") {
+  const std::vector<TokenId> once = encoded("Once upon a time there was a cat");
+  Session session(model(), {.max_tokens = once.size()});
+  gpt2_session_options options;
+  gpt2_session_options_init(&options, sizeof options);
+  options.max_tokens = once.size();
+  const auto c = made(gpt2_session_free, gpt2_session_new, c_model(), &options);
+  const float* logits = nullptr;
+  session.forward(once);
+  REQUIRE(gpt2_session_forward(c.get(), once.data(), once.size(), &logits) == GPT2_OK);
+  std::size_t dropped = 0;
+  REQUIRE(gpt2_session_slide(c.get(), 2, 1, &dropped) == GPT2_OK);
+  CHECK(dropped > 0);
+  CHECK(dropped == session.slide(2, 1));
+  const gpt2_session_info& info = *gpt2_session_get_info(c.get());
+  CHECK(info.dropped == dropped);
+  CHECK(std::ranges::equal(std::span(info.tokens, info.position), session.tokens()));
+  REQUIRE(gpt2_session_forward(c.get(), once.data(), 1, &logits) == GPT2_OK);
+  CHECK(same_bits(session.forward({once.data(), 1}), logits));
+}
 
 TEST_CASE("an engine holds keys and values in the same type") {
   const std::vector<TokenId> once = encoded("Once upon a time");

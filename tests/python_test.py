@@ -624,6 +624,20 @@ class SessionTest(ModelTest):
         text = self.model.generate([443], temperature=0, max_new_tokens=8)
         self.assertEqual(ids, text.token_ids)
 
+    def test_a_full_session_slides(self):
+        session = self.model.session(max_tokens=10)
+        ids = list(range(400, 410))
+        session.append(ids)
+        session.logits()
+        dropped = session.slide(keep=2)
+        self.assertGreaterEqual(dropped, 4)
+        self.assertEqual((session.dropped, session.tokens), (dropped, ids[:2] + ids[2 + dropped:]))
+        self.assertEqual(session.slide(keep=2), 0)
+        self.assertEqual(session.logits([9]).tolist(),
+                         self.model.session().logits(ids[:2] + ids[2 + dropped:] + [9]).tolist())
+        with self.assertRaises(ValueError):
+            session.slide(keep=8, room=5)
+
     def test_the_room_of_a_session_ends_a_text(self):
         text = self.model.session(max_tokens=10).generate("Once", ignore_eos=True)
         self.assertEqual(text.finish_reason, "context_full")

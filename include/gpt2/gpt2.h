@@ -462,6 +462,7 @@ typedef struct gpt2_session_info {
   size_t position;           ///< how many
   size_t waiting;            ///< the last of these, which gpt2_session_append has added
   size_t capacity;           ///< tokens there is room for
+  size_t dropped;            ///< by slides, since the session was empty
 } gpt2_session_info;
 
 /// One sequence's part in a pass. All pointers are to memory of the caller's.
@@ -503,19 +504,27 @@ GPT2_API gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token
                                          size_t n_tokens);
 /// Forgets all tokens after the first `position`. GPT2_INVALID_ARGUMENT if there are fewer.
 GPT2_API gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position);
+/// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
+/// first `keep` ones, at least half of them. The others wait, to be computed anew by the next pass,
+/// because positions are absolute in GPT-2. Returns in *dropped how many tokens were dropped; 0 if
+/// there was room already. GPT2_INVALID_ARGUMENT if keep + room is more than the capacity.
+/// (session.h)
+GPT2_API gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room,
+                                        size_t* dropped);
 /// Makes a second session in the same state, on the same engine. Computes nothing; the two share
 /// memory for their common tokens, in blocks of 256, and may be used by different threads.
 GPT2_API gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out);
-/// Brings the session to the first `position` tokens of `other`, a session of the same model,
-/// without computing anything. Takes at most 255 tokens' worth of copying. This is how sequences of
-/// a search are reordered.
+/// Brings the session to the first `position` tokens of `other`, a session of the same model with
+/// keys and values of the same type, without computing anything. Takes at most 255 tokens' worth of
+/// copying. This is how sequences of a search are reordered.
 GPT2_API gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other,
                                          size_t position);
 /// Writes the session to a file, which gpt2_session_load reads. Either writes the whole file,
 /// replacing one that was there, or nothing. GPT2_INVALID_FILE if that fails. (session_file.h)
 GPT2_API gpt2_status gpt2_session_save(const gpt2_session* session, const char* path);
 /// Makes a session from a file, which goes on with the same bits. The file must be of the same
-/// model and weight type, which is checked by samples; GPT2_INVALID_FILE otherwise.
+/// model and weight type, which is checked by samples, and have keys and values of the engine's
+/// type; GPT2_INVALID_FILE otherwise.
 GPT2_API gpt2_status gpt2_session_load(const gpt2_model* model, const char* path,
                                        const gpt2_session_options* options, gpt2_session** out);
 /// Where the session stands. To be called by the thread that the session belongs to.

@@ -83,6 +83,14 @@ gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position) {
   return guard([&] { checked(session).session.rewind(position); });
 }
 
+gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room, size_t* dropped) {
+  return guard([&] {
+    gpt2::Session& sequence = checked(session).session;
+    require(dropped, "the output pointer `dropped`");
+    *dropped = sequence.slide(keep, room);
+  });
+}
+
 gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out) {
   return guard_new(out, [&] { return make_session(checked(session).session.fork()); });
 }
@@ -111,7 +119,8 @@ const gpt2_session_info* gpt2_session_get_info(gpt2_session* session) {
     session->info = {.tokens = sequence.tokens().data(),
                      .position = sequence.position(),
                      .waiting = sequence.waiting(),
-                     .capacity = sequence.capacity()};
+                     .capacity = sequence.capacity(),
+                     .dropped = sequence.dropped()};
     return &session->info;
   });
 }

@@ -52,6 +52,7 @@ _STATUS_FUNCTIONS = {
     "gpt2_session_new": [c_void_p, POINTER(c.SessionOptions), _OUT],
     "gpt2_session_append": [c_void_p, _IDS, c_size_t],
     "gpt2_session_rewind": [c_void_p, c_size_t],
+    "gpt2_session_slide": [c_void_p, c_size_t, c_size_t, POINTER(c_size_t)],
     "gpt2_session_fork": [c_void_p, _OUT],
     "gpt2_session_save": [c_void_p, c_char_p],
     "gpt2_session_load": [c_void_p, c_char_p, POINTER(c.SessionOptions), _OUT],

@@ -67,7 +67,7 @@ class SessionOptions(Structure):
 
 class SessionInfo(Structure):
     _fields_ = [("tokens", POINTER(c_int32)), ("position", c_size_t), ("waiting", c_size_t),
-                ("capacity", c_size_t)]
+                ("capacity", c_size_t), ("dropped", c_size_t)]
 
 
 class Slice(Structure):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from ctypes import POINTER, byref
+from ctypes import POINTER, byref, c_size_t
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
 
 from . import _structs as c
@@ -14,7 +14,7 @@ from ._library import lib
 from ._observe import Observations, observe
 from ._work import Work
 from .errors import InvalidArgumentError
-from .options import GenerateArguments
+from .options import GenerateArguments, number
 from .results import Generation, generation_of
 from .stream import Stream
 from .tokenizer import PathLike, c_path
@@ -87,6 +87,12 @@ class Session(Handle):
         with self._exclusive() as owned:
             return lib.gpt2_session_get_info(owned).contents.capacity
 
+    @property
+    def dropped(self) -> int:
+        """How many tokens slides have dropped, those of generate(overflow="slide") included."""
+        with self._exclusive() as owned:
+            return lib.gpt2_session_get_info(owned).contents.dropped
+
     def append(self, tokens: Tokens) -> None:
         """Adds tokens without computing anything: the next call reads them with its own."""
         ids = ids_array(self._encode(tokens))
@@ -103,9 +109,9 @@ class Session(Handle):
         `layer` counts as in transformers: 0 are the embeddings, n_layer or -1 the output of the
         last block after ln_f.
         """
-        number = self._model._layer(layer)
+        index = self._model._layer(layer)
         return self._forward(tokens, self._model.n_embd,
-                             lambda slices, n: lib.gpt2_hidden_states(slices, n, number))
+                             lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
 
     def observe(self, tokens: Tokens = (), what: Union[str, Iterable[str], None] = None,
                 layers: Optional[Iterable[int]] = None) -> Observations:
@@ -130,6 +136,18 @@ class Session(Handle):
             raise ValueError(f"n_tokens: expected a number from 0 on, found {n_tokens}")
         with self._exclusive() as owned:
             lib.gpt2_session_rewind(owned, n_tokens)
+
+    def slide(self, keep: int, room: int = 1) -> int:
+        """Makes room for `room` more tokens by dropping the oldest ones after the first `keep`.
+
+        Returns how many were dropped: at least half of those after the first `keep`, or 0 if there
+        was room already. The next call computes the others anew.
+        """
+        dropped = c_size_t()
+        with self._exclusive() as owned:
+            lib.gpt2_session_slide(owned, number("keep", keep, None), number("room", room, None),
+                                   byref(dropped))
+        return dropped.value
 
     def fork(self) -> Session:
         """A second session in the same state. The two share the memory of their common tokens."""
