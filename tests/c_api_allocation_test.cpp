@@ -132,6 +132,30 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     gpt2_session_free(fork);
     return status;
   });
+  fail_each_allocation("beam search", [&] {
+    gpt2_beams* beams = nullptr;
+    gpt2_beam_options beam_options;
+    gpt2_beam_options_init(&beam_options, sizeof beam_options);
+    beam_options.engine = engine;
+    beam_options.num_beams = 4;
+    beam_options.num_return_sequences = 3;
+    beam_options.max_new_tokens = 5;
+    const gpt2_status status =
+        gpt2_beam_search(model, tokenizer, kOnce, 4, &beam_options, &beams);
+    gpt2_beams_free(beams);
+    return status;
+  });
+  fail_each_allocation("observe", [&] {
+    gpt2_session* session = nullptr;
+    gpt2_observer observer;
+    gpt2_observer_init(&observer, sizeof observer);
+    observer.see = [](void*, const gpt2_observation*) { return 1; };
+    gpt2_status status = gpt2_session_new(model, &in_engine, &session);
+    const gpt2_slice slice = {session, kOnce, 4, nullptr, 0};
+    if (status == GPT2_OK) status = gpt2_observe(&slice, 1, &observer);
+    gpt2_session_free(session);
+    return status;
+  });
   const TemporaryDirectory folder;
   const std::string state = (folder.path() / "saved.state").string();
   fail_each_allocation("save and load a session", [&] {
