@@ -212,6 +212,23 @@ TEST_CASE("arguments that make no sense are refused with advice on what to do") 
   check_refused({"--two\nlines\x1b[31m", "x"}, 2, {"unknown option '--two lines [31m'"});
 }
 
+TEST_CASE("an unknown option is named, whatever its letters and the words around it could mean") {
+  check_refused({"-p", "a", "--foo", "x"}, 2, {"unknown option '--foo'"});
+  check_refused({"-f", "a", "--foo=1", "x"}, 2, {"unknown option '--foo=1'"});
+  // -ngl is not -n gl, -hf does not ask for help, and -model is not -m odel.
+  check_refused({"-ngl", "5", "x"}, 2, {"unknown option '-ngl'; a text that begins with a dash"});
+  check_refused({"-hf", "gpt2", "x"}, 2, {"unknown option '-hf' (did you mean --model?)"});
+  check_refused({"-model", "a", "x"}, 2, {"unknown option '-model' (did you mean --model?)"});
+  check_refused({"-temp", "1", "x"}, 2, {"unknown option '-temp' (did you mean --temperature?)"});
+  check_refused({"-c", "512", "x"}, 2, {"unknown option '-c'; a text that begins with a dash"});
+  check_refused({"--ctx-size", "512", "x"}, 2, {"unknown option '--ctx-size'; a text"});
+  // The option that resembles --max-length most is --min-length.
+  for (const std::string option : {"--n-predict", "--max-length"}) {
+    check_refused({option, "5", "x"}, 2,
+                  {"unknown option '" + option + "' (did you mean --max-new-tokens?)"});
+  }
+}
+
 TEST_CASE("a prompt that is given in two ways is refused with both names") {
   const auto check_both = [](const Words& words, const std::string& one, const std::string& other) {
     check_refused(words, 2, {one, other, " cannot be combined with ", ": give only one of them"});
@@ -304,7 +321,7 @@ TEST_CASE("a prompt is not mistaken for a misspelt command") {
   // If it is the only argument, even a misspelt command is taken as a prompt.
   const Outcome hinted = run({"inof"}, {.directory = models});
   CHECK(hinted.err ==
-        "gpt2: 'inof' is taken as a prompt; did you mean the command 'gpt2 info'?\n");
+        "gpt2: 'inof' is taken as a prompt; did you mean 'gpt2 info'?\n");
   // The name of a command is also taken as a prompt after options, with or without values.
   const Words options = {"-m", model, "--max-new-tokens=0"};
   const auto with = [&](Words before, const Words& after) {
@@ -318,7 +335,7 @@ TEST_CASE("a prompt is not mistaken for a misspelt command") {
     const Outcome outcome = with({}, last);
     CHECK(outcome.out == "info\n");
     CHECK(outcome.err.starts_with(
-        "gpt2: 'info' is taken as a prompt; did you mean the command 'gpt2 info'?\n"));
+        "gpt2: 'info' is taken as a prompt; did you mean 'gpt2 info'?\n"));
   }
   // There is no hint for the value of an option, or for a word that follows -- or a command,
   // because such a word is clearly not meant as a command.

@@ -130,8 +130,7 @@ TEST_CASE("/set changes an option") {
 
 TEST_CASE("what a line cannot be is refused, and ends a talk that is read from a file") {
   check_refused("ab\n/agian\nk\n", "cde\n",
-                "no command '/agian': /help lists them; a text that begins with a slash begins "
-                "with two");
+                "no command '/agian': /help lists them; to begin a text with a slash, type two");
   check_refused("/again\n", "", "there is no answer to write anew");
   check_refused("/save\n", "", "expected /save FILE");
   check_refused("/reset all\n", "", "expected /reset");
@@ -139,10 +138,25 @@ TEST_CASE("what a line cannot be is refused, and ends a talk that is read from a
       "/load " + (place().path() / "none").string() + "\n", "",
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
   check_refused("/set top-q 3\n", "",
-                "unknown option '--top-q' (did you mean --top-k?); see 'gpt2 generate --help'");
+                "/set has no option 'top-q' (did you mean 'top-k'?); see 'gpt2 generate --help'");
+  for (const std::string option : {"json", "help"}) {
+    check_refused("/set " + option + "\n", "",
+                  "/set has no option '" + option +
+                      "': it changes only how tokens are drawn and where a text ends; see 'gpt2 "
+                      "generate --help'");
+  }
   check_refused("/set top-k x\n", "",
                 "--top-k: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
                 "generate --help'");
+}
+
+TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as /quit does") {
+  const Outcome outcome = talk({"-m", alphabet_model()}, "/help top_k\n/exit\nab\n");
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.starts_with("  --top-k N "));
+  CHECK(run({"--help"}).out.find("\n" + outcome.err) == std::string::npos);
+  CHECK(run({"generate", "--help"}).out.find("\n" + outcome.err) != std::string::npos);
 }
 
 TEST_CASE("a text that no longer fits the context slides") {

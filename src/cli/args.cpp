@@ -1,33 +1,17 @@
 #include "cli/args.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "cli/console.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
 
 namespace gpt2::cli {
 namespace {
-
-// The edit distance: how many letters must be inserted, removed, replaced or swapped with their
-// neighbour to turn `a` into `b`.
-std::size_t edits(std::string_view a, std::string_view b) {
-  // count[i][j] is the distance between the first i letters of a and the first j letters of b.
-  std::vector count(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      count[i][j] = i + j;
-      if (i == 0 || j == 0) continue;
-      count[i][j] = std::min(
-          {count[i - 1][j] + 1, count[i][j - 1] + 1, count[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        count[i][j] = std::min(count[i][j], count[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return count.back().back();
-}
 
 // Rewords CLI11's message about an option that has too many values or too few. That message begins
 // with the option's name; if a switch was given a value, the name lacks its dashes, so that no
@@ -49,68 +33,85 @@ std::string conflict(std::string message) {
   return message + ": give only one of them";
 }
 
-// Spells -n=5 as --max-new-tokens=5, because CLI11 would leave the '=' in the value. A word that
-// follows an option that takes a value is that value and stays as it is.
-void spell_out(const CLI::App& app, std::span<std::string> words) {
-  const auto takes_value = [&](const std::string& word) {
-    const CLI::Option* const option = app.get_option_no_throw(word);
-    return word.starts_with('-') && option != nullptr && option->get_items_expected_min() > 0;
-  };
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string& word = words[i];
-    const bool is_value = i > 0 && takes_value(words[i - 1]);
-    if (is_value || !word.starts_with('-') || word.find('=') != 2) continue;
-    const CLI::Option* const option = app.get_option_no_throw(word.substr(0, 2));
-    if (option != nullptr) word.replace(0, 2, option->get_name());
-  }
+// Whether CLI11 takes the word for an option: -x, -xVALUE, --name or --name=VALUE.
+bool is_option(const std::string& word) {
+  const std::size_t dashes = word.starts_with("--") ? 2 : 1;
+  return word.starts_with('-') && word.size() > dashes &&
+         std::isalnum(static_cast<unsigned char>(word[dashes])) != 0;
 }
 
-}  // namespace
-
-std::string nearest(std::string_view word, std::span<const std::string> names) {
-  const auto distance = [word](std::string_view name) {
-    return word.size() > 2 && name.starts_with(word) ? 0 : edits(word, name);
-  };
-  const auto is_far = [&](std::string_view name) { return distance(name) > name.size() / 3; };
-  const auto name = std::ranges::min_element(
-      names, {}, [&](std::string_view n) { return std::pair(is_far(n), distance(n)); });
-  return is_far(*name) ? "" : *name;
+// Returns the option that a word names, or nullptr. The value of a short one may be in the same
+// word: -n5. But -ngl is no number, and -model is a misspelt --model.
+const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  if (option != nullptr || name.starts_with("--")) return option;
+  const CLI::Option* const short_one = app.get_option_no_throw(name.substr(0, 2));
+  const bool takes_value = short_one != nullptr && short_one->get_items_expected_min() > 0;
+  if (!takes_value || app.get_option_no_throw('-' + name) != nullptr) return nullptr;
+  const bool is_number = std::isdigit(static_cast<unsigned char>(word[2])) != 0;
+  return is_number || short_one->get_option_text() != "N" ? short_one : nullptr;
 }
 
-void parse(CLI::App& app, Arguments arguments) {
-  app.get_formatter()->column_width(28);
-  app.set_help_flag("-h,--help", "Print this and exit");
-  app.allow_extras();
-  const std::span options(arguments.begin(), std::ranges::find(arguments, "--"));
-  spell_out(app, options);
-  // CLI11 would take the argument after "--stop=" as its value, so refuse "--stop=" here.
-  for (const std::string& word : options) {
-    const std::string name = word.substr(0, word.find('='));
-    const bool is_bare = word == name + '=' && app.get_option_no_throw(name) != nullptr;
-    if (is_bare) throw UsageError(name, "nothing follows the '='");
+// Returns the option that the user probably meant by an unknown one, or "".
+std::string meant_by(const CLI::App& app, const std::string& word) {
+  // The names of other programs. Those that resemble one here would be taken for another option.
+  constexpr std::pair<const char*, const char*> kOtherNames[] = {
+      {"--max-length", "--max-new-tokens"},
+      {"--n-predict", "--max-new-tokens"},
+      {"-hf", "--model"}};
+  std::string name = word.substr(0, word.find('='));
+  for (const auto& [other, here] : kOtherNames) {
+    if (name == other && app.get_option_no_throw(here) != nullptr) return here;
   }
-  try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last argument first
-    app.parse(std::move(arguments));
-  } catch (const CLI::Success&) {
-    write_stdout(app.help());
-    throw;
-  } catch (const CLI::ArgumentMismatch& error) {
-    throw UsageError(mismatch(app, error.what()));
-  } catch (const CLI::ExcludesError& error) {
-    throw UsageError(conflict(error.what()));
-  }
+  if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
   std::vector<std::string> names;
-  // A positional argument that is optional is a text or a FILE; quantize's MODEL and OUT are
-  // required.
-  bool takes_text = false;
-  const char* instead = ": name a model with -m";
-  for (const CLI::Option* option : app.get_options()) {
-    names.push_back(option->get_name());
-    if (!option->get_positional()) continue;
-    takes_text = !option->get_required() && names.back() != "FILE";
-    instead = takes_text ? ": put a text of several words in quotes" : "";
+  for (const CLI::Option* const option : app.get_options()) names.push_back(option->get_name());
+  return nearest(name, names);
+}
+
+// Whether the command takes a text: its positional argument is optional, and no FILE.
+bool takes_text(const CLI::App& app) {
+  return !app.get_options([](const CLI::Option* option) {
+               return option->get_positional() && !option->get_required() &&
+                      option->get_name() != "FILE";
+             })
+              .empty();
+}
+
+[[noreturn]] void refuse_option(const CLI::App& app, const std::string& word) {
+  const std::string name = meant_by(app, word);
+  if (name.empty()) {
+    throw UsageError("unknown option '" + word + "'" +
+                     (takes_text(app) ? "; a text that begins with a dash goes after --" : ""));
   }
+  throw UsageError("unknown option '" + word + "' (did you mean " + name +
+                   (name == word ? ", before the --?)" : "?)"));
+}
+
+// Refuses unknown options before CLI11 sees the words, because it would take -ngl for -n, and the
+// value of an unknown option for a positional argument. Spells -n=5 as --max-new-tokens=5, because
+// CLI11 would leave the '=' in the value.
+void check_options(const CLI::App& app, std::span<std::string> words) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    std::string& word = words[i];
+    if (!is_option(word)) continue;
+    const CLI::Option* const option = option_in(app, word);
+    if (option == nullptr) refuse_option(app, word);
+    if (word.find('=') == 2) word.replace(0, 2, option->get_name());
+    // CLI11 would take the argument after "--stop=" as its value.
+    if (word == option->get_name() + '=') {
+      throw UsageError(option->get_name(), "nothing follows the '='");
+    }
+    const bool has_name_alone = app.get_option_no_throw(word) != nullptr;
+    if (has_name_alone && option->get_items_expected_min() > 0) ++i;  // the next word is its value
+  }
+}
+
+// Refuses the words that CLI11 could not use.
+void check_extras(const CLI::App& app) {
+  const bool has_positionals =
+      !app.get_options([](const CLI::Option* option) { return option->get_positional(); }).empty();
   bool options_ended = false;
   for (const std::string& extra : app.remaining()) {
     if (extra == "--") {
@@ -119,24 +120,43 @@ void parse(CLI::App& app, Arguments arguments) {
       }
       continue;
     }
-    if (!extra.starts_with('-')) throw UsageError("unexpected argument '" + extra + "'" + instead);
-    const std::string name = nearest(extra.substr(0, extra.find('=')), names);
-    const char* const end = name == extra ? ", before the --?)" : "?)";
-    const char* const advice = takes_text ? "; a text that begins with a dash goes after --" : "";
-    throw UsageError("unknown option '" + extra + "'" +
-                     (name.empty() ? advice : " (did you mean " + name + end));
+    if (extra.starts_with('-')) refuse_option(app, extra);
+    const char* const advice = takes_text(app)   ? ": put a text of several words in quotes"
+                               : has_positionals ? ""
+                                                 : ": name a model with -m";
+    throw UsageError("unexpected argument '" + extra + "'" + advice);
   }
+}
+
+}  // namespace
+
+void parse(CLI::App& app, Arguments arguments) {
+  app.set_help_flag("-h,--help", "Print this and exit");
+  app.allow_extras();
+  check_options(app, arguments);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last argument first
+    app.parse(std::move(arguments));
+  } catch (const CLI::Success&) {
+    write_stdout(help_text(app));
+    throw;
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw UsageError(mismatch(app, error.what()));
+  } catch (const CLI::ExcludesError& error) {
+    throw UsageError(conflict(error.what()));
+  }
+  check_extras(app);
 }
 
 CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
                         const std::string& help) {
-  return app.add_flag(name, value, help)->disable_flag_override()->option_text(" ");
+  return app.add_flag(name, value, help)->disable_flag_override();
 }
 
 CLI::Option* add_model_option(CLI::App& app, std::string& model) {
   return app
       .add_option("-m,--model", model,
-                  "A directory, a file in it, or a name (default: the\nbundled model)")
+                  "A directory, a file in it, or a name (default: the bundled model)")
       ->check([](const std::string& name) {
         return name.empty() ? "expected a directory, a file or a name, found ''" : "";
       })
@@ -199,7 +219,7 @@ CLI::Option* add_kv_option(CLI::App& app, KVType& type) {
   return app
       .add_option_function<std::string>(
           "--kv", set_type,
-          "Hold keys and values as f32 or f16; auto (default): f16\nfor weights of int8 and int4, "
+          "Hold keys and values as f32 or f16; auto (default): f16 for weights of int8 and int4, "
           "otherwise f32")
       ->option_text("auto|f32|f16");
 }
@@ -213,7 +233,7 @@ CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file
 
 CLI::Option* add_text_option(CLI::App& app, std::string& file) {
   return add_file(app, "--text", file,
-                  "The text to measure perplexity on (default: built-in\nshort stories)");
+                  "The text to measure perplexity on (default: built-in short stories)");
 }
 
 }  // namespace gpt2::cli

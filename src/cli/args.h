@@ -28,12 +28,6 @@ using UsageError = CLI::ValidationError;
 /// invalid. If they ask for help, prints it and throws CLI::Success.
 void parse(CLI::App& app, Arguments arguments);
 
-/// Returns the name that the user probably meant by `word`: a name that begins with `word`, if
-/// `word` has three letters or more, or else the name with the smallest edit distance among those
-/// whose distance is at most a third of their letters. Returns "" if there is none. REQUIRES: names
-/// is not empty.
-[[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> names);
-
 /// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
 /// of `text` is the number.
 template <class Number>

@@ -19,16 +19,17 @@ HuggingFace's names; the options of the command line are the defaults. Lines of 
 format ("custom_id", "url", "body") are understood, too. With --lines, each line is a prompt as
 plain text. IN may be -, which is standard input.
 
-  {"prompt": "Once upon a time", "max_new_tokens": 50, "seed": 7, "stop": ["\n\n"]}
+  {"prompt": "Once upon a time", "max_new_tokens": 50, "stop": ["\n\n"]}
   {"custom_id": "a", "token_ids": [258, 401], "do_sample": false}
 
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
-the "text", its "token_ids" and the "finish_reason", or an "error". Text j of line i is the one that
+the "text", its "token_ids" and the "finish_reason", or an "error". An empty line is an error, too,
+so that the objects stay aligned with the lines; with --lines, it is an empty prompt. Text j of line i is the one that
 gpt2 generate --sequence S writes, where S is i times --samples, plus j; "sequence" repeats it.
 
-If the run is ended in any way, the same command goes on where OUT ends. The ids tell whether the
-lines, the options or the model have changed, which is refused. Standard input has to be given again
-from its beginning.
+If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show whether
+the lines, the options or the model have changed, which is refused. Standard input has to be given
+again from its beginning.
 
 Several machines share the work with --shard I/N, which takes the lines whose number, divided by N,
 leaves I, and writes OUT.I-of-N. If mpirun, srun, or an array job of Slurm or SGE started the
@@ -40,7 +41,7 @@ The exit status is 3 if the run is complete, but some lines have errors.
 
 Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
-  gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --temperature 1 --samples 4
+  gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --samples 4
   gpt2 batch --lines prompts.txt -o texts.jsonl
   mpirun -n 8 gpt2 batch prompts.jsonl -o texts.jsonl -t 4
   gpt2 batch prompts.jsonl -o texts.jsonl --merge)";
@@ -51,9 +52,8 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
   add_switch(app, "--tokens", defaults.tokens,
              "Read and write token ids alone; needs no tokenizer");
   add_switch(app, "--truncate", defaults.truncate,
-             "Leave out the beginning of prompts that are longer than\n"
+             "Leave out the beginning of prompts that are longer than "
              "the context, so that --max-new-tokens fit");
-  add_overflow_options(app, defaults.generation);
   add_number(app, "--samples", defaults.samples, 1, 1 << 20,
              "Write N different texts for each line, one record each");
   const auto set_logprobs = [&defaults](const std::string& text) {
@@ -63,7 +63,7 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
                                           kMaxLogprobs, text.c_str()));
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
-                                       "Add how likely the model found each token, and the N\n"
+                                       "Add how likely the model found each token, and the N "
                                        "likeliest tokens in its place")
       ->option_text("N");
 }
@@ -104,27 +104,29 @@ BatchSettings read_batch_settings(Arguments arguments) {
   std::optional<std::string> share;
   bool greedy = false;
   bool hf_defaults = false;
-  CLI::App app("Continues every prompt of a file; if it is ended, it can go on\n", "gpt2 batch");
+  CLI::App app("Continues every line of a file; resumes a run that was interrupted", "gpt2 batch");
   app.footer(kExamples);
   add_file(app, "IN", settings.input, "The prompts, one JSON object a line")->required();
-  add_file(app, "-o,--output", settings.output, "Append the texts to FILE, and go on where it ends")
+  add_file(app, "-o,--output", settings.output, "Append the texts to FILE; resume where it ends")
       ->required();
   add_model_option(app, model);
   add_dtype_option(app, defaults.dtype);
   add_kv_option(app, defaults.kv_type);
   add_number(app, "-t,--threads", defaults.threads, 0, 1024,
-             "Number of threads, which never changes a text; 0: one\n"
+             "Number of threads, which never changes a text; 0: one "
              "per core, but fewer for small models");
   add_output_options(app, settings);
   app.add_option("--shard", share,
-                 "Take the I-th of N shares of the lines, from 0; all: take\n"
+                 "Take the I-th of N shares of the lines, from 0; all: take "
                  "all lines, whatever a launcher says")
       ->option_text("I/N|/N|all");
   add_switch(app, "--merge", settings.merge, "Write no texts, but join the files of all shares");
   add_switch(app, "--hf-defaults", hf_defaults,
-             "For options not given, use generation_config.json, as\n"
+             "For options not given, use generation_config.json, as "
              "HuggingFace's generate() does");
   add_sampling_options(app, defaults, greedy);
+  app.get_option("--seed")->description("Each number gives other texts (default 0)");
+  add_overflow_options(app, defaults.generation);
   parse(app, std::move(arguments));
   if (defaults.draws_seed) {
     throw UsageError("--seed random", "the run could not be continued: give a number");

@@ -34,13 +34,13 @@ void check_contradictions(const CLI::App& app) {
 void add_beam_options(CLI::App& app, BeamOptions& beams) {
   app.option_defaults()->group("Beam search");
   add_number(app, "--num-beams", beams.num_beams, 1, BeamOptions::kMaxBeams,
-             "Search for the most probable text: keep the N best\n"
+             "Search for the most probable text: keep the N best "
              "beginnings after each token; draw nothing");
   add_number(app, "--num-return-sequences", beams.num_return_sequences, 1, BeamOptions::kMaxBeams,
-             "Write the N best texts, each under a line like\n--- 1 of 3");
+             "Write the N best texts, each under a line with its number");
   add_number(app, "--length-penalty", beams.length_penalty, -BeamOptions::kMaxLengthPenalty,
              BeamOptions::kMaxLengthPenalty,
-             "Divide the sum of a text's log-probabilities by its\n"
+             "Divide the sum of a text's log-probabilities by its "
              "length to this power: more prefers longer texts");
   const auto set_early_stopping = [&beams](const std::string& text) {
     if (text != "true" && text != "false" && text != "never") {
@@ -51,16 +51,16 @@ void add_beam_options(CLI::App& app, BeamOptions& beams) {
                                              : EarlyStopping::no;
   };
   app.add_option_function<std::string>("--early-stopping", set_early_stopping,
-                                       "End as soon as N texts have ended (true), when better\n"
-                                       "ones are unlikely (false, the default) or impossible\n"
+                                       "End as soon as N texts have ended (true), when better "
+                                       "ones are unlikely (false, the default) or impossible "
                                        "(never)")
       ->option_text("true|false|never");
   add_number(app, "--num-beam-groups", beams.num_beam_groups, 1, BeamOptions::kMaxBeams,
-             "Divide the beams into N groups, each of which avoids the\n"
+             "Divide the beams into N groups, each of which avoids the "
              "tokens of the earlier ones");
   add_number(app, "--diversity-penalty", beams.diversity_penalty, 0,
              BeamOptions::kMaxDiversityPenalty,
-             "What the score of a token loses for each beam of an\n"
+             "What the score of a token loses for each beam of an "
              "earlier group that has just chosen it");
   app.option_defaults()->group("Options");
 }

@@ -36,7 +36,7 @@ is the time to read the bytes that must be read, from memory or from a cache tha
 time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
 operations.
 
-Other programs make these numbers wrong. A repetition is disturbed if other programs took CPUs away
+Other programs that use the CPU make the results unreliable. A repetition is disturbed if other programs took CPUs away
 from it, or if the limits changed around it. Disturbed repetitions are repeated, up to twice as many
 repetitions in all; a row that is still disturbed after that says so at its end.
 
@@ -144,23 +144,23 @@ void measure_dtype(const std::string& dtype, const BenchSubject& subject, const 
 
 Options parse_options(Arguments arguments) {
   Options options;
-  CLI::App app("Measures how fast the engine is, compared with this machine's limits\n",
+  CLI::App app("Measures the speed, compared with the limits of this machine",
                "gpt2 bench");
   app.footer(kExamples);
   app.add_option("--size", options.size,
-                 "Measure a model with random weights (as fast as trained\n"
+                 "Measure a model with random weights (as fast as trained "
                  "ones): 124M (default), 355M, 774M or 1558M parameters")
       ->option_text("SIZE");
   add_model_option(app, options.model)
-      ->description("Measure this model instead: a directory, a file in it,\nor a name")
+      ->description("Measure this model instead: a directory, a file in it, or a name")
       ->excludes("--size");
   app.add_option("--dtype", options.dtypes,
-                 "Convert the weights to this type; may be repeated\n"
-                 "(default: f32, bf16, int8 and int4 in turn, or the type\nof a quantized model)")
+                 "Convert the weights to this type; may be repeated "
+                 "(default: f32, bf16, int8 and int4 in turn, or the type of a quantized model)")
       ->option_text("f32|f16|bf16|int8|int4")
       ->allow_extra_args(false);
   add_number(app, "-t,--threads", options.threads, 0, 1024,
-             "Number of threads; 0: one per core, but fewer for small\nmodels");
+             "Number of threads; 0: one per core, but fewer for small models");
   add_kv_option(app, options.kv_type);
   add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure each row");
   add_switch(app, "--json", options.as_json, "Print one JSON object instead of text");

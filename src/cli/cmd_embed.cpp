@@ -48,15 +48,14 @@ struct Settings {
 
 Settings read_settings(Arguments arguments) {
   Settings settings;
-  CLI::App app("Turns texts into vectors\n", "gpt2 embed");
+  CLI::App app("Turns texts into vectors", "gpt2 embed");
   app.footer(std::string(kSummary) + kExamples);
-  app.add_option("FILE", settings.file, "The texts, one a line; -: standard input")
-      ->option_text(" ");
+  app.add_option("FILE", settings.file, "The texts, one a line; -: standard input");
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
   add_number(app, "-t,--threads", settings.threads, 0, 1024,
-             "Number of threads, which never changes a vector; 0: one\n"
+             "Number of threads, which never changes a vector; 0: one "
              "per core, but fewer for small models");
   const auto set_pooling = [&](const std::string& name) {
     settings.embed.pooling = name == "last" ? Pooling::last : Pooling::mean;
@@ -64,7 +63,7 @@ Settings read_settings(Arguments arguments) {
     throw UsageError("--pooling", "expected mean or last, found '" + name + "'");
   };
   app.add_option_function<std::string>("--pooling", set_pooling,
-                                       "The mean of all tokens' states (default), or the last\n"
+                                       "The mean of all tokens' states (default), or the last "
                                        "token's")
       ->option_text("mean|last");
   const auto set_layer = [&](const std::string& text) {

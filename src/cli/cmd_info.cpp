@@ -124,7 +124,7 @@ int info(Arguments arguments) {
   std::string text_file;
   WeightType dtype = WeightType::stored;
   bool as_json = false;
-  CLI::App app("Shows a model's files, config, size, memory use and tokenizer\n", "gpt2 info");
+  CLI::App app("Shows a model's files, config, size, memory use and tokenizer", "gpt2 info");
   app.footer(std::string(kSummary) + kCostHelp + kExamples);
   add_model_option(app, name);
   add_text_option(app, text_file)->needs(add_dtype_option(app, dtype));

@@ -29,14 +29,12 @@ int quantize(Arguments arguments) {
   std::string out;
   std::string text_file;
   std::string type = "int8";
-  CLI::App app("Quantizes a model's weights to 8 or 4 bits\n", "gpt2 quantize");
+  CLI::App app("Quantizes a model's weights to 8 or 4 bits", "gpt2 quantize");
   app.footer(std::string(kSummary) + kCostHelp + kExamples);
   app.add_option("MODEL", name, "A directory, a file in it, or a name")
-      ->required()
-      ->option_text(" ");
+      ->required();
   app.add_option("OUT", out, "The directory to write; must not exist yet")
-      ->required()
-      ->option_text(" ");
+      ->required();
   app.add_option("--dtype", type, "The type to quantize to (default int8)")
       ->option_text("int8|int4");
   add_text_option(app, text_file);

@@ -23,9 +23,9 @@ int tokenize(Arguments arguments) {
   std::string argument = "-";
   std::string file = "-";
   bool decode = false;
-  CLI::App app("Turns a text into token ids, or back\n", "gpt2 tokenize");
+  CLI::App app("Turns a text into token ids, or back", "gpt2 tokenize");
   app.footer(kExamples);
-  app.add_option("TEXT", argument, "The text; with --decode, the token ids")->option_text(" ");
+  app.add_option("TEXT", argument, "The text; with --decode, the token ids");
   add_file(app, "-f,--file", file, "Read the text from FILE; -: from standard input")
       ->excludes("TEXT");
   add_model_option(app, model);

@@ -110,23 +110,38 @@ void add_prompt_options(CLI::App& app, GenerateSettings& settings) {
       settings.prompt = text;
     }
   };
-  app.add_option_function<std::string>("PROMPT", set_prompt, "The text to continue")
-      ->option_text(" ");
+  app.add_option_function<std::string>("PROMPT", set_prompt, "The text to continue");
   app.add_option("-p,--prompt", settings.prompt,
-                 "The same; TEXT is taken as it is, even if it begins with\na dash")
+                 "The same; TEXT is taken as it is, even if it begins with a dash")
       ->option_text("TEXT")
       ->excludes("PROMPT");
   add_file(app, "-f,--file", settings.prompt_file,
            "Read the prompt from FILE, without one newline at its end")
       ->excludes("PROMPT", "--prompt");
   add_switch(app, "--truncate", settings.truncate,
-             "Leave out the beginning of a prompt that is longer than\n"
+             "Leave out the beginning of a prompt that is longer than "
              "the context, so that --max-new-tokens fit");
+}
+
+void add_model_options(CLI::App& app, GenerateSettings& settings, std::string& model) {
+  add_model_option(app, model);
+  add_dtype_option(app, settings.dtype);
+  add_kv_option(app, settings.kv_type);
+  add_number(app, "-t,--threads", settings.threads, 0, 1024,
+             "Number of threads, which never changes the text; 0: one "
+             "per core, but fewer for small models");
+  app.add_option("--draft", settings.draft,
+                 "Write faster, with the same text: a copy of the model in "
+                 "int8 or int4, or a model that gpt2 quantize wrote, or the "
+                 "text so far (prompt), drafts tokens, and the model checks "
+                 "several at once. auto (default) makes an int4 copy for "
+                 "long texts of large models, and uses the text so far")
+      ->option_text("auto|off|int8|int4|prompt|MODEL");
 }
 
 void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
   add_number(app, "--samples", settings.samples, 1, GenerationConfig::kMaxSamples,
-             "Write N different texts from the same prompt, which is\n"
+             "Write N different texts from the same prompt, which is "
              "read once, as --sequence 0, 1, 2 ... write them alone");
   add_number(app, "--sequence", settings.generation.sampling.sequence, 0, UINT32_MAX,
              "Which of the different texts of a seed to write");
@@ -134,7 +149,7 @@ void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
 
 void add_output_options(CLI::App& app, GenerateSettings& settings) {
   add_switch(app, "--tokens", settings.tokens,
-             "Read and write token ids, a text on each line; needs no\ntokenizer");
+             "Read and write token ids, a text on each line; needs no tokenizer");
   const auto set_format = [&settings](const std::string& name) {
     settings.as_json = name == "json";
     if (name == "json" || name == "text") return;
@@ -150,14 +165,14 @@ void add_output_options(CLI::App& app, GenerateSettings& settings) {
     throw UsageError("--logprobs", "expected a whole number, found '" + text + "'");
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
-                                       "Add to the JSON how likely the model found each token,\n"
+                                       "Add to the JSON how likely the model found each token, "
                                        "and the N likeliest tokens in its place")
       ->option_text("N");
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");
   add_switch(app, "--no-newline", settings.no_newline,
              "Do not add a newline at the end of the text");
   add_switch(app, "--stats", settings.stats,
-             "Print speed and a hash of all logits to standard error, or\nadd them to the JSON");
+             "Print speed and a hash of all logits to standard error, or add them to the JSON");
 }
 
 }  // namespace
@@ -166,34 +181,27 @@ GenerateSettings read_generate_settings(Arguments arguments,
                                         void (*check)(const std::string& prompt)) {
   GenerateSettings settings;
   std::string model = GPT2_BUNDLED_MODEL;
-  CLI::App app("Continues a text with a GPT-2 model\n", "gpt2 generate");
+  CLI::App app("Continues a text with a GPT-2 model", "gpt2 generate");
   app.footer(kExamples);
+  app.option_defaults()->group("Prompt");
   add_prompt_options(app, settings);
-  add_overflow_options(app, settings.generation);
-  add_model_option(app, model);
-  add_dtype_option(app, settings.dtype);
-  add_kv_option(app, settings.kv_type);
-  add_number(app, "-t,--threads", settings.threads, 0, 1024,
-             "Number of threads, which never changes the text; 0: one\n"
-             "per core, but fewer for small models");
-  app.add_option("--draft", settings.draft,
-                 "Write faster, with the same text: a copy of the model in\n"
-                 "int8 or int4, or a model that gpt2 quantize wrote, or the\n"
-                 "text so far (prompt), drafts tokens, and the model checks\n"
-                 "several at once. auto (default) makes an int4 copy for\n"
-                 "long texts of large models, and uses the text so far")
-      ->option_text("auto|off|int8|int4|prompt|MODEL");
+  app.option_defaults()->group("Model");
+  add_model_options(app, settings, model);
+  app.option_defaults()->group("Output");
   add_number_of_texts(app, settings);
-  add_state_options(app, settings.state);
   add_output_options(app, settings);
+  app.option_defaults()->group("State of a session");
+  add_state_options(app, settings.state);
+  app.option_defaults()->group("Interactive use");
   add_talk_options(app, settings);
-  bool hf_defaults = false;
-  add_switch(app, "--hf-defaults", hf_defaults,
-             "For options not given, use generation_config.json, as\n"
-             "HuggingFace's generate() does");
   bool greedy = false;
   add_sampling_options(app, settings, greedy);
+  add_overflow_options(app, settings.generation);
   add_beam_options(app, settings.beams);
+  app.option_defaults()->group("Other options");
+  bool hf_defaults = false;
+  add_switch(app, "--hf-defaults", hf_defaults,
+             "For options not given, use generation_config.json, as HuggingFace's generate() does");
   parse(app, arguments);
   if (check != nullptr && app.count("PROMPT") != 0 && settings.prompt) {
     // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/args.h"
+#include "cli/console.h"
+#include "cli/nearest.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {

@@ -8,25 +8,31 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/nearest.h"
 #include "gpt2/version.h"
 
 namespace gpt2::cli {
 namespace {
 
 constexpr const char* kHelp =
-    R"(gpt2: continues a text with a GPT-2 model, with the same probabilities as HuggingFace
+    R"(gpt2: continues a text with a GPT-2 model, exactly as HuggingFace computes it
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
+A model is a directory with a HuggingFace checkpoint, a file in it, or a name,
+which is looked for in several places. Without -m, gpt2 uses the bundled model,
+which writes stories for children.
+
 Commands:
   generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
-  batch      continue every prompt of a file, and go on there if the run was ended
+  batch      continue every line of a file; resumes a run that was interrupted
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
-  score      tell how well a model predicts a text, or which continuation it prefers
+  score      measure how well a model predicts a text, or which continuation it
+             prefers
   embed      turn texts into vectors
   quantize   quantize a model's weights to 8 or 4 bits
-  bench      measure how fast the engine is, compared with this machine's limits
+  bench      measure the speed, compared with the limits of this machine
 
   gpt2 COMMAND --help shows the options of a command
   gpt2 --version, -V  shows the version
@@ -40,12 +46,19 @@ Examples:
   gpt2 info -m openai-community/gpt2
 
 Environment variables:
-  GPT2_MODELS              one more directory in which to look for a model by name
-  HF_HUB_CACHE or HF_HOME  where the HuggingFace cache is, if not in ~/.cache/huggingface
-  GPT2_ISA                 the instruction set to use; gpt2 info lists those that this machine has
+  GPT2_MODELS              another directory in which to look for models by name
+  HF_HUB_CACHE or HF_HOME  the HuggingFace cache, if not ~/.cache/huggingface
+  GPT2_ISA                 the instruction set to use; gpt2 info lists those of
+                           this machine
 
-Exit status: 0 for success, 1 for an error, 2 for invalid arguments. Ctrl-C stops the text where it
-is and then ends gpt2 by that signal, which shells report as 130.
+Exit status:
+  0    success
+  1    an error, for example a file that cannot be read, or a line that score or
+       embed cannot answer
+  2    invalid arguments; also options that this model does not allow, such as
+       --layer 99
+  3    batch is complete, but some lines have errors
+  130  ended by Ctrl-C (by the signal SIGINT), after writing what there was
 )";
 
 const std::map<std::string, int (*)(Arguments)> kCommands = {
@@ -58,31 +71,55 @@ const std::map<std::string, int (*)(Arguments)> kCommands = {
     {"embed", embed},
     {"bench", bench}};
 
-// Detects a misspelt command. A prompt of several words must be quoted, so a single lower-case word
-// that resembles a command and stands before other arguments was almost certainly meant as a
-// command: throws UsageError. A word that stands alone or after options may well be a prompt
-// (`may_be_prompt`): only prints a hint.
-void check_misspelt(const std::string& word, bool may_be_prompt) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
+// Returns what the user of a word that is no command may want: one that it resembles, or what does
+// the work of another program's command. Returns "" if there is nothing.
+std::string hint(const std::string& word) {
+  static const std::map<std::string, std::string> kOfOthers = {
+      {"chat", "did you mean 'gpt2 -i'?"},
+      {"complete", "did you mean 'gpt2 generate'?"},
+      {"download", "did you mean 'hf download'?"},
+      {"perplexity", "did you mean 'gpt2 score'?"},
+      {"pull", "did you mean 'hf download'?"},
+      {"run", "did you mean 'gpt2 generate'?"},
+      {"serve", "gpt2 has no server"}};
+  if (const auto other = kOfOthers.find(word); other != kOfOthers.end()) return other->second;
   std::vector<std::string> names;
   for (const auto& [name, run] : kCommands) names.push_back(name);
   const std::string name = nearest(word, names);
-  if (name.empty()) return;
+  return name.empty() ? "" : "did you mean 'gpt2 " + name + "'?";
+}
+
+// Detects a word that was meant as a command, but is none. A prompt of several words must be
+// quoted, so a single lower-case word that resembles a command and stands before other arguments
+// was almost certainly meant as a command: throws UsageError. A word that stands alone or after
+// options may well be a prompt (`may_be_prompt`): only prints a hint.
+void check_misspelt(const std::string& word, bool may_be_prompt) {
+  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
+  const std::string advice = hint(word);
+  if (advice.empty()) return;
   if (may_be_prompt) {
-    print_error("'" + word + "' is taken as a prompt; did you mean the command 'gpt2 " + name +
-                "'?");
+    print_error("'" + word + "' is taken as a prompt; " + advice);
     return;
   }
-  throw UsageError("no command '" + word + "' (did you mean 'gpt2 " + name +
-                   "'?); if it is a prompt, write: gpt2 generate \"" + word + " ...\"");
+  throw UsageError("no command '" + word + "' (" + advice +
+                   "); if it is a prompt, write: gpt2 generate \"" + word + " ...\"");
+}
+
+// gpt2 help [COMMAND]
+Arguments help_arguments(const Arguments& arguments) {
+  const std::string name = arguments.size() > 1 ? arguments[1] : "--";
+  if (name.starts_with('-')) return {"--help"};
+  if (arguments.size() > 2) throw UsageError("unexpected argument '" + arguments[2] + "'");
+  if (kCommands.contains(name)) return {name, "--help"};
+  const std::string advice = hint(name);
+  throw UsageError("no command '" + name + "'" + (advice.empty() ? "" : " (" + advice + ")") +
+                   "; 'gpt2 --help' lists the commands");
 }
 
 int run(Arguments arguments) {
-  if (arguments.size() == 2 && arguments[0] == "help" && kCommands.contains(arguments[1])) {
-    arguments = {arguments[1], "--help"};
-  }
+  if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments);
   const std::string first = arguments.empty() ? "" : arguments.front();
-  if (first == "-h" || first == "--help" || first == "help") {
+  if (first == "-h" || first == "--help") {
     write_stdout(kHelp);
     return 0;
   }

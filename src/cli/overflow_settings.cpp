@@ -8,13 +8,15 @@ void add_overflow_options(CLI::App& app, GenerationOptions& generation) {
     if (name == "slide" || name == "stop") return;
     throw UsageError("--overflow", "expected stop or slide, found '" + name + "'");
   };
+  app.option_defaults()->group("How long the text is");
   app.add_option_function<std::string>("--overflow", set_overflow,
-                                       "When the context is full, end the text (default), or\n"
+                                       "When the context is full, end the text (default), or "
                                        "slide: forget half of it, oldest tokens first, and go on")
       ->option_text("stop|slide");
   add_number(app, "--keep", generation.keep, 0, 1 << 24,
              "Tokens at the beginning that a slide does not forget")
       ->needs("--overflow");
+  app.option_defaults()->group("Options");
 }
 
 }  // namespace gpt2::cli

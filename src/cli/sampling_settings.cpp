@@ -106,28 +106,28 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
     }
   };
   add_value(app, "-s,--seed", "N", assign,
-            "Each number gives another text; 'random' draws a number\n"
+            "Each number gives another text; 'random' draws a number "
             "and prints it (default 0)");
 }
 
 void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   SamplingOptions& sampling = settings.generation.sampling;
   add_number(app, "--temperature", sampling.temperature, SamplingOptions::kMinTemperature, 100,
-             "Lower is more predictable, higher is more varied, 0 is\nthe same as --greedy", true);
+             "Lower is more predictable, higher is more varied, 0 is the same as --greedy", true);
   add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
              "Draw from the N most likely tokens; 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0, 1,
-             "Draw from the most likely tokens that together have at\nleast this probability");
+             "Draw from the most likely tokens that together have at least this probability");
   add_number(app, "--min-p", sampling.min_p, 0, 1,
-             "Draw from the tokens that have at least N times the\n"
+             "Draw from the tokens that have at least N times the "
              "probability of the most likely token");
   add_number(app, "--typical-p", sampling.typical_p, 1e-6f, 1,
-             "Draw from the tokens whose information is closest to the\n"
+             "Draw from the tokens whose information is closest to the "
              "entropy and that together have at least this probability");
   add_number(app, "--epsilon-cutoff", sampling.epsilon_cutoff, 0, 0.9999f,
              "Draw from tokens with at least this probability");
   add_number(app, "--eta-cutoff", sampling.eta_cutoff, 0, 0.9999f,
-             "The same, but with a lower limit if the probability is\nspread over many tokens");
+             "The same, but with a lower limit if the probability is spread over many tokens");
   add_seed(app, settings);
   CLI::Option* const likeliest =
       add_switch(app, "--greedy", greedy, "Always take the most likely token");
@@ -140,20 +140,20 @@ void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
 void add_repetition(CLI::App& app, SamplingOptions& sampling) {
   add_number(app, "--repetition-penalty", sampling.repetition_penalty, SamplingOptions::kMinPenalty,
              SamplingOptions::kMaxPenalty,
-             "Divide positive scores of tokens that the text has\n"
+             "Divide positive scores of tokens that the text has "
              "already by N, and multiply negative ones by N");
   add_number(app, "--no-repeat-ngram-size", sampling.no_repeat_ngram_size, 0, kMaxSize,
-             "Never write the same N tokens in a row twice; 0: allow\nthat");
+             "Never write the same N tokens in a row twice; 0: allow that");
   add_number(app, "--presence-penalty", sampling.presence_penalty, -2, 2,
-             "OpenAI's: subtract N from the scores of tokens that the\ncontinuation has already");
+             "OpenAI's: subtract N from the scores of tokens that the continuation has already");
   add_number(app, "--frequency-penalty", sampling.frequency_penalty, -2, 2,
-             "OpenAI's: subtract N for each time that the continuation\nhas a token");
+             "OpenAI's: subtract N for each time that the continuation has a token");
 }
 
 void add_tokens(CLI::App& app, GenerateSettings& settings) {
   SamplingOptions& sampling = settings.generation.sampling;
   add_texts(app, "--bad-words", settings.bad_words,
-            "Never write TEXT, alone or after a space, as the\ntokenizer divides it");
+            "Never write TEXT, alone or after a space, as the tokenizer divides it");
   add_ids(app, "--suppress-tokens", sampling.suppress_tokens, "Never choose these tokens: 11,13");
   add_ids(app, "--begin-suppress-tokens", sampling.begin_suppress_tokens,
           "Do not choose these tokens right after the prompt");
@@ -168,7 +168,7 @@ void add_tokens(CLI::App& app, GenerateSettings& settings) {
         parse_bias(option, text, "IDS=BIAS", text.size(), kMin, SamplingOptions::kMaxBias));
   };
   add_values(app, "--sequence-bias", "IDS=BIAS", add_sequence_bias,
-             "Add BIAS to the last of these tokens if the others come\nbefore it");
+             "Add BIAS to the last of these tokens if the others come before it");
   const auto set_bos = [&sampling](const std::string& option, const std::string& text) {
     const auto ids = parse_ids(option, text);
     if (ids.size() != 1) throw UsageError(option, "expected one token id, found '" + text + "'");
@@ -177,9 +177,9 @@ void add_tokens(CLI::App& app, GenerateSettings& settings) {
   add_value(app, "--forced-bos-token-id", "ID", set_bos,
             "The token to begin with after a prompt of one token");
   add_switch(app, "--remove-invalid-values", sampling.remove_invalid_values,
-             "Replace NaN scores by 0 and infinite ones by the largest\nfinite numbers");
+             "Replace NaN scores by 0 and infinite ones by the largest finite numbers");
   add_switch(app, "--renormalize-logits", sampling.renormalize_logits,
-             "Turn the scores into log-probabilities, which changes\nno probability");
+             "Turn the scores into log-probabilities, which changes no probability");
 }
 
 void add_lengths(CLI::App& app, GenerateSettings& settings) {
@@ -188,7 +188,7 @@ void add_lengths(CLI::App& app, GenerateSettings& settings) {
   add_number(app, "-n,--max-new-tokens", generation.max_new_tokens, 0, kMaxSize,
              "Max length of the continuation, in tokens");
   add_number(app, "--min-new-tokens", sampling.min_new_tokens, 0, kMaxSize,
-             "Min length of the continuation, in tokens, unless --stop\nends it");
+             "Min length of the continuation, in tokens, unless --stop ends it");
   add_number(app, "--min-length", sampling.min_length, 0, kMaxSize,
              "The same, including the prompt");
   add_texts(app, "--stop", generation.stop, "End the text before TEXT");
@@ -212,7 +212,7 @@ void add_lengths(CLI::App& app, GenerateSettings& settings) {
     sampling.exponential_decay_length_penalty = decay;
   };
   add_value(app, "--exponential-decay-length-penalty", "START,FACTOR", set_decay,
-            "After more than START new tokens, make the end of the\ntext likelier with each token");
+            "After more than START new tokens, make the end of the text likelier with each token");
   for (const char* const option :
        {"--min-new-tokens", "--min-length", "--exponential-decay-length-penalty"}) {
     ignore->excludes(option);

@@ -38,7 +38,7 @@ constexpr const char* kExamples = R"(Examples:
   gpt2 score -m gpt2 --stride 256 --json < book.txt
   gpt2 score --per-line sentences.txt | jq .perplexity
   gpt2 score --logprobs 3 poem.txt
-  echo '{"context": "The cat", "choices": [" sat", " moon"]}' | gpt2 score --choices)";
+  gpt2 score --choices questions.jsonl | jq .best)";
 
 void add_format_options(CLI::App& app, ScoreSettings& settings) {
   add_switch(app, "--per-line", settings.per_line, "Score each line as a text of its own");
@@ -47,7 +47,7 @@ void add_format_options(CLI::App& app, ScoreSettings& settings) {
   add_switch(app, "--choices", settings.choices, "Score the choices of JSON objects")
       ->excludes("--per-line", "--jsonl", "--context", "--stride");
   add_switch(app, "--json", settings.as_json,
-             "Print one JSON object for each text, as --per-line,\n"
+             "Print one JSON object for each text, as --per-line, "
              "--jsonl and --choices always do");
   const auto set_logprobs = [&settings](const std::string& text) {
     settings.with_logprobs = true;
@@ -55,7 +55,7 @@ void add_format_options(CLI::App& app, ScoreSettings& settings) {
     throw UsageError("--logprobs", "expected a whole number, found '" + text + "'");
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
-                                       "Print each token's log-probability and rank, and the K\n"
+                                       "Print each token's log-probability and rank, and the K "
                                        "likeliest tokens")
       ->option_text("K")
       ->excludes("--choices");
@@ -66,19 +66,20 @@ void add_format_options(CLI::App& app, ScoreSettings& settings) {
 ScoreSettings read_score_settings(Arguments arguments) {
   constexpr std::size_t kMost = std::size_t{1} << 30;
   ScoreSettings settings;
-  CLI::App app("Tells how well a model predicts a text\n", "gpt2 score");
+  CLI::App app("Measures how well a model predicts a text, or which continuation it prefers",
+               "gpt2 score");
   app.footer(std::string(kSummary) + kExamples);
-  app.add_option("FILE", settings.file, "The text; -: standard input")->option_text(" ");
+  app.add_option("FILE", settings.file, "The text; -: standard input");
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
   add_number(app, "-t,--threads", settings.threads, 0, 1024,
-             "Number of threads, which never changes a score; 0: one\n"
+             "Number of threads, which never changes a score; 0: one "
              "per core, but fewer for small models");
   add_number(app, "--context", settings.score.context, 2, kMost,
              "Tokens of a window; 0: as many as the model has positions", true);
   add_number(app, "--stride", settings.score.stride, 1, kMost,
-             "Tokens between the beginnings of windows; 0: 512, or half\na window if that is less",
+             "Tokens between the beginnings of windows; 0: 512, or half a window if that is less",
              true);
   add_switch(app, "--tokens", settings.tokens, "Read token ids; needs no tokenizer");
   add_format_options(app, settings);

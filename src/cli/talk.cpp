@@ -11,8 +11,8 @@
 #include "cli/generation_stats.h"
 #include "cli/line_editor.h"
 #include "cli/prompt.h"
-#include "cli/sampling_settings.h"
 #include "cli/session_state.h"
+#include "cli/talk_options.h"
 #include "cli/text_writer.h"
 #include "gpt2/session_file.h"
 
@@ -27,11 +27,12 @@ Ctrl-C stops the text. A line that begins with a slash is a command:
   /reset             forget the text
   /save FILE         write the text to FILE, for /load and --state
   /load FILE         go on with the text in FILE
-  /set OPTION VALUE  change an option of gpt2 generate: /set top_k 10
+  /set OPTION VALUE  change how the text is generated: /set top_k 10
   /help              print this
-  /quit              end, like Ctrl-D
+  /help OPTION       print what an option of /set does: /help top_k
+  /quit or /exit     end, like Ctrl-D
 
-A text that begins with a slash begins with two: //
+To begin a text with a slash, type two: //
 )";
 
 // A text that grows by turns: a line, and the answer to it.
@@ -140,20 +141,8 @@ class Talk {
     before_.reset();
   }
 
-  // Reads "top_k 10" as generate reads --top-k 10.
   void set(const std::string& words) {
-    const std::size_t space = std::min(words.find(' '), words.size());
-    std::string name = words.substr(0, space);
-    std::replace(name.begin(), name.end(), '_', '-');
-    Arguments arguments = {"--" + name};
-    if (space < words.size()) arguments.push_back(words.substr(space + 1));
-    GenerateSettings changed = settings_;
-    bool greedy = false;
-    CLI::App app("Options of /set\n", "/set");
-    add_sampling_options(app, changed, greedy);
-    parse(app, arguments);
-    if (greedy) changed.generation.sampling.temperature = 0.0f;
-    settings_ = changed;
+    set_option(settings_, words);
     print_drawn_seed();
   }
 
@@ -176,39 +165,42 @@ bool Talk::run_command(const std::string& line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string name = line.substr(1, space - 1);
   const std::string argument = line.substr(std::min(space + 1, line.size()));
-  // The form of each command, whose second word, if any, is required.
+  // The form of each command, whose second word, if any, is required unless it is in brackets.
   static const std::map<std::string, std::string> kForms = {
-      {"again", ""}, {"help", ""},      {"load", " FILE"},        {"quit", ""},
-      {"reset", ""}, {"save", " FILE"}, {"set", " OPTION VALUE"},
+      {"again", ""}, {"exit", ""},  {"help", " [OPTION]"}, {"load", " FILE"},
+      {"quit", ""},  {"reset", ""}, {"save", " FILE"},     {"set", " OPTION VALUE"},
   };
   const auto form = kForms.find(name);
   if (form == kForms.end()) {
-    refuse("no command '/" + name + "': /help lists them; a text that begins with a slash begins " +
-           "with two");
+    refuse("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");
   }
-  if (argument.empty() != form->second.empty()) refuse("expected /" + name + form->second);
+  const bool is_optional = form->second.starts_with(" [");
+  if (!is_optional && argument.empty() != form->second.empty()) {
+    refuse("expected /" + name + form->second);
+  }
   if (name == "again") again();
-  if (name == "help") std::fputs(kHelp, stderr);
+  if (name == "help" && argument.empty()) std::fputs(kHelp, stderr);
+  if (name == "help" && !argument.empty()) std::fputs(help_of_option(argument).c_str(), stderr);
   if (name == "load") load(argument);
   if (name == "reset") reset();
   if (name == "save") save_session(session_, argument);
   if (name == "set") set(argument);
-  return name != "quit";
+  return name != "quit" && name != "exit";
 }
 
 }  // namespace
 
 void add_talk_options(CLI::App& app, GenerateSettings& settings) {
   CLI::Option* const talks = add_switch(app, "-i,--interactive", settings.talks,
-                                        "Read line after line and continue the text after each;\n"
-                                        "/help lists what a line can be");
+                                        "Read line after line and continue the text after each; "
+                                        "the line /help lists the commands");
   for (const char* const option :
        {"--format", "--json", "--tokens", "--no-echo", "--no-newline", "--samples", "--truncate"}) {
     talks->excludes(option);
   }
   add_switch(app, "--dialog", settings.dialog,
-             "Each line is a turn of a dialog, for models that were\n"
-             "trained on those, such as DialoGPT; the end-of-text token\n"
+             "Each line is a turn of a dialog, for models that were "
+             "trained on those, such as DialoGPT; the end-of-text token "
              "ends each turn")
       ->needs(talks);
 }

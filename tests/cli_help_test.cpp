@@ -1,0 +1,83 @@
+// The help texts, and words that are no commands.
+#include <sstream>
+#include <string>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+
+using namespace gpt2::test;
+
+namespace {
+
+const Words kCommands = {"generate", "batch", "tokenize", "info",
+                         "score",    "embed", "quantize", "bench"};
+
+}  // namespace
+
+TEST_CASE("the help texts fit a terminal of 80 columns and have no gaps") {
+  std::vector<Words> all = {{"--help"}};
+  for (const std::string& command : kCommands) all.push_back({command, "--help"});
+  for (const Words& arguments : all) {
+    CAPTURE(arguments);
+    const Outcome outcome = run(arguments);
+    CHECK(outcome.status == 0);
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 80);
+      CHECK(!line.ends_with(' '));
+    }
+    CHECK(outcome.out.find("\n\n\n") == std::string::npos);
+    CHECK(outcome.out.ends_with("\n"));
+  }
+}
+
+TEST_CASE("the help of a command has its arguments, and an entry for each option in its group") {
+  const std::string help = run({"generate", "--help"}).out;
+  CHECK(help.starts_with(
+      "Continues a text with a GPT-2 model\n\nUsage: gpt2 generate [OPTIONS] [PROMPT]\n\n"
+      "Arguments:\n  PROMPT                    The text to continue\n\nPrompt:\n"));
+  CHECK(help.find("\n  --greedy                  Always take the most likely token\n") !=
+        std::string::npos);
+  // A name that leaves no room for what it does stands on a line of its own.
+  CHECK(help.find("\n  --begin-suppress-tokens IDS\n                            Do not ") !=
+        std::string::npos);
+  CHECK(run({"quantize", "--help"}).out.find("Usage: gpt2 quantize [OPTIONS] MODEL OUT\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("batch does not offer the seed that it refuses") {
+  CHECK(run({"batch", "--help"}).out.find("random'") == std::string::npos);
+  CHECK(run({"generate", "--help"}).out.find("'random'") != std::string::npos);
+}
+
+TEST_CASE("gpt2 help refuses a command that does not exist") {
+  const auto refusal = [](const Words& arguments) {
+    const Outcome outcome = run(arguments);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.out == "");
+    return outcome.err;
+  };
+  CHECK(refusal({"help", "nosuch"}) ==
+        "gpt2: no command 'nosuch'; 'gpt2 --help' lists the commands\n");
+  CHECK(refusal({"help", "inof"}) ==
+        "gpt2: no command 'inof' (did you mean 'gpt2 info'?); 'gpt2 --help' lists the commands\n");
+  CHECK(refusal({"help", "info", "x"}) == "gpt2: unexpected argument 'x'\n");
+  CHECK(run({"help", "info"}).out == run({"info", "--help"}).out);
+}
+
+TEST_CASE("the commands of other programs lead to what does their work here") {
+  for (const auto& [word, advice] : {std::pair{"chat", "did you mean 'gpt2 -i'?"},
+                                     {"run", "did you mean 'gpt2 generate'?"},
+                                     {"download", "did you mean 'hf download'?"},
+                                     {"serve", "gpt2 has no server"}}) {
+    CAPTURE(word);
+    const Outcome refused = run({word, "gpt2"});
+    CHECK(refused.status == 2);
+    CHECK(refused.err.starts_with("gpt2: no command '" + std::string(word) + "' (" + advice + ")"));
+    const Outcome taken = run({"-m", alphabet_model(), "-n", "0", word});
+    CHECK(taken.out == std::string(word) + "\n");
+    CHECK(taken.err == "gpt2: '" + std::string(word) + "' is taken as a prompt; " + advice + "\n");
+  }
+}
