@@ -84,6 +84,12 @@ TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
   CHECK(places.found("fable").starts_with("gpt2: no model 'fable'"));
   const std::string mine = (places.root() / "mine").string();
   CHECK(places.found("fable", {"GPT2_MODELS=" + mine}) == mine + "/fable");
+  const auto is_told = [&](const std::string& directory) {
+    const std::string message = places.found("novel", {"GPT2_MODELS=" + directory});
+    return message.find("; $GPT2_MODELS is not a directory; ") != std::string::npos;
+  };
+  CHECK(is_told("/nosuch"));
+  CHECK_FALSE(is_told(mine));
   CHECK(places.found("fable", {"GPT2_MODELS=~/mine", "HOME=" + places.root().string()}) ==
         mine + "/fable");
 }
@@ -96,12 +102,14 @@ TEST_CASE("a copied command without its model says where it looked and what to d
   const Outcome outcome = run(
       {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.starts_with(
-      "gpt2: no model 'gpt2-stories' (the bundled model): looked in models, " + root +
-      "/share/gpt2/models, "));
+  CHECK(
+      outcome.err.starts_with("gpt2: no model 'gpt2-stories' (the bundled model): looked in the "
+                              "working directory, models, " +
+                              root + "/share/gpt2/models, "));
   CHECK(outcome.err.ends_with(", and the HuggingFace cache " + root +
-                              "/.cache/huggingface/hub; it lies in models/ of gpt2's sources: "
-                              "name another one with -m\n"));
+                              "/.cache/huggingface/hub; it is in models/ of gpt2's sources and in "
+                              "share/gpt2/models of an installation: give the path to it, or "
+                              "another model, with -m\n"));
 }
 
 TEST_CASE("a file without an extension does not hide the model of that name") {
@@ -124,7 +132,7 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
   // it was meant.
   places.write("mine/main.c", "");
   const std::string message = places.found("mine");
-  CHECK(message.starts_with("gpt2: no model 'mine': looked in models, "));
+  CHECK(message.starts_with("gpt2: no model 'mine': looked in the working directory, models, "));
   CHECK(message.find("; the directory ./mine has no model; ") != std::string::npos);
   CHECK(places.found("./mine").starts_with("gpt2: ./mine: no config.json; expected it beside "));
   CHECK(places.found(".").starts_with("gpt2: .: no config.json; expected it beside "));
@@ -160,8 +168,7 @@ TEST_CASE("a path that exists but cannot be read is refused with the cause") {
   }
   REQUIRE(mkfifo((places.root() / "pipe").c_str(), 0600) == 0);
   for (const std::string name : {"pipe", "./pipe", "/dev/null"}) {
-    refused(name,
-            "neither a file nor a directory; expected a model's directory or a file in it");
+    refused(name, "neither a file nor a directory; expected a model's directory or a file in it");
   }
   fs::create_symlink("loop", places.root() / "loop");
   refused("loop", "cannot be examined: Too many levels of symbolic links");

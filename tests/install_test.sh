@@ -47,6 +47,9 @@ cat >app/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.20)
 project(app LANGUAGES C CXX)
 find_package(gpt2 REQUIRED)
+if(NOT EXISTS "${gpt2_MODELS_DIR}/gpt2-stories/config.json")
+  message(FATAL_ERROR "no model in ${gpt2_MODELS_DIR}")
+endif()
 add_executable(app app.cpp)
 target_link_libraries(app gpt2::gpt2)
 add_executable(app_shared app.cpp)
@@ -86,6 +89,7 @@ if found/app_in_c /nowhere 2>errors; then exit 1; fi
 # -- pkg-config -----------------------------------------------------------------------------------
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
 read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"  # the shared library
+[[ -f "$(PKG_CONFIG_PATH="$pc" pkg-config --variable=modelsdir gpt2)/gpt2-stories/config.json" ]]
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
 quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror app/app.c -o packaged_in_c "${flags[@]}"
 for program in ./packaged ./packaged_in_c; do

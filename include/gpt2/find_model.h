@@ -10,7 +10,8 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///
 ///   - a path: of a directory, or of a file of weights or a config.json in one;
 ///   - a name that is looked for in ./models, then in the models of the installation or the source
-///     tree that the running program belongs to, then in the directory $GPT2_MODELS;
+///     tree that the running program belongs to (PREFIX/share/gpt2/models if the program is in
+///     PREFIX/bin), then in the directory $GPT2_MODELS;
 ///   - the name of a model in the HuggingFace cache, with or without its owner ("gpt2" or
 ///     "openai-community/gpt2") and with or without a revision ("gpt2@main", "gpt2@607a30d...").
 ///     The cache is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
@@ -19,6 +20,11 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// The first place that has a config.json or nanoGPT's ckpt.pt wins, so a directory of the same
 /// name without a model does not hide it. A name that begins with '/', './' or '../' can only be a
 /// path; the other places are not searched for it.
+///
+/// The library does not know where it is installed. A program in another place than PREFIX/bin
+/// gives the path of an installed model: `pkg-config --variable=modelsdir gpt2` and, in CMake,
+/// gpt2_MODELS_DIR of find_package(gpt2) say where the installed models are. Or its user sets
+/// $GPT2_MODELS.
 ///
 /// Returns a path that exists. Nothing is downloaded, and no file but a reference of the cache is
 /// read. Throws Error: not_found, which says where it looked; invalid_file for something of that

@@ -5,9 +5,9 @@
 #include "cli/batch_input.h"
 #include "cli/hf_defaults.h"
 #include "cli/line_reader.h"
+#include "cli/load_model.h"
 #include "cli/overflow_settings.h"
 #include "cli/sampling_settings.h"
-#include "gpt2/find_model.h"
 #include "gpt2/version.h"
 
 namespace gpt2::cli {
@@ -134,7 +134,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   if (settings.merge) return settings;
   settings.shard = choose_shard(share);
   settings.hash = hash_of_options(app);
-  defaults.model = find_model(model);
+  defaults.model = model_path(model);
   if (hf_defaults) {
     take_hf_defaults(defaults, app);
     settings.hash = hash_of_generation_config(defaults.model, settings.hash);

@@ -1,6 +1,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "gpt2/find_model.h"
+#include "cli/load_model.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2::cli {
@@ -32,7 +32,7 @@ int tokenize(Arguments arguments) {
   add_switch(app, "--decode", decode, "Turn token ids into text");
   parse(app, std::move(arguments));
 
-  const Tokenizer tokenizer = Tokenizer::load(find_model(model));
+  const Tokenizer tokenizer = Tokenizer::load(model_path(model));
   const std::string text = argument == "-" ? read_file(file) : argument;
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));

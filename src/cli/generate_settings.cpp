@@ -4,10 +4,10 @@
 
 #include "cli/beam_settings.h"
 #include "cli/hf_defaults.h"
+#include "cli/load_model.h"
 #include "cli/overflow_settings.h"
 #include "cli/sampling_settings.h"
 #include "cli/talk.h"
-#include "gpt2/find_model.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
@@ -213,7 +213,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   if (settings.talks && app.count("--overflow") == 0) {
     settings.generation.overflow = Overflow::slide;
   }
-  settings.model = find_model(model);
+  settings.model = model_path(model);
   if (hf_defaults) take_hf_defaults(settings, app);
   check_samples(settings, app, greedy);
   check_lengths(settings, app);

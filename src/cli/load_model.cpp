@@ -5,8 +5,19 @@
 
 #include "cli/console.h"
 #include "cli/elapsed.h"
+#include "gpt2/error.h"
+#include "gpt2/find_model.h"
 
 namespace gpt2::cli {
+
+std::filesystem::path model_path(const std::string& name) {
+  try {
+    return find_model(name);
+  } catch (const Error& error) {
+    if (name != GPT2_BUNDLED_MODEL || error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(), std::string(error.what()) + ", with -m");
+  }
+}
 
 Model load_model(const std::filesystem::path& path, WeightType dtype) {
   constexpr double kPatience = 1.0;  // seconds

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "gpt2/model.h"
 
 namespace gpt2::cli {
+
+/// find_model() for the model of -m. If the bundled model is not found, advises to give another
+/// one.
+[[nodiscard]] std::filesystem::path model_path(const std::string& name);
 
 /// Model::load, which shows on the terminal how much is converted once that takes more than a
 /// second.

@@ -148,15 +148,19 @@ std::string described(const fs::path& place) {
     fail(ErrorCode::not_found, model.string(),
          "no such file or directory; expected a model's directory or a file of weights");
   }
-  std::string looked = "looked in ";
+  std::string looked = "looked in the working directory, ";
   for (const fs::path& place : places) looked += described(place) + ", ";
   looked += "and the HuggingFace cache " + described(cache);
   if (directory_exists(model)) looked += "; the directory ./" + model.string() + " has no model";
   if (file_exists(model)) looked += "; if the file is meant, write ./" + model.string();
+  if (const fs::path own = environment("GPT2_MODELS"); !own.empty() && !directory_exists(own)) {
+    looked += "; $GPT2_MODELS is not a directory";
+  }
   const bool is_bundled = model == GPT2_BUNDLED_MODEL;
   fail(ErrorCode::not_found,
        "no model '" + model.string() + (is_bundled ? "' (the bundled model)" : "'"), looked,
-       is_bundled ? "; it lies in models/ of gpt2's sources: name another one with -m"
+       is_bundled ? "; it is in models/ of gpt2's sources and in share/gpt2/models of an "
+                    "installation: give the path to it, or another model"
                   : "; set $GPT2_MODELS to add a place, or fetch it with 'hf download NAME' or "
                     "tools/download_model.sh of the sources");
 }

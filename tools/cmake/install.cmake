@@ -26,7 +26,7 @@ set(gpt2_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gpt2)
 include(CMakePackageConfigHelpers)
 configure_package_config_file(
   tools/cmake/gpt2Config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
-  INSTALL_DESTINATION ${gpt2_cmake_dir} PATH_VARS CMAKE_INSTALL_LIBDIR)
+  INSTALL_DESTINATION ${gpt2_cmake_dir} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_DATADIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 configure_file(tools/cmake/gpt2.pc.in gpt2.pc @ONLY)
