@@ -129,10 +129,16 @@ TEST_CASE("weights that are already quantized cannot be converted to another typ
        {Words{"-m", quantized, "--dtype", "f32", "a"}, Words{"-m", quantized, "--dtype", "int4", "a"},
         Words{"quantize", quantized, quantized + "4", "--dtype", "int4"}}) {
     const Outcome outcome = run(arguments);
-    CHECK(outcome.status == 1);
+    CHECK(outcome.status == 2);
     CHECK(outcome.out == "");
+    CHECK(outcome.err.starts_with("gpt2: --dtype: " + quantized));
     CHECK(outcome.err.find(" already: load it as it is") != std::string::npos);
   }
+  const Outcome again = run({"quantize", quantized, quantized + "8"});
+  CHECK(again.status == 2);
+  CHECK(again.err == "gpt2: --dtype: " + quantized +
+                         ": its weights are int8 already: copy the directory instead; see 'gpt2 "
+                         "quantize --help'\n");
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 

@@ -103,8 +103,8 @@ TEST_CASE("options that name tokens, and those that take two numbers, are refuse
                     {option + ": expected token ids such as 11,13, found '" + ids + "'"});
     }
     // The model has 257 tokens.
-    check_refused({"-m", alphabet_model(), option, "257", "x"}, 1,
-                  {" has the token 257, which is outside the vocabulary of 257: give ids from 0"});
+    check_refused({"-m", alphabet_model(), option, "257", "x"}, 2,
+                  {option + ": expected token ids from 0 to 256, found 257; see"});
   }
   check_refused({"--forced-bos-token-id", "1,2", "x"}, 2,
                 {"--forced-bos-token-id: expected one token id, found '1,2'"});
@@ -132,13 +132,35 @@ TEST_CASE("options that name tokens, and those that take two numbers, are refuse
   check_refused({"--bad-words", "", "x"}, 2, {"--bad-words: expected a text, found ''"});
 }
 
+TEST_CASE("an option that this model does not allow is refused by name, as invalid arguments are") {
+  const DamagedModel model;  // with 64 positions
+  const std::string directory = model.file("").string();
+  check_refused({"-m", directory, "--logit-bias", "257=1", "x"}, 2,
+                {"--logit-bias: expected token ids from 0 to 256, found 257; see"});
+  check_refused({"-m", directory, "--sequence-bias", "1,257=1", "x"}, 2,
+                {"--sequence-bias: expected token ids from 0 to 256, found 257; see"});
+  check_refused({"-m", directory, "--overflow", "slide", "--keep", "63", "x"}, 2,
+                {"--keep: expected a whole number from 0 to 62, because the model has 64 "
+                 "positions, found 63; see"});
+  const Words slide = {"-m", directory, "--overflow", "slide", "--keep", "62", "-n", "1", "x"};
+  CHECK(run(slide).status == 0);
+  const TemporaryDirectory place;
+  place.write("in", "");
+  const Surroundings here = {.directory = place.path()};
+  check_refused({"batch", "in", "-o", "out", "-m", directory, "--suppress-tokens", "257"}, 2,
+                {"--suppress-tokens: expected token ids from 0 to 256, found 257; see"}, here);
+  // What the model's own config says is no argument.
+  model.write("generation_config.json", R"({"do_sample": true, "suppress_tokens": [257]})");
+  check_refused({"-m", directory, "--hf-defaults", "x"}, 1, {"suppress_tokens", "257"});
+}
+
 TEST_CASE("a bad word that the vocabulary cannot spell is refused") {
   const DamagedModel model;
   std::ifstream file(model.file("vocab.json"));
   std::string vocabulary((std::istreambuf_iterator<char>(file)), {});
   model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
   const std::string directory = model.file("").string();
-  check_refused({"-m", directory, "--bad-words", "x", "a"}, 1,
+  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2,
                 {"--bad-words: the model's vocabulary has no tokens for 'x'"});
   CHECK(run({"-m", directory, "--bad-words", "y", "a"}).status == 0);
 }
@@ -199,7 +221,15 @@ TEST_CASE("arguments that make no sense are refused with advice on what to do") 
   }
   check_refused({"quantize", "--dtype", "f16", "x", "y"}, 2,
                 {"--dtype: expected int8 or int4, found 'f16'"});
-  check_refused({"--dtype", "f64", "x"}, 2, {"--dtype", "f32, f16, bf16, int8 or int4", "'f64'"});
+  check_refused({"--dtype", "f64", "x"}, 2,
+                {"--dtype: expected f32, f16, bf16, int8 or int4, found 'f64'; see"});
+  for (const auto& [other, type] : {std::pair{"fp16", "f16"},
+                                    {"float16", "f16"},
+                                    {"bfloat16", "bf16"},
+                                    {"float32", "f32"}}) {
+    check_refused({"--dtype", other, "x"}, 2,
+                  {"found '" + std::string(other) + "' (did you mean " + type + "?)"});
+  }
   for (const std::string command : {"generate", "batch", "score", "embed", "bench"}) {
     check_refused({command, "--kv", "bf16"}, 2, {"--kv: expected auto, f32 or f16, found 'bf16'"});
   }
@@ -272,9 +302,9 @@ TEST_CASE("log-probabilities without JSON, or more than there are tokens, are re
     check_refused({"--json", "--logprobs", count, "a"}, 2,
                   {"--logprobs: expected a whole number, found '" + count + "'; see"});
   }
-  check_refused({"-m", alphabet_model(), "--json", "--logprobs", "258", "a"}, 1,
-                {"the 258 likeliest tokens are asked for, "
-                 "but the vocabulary has 257: ask for at most as many"});
+  check_refused({"-m", alphabet_model(), "--json", "--logprobs", "258", "a"}, 2,
+                {"--logprobs: expected a whole number from 0 to 257, the size of the vocabulary, "
+                 "found 258; see"});
 }
 
 TEST_CASE("messages about a short option name the long one") {

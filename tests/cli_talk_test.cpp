@@ -150,6 +150,12 @@ TEST_CASE("what a line cannot be is refused, and ends a talk that is read from a
                 "generate --help'");
 }
 
+TEST_CASE("/set refuses what the model does not allow") {
+  check_refused("/set suppress_tokens 257\n", "",
+                "--suppress-tokens: expected token ids from 0 to 256, found 257; see 'gpt2 "
+                "generate --help'");
+}
+
 TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as /quit does") {
   const Outcome outcome = talk({"-m", alphabet_model()}, "/help top_k\n/exit\nab\n");
   CHECK(outcome.status == 0);

@@ -148,6 +148,14 @@ void parse(CLI::App& app, Arguments arguments) {
   check_extras(app);
 }
 
+std::set<std::string> given_options(const CLI::App& app) {
+  std::set<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->count() != 0) names.insert(option->get_name());
+  }
+  return names;
+}
+
 CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value,
                         const std::string& help) {
   return app.add_flag(name, value, help)->disable_flag_override();
@@ -199,7 +207,12 @@ std::string join(std::span<const TokenId> tokens) {
 WeightType parse_dtype(const std::string& text) {
   const auto type = weight_type_named(text).value_or(WeightType::stored);
   if (type != WeightType::stored) return type;
-  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'");
+  const std::vector<std::string> names = {"f32", "f16", "bf16", "int8", "int4"};
+  std::string word = text;
+  if (const std::size_t at = word.find("loat"); at != word.npos) word.erase(at, 4);  // float16
+  const std::string meant = nearest(word, names);
+  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'" +
+                                  (meant.empty() ? "" : " (did you mean " + meant + "?)"));
 }
 
 CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype) {

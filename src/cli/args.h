@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ using UsageError = CLI::ValidationError;
 /// Parses the arguments into the options of `app`. Throws CLI::ParseError if the arguments are
 /// invalid. If they ask for help, prints it and throws CLI::Success.
 void parse(CLI::App& app, Arguments arguments);
+
+/// Returns the long names of the options that were given.
+[[nodiscard]] std::set<std::string> given_options(const CLI::App& app);
 
 /// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
 /// of `text` is the number.

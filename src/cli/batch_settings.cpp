@@ -128,6 +128,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   app.get_option("--seed")->description("Each number gives other texts (default 0)");
   add_overflow_options(app, defaults.generation);
   parse(app, std::move(arguments));
+  defaults.given = given_options(app);
   if (defaults.draws_seed) {
     throw UsageError("--seed random", "the run could not be continued: give a number");
   }

@@ -1,6 +1,7 @@
 #include "cli/bench_subject.h"
 
 #include "cli/args.h"
+#include "cli/load_model.h"
 #include "gpt2/find_model.h"
 #include "measure/random_model.h"
 
@@ -43,7 +44,7 @@ bool BenchSubject::can_load(const std::string& dtype) const {
 
 Model BenchSubject::load(const std::string& dtype) const {
   const LoadOptions options{.dtype = parse_dtype(dtype)};
-  return path_.empty() ? random_model(config_, options) : Model::load(path_, options);
+  return path_.empty() ? random_model(config_, options) : load_as(path_, options);
 }
 
 }  // namespace gpt2::cli

@@ -15,6 +15,7 @@
 #include "cli/elapsed.h"
 #include "cli/line_reader.h"
 #include "cli/load_model.h"
+#include "cli/model_limits.h"
 #include "cli/prompt.h"
 #include "cli/shard.h"
 #include "gpt2/engine.h"
@@ -70,6 +71,7 @@ int run(const BatchSettings& settings) {
       shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
   Progress loading("loading " + settings.defaults.model.string());
   const Model model = load_model(settings.defaults.model, settings.defaults.dtype);
+  check_limits(settings.defaults, model.config());
   std::optional<Tokenizer> tokenizer;
   if (!settings.defaults.tokens) {
     tokenizer = load_tokenizer(settings.defaults.model);

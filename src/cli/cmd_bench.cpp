@@ -144,8 +144,7 @@ void measure_dtype(const std::string& dtype, const BenchSubject& subject, const 
 
 Options parse_options(Arguments arguments) {
   Options options;
-  CLI::App app("Measures the speed, compared with the limits of this machine",
-               "gpt2 bench");
+  CLI::App app("Measures the speed, compared with the limits of this machine", "gpt2 bench");
   app.footer(kExamples);
   app.add_option("--size", options.size,
                  "Measure a model with random weights (as fast as trained "

@@ -9,6 +9,7 @@
 #include "cli/draft_model.h"
 #include "cli/generate_settings.h"
 #include "cli/generation_stats.h"
+#include "cli/model_limits.h"
 #include "cli/prompt.h"
 #include "cli/samples.h"
 #include "cli/talk.h"
@@ -90,6 +91,7 @@ int run(const GenerateSettings& settings) {
   loading.done();
 
   const Config& config = model.config();
+  check_limits(settings, config);
   const Engine engine(model, {.threads = settings.threads, .kv_type = settings.kv_type});
   std::optional<Session> state = load_state(settings.state, engine);
   if (settings.talks) {

@@ -5,9 +5,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/draft_model.h"
+#include "cli/load_model.h"
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
-#include "gpt2/find_model.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 
@@ -131,14 +131,14 @@ int info(Arguments arguments) {
   add_switch(app, "--json", as_json, "Print one JSON object, with sizes in bytes");
   parse(app, std::move(arguments));
 
-  const std::filesystem::path path = find_model(name);
+  const std::filesystem::path path = model_path(name);
   Progress loading("loading " + path.string());
   Json warnings = Json::array();
   const auto tokenizer = load_tokenizer(path, warnings);
   const bool converts = dtype != WeightType::stored;
   const auto tokens = converts ? tokens_to_measure(text_file, tokenizer) : std::vector<TokenId>();
   const auto show = [&](double share) { loading.part(share); };
-  const Model model = Model::load(path, {.dtype = dtype, .progress = show});
+  const Model model = load_as(path, {.dtype = dtype, .progress = show});
   Json json = describe(model, path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
   loading.done();

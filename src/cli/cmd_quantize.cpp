@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/load_model.h"
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
 #include "gpt2/find_model.h"
@@ -31,9 +32,10 @@ int quantize(Arguments arguments) {
   std::string type = "int8";
   CLI::App app("Quantizes a model's weights to 8 or 4 bits", "gpt2 quantize");
   app.footer(std::string(kSummary) + kCostHelp + kExamples);
-  app.add_option("MODEL", name, "A directory, a file in it, or a name")
-      ->required();
-  app.add_option("OUT", out, "The directory to write; must not exist yet")
+  app.add_option("MODEL", name, "A directory, a file in it, or a name")->required();
+  app.add_option("OUT", out,
+                 "The directory to write, which must not exist yet; missing parents "
+                 "are made, too")
       ->required();
   app.add_option("--dtype", type, "The type to quantize to (default int8)")
       ->option_text("int8|int4");
@@ -56,8 +58,12 @@ int quantize(Arguments arguments) {
   }
   const auto tokens = tokens_to_measure(text_file, tokenizer);
   const Model before = Model::load(path);
+  if (name_of(before.config().quantized) == type) {
+    throw UsageError("--dtype", path.string() + ": its weights are " + type +
+                                    " already: copy the directory instead");
+  }
   const auto show = [&](double share) { progress.part(share); };
-  const Model after = Model::load(path, {.dtype = parse_dtype(type), .progress = show});
+  const Model after = load_as(path, {.dtype = parse_dtype(type), .progress = show});
   progress.done();
   const auto cost = quantization_cost(before, after, tokens);
   Progress writing("writing " + out);

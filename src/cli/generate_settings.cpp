@@ -203,6 +203,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   add_switch(app, "--hf-defaults", hf_defaults,
              "For options not given, use generation_config.json, as HuggingFace's generate() does");
   parse(app, arguments);
+  settings.given = given_options(app);
   if (check != nullptr && app.count("PROMPT") != 0 && settings.prompt) {
     // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the
     // end of the arguments says nothing about it.

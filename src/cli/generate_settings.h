@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace gpt2::cli {
 
 /// What the arguments of `gpt2 generate` say.
 struct GenerateSettings {
+  std::set<std::string> given;  ///< the options of the command line, by their long names
   std::filesystem::path model;
   WeightType dtype = WeightType::stored;
   KVType kv_type = KVType::automatic;

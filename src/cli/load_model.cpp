@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 
+#include "cli/args.h"
 #include "cli/console.h"
 #include "cli/elapsed.h"
 #include "gpt2/error.h"
@@ -19,6 +20,16 @@ std::filesystem::path model_path(const std::string& name) {
   }
 }
 
+Model load_as(const std::filesystem::path& path, const LoadOptions& options) {
+  try {
+    return Model::load(path, options);
+  } catch (const Error& error) {
+    const bool is_conversion = options.dtype != WeightType::stored;
+    if (!is_conversion || error.code() != ErrorCode::invalid_argument) throw;
+    throw UsageError("--dtype", error.what());
+  }
+}
+
 Model load_model(const std::filesystem::path& path, WeightType dtype) {
   constexpr double kPatience = 1.0;  // seconds
   const auto start = std::chrono::steady_clock::now();
@@ -28,7 +39,7 @@ Model load_model(const std::filesystem::path& path, WeightType dtype) {
     if (!shown) shown.emplace("loading " + path.string());
     shown->part(share);
   };
-  return Model::load(path, {.dtype = dtype, .progress = progress});
+  return load_as(path, {.dtype = dtype, .progress = progress});
 }
 
 }  // namespace gpt2::cli

@@ -107,8 +107,8 @@ void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
     for (const std::string& form : forms) {
       std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false});
       if (ids.empty() || tokenizer.unencodable_bytes(form) != 0) {
-        refuse("--bad-words: the model's vocabulary has no tokens for '" + form +
-               "': leave it out, because the model cannot write it");
+        throw UsageError("--bad-words", "the model's vocabulary has no tokens for '" + form +
+                                            "': leave it out, because the model cannot write it");
       }
       options.bad_words_ids.push_back(std::move(ids));
     }

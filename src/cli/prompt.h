@@ -48,7 +48,7 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
 
 /// Converts the texts of --bad-words to token ids and adds them to the options. A text is forbidden
 /// as it is and after a space, because the tokens of a word inside a text begin with the space
-/// before it. Throws Error for a text that the vocabulary cannot spell.
+/// before it. Throws UsageError for a text that the vocabulary cannot spell.
 void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
                    const Tokenizer& tokenizer);
 

@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/generation_stats.h"
 #include "cli/line_editor.h"
+#include "cli/model_limits.h"
 #include "cli/prompt.h"
 #include "cli/session_state.h"
 #include "cli/talk_options.h"
@@ -47,7 +48,8 @@ class Talk {
     settings_.no_echo = true;
     print_drawn_seed();
     if (settings.dialog && !tokenizer->end_of_text()) {
-      refuse("--dialog needs a model with an end-of-text token, which ends each turn");
+      throw UsageError("--dialog",
+                       "the model has no end-of-text token, which ends each turn: leave it out");
     }
   }
 
@@ -142,7 +144,10 @@ class Talk {
   }
 
   void set(const std::string& words) {
-    set_option(settings_, words);
+    GenerateSettings changed = settings_;
+    set_option(changed, words);
+    check_limits(changed, session_.model().config());
+    settings_ = std::move(changed);
     print_drawn_seed();
   }
 

@@ -34,6 +34,7 @@ class SetOptions {
 
   void read(Arguments arguments) {
     parse(app_, std::move(arguments));
+    settings_.given.merge(given_options(app_));
     if (greedy_) settings_.generation.sampling.temperature = 0.0f;
   }
 
@@ -46,13 +47,11 @@ class SetOptions {
 }  // namespace
 
 void set_option(GenerateSettings& settings, const std::string& words) {
-  GenerateSettings changed = settings;
-  SetOptions options(changed);
+  SetOptions options(settings);
   const std::size_t space = std::min(words.find(' '), words.size());
   Arguments arguments = {options.find(words.substr(0, space)).get_name()};
   if (space < words.size()) arguments.push_back(words.substr(space + 1));
   options.read(std::move(arguments));
-  settings = std::move(changed);
 }
 
 std::string help_of_option(const std::string& name) {
