@@ -123,8 +123,9 @@ TEST_CASE("lines of plain text and of token ids") {
 TEST_CASE("a line that is wrong has a record that says why, and the run goes on") {
   const std::string prompt = R"({"prompt": "a", )";
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"once", "the line: invalid JSON at line 1, column 1"},
-      {"", "the line: invalid JSON at line 1, column 1"},
+      {"once", "the line: invalid JSON at column 1: "},
+      {"", "expected a JSON object, found an empty line"},
+      {" \r", "expected a JSON object, found an empty line"},
       {"[1]", "the line is an array; expected an object"},
       {"{}", "neither \"prompt\" nor \"token_ids\" is given"},
       {prompt + R"("token_ids": [1]})", "both \"prompt\" and \"token_ids\" are given"},
@@ -146,6 +147,9 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {prompt + R"("num_beams": 4})", "unknown key 'num_beams'"},
       {prompt + R"("tempurature": 1})", "unknown key 'tempurature' (did you mean 'temperature'?)"},
       {prompt + R"("max_length": 1})", "max_length is 1 and includes the prompt"},
+      {prompt + R"("max_new_tokens": 1000000001})",
+       "max_new_tokens: expected a whole number from 0 to 1000000000, found 1000000001"},
+      {prompt + R"("max_length": 1000000001})", "max_length: expected a whole number from 0 to "},
       {prompt + R"("suppress_tokens": [5000]})", "suppress_tokens"},
       {"{\"prompt\": \"\xff\"}", "the line: invalid JSON"},
       {"{\"prompt\": \"" + std::string(1 << 20, 'a') + "\"}", "the prompt has "},
@@ -157,7 +161,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.starts_with("gpt2: 29 lines, 28 errors; this run: 8 tokens in "));
+  CHECK(outcome.err.starts_with("gpt2: 32 lines, 31 errors; this run: 8 tokens in "));
   const std::vector<json> found = records(batch.read());
   REQUIRE(found.size() == cases.size() + 1);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -168,7 +172,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(found.back()["finish_reason"] == "length");
   const Outcome again = batch.run();
   CHECK(again.status == 3);
-  CHECK(again.err.starts_with("gpt2: 29 lines, 28 errors; this run: 0 tokens in "));
+  CHECK(again.err.starts_with("gpt2: 32 lines, 31 errors; this run: 0 tokens in "));
 }
 
 TEST_CASE("a line and the command line may ask for a text that slides") {

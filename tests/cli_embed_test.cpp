@@ -107,20 +107,21 @@ TEST_CASE("a line that cannot be embedded becomes an error record or, with --npy
   const Outcome outcome = embed({}, "One day\n\n" + long_line + "\nA dog");
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
-        "gpt2: 2 of 4 lines could not be answered: see \"error\" in their records\n");
+        "gpt2: standard input: 2 of 4 lines failed: see \"error\" in their records\n");
   const auto records = parsed(outcome.out);
   REQUIRE(records.size() == 4);
   CHECK(records[0].at("tokens") == 2);
-  CHECK(records[1].at("error") == "expected a text of 1 to 512 tokens, found 0");
+  CHECK(records[1].at("error") == "line 2: expected a text of 1 to 512 tokens, found 0");
   CHECK(records[2].at("error").get<std::string>().starts_with(
-      "expected a text of 1 to 512 tokens, found "));
+      "line 3: expected a text of 1 to 512 tokens, found "));
   CHECK(records[3].at("tokens") == 2);
 
   const TemporaryDirectory place;
   const std::string file = (place.path() / "vectors.npy").string();
   const Outcome refused = embed({"--npy", file}, "One day\n\nA dog");
   CHECK(refused.status == 1);
-  CHECK(refused.err == "gpt2: line 2: expected a text of 1 to 512 tokens, found 0\n");
+  CHECK(refused.err ==
+        "gpt2: standard input: line 2: expected a text of 1 to 512 tokens, found 0\n");
   CHECK_FALSE(std::filesystem::exists(file));
 }
 
@@ -154,12 +155,12 @@ TEST_CASE("embed --npy replaces a file only by a whole one") {
 }
 
 TEST_CASE("embed refuses invalid arguments") {
-  CHECK(embed({"--layer", "7"}).err ==
-        "gpt2: the layer must be from 0, the embeddings, to 6, the output of the last block, got "
-        "7\n");
   const std::string see = "; see 'gpt2 embed --help'\n";
   CHECK(embed({"--pooling", "max"}).err ==
         "gpt2: --pooling: expected mean or last, found 'max'" + see);
+  CHECK(embed({"--layer", "7"}).err ==
+        "gpt2: --layer: expected a whole number from 0 to 6, the last layer, found 7" + see);
+  CHECK(embed({"--layer", "7"}).status == 2);
   CHECK(embed({"--layer", "-1"}).err == "gpt2: --layer: expected a whole number, found '-1'" + see);
   CHECK(embed({"--pooling", "max"}).status == 2);
 }

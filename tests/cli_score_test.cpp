@@ -126,6 +126,7 @@ TEST_CASE("score reads a file or standard input, and shows the options that it u
   const std::string plain = score_well({}).out;
   CHECK(plain.find("+-") == std::string::npos);  // one window has no standard error
   CHECK(plain.find(" in 1 window of 512 tokens") != std::string::npos);
+  CHECK(score_well({}, "The cat").out.find(" by word (1 word)\n") != std::string::npos);
 }
 
 TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
@@ -140,7 +141,7 @@ TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
   CHECK(plain.find("by word") == std::string::npos);
   CHECK(plain.find("bits") == std::string::npos);
   CHECK(score({"--tokens"}, "1 4096").err ==
-        "gpt2: token id 2: expected a number from 0 to 4095, found '4096'\n");
+        "gpt2: standard input: token id 2: expected a number from 0 to 4095, found '4096'\n");
 }
 
 namespace {
@@ -206,14 +207,14 @@ TEST_CASE("a line that cannot be scored becomes an error record, and the command
   const Outcome outcome = score({"--per-line"}, "One day\n\nA\nThe cat\n");
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
-        "gpt2: 2 of 4 lines could not be answered: see \"error\" in their records\n");
+        "gpt2: standard input: 2 of 4 lines failed: see \"error\" in their records\n");
   const auto records = parsed(outcome.out);
   REQUIRE(records.size() == 4);
   check_record(records[0], by_library("One day").perplexity);
   const std::string too_short =
-      "expected a text of two tokens or more, because nothing predicts the first one; found ";
-  CHECK(records[1] == Json{{"error", too_short + "0"}});
-  CHECK(records[2] == Json{{"error", too_short + "1"}});
+      ": expected a text of two tokens or more, because nothing predicts the first one; found ";
+  CHECK(records[1] == Json{{"error", "line 2" + too_short + "0"}});
+  CHECK(records[2] == Json{{"error", "line 3" + too_short + "1"}});
   check_record(records[3], by_library("The cat").perplexity);
 }
 
@@ -243,7 +244,7 @@ TEST_CASE("a line that is too long is an error record, and a carriage return end
   const auto records = parsed(outcome.out);
   REQUIRE(records.size() == 2);
   CHECK(records[0].at("error") ==
-        "the line has 5242880 bytes, but at most 4194304 are read: shorten it");
+        "line 1: the line has 5242880 bytes, but at most 4194304 are read: shorten it");
   check_record(records[1], by_library("One day").perplexity);
 }
 
@@ -265,9 +266,9 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   }
 
   const std::pair<std::string, std::string> bad[] = {
-      {"", "the line: invalid JSON at line 1, column 1"},
-      {"{\"text\":", "the line: invalid JSON at line 1, column 9"},
-      {"{\"text\":\"\xff\"}", "the line: invalid JSON"},
+      {"", "expected a JSON object, found an empty line"},
+      {"{\"text\":", "invalid JSON at column 9"},
+      {"{\"text\":\"\xff\"}", "invalid JSON"},
       {"[1, 2]", "the line is an array; expected an object"},
       {"{}", "expected either \"text\" or \"token_ids\", found neither"},
       {R"({"text":"a","token_ids":[]})", "expected either \"text\" or \"token_ids\", found both"},
@@ -279,8 +280,8 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
       {R"({"token_ids":[1,4096]})", "token_ids[1]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids":[18446744073709551615]})",
        "token_ids[0]: expected a token id from 0 to 4095, found 18446744073709551615"},
-      {R"({"token_ids":[1e999]})", "the line: invalid JSON"},
-      {R"({"text":"a b","text":"c d"})", "the line: key 'text' appears twice"},
+      {R"({"token_ids":[1e999]})", "invalid JSON"},
+      {R"({"text":"a b","text":"c d"})", "key 'text' appears twice"},
   };
   std::string input;
   for (const auto& [line, message] : bad) input += line + '\n';
@@ -290,11 +291,12 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   REQUIRE(errors.size() == std::size(bad));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     CAPTURE(bad[i].first);
-    CHECK(errors[i].at("error").get<std::string>().starts_with(bad[i].second));
+    CHECK(errors[i].at("error").get<std::string>().starts_with(
+        "line " + std::to_string(i + 1) + ": " + bad[i].second));
   }
   // Without a tokenizer, there are no texts.
   CHECK(parsed(score({"--jsonl", "--tokens"}, "{\"text\":\"a b\"}").out)[0].at("error") ==
-        "with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
+        "line 1: with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
 }
 
 TEST_CASE("--choices tells which continuation the model prefers") {
@@ -348,7 +350,8 @@ TEST_CASE("--choices tells which continuation the model prefers") {
   REQUIRE(errors.size() == std::size(bad));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     CAPTURE(bad[i].first);
-    CHECK(errors[i].at("error").get<std::string>().starts_with(bad[i].second));
+    CHECK(errors[i].at("error").get<std::string>().starts_with(
+        "line " + std::to_string(i + 1) + ": " + bad[i].second));
   }
 }
 
@@ -380,16 +383,14 @@ TEST_CASE("a terminal shows the progress of scoring, and standard output the ans
 }
 
 TEST_CASE("score refuses what it cannot do in one line") {
-  CHECK(score({}, "A").err ==
-        "gpt2: expected a text of two tokens or more, because nothing predicts the first one; "
-        "found 1\n");
+  const std::string too_short =
+      ": expected a text of two tokens or more, because nothing predicts the first one; found 1\n";
+  CHECK(score({}, "A").err == "gpt2: standard input" + too_short);
+  const TemporaryDirectory place;
+  const std::string file = place.write("story.txt", "A").string();
+  CHECK(score({file}).err == "gpt2: " + file + too_short);
   CHECK(score({}, "A").status == 1);
   CHECK(score({"/nowhere"}).err == "gpt2: cannot read /nowhere: No such file or directory\n");
-  CHECK(score({"--context", "513"}).err ==
-        "gpt2: the context of a score must be from 2 to the model's 512 positions, got 513\n");
-  CHECK(score({"--logprobs", "4097"}).err ==
-        "gpt2: the 4097 likeliest tokens are asked for, "
-        "but the vocabulary has 4096: ask for at most as many\n");
   const auto usage = [](const Words& arguments) {
     const Outcome outcome = score(arguments);
     CHECK(outcome.status == 2);
@@ -399,6 +400,18 @@ TEST_CASE("score refuses what it cannot do in one line") {
   const std::string see = "; see 'gpt2 score --help'\n";
   CHECK(usage({"--context", "1"}) ==
         "gpt2: --context: expected 0 or a whole number from 2 to 1073741824, found '1'" + see);
+  CHECK(usage({"--context", "513"}) ==
+        "gpt2: --context: expected at most 512, because the model has as many positions, found "
+        "513" +
+            see);
+  CHECK(usage({"--stride", "513"}) ==
+        "gpt2: --stride: expected at most 512, the tokens of a window, found 513" + see);
+  CHECK(usage({"--context", "9", "--stride", "10"}) ==
+        "gpt2: --stride: expected at most 9, the tokens of a window, found 10" + see);
+  CHECK(usage({"--logprobs", "4097"}) ==
+        "gpt2: --logprobs: expected a whole number from 0 to 4096, the size of the vocabulary, "
+        "found 4097" +
+            see);
   CHECK(usage({"--logprobs", "x"}) == "gpt2: --logprobs: expected a whole number, found 'x'" + see);
   CHECK(usage({"a", "b"}) == "gpt2: unexpected argument 'b'" + see);
   CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);

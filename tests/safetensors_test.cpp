@@ -139,8 +139,8 @@ TEST_CASE("refused: a header that is not UTF-8, before any other error is report
 }
 
 TEST_CASE("refused: a header that is not JSON") {
-  CHECK(refusal("").find("f: invalid JSON at line 1, column 1") == 0);
-  CHECK(refusal("{\"a\":}").find("f: invalid JSON at line 1, column 6") == 0);
+  CHECK(refusal("").find("f: invalid JSON at column 1") == 0);
+  CHECK(refusal("{\"a\":}").find("f: invalid JSON at column 6") == 0);
   CHECK(refusal("{}x").find("f: invalid JSON") == 0);
 }
 

@@ -79,7 +79,10 @@ bool JsonTree::parse_error(std::size_t read, const std::string&, const json::exc
   const std::string_view before = text_.substr(0, read == 0 ? 0 : read - 1);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
-  fail(where_, "invalid JSON at line ", line, ", column ", column, reason_in(error.what()));
+  // A text of one line may itself be a line of a file, where "line 1" would mislead.
+  const bool is_one_line = text_.find('\n') == text_.npos;
+  fail(where_, "invalid JSON at ", is_one_line ? "" : concat("line ", line, ", "), "column ",
+       column, reason_in(error.what()));
 }
 
 bool is_text(const json& value, std::string_view text) noexcept {

@@ -17,8 +17,9 @@ struct JsonLimits {
 };
 
 /// Strict JSON (RFC 8259): valid UTF-8, no comments, nothing after the value, no name twice in one
-/// object. `where` (the file) begins every message. Throws Error(invalid_file) with the place, and
-/// no exception of the JSON library. Does not recurse; uses memory in proportion to the text.
+/// object. `where` (the file) begins every message. Throws Error(invalid_file) with the line, if the
+/// text has several, and the column, and no exception of the JSON library. Does not recurse; uses
+/// memory in proportion to the text.
 [[nodiscard]] JsonDocument<nlohmann::json> parse_json(std::string_view text, std::string_view where,
                                                       JsonLimits limits = {});
 

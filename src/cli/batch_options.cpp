@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/batch_input.h"
 #include "cli/console.h"
+#include "cli/sampling_settings.h"
 #include "cli/take_sampling.h"
 #include "gpt2/generation_config.h"
 
@@ -50,10 +51,6 @@ void read_stop(Members& members, const char* name, std::vector<std::string>& sto
   }
 }
 
-}  // namespace
-
-namespace {
-
 void read_overflow(Members& members, GenerationOptions& options) {
   if (const auto overflow = members.text("overflow")) {
     if (overflow != "stop" && overflow != "slide") members.refuse("overflow", "stop or slide");
@@ -74,7 +71,6 @@ std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
 
 void read_options(Members& members, const json& object, std::size_t prompt_tokens,
                   GenerationOptions& options) {
-  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
   json sampled = object;
   for (const char* const other : {"num_beams", "num_return_sequences", "stop_strings"}) {
     sampled.erase(other);  // GenerationConfig refuses them
@@ -88,17 +84,18 @@ void read_options(Members& members, const json& object, std::size_t prompt_token
       members.number("presence_penalty").value_or(sampling.presence_penalty);
   sampling.frequency_penalty =
       members.number("frequency_penalty").value_or(sampling.frequency_penalty);
-  sampling.seed = members.count("seed", 0, kMax).value_or(sampling.seed);
+  sampling.seed =
+      members.count("seed", 0, std::numeric_limits<std::size_t>::max()).value_or(sampling.seed);
   options.ignore_eos = members.flag("ignore_eos").value_or(options.ignore_eos);
   for (const char* const name : {"stop", "stop_strings"}) read_stop(members, name, options.stop);
   if (const auto count = members.count("logprobs", 0, kMaxLogprobs)) options.top_logprobs = count;
 
   read_overflow(members, options);
-  if (const auto length = members.count("max_length", 0, kMax)) {
+  if (const auto length = members.count("max_length", 0, kMaxTokens)) {
     options.max_new_tokens = new_tokens(*length, prompt_tokens);
   }
   for (const char* const name : {"max_tokens", "max_new_tokens"}) {
-    options.max_new_tokens = members.count(name, 0, kMax).value_or(options.max_new_tokens);
+    options.max_new_tokens = members.count(name, 0, kMaxTokens).value_or(options.max_new_tokens);
   }
 }
 

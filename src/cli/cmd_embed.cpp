@@ -7,8 +7,6 @@
 #include "cli/prompt.h"
 #include "cli/records.h"
 #include "gpt2/embed.h"
-#include "gpt2/find_model.h"
-#include "gpt2/new_file.h"
 
 namespace gpt2::cli {
 namespace {
@@ -87,11 +85,17 @@ class Embedder {
       : settings_(settings),
         engine_(load_model(path, settings.dtype),
                 {.threads = settings.threads, .kv_type = settings.kv_type}) {
+    const std::size_t last = engine_.model().config().n_layer;
+    if (settings.embed.layer.value_or(last) > last) {
+      throw UsageError("--layer", format("expected a whole number from 0 to %zu, the last layer, "
+                                         "found %zu",
+                                         last, *settings.embed.layer));
+    }
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }
 
   void write_json() const;
-  void write_array() const;
+  void write_array(NpyWriter& writer) const;
 
  private:
   using Text = std::vector<TokenId>;
@@ -125,23 +129,22 @@ void Embedder::write_json() const {
     return records;
   };
   answer_lines<Text>(
-      settings_.file, "embedding " + settings_.file,
+      settings_.file, "embedding " + shown_input(settings_.file),
       [&](const std::string& line) { return read(line); }, size_of, answer);
 }
 
-void Embedder::write_array() const {
-  NpyWriter writer(settings_.npy, engine_.model().config().n_embd);
+void Embedder::write_array(NpyWriter& writer) const {
   const auto take = [&](const LineGroup<Text>& group) {
     for (std::size_t i = 0; i < group.errors.size(); ++i) {
       if (!group.errors[i]) continue;
-      refuse(format("line %zu: %s", group.first + i, group.errors[i]->c_str()));
+      refuse(shown_input(settings_.file) + ": " + about_line(group.first + i, *group.errors[i]));
     }
     writer.append(gpt2::embed(engine_, group.items, settings_.embed));
   };
   read_lines<Text>(
-      settings_.file, "embedding " + settings_.file,
+      settings_.file, "embedding " + shown_input(settings_.file),
       [&](const std::string& line) { return read(line); }, size_of, take);
-  writer.finish();
+  writer.finish(engine_.model().config().n_embd);
 }
 
 }  // namespace
@@ -149,15 +152,16 @@ void Embedder::write_array() const {
 int embed(Arguments arguments) {
   const Settings settings = read_settings(std::move(arguments));
   // Throws if the file cannot be written: better now than after the long work.
-  if (!settings.npy.empty()) static_cast<void>(NewFile(settings.npy));
-  const std::filesystem::path path = find_model(settings.model);
+  std::optional<NpyWriter> writer;
+  if (!settings.npy.empty()) writer.emplace(settings.npy);
+  const std::filesystem::path path = model_path(settings.model);
   Progress loading("loading " + path.string());
   const Embedder embedder(settings, path);
   loading.done();
-  if (settings.npy.empty()) {
-    embedder.write_json();
+  if (writer) {
+    embedder.write_array(*writer);
   } else {
-    embedder.write_array();
+    embedder.write_json();
   }
   return 0;
 }

@@ -6,14 +6,30 @@
 #include "cli/json_members.h"
 #include "cli/load_model.h"
 #include "cli/logprob_json.h"
+#include "cli/model_limits.h"
 #include "cli/prompt.h"
 #include "cli/score_report.h"
 #include "cli/score_settings.h"
-#include "gpt2/find_model.h"
 #include "gpt2/score.h"
 
 namespace gpt2::cli {
 namespace {
+
+// Returns the options for this model. Throws UsageError if they are out of its range.
+ScoreOptions resolved(const ScoreOptions& options, const Config& config) {
+  if (options.context > config.n_positions) {
+    throw UsageError("--context", format("expected at most %zu, because the model has as many "
+                                         "positions, found %zu",
+                                         config.n_positions, options.context));
+  }
+  const std::size_t context = options.context == 0 ? config.n_positions : options.context;
+  if (options.stride > context) {
+    throw UsageError("--stride", format("expected at most %zu, the tokens of a window, found %zu",
+                                        context, options.stride));
+  }
+  check_logprobs(options.top_logprobs, config);
+  return options.resolved(config);
+}
 
 // A model, and how to score with it.
 class Scorer {
@@ -22,7 +38,7 @@ class Scorer {
       : settings_(settings),
         engine_(load_model(path, settings.dtype),
                 {.threads = settings.threads, .kv_type = settings.kv_type}),
-        options_(settings.score.resolved(engine_.model().config())) {
+        options_(resolved(settings.score, engine_.model().config())) {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }
 
@@ -40,6 +56,7 @@ class Scorer {
   [[nodiscard]] TokenReader reader() const {
     return {tokenizer_, engine_.model().config().vocab_size};
   }
+  [[nodiscard]] std::vector<TokenId> read_text() const;
   [[nodiscard]] std::vector<TokenId> read_line(const std::string& line) const;
   [[nodiscard]] Question read_question(const std::string& line) const;
   [[nodiscard]] Json answer(const Question& question) const;
@@ -70,10 +87,20 @@ void check_length(std::span<const TokenId> text) {
              text.size()));
 }
 
+std::vector<TokenId> Scorer::read_text() const {
+  const std::string bytes = read_file(settings_.file);
+  try {
+    std::vector<TokenId> text = reader().read(bytes);
+    check_length(text);
+    return text;
+  } catch (const Error& error) {
+    throw Error(error.code(), shown_input(settings_.file) + ": " + error.what());
+  }
+}
+
 void Scorer::score_text() const {
-  const std::vector<TokenId> text = reader().read(read_file(settings_.file));
-  check_length(text);
-  Progress progress("scoring " + settings_.file);
+  const std::vector<TokenId> text = read_text();
+  Progress progress("scoring " + shown_input(settings_.file));
   ScoreOptions options = options_;
   options.progress = [&](double share) { progress.part(share); };
   const TextScore score = gpt2::score(engine_, {&text, 1}, options).front();
@@ -112,7 +139,7 @@ void Scorer::score_lines() const {
     return records;
   };
   answer_lines<Text>(
-      settings_.file, "scoring " + settings_.file,
+      settings_.file, "scoring " + shown_input(settings_.file),
       [&](const std::string& line) { return read_line(line); },
       [](const Text& text) { return text.size(); }, answer);
 }
@@ -158,7 +185,7 @@ void Scorer::score_choices() const {
     return tokens;
   };
   answer_lines<Question>(
-      settings_.file, "scoring " + settings_.file,
+      settings_.file, "scoring " + shown_input(settings_.file),
       [&](const std::string& line) { return read_question(line); }, size, answer_all);
 }
 
@@ -166,7 +193,7 @@ void Scorer::score_choices() const {
 
 int score(Arguments arguments) {
   const ScoreSettings settings = read_score_settings(std::move(arguments));
-  const std::filesystem::path path = find_model(settings.model);
+  const std::filesystem::path path = model_path(settings.model);
   Progress loading("loading " + path.string());
   const Scorer scorer(settings, path);
   loading.done();

@@ -1,6 +1,7 @@
 #include "cli/json_members.h"
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
@@ -11,13 +12,27 @@ namespace gpt2::cli {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr std::string_view kLine = "the line";  // what messages call it
+
+}  // namespace
+
 void parse_object(json& object, const std::string& line) {
+  if (line.find_first_not_of(" \t\r") == line.npos) {
+    cli::refuse("expected a JSON object, found an empty line");
+  }
   object = json::parse(line, nullptr, false);
   // The parser of generation configs refuses what is no object, and what the JSON library accepts
   // but should not: keys that appear twice, and nesting too deep for its recursive functions. One
   // level up, the parser does not look at the members.
   static_cast<void>(
-      GenerationConfig::parse(object.is_object() ? "{\"\":" + line + "}" : line, "the line"));
+      GenerationConfig::parse(object.is_object() ? "{\"\":" + line + "}" : line, kLine));
+}
+
+std::string about_line(std::size_t number, std::string message) {
+  if (message.starts_with(std::string(kLine) + ": ")) message.erase(0, kLine.size() + 2);
+  return format("line %zu: ", number) + message;
 }
 
 const json* Members::find(const std::string& name) {

@@ -8,10 +8,14 @@
 
 namespace gpt2::cli {
 
-/// Parses a line of the input, which must be one JSON object. Throws Error if it is anything else,
-/// if a key appears twice in it, or if it is nested too deeply. Where the line can be parsed at
-/// all, `object` is set even then.
+/// Parses a line of the input, which must be one JSON object. Throws Error if it is anything else
+/// (which says so of an empty line), if a key appears twice in it, or if it is nested too deeply.
+/// Where the line can be parsed at all, `object` is set even then.
 void parse_object(nlohmann::json& object, const std::string& line);
+
+/// Returns "line 3: ..." for what is wrong with a line, such as the message of parse_object().
+/// `number` counts from 1.
+[[nodiscard]] std::string about_line(std::size_t number, std::string message);
 
 /// Reads the members of a JSON object and remembers which ones.
 class Members {

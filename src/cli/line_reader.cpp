@@ -24,8 +24,10 @@ std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
   return hash;
 }
 
+std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
+
 InputFile::InputFile(const std::string& name)
-    : name_(name == "-" ? "standard input" : name),
+    : name_(shown_input(name)),
       file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (file_ < 0) refuse(format("cannot read %s: %s", name_.c_str(), std::strerror(errno)));
   if (isatty(file_) != 0) print_error("waiting for lines on standard input; Ctrl-D ends them");

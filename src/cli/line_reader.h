@@ -14,6 +14,9 @@ namespace gpt2::cli {
 /// The max length of a line of input. Of a longer one only the beginning is kept in memory.
 inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 
+/// Returns what messages call a file: its name, or "standard input" for "-".
+[[nodiscard]] std::string shown_input(const std::string& name);
+
 /// A file that is open for reading.
 class InputFile {
  public:

@@ -7,7 +7,7 @@ namespace {
 
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: a magic word, the
 // version, the length of the description in two bytes, and the description, padded so that the data
-// begins at a multiple of 64 bytes. The header of any number of rows has the same length.
+// begins at a multiple of 64 bytes. The header of any shape has the same length.
 std::string header(std::size_t rows, std::size_t columns) {
   constexpr std::size_t kBytes = 128;
   std::string bytes("\x93NUMPY\x01\x00", 8);
@@ -20,9 +20,9 @@ std::string header(std::size_t rows, std::size_t columns) {
 
 }  // namespace
 
-NpyWriter::NpyWriter(const std::string& file, std::size_t columns) : columns_(columns), out_(file) {
-  const std::string unknown_rows = header(0, columns);
-  out_.write(std::as_bytes(std::span(unknown_rows)));
+NpyWriter::NpyWriter(const std::string& file) : out_(file) {
+  const std::string unknown_shape = header(0, 0);
+  out_.write(std::as_bytes(std::span(unknown_shape)));
 }
 
 void NpyWriter::append(std::span<const std::vector<float>> rows) {
@@ -30,9 +30,9 @@ void NpyWriter::append(std::span<const std::vector<float>> rows) {
   rows_ += rows.size();
 }
 
-void NpyWriter::finish() {
-  const std::string known_rows = header(rows_, columns_);
-  out_.overwrite(std::as_bytes(std::span(known_rows)));
+void NpyWriter::finish(std::size_t columns) {
+  const std::string known_shape = header(rows_, columns);
+  out_.overwrite(std::as_bytes(std::span(known_shape)));
   out_.commit();
 }
 

@@ -9,18 +9,18 @@
 
 namespace gpt2::cli {
 
-/// Writes NumPy's array file, version 1.0: a float32 matrix whose number of rows need not be known
+/// Writes NumPy's array file, version 1.0: a float32 matrix whose shape need not be known
 /// beforehand. Replaces a file that is there when the new one is whole. Throws what NewFile throws.
 class NpyWriter {
  public:
-  NpyWriter(const std::string& file, std::size_t columns);
+  explicit NpyWriter(const std::string& file);
 
-  /// REQUIRES: each row has as many floats as there are columns.
   void append(std::span<const std::vector<float>> rows);
-  void finish();
+
+  /// Completes the file. REQUIRES: each row has as many floats as there are columns.
+  void finish(std::size_t columns);
 
  private:
-  std::size_t columns_;
   std::size_t rows_ = 0;
   NewFile out_;
 };

@@ -4,14 +4,9 @@
 #include <cstdint>
 
 #include "cli/args.h"
-#include "cli/json_members.h"
 
 namespace gpt2::cli {
-namespace {
-
 using nlohmann::json;
-
-}  // namespace
 
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
@@ -66,8 +61,8 @@ std::vector<TokenId> TokenReader::read_record(const std::string& line) const {
   return read(*text);
 }
 
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+std::string line_of(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 // A float as a double has 17 digits, of which the last 8 say nothing.
@@ -91,10 +86,10 @@ void AnswerWriter::write(std::span<const Json> answers) {
   write_stdout(lines);
 }
 
-void AnswerWriter::end() const {
+void AnswerWriter::end(const std::string& file) const {
   if (errors_ == 0) return;
-  refuse(format("%zu of %zu lines could not be answered: see \"error\" in their records", errors_,
-                written_));
+  refuse(format("%s: %zu of %s failed: see \"error\" in their records", shown_input(file).c_str(),
+                errors_, counted(written_, "line").c_str()));
 }
 
 }  // namespace gpt2::cli

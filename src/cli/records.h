@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/json_members.h"
 #include "cli/line_reader.h"
 #include "gpt2/config.h"
 #include "gpt2/error.h"
@@ -44,7 +45,7 @@ struct TokenReader {
 };
 
 /// Returns the line that stands for a JSON value, with U+FFFD for bytes that are not UTF-8.
-[[nodiscard]] std::string line_of(const Json& json);
+[[nodiscard]] std::string line_of(const Json& value);
 
 /// Returns the number that JSON shows with the digits of the float, and no more than those.
 [[nodiscard]] double short_number(float value);
@@ -93,12 +94,12 @@ void read_lines(const std::string& file, const std::string& what, const Read& re
   }
 }
 
-/// Writes the answers, and counts those that have an error. Throws Error at the end if there are
-/// any, so that the command fails visibly.
+/// Writes the answers, and counts those that have an error. end() throws Error if there are any, so
+/// that the command fails visibly.
 class AnswerWriter {
  public:
   void write(std::span<const Json> answers);
-  void end() const;
+  void end(const std::string& file) const;
 
  private:
   std::size_t written_ = 0;
@@ -106,7 +107,7 @@ class AnswerWriter {
 };
 
 /// Answers every line of a file with one line of JSON, in order. Lines that cannot be read become
-/// error records; if there are any, throws Error at the end.
+/// error records, which name the line; if there are any, throws Error at the end.
 ///   answer  returns one JSON value for each Item of a group; see read_lines() for the rest
 template <class Item, class Read, class Size, class Answer>
 void answer_lines(const std::string& file, const std::string& what, const Read& read,
@@ -117,11 +118,14 @@ void answer_lines(const std::string& file, const std::string& what, const Read& 
     auto of_item = found.begin();
     std::vector<Json> answers;
     for (const auto& error : group.errors) {
-      answers.push_back(error ? error_record(*error) : std::move(*of_item++));
+      const std::size_t number = group.first + answers.size();
+      Json& record = answers.emplace_back(error ? error_record(*error) : std::move(*of_item++));
+      if (!record.contains("error")) continue;
+      record["error"] = about_line(number, record["error"].get<std::string>());
     }
     writer.write(answers);
   });
-  writer.end();
+  writer.end(file);
 }
 
 }  // namespace gpt2::cli

@@ -14,8 +14,6 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr std::size_t kMaxSize = 1'000'000'000;
-
 // Reads token ids that are separated by commas. Returns false unless all of `text` is ids.
 bool read_ids(std::string_view text, std::vector<TokenId>& ids) {
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -114,7 +112,7 @@ void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
   SamplingOptions& sampling = settings.generation.sampling;
   add_number(app, "--temperature", sampling.temperature, SamplingOptions::kMinTemperature, 100,
              "Lower is more predictable, higher is more varied, 0 is the same as --greedy", true);
-  add_number(app, "--top-k", sampling.top_k, 0, kMaxSize,
+  add_number(app, "--top-k", sampling.top_k, 0, kMaxTokens,
              "Draw from the N most likely tokens; 0: from all");
   add_number(app, "--top-p", sampling.top_p, 0, 1,
              "Draw from the most likely tokens that together have at least this probability");
@@ -142,7 +140,7 @@ void add_repetition(CLI::App& app, SamplingOptions& sampling) {
              SamplingOptions::kMaxPenalty,
              "Divide positive scores of tokens that the text has "
              "already by N, and multiply negative ones by N");
-  add_number(app, "--no-repeat-ngram-size", sampling.no_repeat_ngram_size, 0, kMaxSize,
+  add_number(app, "--no-repeat-ngram-size", sampling.no_repeat_ngram_size, 0, kMaxTokens,
              "Never write the same N tokens in a row twice; 0: allow that");
   add_number(app, "--presence-penalty", sampling.presence_penalty, -2, 2,
              "OpenAI's: subtract N from the scores of tokens that the continuation has already");
@@ -185,11 +183,11 @@ void add_tokens(CLI::App& app, GenerateSettings& settings) {
 void add_lengths(CLI::App& app, GenerateSettings& settings) {
   GenerationOptions& generation = settings.generation;
   SamplingOptions& sampling = generation.sampling;
-  add_number(app, "-n,--max-new-tokens", generation.max_new_tokens, 0, kMaxSize,
+  add_number(app, "-n,--max-new-tokens", generation.max_new_tokens, 0, kMaxTokens,
              "Max length of the continuation, in tokens");
-  add_number(app, "--min-new-tokens", sampling.min_new_tokens, 0, kMaxSize,
+  add_number(app, "--min-new-tokens", sampling.min_new_tokens, 0, kMaxTokens,
              "Min length of the continuation, in tokens, unless --stop ends it");
-  add_number(app, "--min-length", sampling.min_length, 0, kMaxSize,
+  add_number(app, "--min-length", sampling.min_length, 0, kMaxTokens,
              "The same, including the prompt");
   add_texts(app, "--stop", generation.stop, "End the text before TEXT");
   CLI::Option* const ignore = add_switch(app, "--ignore-eos", generation.ignore_eos,

@@ -45,11 +45,11 @@ std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& opt
   text += "perplexity     " + in_words(found.by_token) + " by token\n";
   if (found.bytes > 0) {
     if (found.words > 0) {
-      text += "               " + in_words(found.by_word) +
-              format(" by word (%zu words)\n", found.words);
+      text += "               " + in_words(found.by_word) + " by word (" +
+              counted(found.words, "word") + ")\n";
     }
-    text +=
-        "               " + in_words(found.by_byte) + format(" by byte (%zu bytes)\n", found.bytes);
+    text += "               " + in_words(found.by_byte) + " by byte (" +
+            counted(found.bytes, "byte") + ")\n";
     text += "bits per byte  " + in_words(found.bits_per_byte) + '\n';
   }
   return text + format("HuggingFace    %.6g as its page computes it, %.6g as it used to\n",
