@@ -29,6 +29,11 @@ for command in $commands; do
 done
 # The name of an entry is an option and its value, and no part of what it does.
 check "man page, names" "" "$(sed -nE 's/^\.B (\\-[^ ]+ [^ ]+ .*)/\1/p' "$scratch/gpt2.1")"
+for section in SYNOPSIS DESCRIPTION ENVIRONMENT "EXIT STATUS" EXAMPLES; do
+  check "man page, section $section" 1 "$(grep -c "^\.SH $section$" "$scratch/gpt2.1")"
+done
+check "man page, how to call batch" 1 "$(grep -cF '.B gpt2 batch [OPTIONS] IN' "$scratch/gpt2.1")"
+check "man page, exit status 3" ".B 3" "$(grep -A1 '^\.TP$' "$scratch/gpt2.1" | grep -x '\.B 3')"
 if command -v groff >/dev/null; then
   check "groff's warnings" "" "$(groff -man -ww -z "$scratch/gpt2.1" 2>&1)"
 fi
@@ -50,10 +55,15 @@ check "bash, a value of an option with a long list" "auto" "$(in_bash --draft au
 check "bash, values but no placeholder" "" "$(in_bash --draft MOD)"
 check "bash, a weight type" "int8 int4" "$(in_bash bench --dtype int)"
 check "bash, no value" "" "$(in_bash -m "nothing" "")"
-mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two"
+mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two" \
+  "$scratch/xdg/huggingface/hub/models--owner--tiny-two"
 in_models() { GPT2_MODELS="$scratch/models" HF_HUB_CACHE="$scratch/hub" in_bash "$@"; }
 check "bash, a model's name" "tiny-one" "$(in_models -m ti)"
 check "bash, a model of the cache" "owner/tiny-two" "$(in_models bench --model own)"
+# The program is a link to one in build/PRESET of the source tree, where the bundled model is found.
+check "bash, the bundled model" "gpt2-stories" "$(in_models -m gpt2-st)"
+check "bash, a model of the cache of XDG" "owner/tiny-two" \
+  "$(XDG_CACHE_HOME="$scratch/xdg" in_bash -m own)"
 check "bash, a model's path" "$scratch/models/tiny-one" "$(in_models -m "$scratch/models/ti")"
 
 if command -v fish >/dev/null; then
@@ -65,6 +75,7 @@ if command -v fish >/dev/null; then
   check "fish, an option" "--draft" "$(in_fish 'gpt2 --dra')"
   check "fish, an option of a command" "--repetitions" "$(in_fish 'gpt2 bench --rep')"
   check "fish, a value" "int4 int8" "$(in_fish 'gpt2 bench --dtype int' | xargs)"
+  check "fish, the bundled model" "gpt2-stories" "$(in_fish 'gpt2 -m gpt2-st')"
 fi
 if command -v zsh >/dev/null; then
   check "zsh's syntax" "" "$(zsh -n "$source/tools/completions/_gpt2" 2>&1)"
