@@ -6,7 +6,7 @@
 #   package_test.sh BUILD_DIR
 set -euo pipefail
 
-build="$1"
+source="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)" build="$1"
 for tool in dpkg dpkg-deb dpkg-shlibdeps; do
   command -v "$tool" >/dev/null || {
     printf 'skipped: there is no %s\n' "$tool" >&2
@@ -55,6 +55,9 @@ dpkg_there() {
 }
 dpkg_there --install "$deb"
 writes "$PWD/root/usr"
+docs="$PWD/root/usr/share/doc/gpt2"
+grep -q 'Permission is hereby granted' "$docs/copyright" || fail "the .deb has no copyright"
+gzip -dc "$docs/changelog.gz" | cmp - "$source/CHANGELOG.md" || fail "the .deb has no changelog"
 depends="$(dpkg-deb --field "$deb" Depends)"
 for package in libc6 libstdc++6 libutf8proc; do
   [[ "$depends" == *"$package"* ]] || fail "the .deb does not depend on $package: $depends"

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Makes the packages of a release, in build/: tools/package.sh [deb | tgz]
+# Makes the packages of a release, in build/.
+#
+#   tools/package.sh [deb | tgz]
 #
 #   deb   gpt2_VERSION_ARCH.deb, which uses the libraries of this system
 #   tgz   gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system has;
@@ -8,6 +10,10 @@
 # Without an argument it makes both.
 set -euo pipefail
 
+if [[ "${1:-}" == --help || "${1:-}" == -h ]]; then
+  sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 0
+fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 kinds=("${@:-deb tgz}")
 "$root/tools/install_dependencies.sh" dpkg-dev file
@@ -28,8 +34,8 @@ for kind in ${kinds[*]}; do
   case "$kind" in
     deb) package deb -DCMAKE_INSTALL_PREFIX=/usr ;;
     tgz)
-      # Links everything statically but glibc and libgcc_s, which every system has. libedit would bring a terminal library along, so
-      # gpt2 --interactive reads plain lines.
+      # Links everything statically but glibc and libgcc_s, which every system has. libedit would
+      # bring a terminal library along, so gpt2 --interactive reads plain lines.
       utf8proc="$("${CXX:-c++}" -print-file-name=libutf8proc.a)"
       package tgz -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \
         -DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -DCMAKE_SHARED_LINKER_FLAGS=-static-libstdc++
@@ -37,7 +43,7 @@ for kind in ${kinds[*]}; do
         grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
       ;;
     *)
-      printf 'package: unknown kind "%s": deb or tgz\n' "$kind" >&2
+      printf 'package: expected deb or tgz, found "%s"; see tools/package.sh --help\n' "$kind" >&2
       exit 2
       ;;
   esac
