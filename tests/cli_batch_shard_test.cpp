@@ -139,7 +139,7 @@ TEST_CASE("a launcher that does not say enough is refused") {
            "SLURM_ARRAY_TASK_COUNT=3"},
           {}, "SLURM_ARRAY_TASK_ID is set, but nothing says");
   refused({"PBS_ARRAY_INDEX=3"}, {"--shard", "/3"},
-          "PBS_ARRAY_INDEX stands for share 3, but there");
+          "PBS_ARRAY_INDEX is 3, but there");
   refused({}, {"--shard", "/3"}, "no launcher says which of the 3 shares to take: give I/N");
   refused({"PMI_RANK=1", "PMI_SIZE=2", "PBS_ARRAY_INDEX=0"}, {},
           "both PMI_RANK and PBS_ARRAY_INDEX say which share to take: give I/N, or all");

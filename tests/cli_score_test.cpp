@@ -108,7 +108,7 @@ TEST_CASE("score prints what the library computes, as text and as JSON") {
   CHECK(out.find(line) != std::string::npos);
   std::snprintf(line, sizeof line, "\nbits per byte  %.6g +- ", expected.bits_per_byte.value);
   CHECK(out.find(line) != std::string::npos);
-  std::snprintf(line, sizeof line, "\nHuggingFace    %.6g as its page computes it, %.6g as it ",
+  std::snprintf(line, sizeof line, "\nHuggingFace    %.6g by its current recipe, %.6g by its ",
                 expected.hf_weighted, expected.hf_unweighted);
   CHECK(out.find(line) != std::string::npos);
 }

@@ -7,7 +7,6 @@
 
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
 #include "support/passes.h"
@@ -38,20 +37,6 @@ std::vector<float> states_of(Session& session, std::span<const TokenId> tokens, 
   const HiddenSlice slice = {&session, tokens, states};
   hidden_states({&slice, 1}, layer);
   return states;
-}
-
-const Model& odd_model() {
-  static const Model made = [] {
-    Config config;
-    config.vocab_size = 203;
-    config.n_positions = 700;
-    config.n_embd = 45;
-    config.n_head = 5;
-    config.n_layer = 3;
-    config.n_inner = 97;
-    return random_model(config, {});
-  }();
-  return made;
 }
 
 }  // namespace

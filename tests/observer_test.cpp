@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "gpt2/runtime.h"
-#include "measure/random_model.h"
 #include "model/session_impl.h"
 #include "model/transformer.h"
 #include "support/catch.h"
@@ -220,20 +219,6 @@ void check_heads(Session& session, const Seen& seen, std::size_t layer) {
                        config.head_dim()),
                head.outputs);
   }
-}
-
-const Model& odd_model() {
-  static const Model made = [] {
-    Config config;
-    config.vocab_size = 203;
-    config.n_positions = 700;
-    config.n_embd = 45;
-    config.n_head = 5;
-    config.n_layer = 3;
-    config.n_inner = 97;
-    return random_model(config, {});
-  }();
-  return made;
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ TEST_CASE("choices have HuggingFace's scores") {
 namespace {
 
 // A model whose sizes are not multiples of any vector, with windows that take several passes.
-const Model& odd_model() {
+const Model& two_block_model() {
   static const Model made = [] {
     Config config;
     config.vocab_size = 203;
@@ -208,9 +208,9 @@ const Model& odd_model() {
 // Many short texts, a long one of several windows, and texts of which nothing is scored.
 Texts odd_texts() {
   Texts texts;
-  for (unsigned i = 0; i < 40; ++i) texts.push_back(random_tokens(odd_model(), i % 13, i));
-  texts.push_back(random_tokens(odd_model(), 800, 99));
-  for (unsigned i = 0; i < 10; ++i) texts.push_back(random_tokens(odd_model(), 60 + i, 50 + i));
+  for (unsigned i = 0; i < 40; ++i) texts.push_back(random_tokens(two_block_model(), i % 13, i));
+  texts.push_back(random_tokens(two_block_model(), 800, 99));
+  for (unsigned i = 0; i < 10; ++i) texts.push_back(random_tokens(two_block_model(), 60 + i, 50 + i));
   return texts;
 }
 
@@ -218,7 +218,7 @@ Texts odd_texts() {
 
 TEST_CASE("a text has the same score in a batch and alone, and as its windows have by themselves") {
   const Texts texts = odd_texts();
-  const Engine engine(odd_model(), {.threads = 2});
+  const Engine engine(two_block_model(), {.threads = 2});
   const ScoreOptions options{.context = 200, .stride = 70, .top_logprobs = 3};
   const std::vector<TextScore> batch = score(engine, texts, options);
   REQUIRE(batch.size() == texts.size());
@@ -229,7 +229,7 @@ TEST_CASE("a text has the same score in a batch and alone, and as its windows ha
     double nll = 0.0;
     for (const ScoredWindow& window : batch[i].windows) {
       const auto ids = std::span(texts[i]).subspan(window.begin, window.end - window.begin);
-      const std::vector<float> expected = naive(odd_model(), ids);
+      const std::vector<float> expected = naive(two_block_model(), ids);
       double sum = 0.0;
       for (std::size_t t = window.first; t < window.end; ++t) {
         const TokenLogprob& token = batch[i].tokens[t];
@@ -253,9 +253,9 @@ TEST_CASE("a text has the same score in a batch and alone, and as its windows ha
 TEST_CASE("scores have the same bits for any number of threads and on every instruction set") {
   const Texts texts = odd_texts();
   const Texts choices(texts.begin() + 1, texts.begin() + 10);
-  const std::vector<TokenId> context = random_tokens(odd_model(), 290, 7);
+  const std::vector<TokenId> context = random_tokens(two_block_model(), 290, 7);
   const ScoreOptions options{.context = 200, .stride = 70, .top_logprobs = 2};
-  const Engine one(odd_model(), {.threads = 1});
+  const Engine one(two_block_model(), {.threads = 1});
   const std::vector<TextScore> expected = score(one, texts, options);
   const std::vector<ChoiceScore> expected_choices = score_choices(one, context, choices, 2);
   const std::string before(isa_name());
@@ -263,7 +263,7 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
     force_isa(isa);
     for (const int threads : {1, 2, 3}) {
       CAPTURE(isa, threads);
-      const Engine engine(odd_model(), {.threads = threads});
+      const Engine engine(two_block_model(), {.threads = threads});
       CHECK(std::ranges::equal(score(engine, texts, options), expected,
                                [](const auto& a, const auto& b) { return equal(a, b); }));
       const auto found = score_choices(engine, context, choices, 2);
@@ -278,12 +278,12 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
 }
 
 TEST_CASE("a choice has the score that its tokens have in the whole text") {
-  const Engine engine(odd_model(), {.threads = 1});
+  const Engine engine(two_block_model(), {.threads = 1});
   // Contexts shorter than a block of keys, longer, and of one token, which nothing precedes.
   for (const std::size_t length : {std::size_t{1}, std::size_t{2}, std::size_t{290}}) {
-    const std::vector<TokenId> context = random_tokens(odd_model(), length, 3);
-    const Texts choices = {random_tokens(odd_model(), 1, 1), random_tokens(odd_model(), 12, 2),
-                           random_tokens(odd_model(), 5, 3)};
+    const std::vector<TokenId> context = random_tokens(two_block_model(), length, 3);
+    const Texts choices = {random_tokens(two_block_model(), 1, 1), random_tokens(two_block_model(), 12, 2),
+                           random_tokens(two_block_model(), 5, 3)};
     const std::vector<ChoiceScore> scores = score_choices(engine, context, choices);
     for (std::size_t i = 0; i < choices.size(); ++i) {
       CAPTURE(length, i);
@@ -310,8 +310,8 @@ TEST_CASE("a choice has the score that its tokens have in the whole text") {
 }
 
 TEST_CASE("what greedy decoding writes is a greedy match, and anything else is not") {
-  Session session(odd_model());
-  std::vector<TokenId> context = random_tokens(odd_model(), 9, 1);
+  Session session(two_block_model());
+  std::vector<TokenId> context = random_tokens(two_block_model(), 9, 1);
   std::vector<TokenId> greedy;
   std::span<const float> logits = session.forward(context);
   for (int i = 0; i < 6; ++i) {
@@ -320,12 +320,12 @@ TEST_CASE("what greedy decoding writes is a greedy match, and anything else is n
   }
   Texts choices(7, greedy);
   for (std::size_t i = 0; i < 6; ++i) choices[i][i] = (choices[i][i] + 1) % 203;
-  const auto scores = score_choices(Engine::shared(odd_model()), context, choices);
+  const auto scores = score_choices(Engine::shared(two_block_model()), context, choices);
   for (std::size_t i = 0; i < 7; ++i) CHECK(scores[i].greedy_match == (i == 6));
 }
 
 TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
-  const TextScore text = score_one(Engine::shared(odd_model()), random_tokens(odd_model(), 400, 1));
+  const TextScore text = score_one(Engine::shared(two_block_model()), random_tokens(two_block_model(), 400, 1));
   REQUIRE(text.windows.size() == 2);
   CHECK(text.windows[0].end == 301);
   CHECK(text.windows[1].begin == 150);
@@ -431,7 +431,7 @@ TEST_CASE("words and bytes are those of the tokens that are scored") {
 TEST_CASE("scoring tells its progress, and an exception from there cancels it") {
   const Texts texts = odd_texts();
   std::vector<double> shares;
-  const auto scores = score(Engine::shared(odd_model()), texts,
+  const auto scores = score(Engine::shared(two_block_model()), texts,
                             {.progress = [&](double share) { shares.push_back(share); }});
   CHECK(shares.size() > 5);
   CHECK(std::ranges::is_sorted(shares));
@@ -439,11 +439,11 @@ TEST_CASE("scoring tells its progress, and an exception from there cancels it") 
   CHECK(shares.back() == 1.0);
   struct Cancelled {};
   CHECK_THROWS_AS(
-      score(Engine::shared(odd_model()), texts, {.progress = [](double) { throw Cancelled(); }}),
+      score(Engine::shared(two_block_model()), texts, {.progress = [](double) { throw Cancelled(); }}),
       Cancelled);
 
   const auto choices_with = [&](const std::function<void(double)>& progress) {
-    return score_choices(Engine::shared(odd_model()), std::vector<TokenId>(100, 1),
+    return score_choices(Engine::shared(two_block_model()), std::vector<TokenId>(100, 1),
                          Texts(40, {1, 2, 3, 4, 5, 6, 7}), 0, progress);
   };
   shares.clear();
@@ -455,7 +455,7 @@ TEST_CASE("scoring tells its progress, and an exception from there cancels it") 
 }
 
 TEST_CASE("scoring refuses options out of range and tokens outside the vocabulary") {
-  const Engine engine = Engine::shared(odd_model());
+  const Engine engine = Engine::shared(two_block_model());
   const auto refusal = [&](const Texts& texts, const ScoreOptions& options) {
     return refusal_of([&] { static_cast<void>(score(engine, texts, options)); });
   };

@@ -301,7 +301,7 @@ TEST_CASE("a file with a right checksum and impossible numbers is refused") {
   CHECK(with([](auto& f) { f.tokens.resize(4); }) ==
         expected("has more keys and values than tokens: expected at most 4, found 5"));
   CHECK(with([](auto& f) { f.written = 8; }) ==
-        expected("has more tokens that were written than tokens: expected at most 7, found 8"));
+        expected("has more generated tokens than tokens: expected at most 7, found 8"));
 }
 
 TEST_CASE("absurd sizes are refused before anything is allocated") {

@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/nearest.h"
+#include "gpt2/engine.h"
 
 namespace gpt2::cli {
 namespace {
@@ -235,6 +236,12 @@ CLI::Option* add_kv_option(CLI::App& app, KVType& type) {
           "Hold keys and values as f32 or f16; auto (default): f16 for weights of int8 and int4, "
           "otherwise f32")
       ->option_text("auto|f32|f16");
+}
+
+CLI::Option* add_threads_option(CLI::App& app, int& threads) {
+  return add_number(app, "-t,--threads", threads, 0, EngineOptions::kMaxThreads,
+                    "Number of threads, which never changes a result; 0: one per core, but fewer "
+                    "for small models");
 }
 
 CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,

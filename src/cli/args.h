@@ -99,6 +99,9 @@ CLI::Option* add_dtype_option(CLI::App& app, WeightType& dtype);
 /// Adds --kv.
 CLI::Option* add_kv_option(CLI::App& app, KVType& type);
 
+/// Adds -t, --threads.
+CLI::Option* add_threads_option(CLI::App& app, int& threads);
+
 /// Adds an option that takes the name of a file.
 CLI::Option* add_file(CLI::App& app, const std::string& names, std::string& file,
                       const std::string& help);

@@ -112,9 +112,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   add_model_option(app, model);
   add_dtype_option(app, defaults.dtype);
   add_kv_option(app, defaults.kv_type);
-  add_number(app, "-t,--threads", defaults.threads, 0, 1024,
-             "Number of threads, which never changes a text; 0: one "
-             "per core, but fewer for small models");
+  add_threads_option(app, defaults.threads);
   add_output_options(app, settings);
   app.add_option("--shard", share,
                  "Take the I-th of N shares of the lines, from 0; all: take "

@@ -158,8 +158,7 @@ Options parse_options(Arguments arguments) {
                  "(default: f32, bf16, int8 and int4 in turn, or the type of a quantized model)")
       ->option_text("f32|f16|bf16|int8|int4")
       ->allow_extra_args(false);
-  add_number(app, "-t,--threads", options.threads, 0, 1024,
-             "Number of threads; 0: one per core, but fewer for small models");
+  add_threads_option(app, options.threads);
   add_kv_option(app, options.kv_type);
   add_number(app, "--repetitions", options.repetitions, 1, 1000, "How often to measure each row");
   add_switch(app, "--json", options.as_json, "Print one JSON object instead of text");

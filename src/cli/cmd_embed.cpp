@@ -52,9 +52,7 @@ Settings read_settings(Arguments arguments) {
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
-  add_number(app, "-t,--threads", settings.threads, 0, 1024,
-             "Number of threads, which never changes a vector; 0: one "
-             "per core, but fewer for small models");
+  add_threads_option(app, settings.threads);
   const auto set_pooling = [&](const std::string& name) {
     settings.embed.pooling = name == "last" ? Pooling::last : Pooling::mean;
     if (name == "mean" || name == "last") return;

@@ -127,9 +127,7 @@ void add_model_options(CLI::App& app, GenerateSettings& settings, std::string& m
   add_model_option(app, model);
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
-  add_number(app, "-t,--threads", settings.threads, 0, 1024,
-             "Number of threads, which never changes the text; 0: one "
-             "per core, but fewer for small models");
+  add_threads_option(app, settings.threads);
   app.add_option("--draft", settings.draft,
                  "Write faster, with the same text: a copy of the model in "
                  "int8 or int4, or a model that gpt2 quantize wrote, or the "

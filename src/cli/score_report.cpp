@@ -52,7 +52,7 @@ std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& opt
             counted(found.bytes, "byte") + ")\n";
     text += "bits per byte  " + in_words(found.bits_per_byte) + '\n';
   }
-  return text + format("HuggingFace    %.6g as its page computes it, %.6g as it used to\n",
+  return text + format("HuggingFace    %.6g by its current recipe, %.6g by its older one\n",
                        found.hf_weighted, found.hf_unweighted);
 }
 

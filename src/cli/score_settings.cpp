@@ -73,9 +73,7 @@ ScoreSettings read_score_settings(Arguments arguments) {
   add_model_option(app, settings.model);
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
-  add_number(app, "-t,--threads", settings.threads, 0, 1024,
-             "Number of threads, which never changes a score; 0: one "
-             "per core, but fewer for small models");
+  add_threads_option(app, settings.threads);
   add_number(app, "--context", settings.score.context, 2, kMost,
              "Tokens of a window; 0: as many as the model has positions", true);
   add_number(app, "--stride", settings.score.stride, 1, kMost,

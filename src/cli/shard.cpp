@@ -128,7 +128,7 @@ Shard choose_shard(const std::optional<std::string>& argument) {
   }
   if (rank >= total) {
     throw UsageError("--shard",
-                     format("%s stands for share %zu, but there are %zu, from 0: give another N",
+                     format("%s is %zu, but there are %zu shares, numbered from 0: give another N",
                             source.c_str(), rank, total));
   }
   return {.index = rank, .count = total, .source = source};

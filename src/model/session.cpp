@@ -108,7 +108,7 @@ Session Session::fork() const {
 }
 
 void Session::assign(const Session& other) {
-  if (!other.impl_) reject("a session that was moved from cannot take part in assign()");
+  if (!other.impl_) reject("assign() was given a moved-from session");
   if (&other == this) return;
   assign(other, other.position());
   impl_->dropped = other.impl_->dropped;
@@ -116,7 +116,7 @@ void Session::assign(const Session& other) {
 }
 
 void Session::assign(const Session& other, std::size_t position) {
-  if (!impl_ || !other.impl_) reject("a session that was moved from cannot take part in assign()");
+  if (!impl_ || !other.impl_) reject("assign() was given a moved-from session");
   if (other.model().transformer() != model().transformer()) {
     reject("cannot assign a session of another model");
   }

@@ -29,7 +29,7 @@ std::vector<TokenId> tokens_of(const SessionParts& parts, const Config& config,
          header.computed);
   }
   if (header.written > header.tokens) {
-    fail(name, "has more tokens that were written than tokens: expected at most ", header.tokens,
+    fail(name, "has more generated tokens than tokens: expected at most ", header.tokens,
          ", found ", header.written);
   }
   std::vector<TokenId> tokens(header.tokens);

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "measure/random_model.h"
+
 namespace gpt2::test {
 
 std::vector<Session> sessions_of(const Model& model, int threads,
@@ -17,6 +19,20 @@ std::vector<Session> sessions_of(const Model& model, int threads,
 
 Session session_of(const Model& model, int threads, std::size_t capacity, KVType kv_type) {
   return std::move(sessions_of(model, threads, {capacity}, kv_type).front());
+}
+
+const Model& odd_model() {
+  static const Model made = [] {
+    Config config;
+    config.vocab_size = 203;
+    config.n_positions = 700;
+    config.n_embd = 45;
+    config.n_head = 5;
+    config.n_layer = 3;
+    config.n_inner = 97;
+    return random_model(config, {});
+  }();
+  return made;
 }
 
 std::vector<TokenId> random_tokens(const Model& model, std::size_t count, unsigned seed) {

@@ -18,6 +18,9 @@ namespace gpt2::test {
 [[nodiscard]] Session session_of(const Model& model, int threads, std::size_t capacity = 0,
                                  KVType kv_type = KVType::automatic);
 
+/// A model of random weights whose sizes are not multiples of any vector.
+[[nodiscard]] const Model& odd_model();
+
 /// Returns `count` token ids of the model's vocabulary, the same ones for each call with the same
 /// seed.
 [[nodiscard]] std::vector<TokenId> random_tokens(const Model& model, std::size_t count,
