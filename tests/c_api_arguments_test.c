@@ -91,7 +91,7 @@ static void test_memory(void) {
   options.dtype = 6;
   REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, &options, &out), "the dtype is 6");
   file.data = NULL;
-  REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, NULL, &out), "config.json is NULL");
+  REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, NULL, &out), "the data of a file is NULL");
   file.name = NULL;
   REFUSED_NEW(out, gpt2_model_load_memory(&file, 1, NULL, &out), "the name of a file is NULL");
 }

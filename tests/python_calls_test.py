@@ -395,6 +395,7 @@ class ErrorTest(ModelTest):
                      lambda: gpt2cpp.Model(MODEL, threads=-1),
                      lambda: gpt2cpp.Model(MODEL + "\0"), lambda: gpt2cpp.Tokenizer(MODEL + "\0"),
                      lambda: self.model.session().truncate(-1),
+                     lambda: self.model.session().truncate(2**64),  # not 0, as a C number
                      lambda: self.model.session().generate("Once", num_beams=2),
                      lambda: self.model.stream("Once", num_beams=2)):
             with self.assertRaises(ValueError):

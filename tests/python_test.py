@@ -596,6 +596,14 @@ class SessionTest(ModelTest):
         self.assertEqual(session.tokens, [443, *whole.token_ids])
         self.assertEqual((len(session), session.capacity), (31, 512))
 
+    def test_ids_that_no_c_number_holds_are_unknown(self):
+        tokenizer = self.model.tokenizer
+        self.assertEqual(tokenizer.token_bytes(443), b"Once")
+        for id in (-1, tokenizer.vocab_size, 2**31, 2**32 + 443, 2**64 + 443):
+            self.assertEqual(tokenizer.token_bytes(id), b"")
+            self.assertFalse(tokenizer.is_special(id))
+        self.assertFalse(tokenizer.is_special(2**32 + tokenizer.eos_token_id))
+
     def test_fork_and_truncate(self):
         session = self.model.session()
         session.append("Once upon a time")

@@ -109,7 +109,9 @@ struct BeamSequence {
 ///     vocabulary;
 ///   - if every token of the vocabulary ends a sequence;
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).
-/// Throws std::bad_alloc, and what the functions throw.
+/// Throws std::bad_alloc, and what the functions throw. If the options remove every token, nothing
+/// is thrown: the sequences then have a score of -infinity and tokens without meaning, as in
+/// HuggingFace's search.
 ///
 /// Example:
 ///   const Engine engine(model);

@@ -507,8 +507,8 @@ GPT2_API gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position)
 /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
 /// first `keep` ones, at least half of them. The others wait, to be computed anew by the next pass,
 /// because positions are absolute in GPT-2. Returns in *dropped how many tokens were dropped; 0 if
-/// there was room already. GPT2_INVALID_ARGUMENT if keep + room is more than the capacity.
-/// (session.h)
+/// there was room already. GPT2_INVALID_ARGUMENT if there was not, and keep + room is more than the
+/// capacity. (session.h)
 GPT2_API gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room,
                                         size_t* dropped);
 /// Makes a second session in the same state, on the same engine. Computes nothing; the two share

@@ -51,7 +51,7 @@ std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t coun
   for (const gpt2_memory_file& file : span_of(files, count, "the list of files")) {
     require(file.name, "the name of a file");
     const auto* const data = static_cast<const std::byte*>(file.data);
-    result.push_back({.name = file.name, .bytes = span_of(data, file.size, file.name)});
+    result.push_back({.name = file.name, .bytes = span_of(data, file.size, "the data of a file")});
   }
   return result;
 }

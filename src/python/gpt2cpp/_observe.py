@@ -85,8 +85,7 @@ def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Itera
     wanted = {named("what", name, OBSERVED) for name in names}
     only = set(range(model.n_layer + 1)) if layers is None else set(layers)
     if not only <= set(range(model.n_layer + 1)):
-        raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found "
-                         f"{sorted(only)}")
+        raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found {only}")
     info = lib.gpt2_session_get_info(session).contents
     n_known = info.position - info.waiting
     recorder = _Recorder(model, info.waiting + len(ids), n_known, work)

@@ -264,6 +264,8 @@ def number(name: str, value: Any, kind: Any) -> Any:
         count = operator.index(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: expected a number, found {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name}: the number is too large for a float") from None
     if not 0 <= count < 2**64:
         raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")
     return count

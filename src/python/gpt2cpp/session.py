@@ -132,10 +132,9 @@ class Session(Handle):
 
     def truncate(self, n_tokens: int) -> None:
         """Forgets all tokens after the first n_tokens."""
-        if n_tokens < 0:
-            raise ValueError(f"n_tokens: expected a number from 0 on, found {n_tokens}")
+        count = number("n_tokens", n_tokens, None)
         with self._exclusive() as owned:
-            lib.gpt2_session_rewind(owned, n_tokens)
+            lib.gpt2_session_rewind(owned, count)
 
     def slide(self, keep: int, room: int = 1) -> int:
         """Makes room for `room` more tokens by dropping the oldest ones after the first `keep`.

@@ -101,6 +101,8 @@ class Tokenizer(Handle):
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
+        if not 0 <= id < self.vocab_size:  # ctypes would cut off what a C number cannot hold
+            return b""
         data, size = c_void_p(), c_size_t()
         lib.gpt2_tokenizer_token_bytes(self._use(), id, byref(data), byref(size))
         return string_at(data, size.value) if size.value else b""
@@ -136,6 +138,8 @@ class Tokenizer(Handle):
 
     def is_special(self, id: int) -> bool:
         """Whether the token marks structure and is no part of a text."""
+        if not 0 <= id < self.vocab_size:
+            return False
         result = c_int32()
         lib.gpt2_tokenizer_is_special(self._use(), id, byref(result))
         return bool(result.value)
