@@ -35,8 +35,8 @@ struct Slice {
 
 /// What forward passes on a model need besides its weights: a team of threads and the memory for
 /// activations; and how sessions hold keys and values. One engine for each model is enough;
-/// sessions share it. How many threads it has, and which sessions share a pass, never shows in a
-/// result, bit for bit.
+/// sessions share it. No result depends on how many threads it has, nor on which sessions share a
+/// pass, bit for bit.
 ///
 /// An Engine is a handle: copies stand for the same engine, which ends with the last of them and of
 /// the sessions that use it. Any number of threads may call forward: their passes follow one

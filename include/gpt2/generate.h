@@ -73,15 +73,15 @@ struct GenerationOptions {
   /// Speculative decoding: a copy of the model that drafts tokens, usually
   /// model.to(WeightType::int4). The model then checks several drafted tokens in one pass, which
   /// reads its weights only once. The number of drafted tokens follows from the times measured and
-  /// from how often drafts were right.
+  /// from the share of drafts that the model accepted.
   ///
   /// A draft saves time if most of the time goes into reading the weights. It never changes the
   /// text: the tokens and the hash of the logits are bit for bit the same as without it.
   /// (HuggingFace's assistant_model, in contrast, changes the text that is drawn.)
   ///
   /// REQUIRES: the draft has the sizes of the session's model. It reads that model's keys and
-  /// values, so a model with different weights guesses badly. The draft needs no memory except for
-  /// its weights.
+  /// values, so drafts of a model with different weights are rarely accepted. The draft needs no
+  /// memory except for its weights.
   std::optional<Model> draft = {};
 
   /// A draft that another thread is still making. Until it is ready, the text is written without

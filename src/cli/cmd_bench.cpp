@@ -36,9 +36,10 @@ is the time to read the bytes that must be read, from memory or from a cache tha
 time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
 operations.
 
-Other programs that use the CPU make the results unreliable. A repetition is disturbed if other programs took CPUs away
-from it, or if the limits changed around it. Disturbed repetitions are repeated, up to twice as many
-repetitions in all; a row that is still disturbed after that says so at its end.
+Other programs that use the CPU make the results unreliable. A repetition is disturbed if other
+programs took CPUs away from it, or if the limits changed around it. Disturbed repetitions are
+repeated, up to twice as many repetitions in all; a row that is still disturbed after that says so at
+its end.
 
 The row about drafts tells how much faster texts are written if an int4 copy of the model drafts them
 (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts, which

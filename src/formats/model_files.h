@@ -26,7 +26,7 @@ struct ModelFiles {
 /// model.safetensors, model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json
 /// (HuggingFace's order) and ckpt.pt (nanoGPT's name).
 ///
-/// Throws Error: not_found where `path` does not exist, invalid_file where it is neither a file nor
+/// Throws Error: not_found if `path` does not exist, invalid_file if it is neither a file nor
 /// a directory or cannot be examined, unsupported for a GGUF file and for a directory without
 /// other weights.
 [[nodiscard]] ModelFiles find_model_files(const std::filesystem::path& path);

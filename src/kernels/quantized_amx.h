@@ -73,8 +73,8 @@ void unpack_codes(std::int8_t* value, const unsigned char* block, const Fetch& f
 
 /// sums (kRowGroup, kPanelColumns) += the group of rows from `row` on times the blocks [begin,
 /// begin + blocks) of the columns of one panel. If begin is 0, the sums begin at zero. `w` has the
-/// unpacked codes of these blocks; `scales` points at the blocks themselves, which begin with their
-/// scales.
+/// unpacked codes of these blocks. `scales` points to the packed blocks, each of which begins with
+/// its scales.
 template <class Vec, class Codes>
 void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t begin,
               std::size_t blocks, const std::int8_t* w, const unsigned char* scales) {
