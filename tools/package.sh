@@ -36,9 +36,11 @@ for kind in ${kinds[*]}; do
     tgz)
       # Links everything statically but glibc and libgcc_s, which every system has. libedit would
       # bring a terminal library along, so gpt2 --interactive reads plain lines.
+      # Unused sections go, because a part of libstdc++ that is never called needs a newer glibc.
+      flags="-static-libstdc++ -Wl,--gc-sections"
       utf8proc="$("${CXX:-c++}" -print-file-name=libutf8proc.a)"
       package tgz -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \
-        -DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -DCMAKE_SHARED_LINKER_FLAGS=-static-libstdc++
+        "-DCMAKE_EXE_LINKER_FLAGS=$flags" "-DCMAKE_SHARED_LINKER_FLAGS=$flags"
       objdump -T "$root/build/package-tgz/gpt2" "$root"/build/package-tgz/libgpt2.so |
         grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
       ;;
