@@ -14,10 +14,12 @@
 
 namespace gpt2 {
 
-/// `count` zeroed elements on a 64-byte boundary, owned; move-only.
+/// An array of `count` zero-initialized elements that begins at a multiple of 64 bytes. It owns its
+/// memory and can be moved, but not copied.
 ///
-/// A large buffer is zeroed by the operating system, page by page when a page is first touched: one
-/// that is never touched takes no memory. Throws std::bad_alloc.
+/// The operating system zeroes each page of a large buffer when the page is first touched, so pages
+/// that are never touched take no memory. The constructor throws std::bad_alloc if there is not
+/// enough memory.
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivial_v<T>);
@@ -44,10 +46,11 @@ class AlignedBuffer {
     return *this;
   }
 
-  /// Lets the system use large pages for memory that is touched for the first time from now on.
-  /// They need fewer address translations, but each is zeroed and takes memory as a whole.
+  /// Allows the system to use large pages for the parts of this buffer that have not been touched
+  /// yet. Large pages need fewer address translations, but the system allocates and zeroes each one
+  /// as a whole.
   void use_large_pages() const noexcept {
-    constexpr std::size_t kPage = std::size_t{1} << 16;  // or a power of two below
+    constexpr std::size_t kPage = std::size_t{1} << 16;  // a multiple of the page size
     void* begin = data_;
     std::size_t bytes = size_ * sizeof(T);
     if (std::align(kPage, 1, begin, bytes) != nullptr) madvise(begin, bytes, MADV_HUGEPAGE);

@@ -9,7 +9,8 @@
 namespace gpt2 {
 namespace {
 
-// The number in a file; SIZE_MAX if there is none, such as where it says "max".
+// Returns the number in a file, or SIZE_MAX if the file does not exist or has no number (the file
+// of a group without a limit contains "max").
 std::size_t number_in(const char* file) {
   std::size_t number = 0;
   return std::ifstream(file) >> number ? number : SIZE_MAX;

@@ -15,7 +15,8 @@ using Bytes = std::span<const std::byte>;
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The integer in sizeof(T) of the bytes, beginning at `at`, least significant first.
+/// Returns the little-endian integer in the sizeof(T) bytes that begin at `at`. REQUIRES: they lie
+/// in `bytes`.
 template <std::unsigned_integral T>
 [[nodiscard]] constexpr T load_little_endian(Bytes bytes, std::size_t at = 0) noexcept {
   T value = 0;

@@ -4,9 +4,9 @@
 
 namespace gpt2 {
 
-/// Throws Error(invalid_argument) if a program has cast a number to `value` that is none of the
-/// enumerators, which go from 0 to `last`. `option` is the name of what has the value, and `type`
-/// that of the enumeration.
+/// Throws Error(invalid_argument) if `value` is not one of the enumerators, which are 0 to `last`.
+/// A program can make such a value by casting a number. The message names `option`, the option or
+/// argument that has the value, and `type`, the enumeration.
 template <class Enum>
 void check_enumerator(Enum value, Enum last, const char* option, const char* type) {
   const auto number = static_cast<int>(value);

@@ -6,8 +6,8 @@
 
 namespace gpt2 {
 
-/// The product of all factors, multiplied from the left, and then of `last`. Nothing if any step
-/// overflows, even if a later factor is zero.
+/// Returns the product of all factors and `last`, multiplied from left to right. Returns nothing if
+/// any of these multiplications overflows, even if a later factor is zero.
 [[nodiscard]] constexpr std::optional<std::size_t> checked_product(
     std::span<const std::size_t> factors, std::size_t last = 1) noexcept {
   std::size_t product = 1;

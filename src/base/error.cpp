@@ -8,7 +8,8 @@ Error::Error(ErrorCode code, const std::string& message)
     : std::runtime_error(printable(message)), code_(code) {}
 
 std::string printable(std::string_view text) {
-  const auto is_hidden = [](char32_t code) {  // 0 of an invalid byte
+  // The code of an invalid byte is 0, so it is hidden as well.
+  const auto is_hidden = [](char32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
   };

@@ -9,23 +9,25 @@
 
 namespace gpt2 {
 
-/// Where the files of a model are read from: the file system, or a caller's files in memory, whose
-/// names then are the paths.
+/// The source of a model's files: the file system, or a list of files in memory. In a list, the
+/// path of a file is its name.
 class FileSource {
  public:
-  /// The file system.
+  /// Reads from the file system.
   FileSource() = default;
 
-  /// These files alone. The list must live as long as the source and its copies. Throws
-  /// Error(invalid_argument) if two of them have the same name.
+  /// Reads from these files only. The list must outlive this object and its copies. Throws
+  /// Error(invalid_argument) if two of the files have the same name.
   explicit FileSource(std::span<const MemoryFile> files);
 
   [[nodiscard]] bool is_memory() const noexcept { return memory_.has_value(); }
 
-  /// As is_there(path) for the file system. Throws as it does.
+  /// Returns whether the file exists. For the file system, this calls is_there(path) and throws the
+  /// same errors.
   [[nodiscard]] bool has(const std::filesystem::path& path) const;
 
-  /// The bytes of a file. Throws as MappedFile does.
+  /// Opens a file. Throws the same errors as the constructor of MappedFile, and Error(not_found) if
+  /// the file is not in the list.
   [[nodiscard]] MappedFile open(const std::filesystem::path& path) const;
 
  private:

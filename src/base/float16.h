@@ -19,7 +19,8 @@ inline std::uint16_t to_bf16(float value) {
 inline float from_f16(std::uint16_t bits) {
   const std::uint32_t sign = std::uint32_t{bits} << 16 & 0x80000000;
   const std::uint32_t magnitude = bits & 0x7fff;
-  // 0x1p-112 is the ratio of the exponents' biases: multiplying makes subnormals right as well.
+  // The exponent biases of f32 and f16 differ by 112, so the shifted bits are 2^-112 of the value.
+  // The multiplication converts subnormals correctly, which adding 112 to the exponent would not.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   const auto result = std::bit_cast<std::uint32_t>(scaled);
   const std::uint32_t special = magnitude >= 0x7c00 ? 0x7f800000 : 0;  // infinity and NaN
@@ -33,7 +34,7 @@ inline std::uint16_t to_f16(float value) {
   if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
   if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds beyond 65504
   if (magnitude < 0x38800000) {
-    // Subnormal: adding 0.5 puts the wanted bits at the end of the sum, rounded by the addition.
+    // The result is subnormal. Adding 0.5 moves its bits to the low end of the sum and rounds them.
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000));
   }

@@ -4,11 +4,13 @@
 
 namespace gpt2 {
 
-/// Computes in the default floating-point state while it lives, and then restores the caller's.
+/// Sets the floating-point state of the current thread to the default. The destructor restores the
+/// previous state.
 ///
-/// A host (an audio plug-in, say) may have set flush-to-zero, denormals-are-zero or another
-/// rounding mode for its threads. With them the same arithmetic gives other bits, so every entry of
-/// the library that computes holds one of these. The state belongs to the thread.
+/// A host program, such as an audio plug-in, may have set flush-to-zero, denormals-are-zero or
+/// another rounding mode for its threads. The same arithmetic then gives different bits, so every
+/// function of the library that a program can call, and that computes, creates one of these
+/// objects.
 class DefaultFloatState {
  public:
   DefaultFloatState() noexcept {

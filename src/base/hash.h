@@ -10,16 +10,19 @@
 
 namespace gpt2 {
 
-/// A 64-bit hash of bytes, for finding accidental differences. It is easy to make other bytes with
-/// the same hash on purpose. FNV-1a over 32-bit words in sixteen interleaved lanes, the lanes then
-/// hashed in order. Every step is a bijection of the lane, so that a change of one word always
-/// changes the hash.
+/// A 64-bit hash that detects accidental differences. It does not protect against deliberate ones,
+/// because it is easy to construct other bytes with the same hash.
+///
+/// The algorithm is FNV-1a over 32-bit words in sixteen interleaved lanes. value() then hashes the
+/// lanes in order. Every step is a bijection of its lane, so a change of one word always changes
+/// the hash.
 class Hash {
  public:
   Hash() noexcept { std::fill_n(lanes_, kLanes, kBasis); }
 
-  /// Goes on with these bytes. Calls divide the bytes in any way, as long as each but the last has
-  /// a multiple of four. (The last word is filled with zeros.)
+  /// Appends these bytes to the input. The hash does not depend on how the input is divided among
+  /// calls, if the size of each part but the last is a multiple of four. An incomplete last word is
+  /// filled up with zeros.
   void add(Bytes bytes) noexcept {
     std::size_t at = 0;
     while (at < bytes.size() && words_ % kLanes != 0) at += add_word(bytes.subspan(at));
@@ -31,7 +34,7 @@ class Hash {
     while (at < bytes.size()) at += add_word(bytes.subspan(at));
   }
 
-  /// The hash of all bytes, going on from `hash`.
+  /// Returns the hash of all bytes that were added, continuing from `hash`.
   [[nodiscard]] std::uint64_t value(std::uint64_t hash = 0) const noexcept {
     for (const std::uint64_t lane : lanes_) hash = (hash ^ lane) * kPrime;
     return hash;
@@ -42,7 +45,7 @@ class Hash {
   static constexpr std::uint64_t kBasis = 0xcbf29ce484222325;
   static constexpr std::size_t kLanes = 16;
 
-  // Adds the first word and returns the number of its bytes.
+  // Adds the first word of `bytes`, and returns how many bytes it has: 4, or fewer at the end.
   std::size_t add_word(Bytes bytes) noexcept {
     const std::size_t size = std::min<std::size_t>(bytes.size(), 4);
     std::uint32_t word = 0;
@@ -56,7 +59,7 @@ class Hash {
   std::size_t words_ = 0;
 };
 
-/// Hashes the bits of floats, to compare two runs. Continues from `hash`.
+/// Hashes the bits of floats, so that two runs can be compared. Continues from `hash`.
 inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t hash) {
   Hash floats;
   floats.add(std::as_bytes(values));

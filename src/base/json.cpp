@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// The library's own words, which quote the file, without "[json.exception.x] ... column 3: ".
+// Returns the reason in an error message of the JSON library, without the part "[json.exception.x]
+// ... column 3: " before it. The reason quotes the file, so this makes it safe to print.
 std::string reason_in(std::string_view what) {
   constexpr std::size_t kLongest = 160;
   const std::string_view begin = what.substr(0, kLongest);
@@ -30,7 +31,7 @@ bool JsonTree::key(std::string& name) {
   return true;
 }
 
-// Only the innermost open container grows, so the addresses in open_ hold.
+// Only the innermost open container grows, so the addresses in open_ stay valid.
 json& JsonTree::add(json value) {
   if (open_.empty()) return root = std::move(value);
   if (open_.back()->is_object()) return *member_ = std::move(value);
@@ -38,8 +39,8 @@ json& JsonTree::add(json value) {
 }
 
 void JsonTree::read(std::string_view text, JsonLimits limits) {
-  const DefaultFloatState state;  // numbers are rounded by the mode of the thread
-  // The library would skip the mark, and take a NUL for the end.
+  const DefaultFloatState state;  // the thread's rounding mode affects the conversion of numbers
+  // The JSON library would skip the byte order mark, and treat a NUL as the end of the text.
   if (text.starts_with("\xef\xbb\xbf")) fail(where_, "begins with a byte order mark; remove it");
   if (text.find('\0') != text.npos) fail(where_, "contains a NUL byte, which JSON does not allow");
   text_ = text;
@@ -79,7 +80,7 @@ bool JsonTree::parse_error(std::size_t read, const std::string&, const json::exc
   const std::string_view before = text_.substr(0, read == 0 ? 0 : read - 1);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
-  // A text of one line may itself be a line of a file, where "line 1" would mislead.
+  // A text without a newline may be one line of a longer file, so "line 1" could be misleading.
   const bool is_one_line = text_.find('\n') == text_.npos;
   fail(where_, "invalid JSON at ", is_one_line ? "" : concat("line ", line, ", "), "column ",
        column, reason_in(error.what()));

@@ -12,38 +12,41 @@
 namespace gpt2 {
 
 struct JsonLimits {
-  std::size_t max_depth = 128;         ///< of nested arrays and objects
-  std::size_t max_values = 4'000'000;  ///< of every kind together; one takes up to 100 bytes
+  std::size_t max_depth = 128;         ///< max levels of nested arrays and objects
+  std::size_t max_values = 4'000'000;  ///< max values of all kinds; each takes up to 100 bytes
 };
 
-/// Strict JSON (RFC 8259): valid UTF-8, no comments, nothing after the value, no name twice in one
-/// object. `where` (the file) begins every message. Throws Error(invalid_file) with the line, if the
-/// text has several, and the column, and no exception of the JSON library. Does not recurse; uses
-/// memory in proportion to the text.
+/// Parses strict JSON (RFC 8259): the text must be valid UTF-8 without comments, nothing may follow
+/// the value, and no object may have two members of the same name. Does not recurse. Uses memory in
+/// proportion to the text.
+///
+/// Throws Error(invalid_file). The message begins with `where`, usually the name of the file, and
+/// gives the column of a syntax error, and the line if the text has several. Never throws an
+/// exception of the JSON library.
 [[nodiscard]] JsonDocument<nlohmann::json> parse_json(std::string_view text, std::string_view where,
                                                       JsonLimits limits = {});
 
-/// Whether the value is a string with this text. (The JSON library's operator == copies the text,
-/// and ends the process if there is no memory for the copy, because it is noexcept.)
+/// Returns whether the value is a string with this text. (The JSON library's operator== copies the
+/// text. Because it is noexcept, it ends the process if there is no memory for the copy.)
 [[nodiscard]] bool is_text(const nlohmann::json& value, std::string_view text) noexcept;
 
-/// Returns the value as error messages show it: shortened, on one line.
+/// Returns the value in the form in which error messages show it: shortened and on one line.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
-/// Receives a JSON text event by event and builds its tree. A derived class that wants to store the
-/// bulk of a text in its own way overrides begin, key, scalar and end, which may throw, and calls
-/// these for the rest.
+/// Receives a JSON text event by event and builds its tree. A derived class can store large parts
+/// of a text in a form of its own: it overrides begin, key, scalar and end, which may throw, and
+/// calls the functions of this class for the rest of the text.
 class JsonTree : public nlohmann::json_sax<nlohmann::json> {
  public:
-  /// `where` must outlive it.
+  /// `where` must outlive this object.
   explicit JsonTree(std::string_view where) : where_(where) {}
   ~JsonTree() override { clear_tree(root); }
 
-  /// parse_json; the tree is `root`.
+  /// Parses the text by the rules of parse_json(), with the same errors. Stores the tree in `root`.
   void read(std::string_view text, JsonLimits limits = {});
 
   virtual void begin(nlohmann::json::value_t kind) { open_.push_back(&add(kind)); }
-  bool key(std::string& name) override;  ///< throws Error(invalid_file) for a repeated one
+  bool key(std::string& name) override;  ///< throws Error(invalid_file) for a repeated name
   virtual void scalar(nlohmann::json&& value) { add(std::move(value)); }
   virtual void end() { open_.pop_back(); }
 
@@ -79,7 +82,7 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
   std::size_t depth_ = 0;
   std::size_t values_ = 0;
   std::vector<nlohmann::json*> open_;  // outermost first
-  nlohmann::json* member_ = nullptr;   // whose key came last
+  nlohmann::json* member_ = nullptr;   // the member whose key was read last
 };
 
 }  // namespace gpt2

@@ -5,9 +5,9 @@
 
 namespace gpt2 {
 
-/// Removes everything in the tree and allocates nothing. (The JSON library's destructor of an array
-/// or object that is not empty allocates memory, and ends the process if there is none.) Recurses
-/// as deep as the tree, which JsonLimits bounds.
+/// Removes everything from the tree without allocating memory. (To destroy an array or object that
+/// is not empty, the JSON library allocates memory, and it ends the process if there is none.) The
+/// depth of the recursion is that of the tree, which JsonLimits bounds.
 template <class Json>
 void clear_tree(Json& tree) noexcept {
   if (!tree.is_structured()) return;
@@ -15,9 +15,9 @@ void clear_tree(Json& tree) noexcept {
   tree.clear();
 }
 
-/// A JSON tree that can be destroyed when there is no memory left. The library must not hold or
-/// copy arrays and objects in any other way. In particular, it must not write them as nested
-/// braces, which make temporary arrays.
+/// A JSON tree that can be destroyed when there is no memory left. Our code must not hold or copy
+/// arrays and objects in any other way. In particular, it must not construct them from nested
+/// braces, because these make temporary arrays.
 template <class Json>
 class JsonDocument {
  public:

@@ -12,20 +12,22 @@
 
 namespace gpt2 {
 
-/// Reads the members of a JSON object and throws Error(invalid_file), which names the member, for
-/// one that is not as expected. Refers to the object, which must outlive it.
+/// Reads the members of a JSON object. If a member is not as expected, throws Error(invalid_file)
+/// with a message that names the member. Holds a reference to the object, which must outlive it.
 class JsonFields {
  public:
   /// How read() treats a member that is null.
   enum class Null : std::uint8_t { absent, refused };
 
-  /// `where` names the object in messages ("file: key"). Throws unless it is an object.
+  /// `where` names the object in messages ("file: key"). Throws Error(invalid_file) unless `object`
+  /// is a JSON object.
   JsonFields(const nlohmann::json& object, std::string where, Null null = Null::absent);
 
-  /// The member; nullptr if it is absent or null.
+  /// Returns the member, or nullptr if it is absent or null.
   [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
 
-  /// These leave `value` as it is if the member is absent, and throw for another type or range.
+  /// If the member is absent, these leave `value` unchanged, or return nothing. They throw if the
+  /// member has another type or is out of range.
   void read(std::string_view key, bool& value) const;
   void read(std::string_view key, std::size_t& value, std::size_t least = 0,
             std::size_t most = std::numeric_limits<std::size_t>::max()) const;
@@ -33,12 +35,12 @@ class JsonFields {
             float most = std::numeric_limits<float>::max()) const;
   [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
 
-  /// These throw for an absent member as well.
+  /// These also throw if the member is absent or null.
   [[nodiscard]] std::string required_string(std::string_view key) const;
   [[nodiscard]] const nlohmann::json& required_list(std::string_view key) const;
   [[nodiscard]] JsonFields required_object(std::string_view key) const;
 
-  /// "where: key is <found>; expected <expected>".
+  /// Throws Error(code) with the message "where: key is <found>; expected <expected>".
   [[noreturn]] void refuse(std::string_view key, std::string_view expected,
                            ErrorCode code = ErrorCode::invalid_file) const;
 

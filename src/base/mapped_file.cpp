@@ -25,7 +25,7 @@ namespace {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   refuse_nul(path);
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would block until a writer opens it.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) fail("cannot open", path, errno);
   const auto close_file = [](const int* descriptor) { close(*descriptor); };
@@ -48,7 +48,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
 }
 
 void MappedFile::drop_pages(Bytes part) const noexcept {
-  if (!is_file_) return;  // the system would fill anonymous memory with zeros
+  if (!is_file_) return;  // MADV_DONTNEED would set anonymous memory to zeros
   const auto address = [](const std::byte* p) { return reinterpret_cast<std::uintptr_t>(p); };
   const std::uintptr_t end = address(part.data()) + part.size();
   if (address(part.data()) < address(bytes_.data())) return;

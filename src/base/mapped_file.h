@@ -8,26 +8,27 @@
 
 namespace gpt2 {
 
-/// A file's bytes, mapped read-only for as long as the object or a copy of it lives, at the same
-/// addresses. An empty file is an empty span.
+/// The bytes of a file that is mapped read-only. They stay mapped, at the same addresses, as long
+/// as this object or a copy of it lives. For an empty file, the span is empty.
 ///
-/// The file must not be shortened while it is mapped: the operating system ends a process that
-/// reads a page whose file has gone (SIGBUS), and no library can prevent that.
+/// The file must not be shortened while it is mapped. If a process reads a page that the file no
+/// longer has, the operating system ends the process with SIGBUS, and no library can prevent that.
 class MappedFile {
  public:
   /// Throws Error: not_found if there is no such file, invalid_file if it cannot be read or is not
   /// a regular file (a directory, a pipe).
   explicit MappedFile(const std::filesystem::path& path);
 
-  /// A caller's bytes in place of a file's. `owner`, if there is one, keeps them alive.
+  /// Uses bytes that are in memory already. If `owner` is not null, it keeps the bytes alive;
+  /// otherwise they must outlive this object and its copies.
   MappedFile(Bytes bytes, std::shared_ptr<const void> owner)
       : bytes_(bytes), mapping_(std::move(owner)), is_file_(false) {}
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
 
-  /// Takes the pages of `part` out of the process's memory, if `part` lies in this file; otherwise,
-  /// or if the bytes are a caller's, does nothing. The bytes stay the same: a page that is read
-  /// again is read from the file.
+  /// Releases the memory of the pages that contain `part`. The bytes do not change: if such a page
+  /// is read later, the system reads it from the file again. Does nothing if `part` does not lie in
+  /// this file, or if this object was constructed from bytes in memory.
   void drop_pages(Bytes part) const noexcept;
 
  private:

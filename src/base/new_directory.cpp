@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `out` without a slash at its end.
+// Returns `out` without a trailing slash. Throws if it cannot be the name of a new directory.
 fs::path checked(const fs::path& out) {
   if (out.empty()) reject("the name of the directory to write is empty");
   const fs::path directory = out.has_filename() ? out : out.parent_path();
@@ -34,12 +34,12 @@ fs::path checked(const fs::path& out) {
 NewDirectory::NewDirectory(const fs::path& out) {
   const fs::path given = checked(out);
   try {
-    // Resolves "..", so that a directory that "new/.." passes through is not made.
+    // This resolves "..", so that make_parents() does not create "new" for "new/../out".
     directory_ = fs::weakly_canonical(fs::absolute(given));
     partial_ = directory_;
     partial_ += concat(".partial-", ::getpid());
     make_parents();
-    fs::remove_all(partial_);  // of a killed process that had the same id
+    fs::remove_all(partial_);  // left behind by a killed process with the same id
     fs::create_directory(partial_);
   } catch (const fs::filesystem_error& error) {
     remove();
@@ -70,7 +70,7 @@ void NewDirectory::make_parents() {
 void NewDirectory::remove() noexcept {
   std::error_code ignored;
   fs::remove_all(partial_, ignored);
-  for (const fs::path& parent : made_) fs::remove(parent, ignored);  // if it is empty
+  for (const fs::path& parent : made_) fs::remove(parent, ignored);  // fails if it is not empty
 }
 
 }  // namespace gpt2

@@ -5,24 +5,26 @@
 
 namespace gpt2 {
 
-/// A directory that is written beside its place and moved there when it is complete, so that no one
-/// ever sees half of it. The destructor removes what was not moved, the parents that it made
-/// included.
+/// A new directory that has a temporary name while its files are written, and gets its final name
+/// when it is complete, so that no program ever sees an incomplete directory. Unless commit() has
+/// succeeded, the destructor removes the directory and the parent directories that were created
+/// for it.
 class NewDirectory {
  public:
-  /// Makes the directory OUT.partial-PID for `out`, with the parents that are missing. Later
-  /// changes of the working directory do not matter. Throws Error(invalid_argument) if `out` exists
-  /// or cannot be the name of a new directory, and Error(invalid_file) if the system refuses.
+  /// Creates the directory OUT.partial-PID, where OUT stands for `out`, and its missing parents. A
+  /// later change of the working directory has no effect. Throws Error(invalid_argument) if `out`
+  /// exists or cannot be the name of a new directory, and Error(invalid_file) if the system cannot
+  /// create the directory.
   explicit NewDirectory(const std::filesystem::path& out);
 
   NewDirectory(const NewDirectory&) = delete;
   NewDirectory& operator=(const NewDirectory&) = delete;
   ~NewDirectory();
 
-  /// Where to write, until commit() moves it.
+  /// Returns the path to write files to until commit() is called.
   [[nodiscard]] const std::filesystem::path& partial() const noexcept { return partial_; }
 
-  /// Moves the directory to its place. Throws std::filesystem::filesystem_error.
+  /// Gives the directory its final name. Throws std::filesystem::filesystem_error.
   void commit();
 
  private:
@@ -31,7 +33,7 @@ class NewDirectory {
 
   std::filesystem::path directory_;  // absolute, as partial_ is
   std::filesystem::path partial_;
-  std::vector<std::filesystem::path> made_;  // parents, the last one first
+  std::vector<std::filesystem::path> made_;  // created parents, the innermost one first
 };
 
 }  // namespace gpt2

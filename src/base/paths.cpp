@@ -17,7 +17,7 @@ bool is_there(const fs::path& path) {
   refuse_nul(path);
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
-  // Nothing can have a name that is too long.
+  // A file cannot have a name that is too long, so such a file does not exist.
   if (type == fs::file_type::not_found || error == std::errc::filename_too_long) {
     if (!fs::is_symlink(fs::symlink_status(path, error))) return false;
     fail(ErrorCode::not_found, path.string(), "a symbolic link to ",

@@ -4,21 +4,22 @@
 
 namespace gpt2 {
 
-/// Throws Error(invalid_argument) for a path with a NUL byte. The system would take the NUL for the
-/// end of the name, and open another file.
+/// Throws Error(invalid_argument) if the path contains a NUL byte. The system would treat the NUL
+/// as the end of the name, and open another file.
 void refuse_nul(const std::filesystem::path& path);
 
-/// Whether there is a file or directory at `path`; symbolic links are followed.
+/// Returns whether there is a file or directory at `path`. Follows symbolic links.
 ///
-/// What is there but out of reach is no absence, and passing over it in silence would read a
-/// directory as something that it is not. So this throws Error: not_found for a symbolic link that
-/// leads nowhere, invalid_file where the system refuses to look (permission denied, a loop of
-/// links). Throws as refuse_nul, too.
+/// Throws instead of returning false if something may exist but cannot be examined. If such a file
+/// were treated as absent, the caller would misread the directory without noticing. Throws
+/// Error(not_found) if `path` is a symbolic link to something that does not exist,
+/// Error(invalid_file) if the system returns an error (permission denied, a loop of links), and the
+/// error of refuse_nul().
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// The directory that `path` is, or that has the file `path`: any file of a model stands for its
-/// directory. Throws Error: as is_there, not_found where there is neither, invalid_file for what is
-/// no file either (a pipe, a device).
+/// Returns `path` if it is a directory, or the directory that contains the file `path`, because a
+/// user may name a model by any of its files. Throws the errors of is_there(), Error(not_found) if
+/// nothing exists at `path`, and Error(invalid_file) if it is something else (a pipe, a device).
 [[nodiscard]] std::filesystem::path directory_of(const std::filesystem::path& path);
 
 }  // namespace gpt2

@@ -10,7 +10,8 @@
     "gpt2.cpp supports Linux only: it maps files, counts CPU cores and binds threads by its calls"
 #endif
 
-// Tensors are used where they lie in a file, and all file formats here are little-endian.
+// Tensors are used in place, as they lie in a mapped file, and all supported file formats are
+// little-endian.
 static_assert(
     std::endian::native == std::endian::little,
     "gpt2.cpp supports little-endian machines only: it uses weights as they lie in files");

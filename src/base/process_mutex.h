@@ -17,18 +17,19 @@ class ProcessMutex {
       if (owner == self) {
         owner_.wait(owner, std::memory_order_relaxed);
         owner = 0;
-      }  // otherwise a parent's thread held it at the fork: the next attempt takes it over
+      }  // else a thread of the parent held it at the fork, and the next attempt takes it over
     }
   }
 
   void unlock() noexcept {
-    // An exchange, because the check for sleepers in notify_one must not come before it.
+    // This is an exchange, not a store, so that it cannot be reordered after the check for waiting
+    // threads in notify_one().
     owner_.exchange(0, std::memory_order_seq_cst);
     owner_.notify_one();
   }
 
  private:
-  std::atomic<int> owner_{0};  // the process whose thread holds it, or 0
+  std::atomic<int> owner_{0};  // the id of the process whose thread holds the mutex, or 0
 };
 
 }  // namespace gpt2

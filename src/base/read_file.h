@@ -8,8 +8,9 @@
 
 namespace gpt2 {
 
-/// Reads a whole text file. Throws Error as FileSource::open does, and Error(invalid_file), before
-/// anything is allocated, if it has more than `max_bytes`.
+/// Returns the content of a text file. Throws the errors of FileSource::open. Throws
+/// Error(invalid_file) if the file is a git-lfs pointer, or has more than `max_bytes` bytes; it is
+/// not copied to memory then.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t max_bytes,
                                     const FileSource& source = {});
 

@@ -8,8 +8,9 @@
 
 namespace gpt2 {
 
-/// 64 random bits, as the key of a hash table: nobody can make a file whose entries all collide in
-/// the table. Results must not depend on it. Throws Error if the system gives none.
+/// Returns 64 random bits for use as the key of a hash table. Because the key is unpredictable,
+/// nobody can make a file whose entries all collide in the table. Results must not depend on it.
+/// Throws Error(unsupported) if the system provides no random numbers.
 [[nodiscard]] inline std::uint64_t new_secret() {
   std::uint64_t bits = 0;
   if (::getentropy(&bits, sizeof bits) != 0) {

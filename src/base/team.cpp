@@ -22,9 +22,10 @@ void pause_core() noexcept {
 #endif
 }
 
-// Polls `is_over` for a while: waiting is usually shorter than going to sleep and being woken.
-// Returns whether it came true. Where there are more threads than cores, the awaited thread may
-// need this one's core, so that it is offered.
+// Polls `is_over` for the time `patience`, because most waits are shorter than the time that it
+// takes to go to sleep and be woken. Returns whether `is_over` became true. If there are more
+// threads than cores (`has_core` is false), this thread yields its core between polls, because the
+// thread that it waits for may need that core.
 template <class Condition>
 bool spin_until(std::chrono::microseconds patience, bool has_core, const Condition& is_over) {
   using Clock = std::chrono::steady_clock;
@@ -39,15 +40,17 @@ bool spin_until(std::chrono::microseconds patience, bool has_core, const Conditi
   return is_over();
 }
 
-// How long to poll before sleeping, decided by the caller of a team and followed by all its
-// threads.
+// How long the threads of a team poll before they go to sleep. The caller's thread updates it, and
+// all threads use it.
 //
-// Nearly every wait on a quiet machine is shorter than kCalm, and to be woken takes longer than
-// most waits: polling for 50 us only makes a prompt of 16 tokens a third slower. A longer wait
-// means that another program has taken a core. Then a thread that polls keeps its core from threads
-// that have work, so that for some steps all poll for kHurried only: for 64 after the first such
-// wait, and for four times as many after each further one. The penalty falls back to 64 when as
-// many steps have gone by without a long wait.
+// On a quiet machine, nearly every wait is shorter than kCalm, and waking a thread takes longer
+// than most waits. Polling for only 50 us makes a prompt of 16 tokens a third slower.
+//
+// A wait longer than kCalm means that another program has taken a core. A thread that polls then
+// keeps its core from threads that have work. Therefore all threads poll only for kHurried during
+// the next steps, the penalty: 64 steps after the first long wait, and four times as many after
+// each further one, up to kMaxPenalty. After the penalty, the next one is set back to 64 steps if
+// no long wait occurs for as many steps as the next penalty would last.
 class Patience {
  public:
   [[nodiscard]] std::chrono::microseconds now() const noexcept {
@@ -80,11 +83,12 @@ class Patience {
   std::atomic<bool> is_hurried_{false};  // hurried_steps_ > 0, for the helpers to read
   int hurried_steps_ = 0;                // how many of the next steps still use kHurried
   int probation_steps_ = 0;              // steps without a long wait until the penalty is reset
-  int penalty_ = kMinPenalty;            // how many steps the next long wait makes hurried
+  int penalty_ = kMinPenalty;            // how many steps use kHurried after the next long wait
 };
 
-// Blocks signals in this thread, and so in the threads that it starts, while it lives: the host's
-// signals are for the host's threads. Signals that a thread causes itself stay as they are.
+// Blocks signals in this thread as long as the object lives. Threads that are started meanwhile
+// inherit this, so that the threads of the host program receive its signals. Signals that a thread
+// causes itself, such as SIGSEGV, and SIGPROF, which profilers use, are not blocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -103,7 +107,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-/// What the threads of a team have in common.
+/// The state that the threads of a team share.
 class Team::Board {
  public:
   // Opens a step: helpers may claim its tasks from now on.
@@ -121,16 +125,18 @@ class Team::Board {
     std::uint32_t finished = 0;
     std::uint32_t count = 0;
     while (has_tasks(claims_.load(std::memory_order_relaxed))) {
-      // The release sequence of open() makes step_ visible. A claim of an earlier step's last task
-      // may have come between the load and this: then the claim is void, or is one of the next
-      // step, which is just as good.
+      // This acquire synchronizes with the release store of claims_ in open(), directly or through
+      // the claims of other threads, so that step_ is visible. After the load above, other threads
+      // may have claimed the last tasks of the step. Then this claim is void, or, if the next step
+      // has been opened meanwhile, it is a valid claim of a task of that step.
       const std::uint64_t claim = claims_.fetch_add(1, std::memory_order_acquire);
       if (!has_tasks(claim)) break;
       count = static_cast<std::uint32_t>(claim >> 32);
       step_.call(step_.function, static_cast<std::uint32_t>(claim), rank);
       ++finished;
     }
-    // The step stays open until the last task is reported, and with it step_ and all that it uses.
+    // The step stays open until all its tasks are reported here, so that step_ and everything that
+    // it refers to remain valid until then.
     if (finished == 0) return;
     const std::uint32_t done = done_.fetch_add(finished, std::memory_order_acq_rel) + finished;
     if (done == count && rank != 0) done_.notify_one();
@@ -146,11 +152,11 @@ class Team::Board {
     }
   }
 
-  // What a helper does all its life.
+  // Runs a helper thread until it is dismissed.
   void help(int rank, bool has_core) noexcept {
     for (;;) {
-      // This is read before everything else: a step that opens, or a dismissal, from now on changes
-      // it, so that the wait below ends at once.
+      // This must be read before everything else. If a step is opened or the helper is dismissed
+      // after this load, opened_ changes, so that the wait below ends at once.
       const std::uint32_t opened = opened_.load(std::memory_order_acquire);
       if (rank >= employed_.load(std::memory_order_acquire)) return;
       if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
@@ -169,7 +175,7 @@ class Team::Board {
     if (size_.exchange(size, std::memory_order_release) != size) size_.notify_all();
   }
 
-  // Ends the helpers of this rank and above. Wakes all of them.
+  // Makes the helpers of this rank and above return from help(). Wakes all helpers.
   void dismiss(int rank) noexcept {
     employed_.store(rank, std::memory_order_release);
     resize(std::numeric_limits<int>::max());
@@ -178,15 +184,17 @@ class Team::Board {
   }
 
  private:
-  // The number of tasks, and the next one to claim. A void claim counts on past the end: by one for
-  // each thread and step, which never reaches the upper half.
+  // Returns whether there are tasks left to claim. The upper half of `claims` is the number of
+  // tasks of the step, and the lower half is the next task to claim. A void claim increments the
+  // lower half, too. Each thread makes at most one void claim in a step, so the lower half never
+  // overflows.
   static bool has_tasks(std::uint64_t claims) noexcept {
     return static_cast<std::uint32_t>(claims) < claims >> 32;
   }
 
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   Step step_;
-  std::atomic<std::uint32_t> opened_{0};  // steps; helpers sleep until it changes
+  std::atomic<std::uint32_t> opened_{0};  // steps and dismissals; helpers sleep until it changes
   alignas(64) std::atomic<std::uint32_t> done_{0};
   Patience patience_;
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
@@ -230,8 +238,8 @@ void Team::keep_helpers(std::size_t count) noexcept {
   for (; helpers_->size() > count; helpers_->pop_back()) helpers_->back().join();
 }
 
-// The threads do not exist in this process, and their handles may already stand for others: nothing
-// may be done with them, not even their destruction.
+// The helpers do not exist in this process, and their handles may already refer to other threads.
+// Therefore the handles must not be used, and not even destroyed.
 void Team::forget_helpers() noexcept { static_cast<void>(helpers_.release()); }
 
 void Team::restart_after_fork() {

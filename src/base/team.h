@@ -12,44 +12,46 @@ namespace gpt2 {
 
 /// Threads that share out the tasks of one step after another.
 ///
-/// One thread, the caller, runs ordinary sequential code. Where that code calls for_each, the other
-/// threads, the helpers, take tasks of that step too. A step is over when its tasks are done, not
-/// when every helper has arrived: a helper that has lost its core takes no task, and nobody waits
-/// for it. Until a helper has claimed a task it reads nothing but the team's own control words, and
-/// a claimed task keeps its step open, so a late helper can never see data of another step.
+/// One thread, the caller, runs ordinary sequential code. When that code calls for_each, the other
+/// threads, called helpers, take tasks of that step as well. A step is over when its tasks are
+/// done, not when every helper has arrived. A helper that has lost its core takes no task, so no
+/// thread waits for it. Until a helper has claimed a task, it reads only the team's own control
+/// words. A claimed task keeps its step open. Therefore a late helper can never see data of another
+/// step.
 ///
-/// A result does not depend on which thread computes it. Helpers compute in the default
-/// floating-point state. One thread at a time may use a team.
+/// A result does not depend on which thread computes it, and helpers compute in the default
+/// floating-point state. Only one thread at a time may use a team.
 ///
 ///   Team team(4);
 ///   team.for_each(rows, [&](std::size_t row, int rank) { normalize(row, scratch[rank]); });
 class Team {
  public:
-  /// Starts `threads` - 1 helpers, or half of what the system lets it start, if those are fewer.
-  /// threads >= 1.
+  /// Starts `threads` - 1 helpers. If the system cannot start them all, keeps half of those that it
+  /// did start. REQUIRES: threads >= 1.
   explicit Team(int threads);
 
-  /// Ends the helpers. In a child process of fork(), where they do not exist, forgets them.
+  /// Ends the helpers. In a child process of fork(), the helpers do not exist, so this only
+  /// abandons their handles.
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Threads that take tasks now, the caller's included.
+  /// Returns the number of threads that take tasks, including the caller's thread.
   [[nodiscard]] int size() const noexcept { return size_; }
 
-  /// Lets `threads` of the team's threads, or all of them if there are fewer, take tasks from now
-  /// on. threads >= 1.
+  /// From now on, `threads` of the team's threads take tasks, or all of them if there are fewer.
+  /// REQUIRES: threads >= 1.
   void resize(int threads) noexcept;
 
-  /// Starts the helpers anew in a child process of fork(), which has inherited none; otherwise does
-  /// nothing. To be called before the first step that a child may run.
+  /// In a child process of fork(), which inherits no threads, starts new helpers; otherwise does
+  /// nothing. Call this before every step that may be the first one in a child process.
   void restart_after_fork();
 
-  /// Calls f(i, rank) for every i in [0, count), each on whichever thread is free, and returns when
-  /// all are done: what they wrote is visible to the caller, and to all tasks of later steps.
-  /// `rank` numbers the thread, from 0 (the caller) to one less than the constructor's `threads`: two
-  /// tasks that run at the same time never have the same. f must not throw, and must not use the
-  /// team.
+  /// Calls f(i, rank) for every i in [0, count), each on any thread that is free, and returns when
+  /// all calls have returned. Everything that the calls wrote is then visible to the caller and to
+  /// all tasks of later steps. `rank` is the number of the thread: 0 for the caller, and at most
+  /// threads - 1, where `threads` is the argument of the constructor. Two tasks that run at the
+  /// same time never have the same rank. f must not throw and must not use the team.
   template <class F>
   void for_each(std::size_t count, const F& f) noexcept {
     if (size_ == 1 || count < 2 || count > kMaxTasks) {

@@ -11,13 +11,13 @@
 
 namespace gpt2 {
 
-/// Text from a file, made safe for a message: in single quotes, with everything but printable ASCII
-/// as \xNN, and cut after `max_bytes`. So a file cannot send control sequences to a terminal or add
-/// a line to a message.
+/// Returns text from a file in a form that is safe to print: in single quotes, with each byte that
+/// is not printable ASCII as \xNN, and cut off after `max_bytes`. This prevents a file from sending
+/// control sequences to a terminal or adding a line to a message.
 [[nodiscard]] std::string quote(std::string_view text, std::size_t max_bytes = 80);
 
-/// Joins the parts: text as it is, numbers in the shortest decimal form that reads back as the
-/// same value.
+/// Returns the joined parts. Text is copied; numbers are written in the shortest decimal form that
+/// reads back as the same value.
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
   std::string text;
@@ -33,8 +33,8 @@ template <class... Parts>
   return text;
 }
 
-/// Reads a decimal number, whatever the locale. Returns false, and may change `value`, unless all
-/// of `text` is the number.
+/// Reads a decimal number, independently of the locale. Returns false, and may change `value`,
+/// unless the whole `text` is a number that `value` can hold.
 template <class Number>
 [[nodiscard]] bool read_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

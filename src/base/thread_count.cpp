@@ -18,7 +18,8 @@ namespace {
 double cgroup_quota() {
   double quota = 0.0;
   double period = 0.0;
-  if (!(std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period)) {  // version 2; "max": none
+  // cpu.max belongs to version 2 of control groups, and contains "max" if there is no limit.
+  if (!(std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period)) {
     std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
     std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
   }
@@ -31,7 +32,7 @@ int affinity_cores() {
   if (sched_getaffinity(0, sizeof set, &set) != 0) {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }
-  std::set<std::pair<int, int>> cores;  // (package, core): hyperthread siblings share one
+  std::set<std::pair<int, int>> cores;  // (package, core); equal for the hyperthreads of a core
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &set)) continue;
     const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
@@ -46,8 +47,8 @@ int affinity_cores() {
 
 }  // namespace
 
-// An atomic, not a static of the function: another thread may be in the first call during a fork(),
-// and the child would wait for it for ever.
+// The count is an atomic, and not a static variable that the first call initializes: if another
+// thread were in that initialization during a fork(), the child process would wait for it forever.
 int thread_count() {
   static std::atomic<int> count{0};
   if (const int known = count.load(std::memory_order_relaxed); known > 0) return known;

@@ -11,7 +11,8 @@ Utf8Char decode_utf8(std::string_view text) noexcept {
   if (lead < 0xc2 || lead > 0xf4) return {Utf8Char::Kind::invalid, 1, 0};
   const auto length = static_cast<std::uint8_t>(std::countl_one(lead));
 
-  // What the second byte may be excludes overlong forms, surrogates and code points past the last.
+  // The limits of the second byte exclude overlong forms, surrogates, and code points above
+  // U+10FFFF.
   unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   unsigned char most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   char32_t code_point = lead & (0x7fu >> length);
