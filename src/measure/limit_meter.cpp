@@ -9,17 +9,19 @@
 namespace gpt2 {
 namespace {
 
-// The floats that a thread reads between two looks at the clock: 1 MiB, some 50 us.
+// How many floats a thread reads before it checks the clock again: 1 MiB, which takes about 50 us.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 
-// The steps of arithmetic between two looks at the clock, of about the same time.
+// How many steps of arithmetic a thread does before it checks the clock again. They take about the
+// same time as reading kPiece floats.
 constexpr std::size_t kSteps = 50'000 * kLimitStep;
 
-// Every way to read and both kinds of arithmetic share the time of measure() equally. Each part is
-// long enough for a burst of speed to end.
+// measure() divides its time equally among the ways to read and the two kinds of arithmetic. Each
+// part is long enough for a short burst of higher CPU speed to end.
 constexpr double kPartSeconds = LimitMeter::kSeconds / (kReadWays + 2);
 
-// How many steps all threads together do in a second: each takes one task, because a task lasts.
+// Returns how many steps all threads together do in a second. There is one task for each thread. A
+// task takes so long that no thread finishes its own in time to take a second one.
 template <class Step>
 double rate_of(Team& team, const Step& step) {
   std::atomic<double> rate = 0.0;
@@ -28,7 +30,7 @@ double rate_of(Team& team, const Step& step) {
     double steps = 0.0;
     std::chrono::duration<double> time;
     do {
-      [[maybe_unused]] volatile float sink = step();  // no compiler can tell that nobody reads it
+      [[maybe_unused]] volatile float sink = step();  // keeps the compiler from dropping the call
       ++steps;
       time = std::chrono::steady_clock::now() - start;
     } while (time.count() < kPartSeconds);
@@ -48,7 +50,8 @@ LimitMeter::LimitMeter(int threads, std::size_t bytes)
 
 Work LimitMeter::measure() {
   const Kernels& k = kernels();
-  // The first way finds a cache cold, but only for the first of many times that it is read.
+  // The first way to read starts with cold caches. This affects only the first of many passes over
+  // the memory.
   double pieces = 0.0;
   for (const auto read : k.read_limit) {
     pieces = std::max(pieces, rate_of(team_, [&] {

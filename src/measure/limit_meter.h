@@ -8,7 +8,7 @@
 
 namespace gpt2 {
 
-/// What there is to do, or what is done in a second. A multiply-add counts as two operations.
+/// An amount of work: to be done, or done in a second. A multiply-add counts as two operations.
 struct Work {
   double bytes = 0.0;     ///< read from memory
   double flop = 0.0;      ///< operations in f32
@@ -20,14 +20,15 @@ struct Work {
 /// compared with it.
 class LimitMeter {
  public:
-  /// The time that measure() takes.
+  /// The time that measure() takes, approximately.
   static constexpr double kSeconds = 0.3;
 
-  /// `bytes` is what one pass of the work to be compared reads. The limit of reading is measured on
-  /// that much memory, part by part, over and over. If it fits in a cache, it is the cache's limit.
+  /// `bytes` is the number of bytes that one pass of the measured work reads. measure() reads a
+  /// buffer of this size repeatedly. If the buffer fits in a cache, the result is the limit of the
+  /// cache, not of the memory.
   LimitMeter(int threads, std::size_t bytes);
 
-  /// What the threads do in a second, at best.
+  /// Returns the most work that the threads can do in a second.
   [[nodiscard]] Work measure();
 
  private:

@@ -8,7 +8,8 @@ struct Info {
   std::size_t bits = 0;
 };
 
-// A switch, so that the compiler warns of a type without a case. Returns no name for other values.
+// This is a switch, so that the compiler warns about a type that has no case. The name is empty if
+// `dtype` is not an enumerator.
 constexpr Info info_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return {"F32", 32};

@@ -4,7 +4,8 @@
 
 namespace gpt2 {
 
-/// Borrowed rows of floats, `stride` apart; cols <= stride. T is float or const float.
+/// A view of rows of floats, which begin `stride` floats apart. It does not own them. cols <=
+/// stride. T is float or const float.
 template <class T>
 struct BasicMatrix {
   T* data = nullptr;
@@ -14,7 +15,7 @@ struct BasicMatrix {
 
   [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
 
-  /// The first `count` rows.
+  /// Returns a view of the first `count` rows.
   [[nodiscard]] BasicMatrix top(std::size_t count) const noexcept {
     return {data, count, cols, stride};
   }
