@@ -8,8 +8,8 @@
 
 namespace gpt2 {
 
-// The vectors of columns and the rows of a tile of attention. A tile has as many sums as those of
-// other products (see Vec::kTileRows), but it is no wider than a panel of keys.
+// The size of a tile of attention, in vectors of columns and in rows. It has as many sums as a tile
+// of other products (see Vec::kTileRows), but it is not wider than a panel of keys.
 template <class Vec>
 inline constexpr std::size_t kAttentionVecs = min(kPanel / kLanes, Vec::kTileVecs);
 template <class Vec>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kAttentionRows =
     Vec::kTileRows * (Vec::kTileVecs / kAttentionVecs<Vec>);
 
 // How many panels of keys, or chunks of values, are read at once, each as one stream: 4 with
-// AVX-512, 2 elsewhere. mix_row() has kAttentionStreams * 2 * kAttentionVecs sums, which take 16
+// AVX-512, 2 otherwise. mix_row() has kAttentionStreams * 2 * kAttentionVecs sums, which take 16
 // registers of AVX-512 or NEON and 8 of AVX2. No measured comparison is recorded.
 template <class Vec>
 inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
@@ -27,8 +27,9 @@ inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
 template <class Stored>
 inline constexpr std::size_t kAttentionAhead = 4096 / sizeof(Stored);
 
-/// Prefetches the cache line that is kAttentionAhead numbers after p, if p is the first of its
-/// line's vectors: vector j of those that lie one after another.
+/// Prefetches the cache line that lies kAttentionAhead numbers after p, which is vector j of
+/// several adjacent vectors. If a cache line contains several vectors, only the call for the first
+/// of them prefetches it.
 template <class Stored>
 [[gnu::always_inline]] inline void prefetch_ahead(const Stored* p, std::size_t j) {
   if (j * kLanes * sizeof(Stored) % 64 == 0) {

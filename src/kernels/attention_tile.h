@@ -4,7 +4,7 @@
 
 namespace gpt2 {
 
-/// Returns the same attention for queries i and after.
+/// Returns the part of the attention that begins with query i.
 template <class Vec>
 HeadAttention from_query(const HeadAttention& a, std::size_t i) {
   HeadAttention rest = a;
@@ -33,8 +33,8 @@ void attention_scores(const HeadAttention& a, std::size_t keys, float* scores, s
 /// `column` on. The weights are the exponentials of the scores, and `total` has their sum for each
 /// query. Rows of weights are `stride` apart.
 ///
-/// The tile does the keys that all of these queries see. Query i sees i keys more, which are added
-/// one by one.
+/// The tile multiplies the values of the keys that all of these queries see. Query i sees i more
+/// keys, whose values are then added one by one.
 template <class Vec, class Stored, std::size_t kRows, std::size_t kVecs>
 void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, const float* total,
               std::size_t column) {

@@ -73,7 +73,8 @@ struct InstructionSet {
   const NormKernels* norm;
 };
 
-// The instruction sets of the architecture, the fastest first. No machine can run two of one name.
+// The instruction sets of the architecture, the fastest first. Of two entries with the same name, a
+// machine can run only one.
 constexpr InstructionSet kIsas[] = {
 #if defined(__x86_64__)
     {"avx512_amx", has_avx512_amx, &kAvx512AmxKernels, &kAvx512Norm},
@@ -88,9 +89,9 @@ constexpr InstructionSet kIsas[] = {
 };
 constexpr std::size_t kNone = std::size(kIsas);
 
-// One column of kIsas as an array. Only these arrays exist when the program runs. If the program
-// does not use a family of kernels, the linker can drop that column and all kernels that it leads
-// to, which a reference to kIsas would keep.
+// One column of kIsas as an array. The program contains only these arrays, not kIsas itself. If it
+// does not use a family of kernels, the linker can drop that column and all the kernels that the
+// column refers to. A reference to kIsas would keep all of them.
 template <auto kMember>
 constexpr auto kColumn = [] {
   std::array<std::remove_cvref_t<decltype(kIsas[0].*kMember)>, std::size(kIsas)> column{};
@@ -134,11 +135,12 @@ std::size_t isa_in_use() noexcept {
     isa = 0;
     while (!kCanRun[isa]()) ++isa;  // the last one, "scalar", always can run
   }
-  std::size_t expected = kNone;  // another thread may be faster
+  std::size_t expected = kNone;  // unless another thread has stored its choice by now
   return chosen.compare_exchange_strong(expected, isa) ? isa : expected;
 }
 
-// A family's table of the instruction set in use. It is nullptr until the first call that needs it.
+// The table of one family of kernels for the instruction set in use. It is nullptr until the first
+// call that needs it.
 template <auto kFamily>
 std::atomic<typename decltype(kColumn<kFamily>)::value_type> active{nullptr};
 
@@ -181,7 +183,7 @@ void force_isa(std::string_view name) {
   if (isa == kNone) refuse(name, "force_isa");
   chosen = isa;
   is_forced = true;
-  active<&InstructionSet::kernels>.store(nullptr);  // the next calls look for the tables again
+  active<&InstructionSet::kernels>.store(nullptr);  // table_in_use() then looks up the new tables
   active<&InstructionSet::norm>.store(nullptr);
 }
 

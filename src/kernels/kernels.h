@@ -32,27 +32,30 @@ namespace gpt2 {
 /// Logical lanes: as many floats as one register of AVX-512 holds, two of AVX2, or four of NEON.
 inline constexpr std::size_t kLanes = 16;
 
-/// k is summed in chunks of this many. The chunks of a product are independent, so that threads can
-/// share them out; 256 rows of a strip of 16 columns take 16 KiB and fit an L1 cache. No measured
-/// comparison with other sizes is recorded. Another size would change the bits of every result.
+/// Products sum over k in chunks of this size. The chunks of a product are independent, so threads
+/// can share them out. 256 rows of a strip of 16 columns take 16 KiB and fit in an L1 cache. No
+/// measured comparison with other sizes is recorded. Another size would change the bits of every
+/// result.
 inline constexpr std::size_t kChunk = 256;
 
-/// The columns of a panel of quantized weights, and the keys of a panel of keys. 32 of the 16-bit
-/// scales fill one cache line. In trials with panels of 32 columns, f32 products of 512 rows
-/// reached 85-95 % of the peak rate of multiply-adds, and int8 products of one row 98 % of the
-/// memory's bandwidth. Files of quantized weights have this layout, too.
+/// The number of columns in a panel of weights, and of keys in a panel of keys. 32 scales of 16
+/// bits fill one cache line. In trials with panels of 32 columns, f32 products of 512 rows reached
+/// 85-95 % of the peak rate of multiply-adds, and int8 products of one row reached 98 % of the
+/// memory's bandwidth. Quantized weights have this layout in files as well.
 inline constexpr std::size_t kPanel = 32;
 
-/// Consecutive k that share one scale of int8 weights. Blocks of 64 need half as many scalings of
-/// sums as blocks of 32, and cost the bundled model 0.06 % more of perplexity.
+/// The number of consecutive k that share one scale of int8 weights. With blocks of 64, half as
+/// many sums must be scaled as with blocks of 32, and the perplexity of the bundled model is 0.06 %
+/// higher.
 inline constexpr std::size_t kInt8Block = 64;
 
-/// Consecutive k that share one scale of int4 weights. A 16-bit scale for 32 weights adds half a
-/// bit to each. kInt4Codebook is fitted to blocks of this size.
+/// The number of consecutive k that share one scale of int4 weights. A 16-bit scale for 32 weights
+/// adds half a bit to each of them. kInt4Codebook is fitted to blocks of this size.
 inline constexpr std::size_t kInt4Block = 32;
 
-/// Quantized rows that lie side by side. A tile of AVX2 or AVX-512 has 12 rows; the number must be
-/// a multiple of each Vec's kQuantizedRows, and at most 16, the rows of an AMX tile register.
+/// The number of quantized rows in a group (see QuantizedRows). A tile of AVX2 or AVX-512 has 12
+/// rows. The number must be a multiple of each Vec's kQuantizedRows. It must be at most 16, because
+/// an AMX tile register has 16 rows.
 inline constexpr std::size_t kRowGroup = 12;
 
 /// The max rows of one matrix product. It bounds the workspace and the scratch: the sums of 512
@@ -108,9 +111,10 @@ struct Matmul {
 /// in [-127, 127]. Zeros fill up the last block. `block` is the size of the weights' blocks,
 /// kInt8Block or kInt4Block.
 ///
-/// A tile of a product reads several rows at once. Therefore kRowGroup rows form a group, and a
-/// group stores one block of all its rows after another. If the last group has fewer rows, kernels
-/// may read the places of the missing ones, but the results do not depend on what is there.
+/// A tile of a product reads several rows at once. Therefore kRowGroup rows form a group. A group
+/// stores block 0 of all its rows, then block 1 of all its rows, and so on. If the last group has
+/// fewer rows, kernels may read the memory of the missing rows, but the results do not depend on
+/// it.
 struct QuantizedRows {
   std::int8_t* value;    ///< (groups, blocks, kRowGroup, block)
   float* scale;          ///< (groups, blocks, kRowGroup)
@@ -123,7 +127,7 @@ struct QuantizedRows {
 /// the last block has the codes nearest to zero, which are multiplied with zeros of QuantizedRows.
 /// A block begins with
 ///   f16 scale[kPanel]
-/// and goes on with
+/// and then contains the codes:
 ///   int8: u8 code[kInt8Block / 4][kPanel][4], where the 4 codes of a column are those of
 ///         4 consecutive k: weight = scale * (code - 128)
 ///   int4: u8 code[kInt4Block / 8][kPanel][4], where byte i of group g has the code of k = 8 g + i
@@ -135,22 +139,23 @@ inline constexpr std::size_t kInt4BlockBytes = kPanel * 2 + kInt4Block * kPanel 
 /// Causal attention of one head for `rows` consecutive queries. Query r sees the keys
 /// 0 ... first + r:   y[r] = softmax(q[r] k^T * scale) v
 ///
-/// The keys and values lie in blocks of kChunk keys. The last block that the queries see need only
-/// have the panels and the values that they see. They are f32 or f16, and are widened to f32 before
-/// anything is computed with them.
+/// The keys and values lie in blocks of kChunk keys. The last block that the queries see may end
+/// after the panels and the values that they see. The keys and values are f32 or f16, and are
+/// widened to f32 before anything is computed with them.
 ///
 /// The scores are summed over head_dim by the rule for weights that lie as [k, n]. The softmax
-/// subtracts the max, and sums over all keys in 16 lanes. The values are mixed by the rule for
-/// [k, n] with the keys as k, and the result is divided by the softmax's sum at the end.
+/// subtracts the max, and sums over all keys in 16 lanes. The weighted sum of the values follows
+/// the rule for [k, n], with the keys as k. The result is divided by the sum of the softmax at the
+/// end.
 struct HeadAttention {
   float* y;  ///< (rows, head_dim)
   std::size_t y_stride;
   const float* q;  ///< (rows, head_dim)
   std::size_t q_stride;
   const void* const* blocks;  ///< block i has the keys and values from key i * kChunk on
-  std::size_t keys;           ///< the number of a block that is the first of these: panels
+  std::size_t keys;           ///< index of the head's keys in a block, which lie as panels
                               ///< [kChunk / kPanel][head_dim][kPanel]
-  std::size_t values;  ///< the number of a block that is the first of these: (kChunk, head_dim)
+  std::size_t values;         ///< index of the head's values in a block: (kChunk, head_dim)
   std::size_t rows, first, head_dim;
   float scale;
 };
@@ -161,7 +166,7 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
   return kMaxQueries * sizeof(float) * round_up(keys, kPanel);
 }
 
-/// In how many ways Kernels::read_limit reads memory: as 1, 2, 4 and 8 streams.
+/// The number of functions in Kernels::read_limit. They read memory as 1, 2, 4 and 8 streams.
 inline constexpr std::size_t kReadWays = 4;
 
 /// The kernel of LayerNorm. Because it has a table of its own, the linker can leave all other
@@ -208,9 +213,9 @@ struct Kernels {
 
   /// One row (m = 1) of such a product, in two steps. Threads can share out each of them. The first
   /// step, matmul_chunks_*, computes the chunk sums [begin, end) of chunk_sums_floats(k, n); begin
-  /// and end are multiples of kLanes. When all chunk sums are there, the second step, add_chunks,
-  /// adds them up for the columns [begin, end), and stores the results. For these columns the
-  /// requirements are those of n_begin and n_end above.
+  /// and end are multiples of kLanes. When all chunk sums have been computed, the second step,
+  /// add_chunks, adds them up for the columns [begin, end), and stores the results. These columns
+  /// must meet the requirements for n_begin and n_end above.
   using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
                                 float* sums) noexcept;
   ChunksKernel matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;
@@ -228,19 +233,19 @@ struct Kernels {
   /// the exception to the rule of fused multiply-adds.
   ///
   /// The second step stores the nearest codes of weight * (1 / scale), or of 0 if the scale is 0,
-  /// in the order that kInt8BlockBytes describes. NaN has the lowest code.
+  /// in the order that the comment on kInt8BlockBytes describes. A NaN gets the lowest code.
   using FitKernel = void (*)(float* scale, const float* w) noexcept;
   FitKernel fit_int8, fit_int4;
   using EncodeKernel = void (*)(std::uint8_t* codes, const float* w, const float* scale) noexcept;
   EncodeKernel encode_int8, encode_int4;
 
-  /// Quantizes one row x (k) for a product with int8 or with int4 weights. The pointers of `y`
-  /// point at the places of this row in its group.
+  /// Quantizes one row x (k) for a product with int8 or with int4 weights. The pointers in `y`
+  /// point to the first block of this row within its group.
   using QuantizeKernel = void (*)(const QuantizedRows& y, const float* x, std::size_t k) noexcept;
   QuantizeKernel quantize_row_int8, quantize_row_int4;
 
-  /// The same product of quantized rows and quantized weights. They do not read `product.x`. The
-  /// sum of a block is an exact integer. The blocks are added in order, with one fma each:
+  /// The same product, computed from quantized rows and quantized weights. `product.x` is not read.
+  /// The sum of a block is an exact integer. The blocks are added in order, with one fma each:
   ///   y = fma(float(sum), scale_x * scale_w, y)
   using QuantizedMatmulKernel = void (*)(const Matmul& product, const QuantizedRows& x,
                                          std::size_t n_begin, std::size_t n_end,
@@ -262,10 +267,11 @@ struct Kernels {
   /// is in (0, 1).
   void (*gumbel)(float* y, const std::uint32_t* bits, std::size_t n) noexcept;
 
-  /// These measure the limits of the machine. read_limit sums x, which it reads as fast as memory
-  /// delivers it, in several ways; the fastest way is the limit. fma_limit computes count * kLanes
-  /// fused multiply-adds, and dot_limit as many dot products of 4 bytes; the values that these two
-  /// return have no meaning. n is a multiple of 32 * kLanes, and count a multiple of kLimitStep.
+  /// These measure the limits of the machine. The functions of read_limit sum x, which they read in
+  /// different ways, as fast as memory delivers it; the fastest of them reaches the limit.
+  /// fma_limit computes count * kLanes fused multiply-adds, and dot_limit computes as many dot
+  /// products of 4 bytes; their return values have no meaning. REQUIRES: n is a multiple of 32 *
+  /// kLanes, and count is a multiple of kLimitStep.
   float (*read_limit[kReadWays])(const float* x, std::size_t n) noexcept;
   float (*fma_limit)(std::size_t count) noexcept;
   float (*dot_limit)(std::size_t count) noexcept;
@@ -282,7 +288,7 @@ extern const std::int8_t kInt4Codebook[16];
 /// the scalar ones always are.
 extern const Kernels kScalarKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels,
     kNeonDotprodKernels;
-extern const Kernels kAvx512ZenKernels;  ///< "avx512" for CPUs of AMD
+extern const Kernels kAvx512ZenKernels;  ///< "avx512" for AMD CPUs
 extern const Kernels kAvx512AmxKernels;
 extern const NormKernels kScalarNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDotprodNorm;
 
@@ -292,9 +298,9 @@ extern const NormKernels kScalarNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDo
 const Kernels& kernels() noexcept;
 const NormKernels& norm_kernels() noexcept;
 
-/// Throws Error(unsupported) if GPT2_ISA names an instruction set that is not available. Everything
-/// in the public interface that leads to kernels calls it first, so that the user learns of the
-/// mistake.
+/// Throws Error(unsupported) if GPT2_ISA names an instruction set that is not available. The public
+/// functions that load a model or make an object that uses kernels call this first, so that the
+/// user learns of the mistake.
 void require_isa();
 
 }  // namespace gpt2

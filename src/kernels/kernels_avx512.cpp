@@ -13,10 +13,10 @@ constexpr Kernels with_amx(Kernels table) {
   return table;
 }
 
-// Zen 5 prefetches f32 weights best by itself, and reads whole rows of 16-bit weights faster than
-// several chunks at once. Decoding with GPT-2 124M and one thread, with these walks and with those
-// of the other table: f32 72.7 and 60.0 tokens/s, bf16 132 and 118, f16 136 and 114, int8 292 and
-// 261.
+// Zen 5 reads f32 weights fastest if only its own prefetchers fetch them, and it reads 16-bit
+// weights faster in whole rows than in several chunks at once. Tokens/s when decoding with GPT-2
+// 124M and one thread, with these walks and with those of kAvx512Kernels: f32 72.7 and 60.0, bf16
+// 132 and 118, f16 136 and 114, int8 292 and 261.
 constexpr Kernels with_zen_walks(Kernels table) {
   using Vec = avx512::Vec;
   constexpr ChunkWalk kRows8{.rows = 8, .is_prefetched = false, .has_chunk_streams = false};

@@ -2,9 +2,9 @@
 
 #include "kernels/kernels.h"
 
-// What every vector header and every kernel shares: the number formats of stored weights, and the
-// loops over n elements. Such a loop takes steps of kLanes elements and ends with one partial step,
-// so that no kernel needs a scalar loop for the rest.
+// Definitions that all vector headers and kernels share: the number formats of stored weights, and
+// the loops over n elements. Such a loop takes steps of kLanes elements and ends with one partial
+// step, so that no kernel needs a scalar loop for the rest.
 //
 // Every function here that can become a symbol of an object file is a template on Vec, so that the
 // symbol's name contains the instruction set that it was compiled for.
@@ -28,7 +28,7 @@ struct BF16 {
   unsigned char byte[2];
 };
 
-// Which lanes a load or a store is about: all of them, or the first `count`.
+// The lanes that a load or a store affects: all of them, or the first `count`.
 struct Full {};
 struct Partial {
   std::size_t count;  ///< 0 < count < kLanes
@@ -47,7 +47,7 @@ template <class Vec, class T>
   return Vec::load(buffer);
 }
 
-/// Returns v with zeros in the lanes that `lanes` is not about.
+/// Returns v with zeros in the lanes that are not part of `lanes`.
 template <class Vec>
 [[gnu::always_inline]] inline Vec keep(Vec v, Full) {
   return v;

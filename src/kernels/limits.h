@@ -2,17 +2,17 @@
 
 #include "kernels/lanes.h"
 
-// What the machine can do at most. Each of these loops does one thing only. It has more independent
-// chains of operations than the product of an operation's latency and throughput, so that the
-// execution units are never idle. The chains start from different values, so that the compiler
-// cannot merge them.
+// Loops that measure how fast the machine can read memory and compute. Each loop does nothing else.
+// The loops that compute have more independent chains of operations than the product of an
+// operation's latency and throughput, so that the execution units are never idle. The chains start
+// from different values, so that the compiler cannot merge them.
 
 namespace gpt2 {
 
-// Reads x as kStreams streams, a few cache lines of each at a time. How many streams are fastest
-// depends on the machine, on how many threads read, and on whether x lies in a cache. Several
-// streams keep more channels of the memory busy; one or a few suit the prefetchers of a single
-// core. A single thread over hundreds of megabytes reads about 5 % faster in one or four streams
+// Reads x as kStreams streams, a few cache lines of each at a time. Which number of streams is the
+// fastest depends on the machine, on the number of threads that read, and on whether x lies in a
+// cache. Several streams keep more memory channels busy; one or a few suit the prefetchers of a
+// single core. A single thread reads hundreds of megabytes about 5 % faster in one or four streams
 // than in eight.
 template <class Vec, std::size_t kStreams>
 float read_limit(const float* x, std::size_t n) noexcept {

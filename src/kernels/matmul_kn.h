@@ -8,20 +8,21 @@
 
 namespace gpt2 {
 
-// Columns that are packed together: two strips of AVX-512, or eight of a narrower tile. A row of
-// them is 512 bytes of f32 weights. No measured comparison with other widths is recorded.
+// The number of columns that are packed together: two strips with AVX-512, or eight with a narrower
+// tile. One row of them takes 512 bytes as f32. No measured comparison with other widths is
+// recorded.
 inline constexpr std::size_t kGroup = 4 * kPanel;
 
-// Rows of weights that are packed together. Going from one chunk to three gained 5 % for prompts of
-// 512 with f32 and 3 % with bf16, together with packing in a step of its own and large pages for
-// the activations. kGroup columns of them take 384 KiB; with the sums of kMaxRows rows, 256 KiB
-// more, they fit an L2 cache of 1 MiB. 768 is also n_embd of the smallest GPT-2, and so all of k in
-// most of its products.
+// The number of rows of weights that are packed together. Going from one chunk to three, together
+// with packing in a separate step and large pages for the activations, gained 5 % for prompts of
+// 512 with f32 and 3 % with bf16. The packed weights of kGroup columns take 384 KiB, and the sums
+// of kMaxRows rows take 256 KiB; together they fit in an L2 cache of 1 MiB. 768 is also n_embd of
+// the smallest GPT-2, so that most of its products pack all of k at once.
 inline constexpr std::size_t kPackDepth = 3 * kChunk;
 
 /// packed[strip][0 ... depth)[columns of a tile] = w[0 ... depth, 0 ... columns). The strips are
-/// kPackDepth rows apart. Whole vectors of the last strip that are past the matrix keep what the
-/// scratch had there, because nobody reads the sums that they lead to.
+/// kPackDepth rows apart. Vectors of the last strip that lie wholly past the matrix are not
+/// written, because the sums that are computed from them are never read.
 template <class Vec, class Stored>
 void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
                  std::size_t columns) {
@@ -43,9 +44,9 @@ void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size
   }
 }
 
-/// Computes all rows and all of k for at most kGroup columns. Packing is a step of its own: to pack
-/// the next weights between the tiles, or to prefetch them there, slows the tiles down by as much
-/// as it saves.
+/// Computes all rows and all of k for at most kGroup columns. Packing is a separate step, because
+/// packing or prefetching the next weights between the tiles slows the tiles down by as much as it
+/// saves.
 template <class Vec, class Stored>
 void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                     float* scratch) {

@@ -3,35 +3,36 @@
 #include "kernels/matmul.h"
 
 // One row times weights that lie as [k, n], one chunk of k after another. The threads share out the
-// chunks, and share the columns of one chunk only where a thread's share ends within it. This has
-// two reasons. Memory is fastest when it is read in long runs. And the hardware's prefetchers read
-// on past the end of a run: if the runs are short, they often fetch what another thread reads.
+// chunks. Two threads share the columns of one chunk only if the share of the first thread ends
+// within that chunk. There are two reasons for this. Memory is fastest when it is read in long
+// runs. And the hardware's prefetchers read on past the end of a run, so with short runs they often
+// fetch data that another thread reads.
 
 namespace gpt2 {
 
-/// How one row of x walks through the rows of weights of a chunk. A step multiplies `rows` rows,
-/// each of which is a stream from memory, for two vectors of columns. Only the speed depends on the
-/// walk. Which one is the fastest depends on what the CPU itself prefetches.
+/// The order in which the weights of a chunk are read for one row of x. A step multiplies `rows`
+/// rows of weights, each of which is a stream from memory, for two vectors of columns. Only the
+/// speed depends on the walk. Which walk is the fastest depends on the prefetchers of the CPU.
 struct ChunkWalk {
-  std::size_t rows;        ///< it divides kChunk
+  std::size_t rows;        ///< must divide kChunk
   bool is_prefetched;      ///< whether a step prefetches the rows of the next one into the L2 cache
   bool has_chunk_streams;  ///< whether short rows are read by add_whole_chunks()
 };
 
-// The fastest on Sapphire Rapids.
+// The fastest walk on Sapphire Rapids.
 inline constexpr ChunkWalk kPrefetchedWalk{16, true, true};
 
-// The sums of a step. They stay in registers.
+// The number of vectors of sums in a step. They stay in registers.
 inline constexpr std::size_t kWalkVecs = 2;
 
-// Chunks that are read at once, each as one stream, if the rows are short. Their sums must stay in
-// the L1 cache, because they are loaded and stored once for each row of weights. They take at most
-// 24 KiB if the weights are f32, and 48 KiB if they have 16 bits. No measured comparison with other
-// numbers is recorded.
+// The max number of chunks that are read at once, each as one stream, if the rows are short. The
+// sums of these chunks must stay in the L1 cache, because each row of weights loads and stores them
+// once. They take at most 24 KiB if the weights are f32, and 48 KiB if they have 16 bits. No
+// measured comparison with other numbers is recorded.
 inline constexpr std::size_t kChunkStreams = 6;
 
-// A row of fewer bytes than this is short. This is a page, which is the longest run that the
-// hardware's prefetchers follow.
+// A row of fewer bytes than this is short. This is the size of a page, which is the longest run
+// that the hardware's prefetchers follow.
 inline constexpr std::size_t kShortRow = 4096;
 
 /// sums[0 ... columns) += x[0 ... kRows) w[0 ... kRows, 0 ... columns).

@@ -2,20 +2,21 @@
 
 #include "kernels/matmul.h"
 
-// Few rows times weights that lie as [k, n]. The weights are read where they lie, a few rows of
-// them at a time and along these rows, which suits the hardware's prefetchers. The sums stay in the
-// cache, and lie in the order in which they are used. If they were a matrix whose rows are a power
-// of two apart, the sums of one column would compete for the same cache sets.
+// Few rows times weights that lie as [k, n]. The weights are read in place, a few rows at a time
+// and along these rows, which suits the hardware's prefetchers. The sums stay in the cache, and lie
+// in the order in which they are used. If they were a matrix whose rows are a power of two apart,
+// the sums of one column would compete for the same cache sets.
 
 namespace gpt2 {
 
-// Floats for the sums of one chunk, and as many for the totals of all chunks. The more there are,
-// the longer are the runs of columns: kFewRows rows get runs of 1024. The sums and the totals take
-// 256 KiB each, and kFewRows rows of x take 68 KiB; together they fit an L2 cache of 1 MiB.
+// The number of floats for the sums of one chunk. The totals of all chunks have the same number. A
+// larger number allows longer runs of columns: with kFewRows rows, a run has 1024 columns. The sums
+// and the totals take 256 KiB each, and kFewRows rows of x take 68 KiB; together they fit in an L2
+// cache of 1 MiB.
 inline constexpr std::size_t kStreamSums = std::size_t{1} << 16;
 
-// Floats from one row of x to the next. They are not a power of two, so that the values of one
-// column are spread over all sets of the L1 cache.
+// The number of floats from one row of x to the next. It is not a power of two, so that the values
+// of one column are spread over all sets of the L1 cache.
 inline constexpr std::size_t kXStride = kChunk + kLanes;
 
 /// Rows of x in one chunk of k, and their sums.

@@ -7,26 +7,25 @@
 
 namespace gpt2 {
 
-/// How a single row of x walks through w: as how many streams, that is rows of w that lie far
-/// apart; how many bytes of one stream it reads before it goes on to the next; and whether it
-/// prefetches. Only the speed depends on the walk. Which one is the fastest depends on what the CPU
-/// itself prefetches.
+/// The order in which w is read for a single row of x. Only the speed depends on the walk. Which
+/// walk is the fastest depends on the prefetchers of the CPU.
 struct DotWalk {
-  std::size_t streams;
-  std::size_t step_bytes;
+  std::size_t streams;     ///< how many rows of w, which lie far apart, are read at once
+  std::size_t step_bytes;  ///< how many bytes of one stream are read before those of the next one
   bool is_prefetched;
 };
 
-// The fastest on Sapphire Rapids.
+// The fastest walk on Sapphire Rapids.
 template <class Vec>
 inline constexpr DotWalk kPrefetchedDots{2 * Vec::kDotColumns, 256, true};
 
-// Columns that few rows are multiplied with at a time. They are divided among the streams: with 8
-// streams, each is 16 consecutive rows of w. No measured comparison with other widths is recorded.
+// The number of columns that are computed at a time if x has few rows. They are divided among the
+// streams: with 8 streams, each stream is 16 consecutive rows of w. No measured comparison with
+// other widths is recorded.
 inline constexpr std::size_t kDotWidth = 4 * kPanel;
 
 /// sum[i][j] += x[i, 0 ... depth) w[j, 0 ... depth), lane by lane. Meanwhile it prefetches the
-/// weights that lie `ahead` elements further on. kWalk is about a single row of x.
+/// weights that lie `ahead` elements further on. kWalk is used only if kRows is 1.
 template <class Vec, DotWalk kWalk, std::size_t kRows, std::size_t kColumns, class Stored>
 [[gnu::always_inline]] inline void dot_chunk(Vec (&sum)[kRows][kColumns], const float* x,
                                              std::size_t x_stride, const Stored* w,
@@ -105,10 +104,10 @@ template <class Vec, class F>
   }
 }
 
-/// Computes the sums (m, kDotWidth) of all rows and `columns` columns for few rows of x. These stay
-/// in the cache, while kStreams rows of w that lie far apart are read at once. Each of them is one
-/// long stream from memory. For a few rows this was a fifth faster than reading neighbouring rows,
-/// and a batch of 32 gained 7 % from it.
+/// Computes the sums (m, kDotWidth) of all rows and `columns` columns if x has few rows. The rows
+/// of x stay in the cache, while kStreams rows of w that lie far apart are read at once. Each of
+/// these is part of one long stream from memory. For a few rows of x, this was a fifth faster than
+/// reading adjacent rows of w, and a batch of 32 gained 7 %.
 template <class Vec, DotWalk kWalk, std::size_t kStreams, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   // How many elements to prefetch ahead, at most one row of w. With 8 rows of x, 3072 bytes were
@@ -126,9 +125,9 @@ void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, fl
   for (std::size_t n = length * kStreams; n < columns; ++n) multiply(Count<1>{}, n, 1);
 }
 
-/// Computes the sums (m, kPanel) of all rows and up to kPanel columns for many rows of x. A tile of
-/// rows stays in the L1 cache while it is multiplied with the panel of w, which stays in the L2
-/// cache. Meanwhile it prefetches the rows of w for the next tile.
+/// Computes the sums (m, kPanel) of all rows and up to kPanel columns if x has many rows. A tile of
+/// rows of x stays in the L1 cache while it is multiplied with the panel of w, which stays in the
+/// L2 cache. Meanwhile this prefetches the rows of w for the next tile.
 template <class Vec, DotWalk kWalk, class Stored>
 void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kColumns = Vec::kDotColumns;

@@ -4,10 +4,10 @@
 
 namespace gpt2 {
 
-/// Rows that are normalized side by side. The sums of one row are one chain of additions, each of
-/// which waits for the one before it. While one chain waits, the CPU works on those of the other
-/// rows. With AVX2, what the last loop needs for each row (scaling, mean and rstd) takes 3
-/// registers, so that 3 rows beside weight and bias, 4 registers, leave 3 of 16. No measured
+/// The number of rows that are normalized together. The sum of one row is a chain of additions,
+/// each of which waits for the one before it. While one chain waits, the CPU works on the chains of
+/// the other rows. With AVX2, the last loop needs 3 registers for each row (scaling, mean and rstd)
+/// and 4 registers for weight and bias, so 3 rows leave 3 of the 16 registers free. No measured
 /// comparison with other numbers is recorded.
 inline constexpr std::size_t kNormRows = 3;
 
@@ -16,7 +16,7 @@ struct Moments {
   float scaling, mean, variance;
 };
 
-/// Measures kRows rows of x.
+/// Computes the moments of kRows rows of x.
 ///
 /// The variance takes a second pass over the rows, which are still in the L1 cache. E[x^2] - mean^2
 /// would need one pass only, but it loses its digits to cancellation if |mean| is large compared
@@ -47,13 +47,13 @@ void measure(Moments (&rows)[kRows], const float* x, std::size_t n, float scalin
   for (std::size_t r = 0; r < kRows; ++r) rows[r].variance = reduce_add(squares[r]) / count;
 }
 
-/// Returns 1 / sqrt(variance + epsilon), for the row as `row.scaling` scales it.
+/// Returns 1 / sqrt(variance + epsilon) for the row multiplied by `row.scaling`. May change `row`.
 ///
-/// The squares of deviations above 1e19 overflow f32, and those of deviations below 1e-19 vanish.
-/// If the variance shows that this may have happened, the row is measured again, scaled down by 2^80
-/// or up by 2^90. This brings the largest f32 (2^128) to 2^48, whose square has room for a sum. It
-/// brings a deviation of 2^-50, where scaling up begins, to 2^40, and the smallest f32 (2^-149) to
-/// 2^-59, whose square is not subnormal. Epsilon is scaled like the variance.
+/// The squares of deviations above 1e19 overflow f32, and those of deviations below 1e-19
+/// underflow. If the variance shows that this may have happened, the row is measured again, scaled
+/// down by 2^80 or up by 2^90. This brings the largest f32 (2^128) to 2^48, whose square has room
+/// for a sum. It brings a deviation of 2^-50, where scaling up begins, to 2^40, and the smallest
+/// f32 (2^-149) to 2^-59, whose square is not subnormal. Epsilon is scaled like the variance.
 template <class Vec>
 float reciprocal_deviation(Moments& row, const float* x, std::size_t n, float epsilon) {
   if (!(row.variance <= 0x1p127f) || row.variance + epsilon < 0x1p-100f) {
@@ -61,7 +61,7 @@ float reciprocal_deviation(Moments& row, const float* x, std::size_t n, float ep
     Moments again[1];
     measure<Vec>(again, x, n, scaling);
     row = again[0];
-    // Epsilon must not vanish: a row of equal values would lead to a division by zero.
+    // Epsilon must not underflow to 0, because a row of equal values would divide by zero.
     const float scaled_epsilon = epsilon * scaling * scaling;
     epsilon = epsilon > 0.0f && scaled_epsilon < 0x1p-126f ? 0x1p-126f : scaled_epsilon;
   }

@@ -40,7 +40,7 @@ void encode_int8(std::uint8_t* codes, const float* w, const float* scale) noexce
         // bits of the sum.
         group = shift_left<8>(group) | (bits_of(limited + 0x1.8p23f) & 255);
       }
-      // Codes are stored with 128 added, which changes the upper bit of each byte.
+      // Codes are stored with 128 added, which flips the highest bit of each byte.
       (group ^ 0x80808080).store(codes + (k / 4 * kPanel + column) * 4);
     }
   }
@@ -85,9 +85,10 @@ struct Int4Codebook {
 template <class Vec>
 void fit_int4(float* scale, const float* w) noexcept {
   // The weight of the largest magnitude should lie near one end of the codebook. This tries both
-  // ends, and at each end a place a little inside (0.95) and two outside (1.03, 1.12), where the
-  // weight is cut off and the others have finer steps. How these three factors were found is not
-  // recorded; each costs one pass over the block for each end.
+  // ends. At each end, it tries three places for the weight: one a little inside the end (0.95),
+  // and two outside it (1.03, 1.12), where the weight is clipped but the other weights have finer
+  // steps. How these factors were found is not recorded. Each factor costs one pass over the block
+  // for each end.
   const float stretches[] = {0.95f, 1.03f, 1.12f};
   const Int4Codebook<Vec> codebook;
   for (std::size_t column = 0; column < kPanel; column += kLanes) {

@@ -8,7 +8,7 @@
 
 namespace gpt2 {
 
-// How the codes of a block are read. Each kind of codes becomes unsigned bytes: the weight is
+// These read the codes of a block and convert them to unsigned bytes. The weight is then
 // scale * (byte - 128).
 struct Int8Codes {
   static constexpr std::size_t kBlock = kInt8Block;
@@ -35,17 +35,17 @@ struct Int4Codes {
   }
 };
 
-// Panels that are multiplied together. With AVX2 and AVX-512, a single row reads all four at once,
-// as four streams from memory. On AVX2, int8 decoding is 1.4 times and int4 decoding 1.25 times as
-// fast as with one panel at a time. The sums of kMaxRows rows and these columns take 256 KiB of the
-// scratch.
+// The number of panels that are multiplied together. With AVX2 and AVX-512, the product of a single
+// row reads all four at once, as four streams from memory. With AVX2, this makes int8 decoding 1.4
+// times and int4 decoding 1.25 times as fast as reading one panel at a time. The sums of kMaxRows
+// rows and these columns take 256 KiB of the scratch.
 inline constexpr std::size_t kPanels = 4;
 inline constexpr std::size_t kPanelColumns = kPanels * kPanel;
 
 // A part of a block is the codes of 4 consecutive k. A block has kBlock / 4 of them, and the tiles
 // prefetch a little in each part, because many prefetches in a row would hold up the loads.
 
-/// Prefetches into the L1 cache the cache lines of a block that are due in part `part`.
+/// Prefetches the cache lines of a block that are due in part `part` into the L1 cache.
 template <class Codes>
 [[gnu::always_inline]] inline void fetch_part(const unsigned char* block, std::size_t part) {
   constexpr std::size_t kParts = Codes::kBlock / 4;
@@ -73,7 +73,8 @@ template <class Codes>
 
 /// Computes sums (rows, kPanelColumns) for kRows rows from `row` on and kVecs vectors of columns
 /// from `column` on. The vectors may span several panels. `panel` is the first of the kPanels
-/// panels, whose columns begin at 0. Without kIsPrefetched, the CPU's own prefetchers must do.
+/// panels; its first column is column 0. If kIsPrefetched is false, this leaves prefetching to the
+/// CPU's own prefetchers.
 template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIsPrefetched = true>
 [[gnu::always_inline]] inline void quantized_tile(float* sums, const QuantizedRows& x,
                                                   std::size_t row, const unsigned char* panel,
@@ -89,11 +90,12 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIs
     block[j] = panel + at / kPanel * panel_bytes;
     column_in_panel[j] = at % kPanel;
   }
-  // How many bytes ahead the codes are prefetched into the L1 cache: from memory if there is one
-  // row, else from the L2 cache, where fetch_panels() has put them. For one row, 1536 rather than
-  // 1024 bytes, together with fetching line by line and past the ends of panels, gained 8 % for
-  // int4 decoding. No comparison is recorded for 4096. After the end of a panel its stream goes on
-  // with a panel that lies behind the kSkipped panels of the other streams.
+  // How many bytes ahead the codes are prefetched into the L1 cache. If there is one row, they are
+  // fetched from memory; otherwise from the L2 cache, into which fetch_panels() has fetched them.
+  // For one row, 1536 rather than 1024 bytes, together with prefetching line by line and past the
+  // ends of panels, gained 8 % for int4 decoding. No comparison is recorded for 4096. A stream that
+  // reaches the end of its panel continues with the panel after the kSkipped panels of the other
+  // streams.
   constexpr std::size_t kAhead = kRows == 1 ? 1536 : 4096;
   constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;
   Vec total[kRows][kVecs] = {};
@@ -170,12 +172,12 @@ void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
   }
 }
 
-/// kPrefetchesRow says whether a product of a single row of x prefetches the weights.
+/// If kPrefetchesRow is false, the product of a single row of x does not prefetch the weights.
 template <class Vec, class Codes, bool kPrefetchesRow = true>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
-  // The speed of a single row is that of memory. It takes several panels at once, each of which is
-  // a stream from memory.
+  // Memory limits the speed of the product of a single row. Such a product therefore reads several
+  // panels at once, each of which is a stream from memory.
   constexpr std::size_t kWide = Vec::kQuantizedRowVecs;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
     const std::size_t columns = min(kPanelColumns, n_end - n);

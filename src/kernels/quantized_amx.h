@@ -11,8 +11,9 @@
 
 namespace gpt2 {
 
-// Fewer rows than this are faster without AMX: the codes must be unpacked to signed bytes in memory
-// first, and few rows use them too seldom. The measurement itself is not recorded.
+// Products of fewer rows than this are faster without AMX, which needs the codes unpacked to signed
+// bytes in memory. With few rows, the unpacked codes are not used often enough to make up for the
+// unpacking. The measurement itself is not recorded.
 inline constexpr std::size_t kAmxMinRows = 32;
 
 // The codes of this many k are unpacked together. Those of one panel take 32 KiB and stay in the L1
@@ -73,8 +74,8 @@ void unpack_codes(std::int8_t* value, const unsigned char* block, const Fetch& f
 
 /// sums (kRowGroup, kPanelColumns) += the group of rows from `row` on times the blocks [begin,
 /// begin + blocks) of the columns of one panel. If begin is 0, the sums begin at zero. `w` has the
-/// unpacked codes of these blocks. `scales` points to the packed blocks, each of which begins with
-/// its scales.
+/// unpacked codes of these blocks. `scales` points to the quantized blocks, each of which begins
+/// with its scales.
 template <class Vec, class Codes>
 void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t begin,
               std::size_t blocks, const std::int8_t* w, const unsigned char* scales) {

@@ -3,9 +3,9 @@
 #include "kernels/lanes.h"
 
 // The vector that all kernels compute with: sixteen lanes, in as many registers as the instruction
-// set needs for them. The compiler's vector types have operators for most of what a register can
-// do. An Isa adds the rest, and the tile sizes that suit it; vec_scalar.h describes what it
-// consists of.
+// set needs for them. The compiler's vector types have operators for most operations. An Isa adds
+// the other operations and the tile sizes that suit the instruction set; vec_scalar.h describes the
+// members of an Isa.
 
 namespace gpt2 {
 
@@ -29,7 +29,8 @@ struct Sixteen : Isa {
   Register part[kRegisters];
 
   Sixteen() = default;
-  /// The same value in every lane. It subtracts zeros, because adding them would turn -0 into 0.
+  /// Sets every lane to `value`. Subtracting zeros keeps the value; adding them would turn -0 into
+  /// 0.
   [[gnu::always_inline]] Sixteen(Lane value)
       : Sixteen(of([&](std::size_t) { return value - Register{}; })) {}
   template <class... Rest>
@@ -38,7 +39,7 @@ struct Sixteen : Isa {
   /// Returns the vector with part[i] = f(i).
   template <class F>
   [[gnu::always_inline]] static Sixteen of(const F& f) {
-    // Written without a loop, because GCC then inlines and unrolls it reliably.
+    // This has no loop, because GCC reliably inlines and unrolls it only without one.
     if constexpr (kRegisters == 1) return {f(0)};
     if constexpr (kRegisters == 2) return {f(0), f(1)};
     if constexpr (kRegisters == 4) return {f(0), f(1), f(2), f(3)};
@@ -50,8 +51,8 @@ struct Sixteen : Isa {
     __builtin_memcpy(&four, p, 4);
     return four;
   }
-  /// Returns the value with which a block's sum of dot products begins. If dot() does not subtract
-  /// 128 from the codes, this is the offset that makes up for it: see QuantizedRows::offset.
+  /// Returns the initial value of a block's sum of dot products. If dot() does not subtract 128
+  /// from the codes, this is the offset that compensates for it; see QuantizedRows::offset.
   [[gnu::always_inline]] static Sixteen sum_from(std::int32_t offset) {
     return Isa::kSignedCodes ? 0 : static_cast<Lane>(offset);
   }
@@ -73,8 +74,8 @@ struct Sixteen : Isa {
   [[gnu::always_inline]] void store(void* p) const {
     for (std::size_t i = 0; i < kRegisters; ++i) static_cast<InMemory*>(p)[i].part = part[i];
   }
-  /// Rounds to nearest, ties to even. Values that are too large become infinity, and of a NaN the
-  /// upper bits remain.
+  /// Rounds to nearest, ties to even. Values that are too large become infinity, and a NaN keeps
+  /// the upper bits of its mantissa.
   [[gnu::always_inline]] void store(F16* p) const {
     for (std::size_t i = 0; i < kRegisters; ++i) Isa::narrow(p, i, part[i]);
   }
@@ -126,7 +127,7 @@ struct Sixteen : Isa {
     return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
   }
 
-  /// Returns, for each lane, the lane of `table` that the low 4 bits of `index` number.
+  /// Returns, for each lane, the lane of `table` whose number is in the low 4 bits of `index`.
   [[gnu::always_inline]] friend Sixteen lookup(Sixteen table, Integer index) {
     return of([&](std::size_t i) { return Isa::lookup(table.part, index.part[i]); });
   }
@@ -169,8 +170,9 @@ template <class Isa>
       [&](std::size_t i) { return __builtin_convertvector(Signed(a.part[i]), Float); });
 }
 
-/// Combines the lanes with `op` by the fixed tree: the lower half of them with the upper half,
-/// until one is left. Of several registers, it first combines whole registers.
+/// Combines the lanes with `op` by the fixed tree: repeatedly combines the lower half of the lanes
+/// with the upper half, until one lane is left. If there are several registers, the first steps
+/// combine whole registers.
 template <class Isa, std::size_t kCount, class Register, class Op>
 [[gnu::always_inline]] inline float fold(Register a, const Op& op) {
   if constexpr (kCount == 1) {

@@ -14,15 +14,16 @@ struct Isa : Registers<32> {
   // 12 sums, 2 weights and a broadcast value of x take 15 registers.
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 1;
-  // 16 weights do not all fit beside 2 sums, so that the compiler keeps some in memory. The 8 rows
-  // are read as 8 streams. No measured comparison is recorded.
+  // 16 weights do not all fit beside 2 sums, so the compiler keeps some in memory. The 8 rows are
+  // read as 8 streams. No measured comparison is recorded.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 1;
-  // 12 sums, and for half of the lanes at a time 2 registers of w and 1 of x, take 15 registers.
+  // 12 sums take 12 registers. The halves of the lanes are multiplied one after the other, each
+  // with 2 registers of w and 1 of x, so that 15 registers are in use.
   static constexpr std::size_t kDotRows = 3;
   static constexpr std::size_t kDotColumns = 2;
-  // 24 sums do not all fit, so that the compiler keeps some in memory. In exchange, what dot() does
-  // to the codes is done once for 12 rows.
+  // 24 sums do not all fit, so the compiler keeps some in memory. In exchange, the part of dot()
+  // that depends on the codes alone is computed only once for 12 rows.
   static constexpr std::size_t kQuantizedRows = 12;
   static constexpr std::size_t kQuantizedVecs = 1;
   // Four panels, which are four streams from memory: see kPanels.

@@ -8,7 +8,8 @@
 // The polynomials are minimax fits (Remez). Their coefficients were rounded to f32 one after
 // another, and after each rounding the remaining ones were fitted again. Each polynomial has enough
 // terms to make its own error smaller than half an ulp (2^-25 to 2^-24 of the result), which every
-// rounding adds anyway. The comments tell this error, without rounding of the operations.
+// rounding adds anyway. The comments give the error of the polynomial alone, without the rounding
+// errors of the operations.
 // tests/vec_math_test.cpp checks the bounds of the functions against double precision.
 
 namespace gpt2 {
@@ -63,8 +64,8 @@ template <class Vec>
   const Vec f = from_bits(bits_of(x) - shift_left<23>(n)) - 1.0f;
   const Vec exponent = to_float(n);
 
-  // log(1 + f) = f - f^2 / 2 + f^3 q(f). With degree 8 this is off by at most 2^-30 of the result,
-  // with degree 7 it would be about 2^-27.
+  // log(1 + f) = f - f^2 / 2 + f^3 q(f). With degree 8 this is off by at most 2^-30 of the result;
+  // with degree 7 it would be off by about 2^-27.
   const Vec q = polynomial(f, {3.333331347e-01f, -2.500000894e-01f, 2.000207156e-01f,
                                -1.666798890e-01f, 1.422035843e-01f, -1.240623370e-01f,
                                1.188354865e-01f, -1.167009845e-01f, 6.749269366e-02f});

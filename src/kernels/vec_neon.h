@@ -30,10 +30,10 @@ struct Isa : Registers<16> {
   // 16 sums, 8 registers of w and 4 of x take 28.
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
-  // 12 sums of a block and 12 totals of all blocks take 24, 4 registers of codes and 1 of x 5 more.
+  // 12 sums of a block, 12 totals of all blocks, 4 registers of codes and 1 of x take 29 registers.
   static constexpr std::size_t kQuantizedRows = 3;
   static constexpr std::size_t kQuantizedVecs = 1;
-  // 8 sums and 8 totals: the 2 vectors of one panel.
+  // The 2 vectors of one panel, with 8 registers of sums and 8 of totals.
   static constexpr std::size_t kQuantizedRowVecs = 2;
 
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }

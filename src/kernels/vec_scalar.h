@@ -4,12 +4,12 @@
 
 namespace gpt2::scalar {
 
-/// The Isa in plain C++, which the compiler turns into whatever the baseline of the machine has. It
-/// runs on every CPU. It also shows what an Isa consists of: tile sizes, and the operations on
-/// single registers that vec.h explains.
+/// The Isa in plain C++. It is compiled for the baseline of the architecture, so it runs on every
+/// CPU. It also documents the members of an Isa: tile sizes, and the operations on single registers
+/// that vec.h explains.
 ///
-/// The tile sizes here are not tuned. On x86-64 without FMA every fma() is a call of fmaf(), which
-/// no tile size makes fast.
+/// The tile sizes here are not tuned. On x86-64 without FMA, every fma() calls fmaf(), and no tile
+/// size makes that fast.
 struct Isa : Registers<16> {
   static constexpr const char* kName = "scalar";
   // Products with weights as [k, n], and attention: the rows of x and the vectors of columns of a
@@ -46,13 +46,13 @@ struct Isa : Registers<16> {
   }
   static Float widen(const BF16* p, std::size_t i) { return Float(two_bytes(p + i * 4) << 16); }
 
-  /// Stores register i of the registers that hold 16 numbers as f16, from p on. NaN keeps its upper
-  /// bits, as it does where an instruction converts.
+  /// Stores register i of the registers that hold 16 numbers as f16, from p on. A NaN keeps the
+  /// upper bits of its mantissa, as it does if the CPU has an instruction for the conversion.
   static void narrow(F16* p, std::size_t i, Float a) {
     const Int sign = Int(a) >> 16 & 0x8000u;
     const Int rest = Int(a) & 0x7fffffffu;
     const Int normal = (rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13;
-    // A result that is subnormal: the addition rounds it to the last bits of the sum.
+    // For a subnormal result, adding 0.5 moves its bits to the low end of the sum and rounds them.
     const Int subnormal = Int(Float(rest) + 0.5f) - 0x3f000000u;
     const Int finite = rest < 0x38800000u ? subnormal : normal;
     const Int too_large = finite < 0x7c00u ? finite : Int{} + 0x7c00u;
