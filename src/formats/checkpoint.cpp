@@ -27,7 +27,7 @@ bool is_plain_file_name(const std::string& name) {
   return is_clean && !name.empty() && name != "." && name.find("..") == std::string::npos;
 }
 
-// Adds the tensors of one file. Throws if it lacks one of the `expected` ones.
+// Adds the tensors of one file. Throws if the file lacks one of the `expected` tensors.
 void add_file(Checkpoint& checkpoint, const fs::path& path, const FileSource& source,
               const std::vector<std::string>& expected = {}) {
   checkpoint.files.push_back(path);

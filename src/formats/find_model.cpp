@@ -26,12 +26,12 @@ bool file_exists(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// nanoGPT's checkpoints need no config.json.
+// A ckpt.pt is a checkpoint of nanoGPT, which needs no config.json.
 bool is_model_directory(const fs::path& path) {
   return file_exists(path / "config.json") || file_exists(path / "ckpt.pt");
 }
 
-// Whether a directory has any file that could be part of a model.
+// Returns whether a directory has any file that could be part of a model.
 bool has_model_files(const fs::path& directory) {
   std::error_code error;
   for (fs::directory_iterator file(directory, error), end; file != end; file.increment(error)) {
@@ -42,7 +42,8 @@ bool has_model_files(const fs::path& directory) {
   return false;
 }
 
-// The value of an environment variable; empty where it is not set.
+// Returns the path in an environment variable, with "~" at its beginning replaced by the home
+// directory. Returns an empty path if the variable is not set.
 fs::path environment(const char* name) {
   const char* const value = std::getenv(name);
   const std::string text = value == nullptr ? "" : value;
@@ -51,13 +52,13 @@ fs::path environment(const char* name) {
   return fs::path(home == nullptr ? "" : home) / text.substr(2);
 }
 
-// The directories that hold models, each under its name.
+// Returns the directories in which to look for a subdirectory that has the name of the model.
 std::vector<fs::path> model_directories() {
   std::vector<fs::path> places = {"models"};
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (!error) {
-    // As it is installed, and built in build/ or build/PRESET/.
+    // The first is for an installed program, the others for one built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
       const fs::path path = (program / place).lexically_normal();
       if (!fs::equivalent(path, "models", error)) places.push_back(path);
@@ -80,13 +81,14 @@ fs::path huggingface_cache() {
   return environment("HOME") / ".cache/huggingface/hub";
 }
 
-// Whether `text` below a directory leads to something inside it.
+// Returns whether `text`, appended to the path of a directory, leads to something inside it.
 bool stays_below(const std::string& text) {
   return !text.empty() && !text.starts_with('/') && text.find("..") == std::string::npos &&
          text.find('\0') == std::string::npos;
 }
 
-// The names under which the hub has had a model: it gave owners to the first ones later on.
+// Returns all names of a model on the hub. The first models, such as "gpt2", had no owner at first,
+// so the cache may have them with or without one.
 std::vector<std::string> aliases(const std::string& name) {
   std::vector<std::string> names = {name};
   for (const std::string owner : {"openai-community/", "distilbert/"}) {
@@ -96,8 +98,9 @@ std::vector<std::string> aliases(const std::string& name) {
   return names;
 }
 
-// Where `model` may be in the cache. NAME is in models--NAME, its '/' made "--": refs/REVISION
-// there holds the name of a directory in snapshots/.
+// Returns the directories of the cache that may contain `model`. The cache stores the model NAME in
+// models--NAME, with '/' replaced by "--". The file refs/REVISION in that directory contains the
+// name of a directory in snapshots/.
 std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model) {
   const std::size_t at = std::min(model.find('@'), model.size());
   const std::string name = model.substr(0, at);
@@ -117,21 +120,22 @@ std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model)
   return found;
 }
 
-// Throws the reason if there is something at `path` that cannot be read as a model.
+// Throws an Error with the reason if something exists at `path` but cannot be read as a model.
 void require_readable(const fs::path& path) {
   if (!is_there(path)) return;
   const bool is_directory = directory_of(path) == path;
-  // To look into a directory takes a permission of its own.
+  // Access to the files in a directory needs a separate permission.
   if (is_directory) static_cast<void>(is_there(path / "config.json"));
 }
 
-// Whether a path is meant, not a name that could also lie elsewhere.
+// Returns whether `path` can only be meant as a path, and not as a name to look for in other
+// places.
 bool is_explicit(const fs::path& path) {
   const std::string first = path.begin()->string();
   return path.is_absolute() || first == "." || first == "..";
 }
 
-// The place, and why it cannot be searched if it cannot.
+// Returns the path of the place, or the error message with path and reason if it cannot be read.
 std::string described(const fs::path& place) {
   try {
     require_readable(place);
@@ -141,7 +145,7 @@ std::string described(const fs::path& place) {
   return place.string();
 }
 
-// Says where a model was looked for and not found.
+// Throws Error(not_found). The message lists the places where the model was looked for.
 [[noreturn]] void refuse(const fs::path& model, const std::vector<fs::path>& places,
                          const fs::path& cache) {
   if (is_explicit(model)) {
@@ -171,7 +175,8 @@ fs::path find_model(const std::string& name) {
   if (name.empty()) reject("the model's name is empty");
   const fs::path path = name;
   refuse_nul(path);
-  // A bare name without an extension is no file: in the build directory, "gpt2" is the command.
+  // A bare name without an extension is not used as a file: in the build directory, "gpt2" is the
+  // executable, and not the model.
   if (file_exists(path) && (path.has_parent_path() || path.has_extension())) return path;
 
   const std::vector<fs::path> places = model_directories();
@@ -184,8 +189,9 @@ fs::path find_model(const std::string& name) {
   for (const fs::path& directory : directories) {
     if (is_model_directory(directory)) return directory;
   }
-  // None is a model. The loader says best what the first of them lacks. But a directory without any
-  // file of a model has its name by chance, unless it was asked for by a path.
+  // None of the directories is a model. If one of them exists, return it, because the loader then
+  // reports which files it lacks. But skip the directory that a bare name leads to in the working
+  // directory if it has no file of a model: it then has the name of the model only by chance.
   for (const fs::path& directory : directories) {
     const bool is_given = directory == path;
     std::error_code error;

@@ -18,21 +18,23 @@ bool is_gguf(const fs::path& file) { return file.extension() == ".gguf"; }
        "download the model that it was made from");
 }
 
-// The other files of a model, which stand for their directory.
+// Returns whether this is one of a model's other files. The path of such a file stands for the
+// directory that contains it.
 bool is_beside_weights(const fs::path& file) {
   const fs::path extension = file.extension();
   const bool is_index = file.stem().extension() == ".index";
   return (extension == ".json" && !is_index) || extension == ".txt" || extension == ".md";
 }
 
-// Empty where there is none.
+// Returns the file of weights in a directory or in memory, or an empty path if there is none.
+// Throws Error(unsupported) if the directory has only weights in a GGUF file.
 fs::path weights_in(const fs::path& directory, const FileSource& source = {}) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "ckpt.pt"}) {
     if (source.has(directory / name)) return directory / name;
   }
   if (source.is_memory()) return {};
-  std::error_code ignored;  // a directory that cannot be listed may still be read
+  std::error_code ignored;  // files can be read even if their directory cannot be listed
   for (fs::directory_iterator file(directory, ignored), end; file != end; file.increment(ignored)) {
     if (is_gguf(*file)) refuse_gguf(*file);
   }

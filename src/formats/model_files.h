@@ -6,12 +6,12 @@
 
 namespace gpt2 {
 
-/// Which files a model is read from. Decided once, by the names of files alone, before any of them
-/// is read, so that no two readers can take a directory for different things.
+/// The files that a model is read from. find_model_files() chooses them once, before any file is
+/// read, and only by their names, so that all readers agree on the kind of model in a directory.
 struct ModelFiles {
   std::filesystem::path path;            ///< as the caller gave it
-  std::filesystem::path directory = {};  ///< that path, or its parent where it is a file
-  std::filesystem::path weights = {};    ///< of tensors, or an index of shards; empty: none
+  std::filesystem::path directory = {};  ///< `path`, or its parent if it is a file
+  std::filesystem::path weights = {};    ///< a file of tensors or an index of shards; may be empty
   bool has_config = false;               ///< whether there is a config.json
   FileSource source = {};                ///< where the files are read from
 
@@ -21,18 +21,19 @@ struct ModelFiles {
   [[nodiscard]] bool is_nanogpt() const { return weights.extension() == ".pt"; }
 };
 
-/// `path` is a directory or a file in one. A file whose name is that of weights (not of JSON other
-/// than an index, and not .txt or .md) is the weights; otherwise they are the first in the directory of
-/// model.safetensors, model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json
-/// (HuggingFace's order) and ckpt.pt (nanoGPT's name).
+/// Chooses the files of the model at `path`, which is a directory or a file in one. If `path` is an
+/// index of shards (.index.json), or a file other than .json, .txt and .md, it becomes the file of
+/// weights. Otherwise this is the first that exists in the directory of model.safetensors,
+/// model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json (HuggingFace's
+/// order) and ckpt.pt (nanoGPT's name). If none exists, `weights` is empty.
 ///
-/// Throws Error: not_found if `path` does not exist, invalid_file if it is neither a file nor
-/// a directory or cannot be examined, unsupported for a GGUF file and for a directory without
-/// other weights.
+/// Throws Error: not_found if `path` does not exist; invalid_file if it is neither a file nor a
+/// directory, or cannot be examined; unsupported if it is a GGUF file, or a directory that has a
+/// GGUF file and no other weights.
 [[nodiscard]] ModelFiles find_model_files(const std::filesystem::path& path);
 
-/// The same for a model in memory, whose files stand for a directory. `path` is "memory" then, and
-/// the directory is empty, so that the path of a file is its name.
+/// Chooses the files of a model in memory in the same way. The result has "memory" as its path and
+/// an empty directory, so that the path of each file is its name.
 [[nodiscard]] ModelFiles find_model_files(const FileSource& memory);
 
 }  // namespace gpt2

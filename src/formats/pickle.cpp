@@ -33,9 +33,9 @@ constexpr PickleName kAllowed[] = {
     {"torch.storage UntypedStorage", {}, DType::u8},
 };
 
-// A pickle is a program for this stack machine. A step makes at most one value and, besides what it
-// takes off the stack, copies only a few references, so that the limit on steps bounds time and
-// memory.
+// A pickle is a program for this stack machine. A step creates at most one value. It copies only
+// references: those that it takes off the stack, and a few more. Therefore the limit on the number
+// of steps bounds time and memory.
 class Machine {
  public:
   Machine(PickleReader& reader, std::deque<Value>& values) : reader_(reader), values_(values) {}
@@ -76,7 +76,7 @@ class Machine {
     push({.kind = Kind::name, .name = found});
   }
 
-  // The values above the last mark.
+  // Returns the number of values above the last mark.
   [[nodiscard]] std::size_t available() const {
     return stack_.size() - (marks_.empty() ? 0 : marks_.back());
   }
@@ -114,7 +114,7 @@ class Machine {
     all.insert(all.end(), items.begin(), items.end());
   }
 
-  // -- Calls, which become data ------------------------------------------------------------------
+  // -- Calls, which are stored as data -----------------------------------------------------------
 
   void push_call(Kind kind, const Values& arguments, std::size_t min, std::size_t max) {
     if (arguments.size() < min || arguments.size() > max) {
@@ -185,13 +185,13 @@ class Machine {
       case kAppends: return extend(Kind::list, pop_to_mark());
       case kSetItem: return extend(Kind::dict, pop(2));
       case kSetItems: return extend(Kind::dict, pop_to_mark());
-      case kBuild: pop(); return extend(Kind::dict, {});  // attributes, as _metadata: no tensors
+      case kBuild: pop(); return extend(Kind::dict, {});  // drops attributes, such as _metadata
       case kBinPut: return put(reader_.number<std::uint8_t>());
       case kLongBinPut: return put(reader_.number<std::uint32_t>());
       case kBinGet: return get(reader_.number<std::uint8_t>());
       case kLongBinGet: return get(reader_.number<std::uint32_t>());
     }
-    const auto letter = static_cast<char>(opcode);  // as pickletools lists it: 'V', '\x93'
+    const auto letter = static_cast<char>(opcode);  // pickletools lists it so, too: 'V', '\x93'
     reader_.refuse("opcode ", quote({&letter, 1}), " has no place in a state_dict");
   }
 
@@ -216,7 +216,7 @@ class Machine {
   PickleReader& reader_;
   std::deque<Value>& values_;
   Values stack_;
-  std::vector<std::size_t> marks_;  // how high the stack was at each open mark
+  std::vector<std::size_t> marks_;  // the height of the stack at each open mark
   Values memo_;                     // nullptr: an empty slot
   std::size_t steps_ = 0;
 };

@@ -17,14 +17,15 @@ enum class PickleFunction : std::uint8_t { ordered_dict, size, rebuild_tensor, r
 
 /// A name that a pickle may refer to: a function, or the type of a storage.
 struct PickleName {
-  std::string_view name;  ///< "module name", as the opcode GLOBAL has it
+  std::string_view name;  ///< "module name", the two arguments of the opcode GLOBAL
   std::optional<PickleFunction> function;
   std::optional<DType> storage;
 };
 
-/// A pickle of torch.save, read as data: a graph of values that names constructors and never calls
-/// one. Knows only what a state_dict is made of, which are the opcodes and names that torch.load
-/// accepts with weights_only=True, and refuses anything else by name.
+/// A pickle that torch.save wrote, read as data. It becomes a graph of values, in which a call is
+/// stored as a name and its arguments, and never executed. Only the opcodes and names of a
+/// state_dict are supported, which torch.load accepts with weights_only=True. For any other opcode
+/// or name, the constructor throws an Error that names it.
 struct Pickle {
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
@@ -32,25 +33,26 @@ struct Pickle {
 
   struct Value {
     Kind kind = Kind::none;
-    const PickleName* name = nullptr;  ///< name
-    std::int64_t integer = 0;          ///< boolean, integer
-    std::string_view text = {};        ///< text: valid UTF-8, in the pickle's bytes
-    /// tuple, list. dict: key, value, key, value ... tensor: the arguments of _rebuild_tensor_v2.
-    /// storage: ('storage', type, key, location, element count, ...).
+    const PickleName* name = nullptr;  ///< of a name
+    std::int64_t integer = 0;          ///< of a boolean or an integer
+    std::string_view text = {};        ///< of a text: valid UTF-8; it points into the pickle
+    /// The items of a tuple or a list. For a dict: key, value, key, value ... For a tensor: the
+    /// arguments of _rebuild_tensor_v2. For a storage: ('storage', type, key, location, element
+    /// count, ...).
     std::vector<Value*> items = {};
 
-    /// The value of a dict's key, or nullptr.
+    /// Returns the value that a dict has for this key, or nullptr if it has none.
     [[nodiscard]] const Value* find(std::string_view key) const;
   };
 
-  static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes, and so values as well
+  static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes; also bounds the values
   static constexpr std::size_t kMaxStack = 100'000;
   static constexpr std::size_t kMaxMemo = 1'000'000;
   static constexpr std::size_t kMaxText = 1 << 20;  ///< bytes of one string
 
   /// Reads the pickle that begins at byte `begin` of `bytes`. Messages begin with `where` and give
-  /// the position in `bytes`. Throws Error: unsupported for an opcode or name that is not known,
-  /// invalid_file for bytes that are not a pickle.
+  /// the position in `bytes`. Throws Error(unsupported) for an opcode or name that is not
+  /// supported, and Error(invalid_file) if the bytes are not a valid pickle.
   Pickle(Bytes bytes, std::size_t begin, std::string_view where);
   Pickle(const Pickle&) = delete;
 
@@ -59,7 +61,7 @@ struct Pickle {
   std::size_t end;  ///< the position after the pickle
 };
 
-/// The kind with its article, such as "a dict", for messages.
+/// Returns the name of the kind with its article, such as "a dict", for messages.
 [[nodiscard]] std::string_view name_of(Pickle::Kind kind) noexcept;
 
 }  // namespace gpt2

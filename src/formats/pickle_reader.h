@@ -11,7 +11,7 @@
 
 namespace gpt2 {
 
-/// The opcodes that a state_dict is written with.
+/// The opcodes that can occur in a state_dict.
 enum PickleOpcode : unsigned char {
   kMark = '(', kStop = '.', kNone = 'N', kNewTrue = 0x88, kNewFalse = 0x89,
   kBinInt = 'J', kBinInt1 = 'K', kBinInt2 = 'M', kLong1 = 0x8a, kBinFloat = 'G',
@@ -31,7 +31,7 @@ class PickleReader {
 
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
 
-  /// The next opcode. Messages give its position until the one after it is read.
+  /// Returns the next opcode. Messages give its position until the following opcode is read.
   std::uint8_t opcode() {
     opcode_at_ = position_;
     return number<std::uint8_t>();
@@ -42,7 +42,7 @@ class PickleReader {
     return load_little_endian<T>(take(sizeof(T)));
   }
 
-  /// An integer in two's complement, after its length in one byte.
+  /// Reads the length of an integer, which is one byte, and then the integer in two's complement.
   std::int64_t long1() {
     const Bytes bytes = take(number<std::uint8_t>());
     if (bytes.size() > 8) refuse("an integer of ", bytes.size(), " bytes");
@@ -53,7 +53,8 @@ class PickleReader {
     return value;
   }
 
-  /// Valid UTF-8 of at most Pickle::kMaxText bytes.
+  /// Returns the next `size` bytes. Throws unless they are valid UTF-8, and size is at most
+  /// Pickle::kMaxText.
   std::string_view text(std::size_t size) {
     if (size > Pickle::kMaxText) {
       fail("a string of ", size, " bytes; expected at most ", Pickle::kMaxText);
@@ -63,7 +64,7 @@ class PickleReader {
     return text;
   }
 
-  /// The text before the next '\n', at most 256 bytes.
+  /// Returns the text before the next '\n'. Throws if it has more than 256 bytes.
   std::string line() {
     std::string line;
     for (;;) {
@@ -80,7 +81,7 @@ class PickleReader {
     gpt2::fail(where_, "pickle, byte ", opcode_at_, ": ", parts...);
   }
 
-  /// Throws Error(unsupported), which also says what to do about it.
+  /// Throws Error(unsupported) with the joined parts, followed by advice to the user.
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     gpt2::fail(ErrorCode::unsupported, where_, "pickle, byte ", opcode_at_, ": ", parts...,

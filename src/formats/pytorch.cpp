@@ -14,7 +14,8 @@ namespace gpt2 {
 namespace {
 
 constexpr std::string_view kZipMagic = "PK\x03\x04";
-// The first pickle of the old form: the magic number 0x1950a86a20f9469cfc6c.
+// The first pickle of a file in the old format. It contains the magic number
+// 0x1950a86a20f9469cfc6c.
 constexpr std::string_view kLegacyMagic =
     "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e";
 constexpr std::int64_t kLegacyProtocol = 1001;
@@ -31,7 +32,7 @@ bool is_contiguous(const StoredTensor& tensor) {
   return true;
 }
 
-// Copies the elements into row-major order.
+// Returns a copy of the elements in row-major order.
 AlignedBuffer<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
   const std::size_t element = bits_of(tensor.storage.dtype) / 8;
   AlignedBuffer<std::byte> copy(bytes);
@@ -49,7 +50,8 @@ AlignedBuffer<std::byte> gather(const StoredTensor& tensor, std::size_t bytes) {
   return copy;
 }
 
-// Makes views of the tensors, after copying those that are not in row-major order.
+// Adds views of the tensors to `result`. Copies the tensors that are not in row-major order, and
+// throws if the copies would take more than `room_for_copies` bytes.
 void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
                  std::size_t room_for_copies, std::string_view where) {
   for (const StoredTensor& tensor : tensors) {
@@ -75,9 +77,9 @@ void add_tensors(TensorFile& result, const std::vector<StoredTensor>& tensors,
   }
 }
 
-// -- The zip form
+// -- The zip format
 
-// The directory in which torch.save put everything, with its slash.
+// Returns the directory of the archive that contains all files, with a slash at its end.
 std::string top_of(const ZipReader& zip, std::string_view where) {
   for (const auto& [name, entry] : zip.files()) {
     const std::string top(name.substr(0, name.find('/') + 1));
@@ -112,11 +114,11 @@ StateDict read_zip(Bytes file, std::string_view where) {
   return state;
 }
 
-// -- The form before PyTorch 1.6
+// -- The format before PyTorch 1.6
 
 using Storages = std::map<std::string_view, Storage>;
 
-// All storages that the pickle refers to. The tensors of the state_dict may not use all of them.
+// Returns all storages that the pickle refers to. The state_dict need not use all of them.
 Storages storages_of(const Pickle& object, std::string_view where) {
   Storages storages;
   for (const Pickle::Value& value : object.values) {
@@ -138,7 +140,8 @@ Storages storages_of(const Pickle& object, std::string_view where) {
        " more bytes of it were expected: download it again");
 }
 
-// The list of keys is followed by each storage's number of elements and the elements.
+// Finds the content of the storages in the file. After the list of keys, the file has the number of
+// elements and then the elements of each storage.
 void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle& keys,
                    std::string_view where) {
   if (keys.root->kind != Pickle::Kind::list) fail(where, "no list of storages after the pickles");

@@ -17,10 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr JsonLimits kLimits{.max_depth = 127,  // where the reference's JSON reader stops
+constexpr JsonLimits kLimits{.max_depth = 127,  // the limit of the reference's JSON reader
                              .max_values = kMaxTensors * (kMaxRank + 8)};
 constexpr std::size_t kPrefix = 8;                 // bytes of the header's length
-constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; decimal, as the reference reader has it
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; the limit of the reference reader
 
 std::string_view header_of(Bytes file, std::string_view where) {
   const std::string_view text = text_of(file);
@@ -46,7 +46,7 @@ std::string_view header_of(Bytes file, std::string_view where) {
   return header;
 }
 
-// A tensor as the header describes it, before any check.
+// The description of a tensor in the header. Its offsets are not checked yet.
 struct Entry {
   std::string name;
   DType dtype;
@@ -103,7 +103,7 @@ std::vector<Entry> read_entries(std::string_view header, std::string_view where)
   return entries;
 }
 
-// Checks that the tensor's offsets span the bytes that its shape and dtype take.
+// Checks that the number of bytes between the tensor's offsets agrees with its shape and dtype.
 void check_size(const Entry& entry, std::string_view where) {
   const std::string what = concat("tensor ", quote(entry.name), ": ", name_of(entry.dtype),
                                   " of shape ", entry.shape.to_string());
@@ -139,8 +139,8 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
 
 }  // namespace
 
-// The checks come in the order of the reference reader, so that both give the same reason for a
-// file that is wrong in several ways.
+// This makes the checks in the same order as the reference reader, so that both give the same
+// reason for a file that is wrong in several ways.
 TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
   std::vector<Entry> entries = read_entries(header, where);

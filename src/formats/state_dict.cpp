@@ -14,7 +14,7 @@ namespace {
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
-// In the following, `where` names the tensor or storage.
+// In read_size() and read_sizes(), `where` names the tensor or storage.
 
 std::size_t read_size(const Value& value, const char* what, std::string_view where) {
   const bool is_integer = value.kind == Kind::integer;
@@ -35,7 +35,8 @@ std::vector<std::size_t> read_sizes(const Value& tuple, const char* what, std::s
 
 bool lies_in_storage(const StoredTensor& tensor) {
   if (std::ranges::count(tensor.shape.sizes(), 0u) > 0) return true;
-  std::size_t room = tensor.storage.elements;  // what is left after each dimension's extent
+  // The elements that remain after subtracting the extents of the dimensions so far.
+  std::size_t room = tensor.storage.elements;
   for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
     const std::size_t steps = tensor.shape[i] - 1;
     const std::size_t stride = tensor.strides[i];
@@ -71,8 +72,8 @@ StoredTensor read_tensor(std::string_view name, const Value& value, std::string_
   return tensor;
 }
 
-// The values of a dict whose keys are strings. Throws for a key that appears twice, of which Python
-// would silently keep the last.
+// Returns the members of a dict whose keys are strings. Throws if a key appears twice, because
+// Python would silently keep only the last value.
 using Members = std::vector<std::pair<std::string_view, const Value*>>;
 Members members_of(const Value& dict, std::string_view where) {
   Members members;
@@ -124,7 +125,7 @@ Storage read_storage(const Value& storage, std::string_view file) {
     fail(file, "a storage is not described as ('storage', type, key, location, size)");
   }
   const std::string where = concat(file, ": storage ", quote(key.text));
-  // Written by PyTorch before 0.4 for storages that are parts of others.
+  // PyTorch before 0.4 wrote this for a storage that is part of another one.
   if (storage.items.size() > 5 && storage.items[5]->kind != Kind::none) {
     fail(where, "it is a view of another storage; save the file again with a newer PyTorch");
   }

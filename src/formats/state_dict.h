@@ -11,18 +11,18 @@
 
 namespace gpt2 {
 
-/// A run of elements that tensors may share, as a pickle refers to it. The key points into the
-/// pickle.
+/// A contiguous run of elements that several tensors may share, as a pickle describes it. `key`
+/// points into the pickle.
 struct Storage {
   std::string_view key;
   DType dtype;
   std::size_t elements;
   std::size_t bytes;
-  Bytes content = {};  ///< the elements, filled in later: a pickle does not say where they lie
+  Bytes content = {};  ///< the elements; set later, because the pickle does not contain them
 };
 
-/// A tensor of a state_dict: element [i, j, ...] is that at offset + i * strides[0] +
-/// j * strides[1] + ... of the storage. All indices of the shape lie inside the storage.
+/// A tensor of a state_dict. Its element [i, j, ...] is element offset + i * strides[0] +
+/// j * strides[1] + ... of the storage. All its elements lie inside the storage.
 struct StoredTensor {
   std::string name;
   Storage storage;
@@ -34,13 +34,13 @@ struct StoredTensor {
 struct StateDict {
   std::vector<StoredTensor> tensors;
   std::vector<std::string> ignored;     ///< keys whose values are not tensors of the model
-  std::optional<ModelArgs> model_args;  ///< nanoGPT's
+  std::optional<ModelArgs> model_args;  ///< only in nanoGPT's files
 };
 
-/// The tensors of a dict: a pickle's root, or the dict that the root has under "model" or
-/// "state_dict". Ignores everything else, and removes torch.compile's prefix "_orig_mod.". Throws
-/// Error(invalid_file) if there is no tensor, if one contradicts itself or its storage, and for a
-/// key that is used twice.
+/// Reads the tensors of a state_dict. This is the dict that `root`, the root of a pickle, has under
+/// the key "model" or "state_dict", or `root` itself if it has neither. Ignores all other values,
+/// and removes torch.compile's prefix "_orig_mod." from names. Throws Error(invalid_file) if there
+/// is no tensor, if a tensor contradicts itself or its storage, or if a key appears twice.
 [[nodiscard]] StateDict read_state_dict(const Pickle::Value& root, std::string_view where);
 
 /// Reads a value of kind storage. Throws Error.

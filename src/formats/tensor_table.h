@@ -14,8 +14,8 @@
 
 namespace gpt2 {
 
-/// A tensor in memory that something else owns: little-endian, row-major, without padding, at any
-/// alignment, so that elements must be read by memcpy or an unaligned load.
+/// A view of a tensor in memory. The elements are little-endian and in row-major order, without
+/// padding. They may begin at any address, so they must be read with memcpy or unaligned loads.
 struct TensorView {
   DType dtype = DType::f32;
   Shape shape;
@@ -26,17 +26,17 @@ struct TensorView {
 /// The tensors of a file of weights, in the order of their names.
 using TensorTable = std::map<std::string, TensorView, std::less<>>;
 
-/// Those members of nanoGPT's "model_args" that are whole numbers or booleans: n_layer, n_head,
+/// The members of nanoGPT's "model_args" that are whole numbers or booleans: n_layer, n_head,
 /// n_embd, block_size, vocab_size and bias (0 or 1).
 using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
 
-/// What a file of weights holds.
+/// The content of a file of weights.
 struct TensorFile {
   TensorTable tensors = {};                           ///< point into the file, or into `copies`
-  std::string format = "safetensors";                 ///< as it is shown to people
+  std::string format = "safetensors";                 ///< a description for people
   std::vector<std::string> ignored = {};              ///< keys that are not tensors of the model
   std::optional<ModelArgs> model_args = {};           ///< only in nanoGPT's files
-  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of tensors that are not row-major
+  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of tensors that were not row-major
 };
 
 // Limits far above any GPT-2 checkpoint. Files that exceed one are refused.

@@ -8,7 +8,7 @@ namespace gpt2 {
 /// Files that describe a tokenizer completely. The first one that exists is read.
 inline constexpr const char* kTokenizerJson[] = {"tokenizer.json", "aitextgen.tokenizer.json"};
 
-/// The two files that are read where there is none of these.
+/// The two files that are read if none of the files above exists.
 struct VocabularyFiles {
   const char* vocab;
   const char* merges;

@@ -25,7 +25,8 @@ constexpr auto u16 = load_little_endian<std::uint16_t>;
 constexpr auto u32 = load_little_endian<std::uint32_t>;
 constexpr auto u64 = load_little_endian<std::uint64_t>;
 
-// `size` bytes at `offset`. Both come from the file and may be wrong.
+// Returns the `size` bytes at `offset`. Throws if they lie outside `bytes`, because both numbers
+// come from the file and may be wrong.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_view where,
            std::string_view what) {
   if (offset > bytes.size() || size > bytes.size() - offset) {
@@ -35,7 +36,8 @@ Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size, std::string_vi
   return bytes.subspan(offset, size);
 }
 
-// Only a comment, whose length the end record gives, may follow that record.
+// Returns the position of the end record. Only a comment may follow this record, which contains the
+// length of the comment.
 std::size_t find_end(Bytes archive, std::string_view where) {
   for (std::size_t comment = 0; comment <= kMaxComment; ++comment) {
     if (archive.size() < kEndSize + comment) break;
@@ -45,7 +47,8 @@ std::size_t find_end(Bytes archive, std::string_view where) {
   fail(where, "a zip archive without its end; the file is cut short: download it again");
 }
 
-// Sizes and offsets that do not fit into 32 bits are, in this order, in an extra field.
+// Reads the sizes and the offset from the zip64 extra field. The field contains only those that do
+// not fit into 32 bits, in this order.
 void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
   while (extra.size() >= 4) {
     const std::size_t size = u16(extra, 2);
@@ -63,7 +66,7 @@ void read_zip64_field(Bytes extra, ZipReader::Entry& entry) {
   }
 }
 
-// The CRC-32 of each value of four bits.
+// The table for computing a CRC-32 four bits at a time.
 constexpr std::uint32_t kCrcOfBits[16] = {
     0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
     0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};

@@ -10,11 +10,12 @@
 
 namespace gpt2 {
 
-/// A zip archive whose files are stored without compression, as torch.save writes it, so that each
-/// can be used where it lies.
+/// A zip archive whose files are stored without compression, as torch.save writes them, so that
+/// each file can be used in place.
 ///
-/// Reads the central directory, also that of zip64, and a file's local header when the file is
-/// asked for; it does not need data descriptors. The views point into the archive's bytes.
+/// The constructor reads the central directory, which may be in the zip64 format. content() reads
+/// the local header of the file. Data descriptors are not needed. The views point into the bytes of
+/// the archive.
 class ZipReader {
  public:
   /// Messages begin with `where`, the path. Throws Error(invalid_file) if `archive` is not a zip,
@@ -35,11 +36,12 @@ class ZipReader {
 
   [[nodiscard]] const Directory& files() const noexcept { return files_; }
 
-  /// The content of one file. Throws Error: invalid_file if it is missing or lies outside the
-  /// archive, unsupported if it is compressed or encrypted.
+  /// Returns the content of one file. Throws Error(invalid_file) if the file is missing or lies
+  /// outside the archive, and Error(unsupported) if it is compressed or encrypted.
   [[nodiscard]] Bytes content(std::string_view name) const;
 
-  /// The same, after a check of its CRC-32 if the archive has one, that is, not zero.
+  /// Returns the same, and throws Error(invalid_file) if the CRC-32 of the content is wrong. A
+  /// CRC-32 of zero in the archive means that there is none, and is not checked.
   [[nodiscard]] Bytes verified_content(std::string_view name) const;
 
  private:
