@@ -15,8 +15,9 @@ template <class... Parts>
   fail(where, "the added token ", quote(token.content), " ", parts...);
 }
 
-// tokenizers numbers new tokens itself, and only warns if the file has another number. Here the
-// file's number counts, because the model was trained with it.
+// Sets the token's id, and adds the token to the vocabulary if it is new. HuggingFace's tokenizers
+// library numbers new tokens itself, and only warns if the file has another number. This function
+// uses the number in the file, because the model was trained with it.
 void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
@@ -45,7 +46,8 @@ std::string_view without_space_at_end(std::string_view text) {
   return text;
 }
 
-// An invalid byte decodes to code point 0, which is not a word character.
+// Returns whether no word character is next to the match. An invalid byte is decoded as code point
+// 0, which is not a word character.
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   return (begin == 0 || !is_word_char(last_utf8(text.substr(0, begin)).code_point)) &&
          (end == text.size() || !is_word_char(decode_utf8(text.substr(end)).code_point));
@@ -87,16 +89,17 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
   return pieces;
 }
 
-// Follows AddedVocabulary::find_matches step by step, so that odd combinations (a token of white
-// space beside one that strips white space) give the same result, but takes linear time.
+// This follows AddedVocabulary::find_matches step by step, so that unusual combinations give the
+// same result (for example, a token of white space next to one that strips white space). Unlike
+// that function, it takes linear time.
 void AddedTokens::split(const Piece& piece, const TokenFinder& finder, bool parse_special,
                         std::vector<Piece>& pieces) const {
   if (piece.token) return pieces.push_back(piece);
   const std::string_view text = piece.text;
   const std::vector<TokenFinder::Match> matches = finder.find(text);
   std::size_t done = 0;         // the text before this is in `pieces`
-  std::size_t search_from = 0;  // where the next match may begin: matches do not overlap
-  std::size_t space_until = 0;  // the end of the white space that the last rstrip took
+  std::size_t search_from = 0;  // where the next match may begin, because matches do not overlap
+  std::size_t space_until = 0;  // the end of the white space that the last rstrip removed
   for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
     const AddedToken& token = tokens_.find(match->token)->second;
     std::size_t begin = match->begin;

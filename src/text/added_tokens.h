@@ -17,44 +17,47 @@ namespace gpt2 {
 struct AddedToken {
   std::string content;
   TokenId id = -1;
-  bool single_word = false;  ///< not next to a letter, number, mark or underscore
+  bool single_word = false;  ///< matched only if no letter, number, mark or underscore is adjacent
   bool lstrip = false;       ///< the match includes white space to its left
   bool rstrip = false;       ///< the match includes white space to its right
   bool normalized = true;    ///< matched in the second pass
   bool special = false;      ///< marks structure, and is not part of the text
 };
 
-/// All added tokens of a tokenizer, matched as tokenizers' AddedVocabulary does: first those that
-/// are not `normalized`, then the others, in the text between the first ones. In each pass the
-/// leftmost match wins, and of matches that begin at the same place the longest.
+/// All added tokens of a tokenizer. They are matched like those of AddedVocabulary in HuggingFace's
+/// tokenizers: the first pass matches the tokens that are not `normalized`, and the second pass
+/// matches the others in the text between them. In each pass, the leftmost match wins; if several
+/// matches begin at the same place, the longest of them wins.
 class AddedTokens {
  public:
-  /// Adds tokens that `vocabulary` lacks to it. It must outlive this object.
+  /// declare() adds tokens to `vocabulary` that it lacks. `vocabulary` must outlive this object.
   explicit AddedTokens(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
-  /// Either a token or a stretch of text, which is then not empty.
+  /// A token, or a piece of text that is not empty. For text, `token` is nullptr.
   struct Piece {
     std::string_view text;
     const AddedToken* token;
   };
 
-  /// Which flags count if a content is declared twice. A token that is special stays special.
+  /// Whether a token that is declared twice keeps its first flags, or gets the new ones. In both
+  /// cases, a token that is special stays special.
   enum class IfKnown : std::uint8_t { keep, replace };
 
-  /// The most bytes that all contents may have together. This bounds the memory for matching.
+  /// The max bytes of all contents together. This bounds the memory for matching.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
 
-  /// Declares `token` and returns its id. If it has none (-1), it gets that of the token with this
-  /// name in the vocabulary, or else the next free one. Ignores an empty content, as tokenizers
-  /// does. Throws Error(invalid_file), beginning with `where`, for an id that another token has and
-  /// for a second id of the same token.
+  /// Declares `token` and returns its id. If token.id is -1, the token gets the id that its content
+  /// has in the vocabulary, or otherwise the next free id. If the content is empty, does nothing
+  /// and returns -1, like HuggingFace's tokenizers. Throws Error(invalid_file), whose message
+  /// begins with `where`, if another token has this id, if the token already has another id, if the
+  /// id is not below Vocabulary::kMaxTokens, or if all contents together have more than kMaxBytes.
   TokenId declare(AddedToken token, const std::string& where, IfKnown if_known = IfKnown::keep);
 
   /// Must be called after the last `declare` and before `split`.
   void prepare();
 
-  /// Divides the text into added tokens and what lies between them, in linear time. Without
-  /// `parse_special`, special tokens are treated as text.
+  /// Divides the text into added tokens and the text between them, in linear time. If
+  /// `parse_special` is false, special tokens are treated as text.
   [[nodiscard]] std::vector<Piece> split(std::string_view text, bool parse_special) const;
 
   [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// The order of the queue: by rank, then from left to right.
+// Returns an entry of the queue. The queue is ordered by rank, and then from left to right.
 constexpr std::uint64_t queued(MergeTable::Rank rank, std::uint32_t position) noexcept {
   return static_cast<std::uint64_t>(rank) << 32 | position;
 }
@@ -33,7 +33,7 @@ std::size_t Bpe::encode(std::string_view word, const Vocabulary& vocabulary, Scr
   const std::size_t unknown_bytes = split_into_symbols(word, scratch);
   if (scratch.symbols.empty()) return unknown_bytes;
   merge_symbols(scratch);
-  // The first symbol is never the right one of a pair, so it is still there.
+  // The first symbol is never the right one of a pair, so no merge has removed it.
   for (std::uint32_t i = 0; i != kNone; i = scratch.symbols[i].next) {
     ids.push_back(scratch.symbols[i].id);
   }
@@ -61,9 +61,9 @@ std::size_t Bpe::split_into_symbols(std::string_view word, Scratch& scratch) con
   return unknown_bytes;
 }
 
-// An entry of the queue is out of date if the rank of its symbol's pair has changed since. Each
-// merge removes a symbol and adds at most two entries, so that n symbols cause fewer than 3 n
-// entries.
+// If the rank of a pair has changed since its entry was added to the queue, the entry is outdated
+// and is skipped. Each merge removes a symbol and adds at most two entries, so n symbols cause
+// fewer than 3 n entries.
 void Bpe::merge_symbols(Scratch& scratch) const {
   auto& [symbols, queue] = scratch;
   for (std::uint32_t i = 0; i < symbols.size(); ++i) look_up(scratch, i);

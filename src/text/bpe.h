@@ -20,10 +20,9 @@ namespace gpt2 {
 class Bpe {
  public:
   struct Options {
-    std::optional<TokenId>
-        unknown;                 ///< stands for a byte without a token; if absent, it is left out
-    bool fuse_unknown = false;   ///< one `unknown` stands for several such bytes in a row
-    bool ignore_merges = false;  ///< a word that is itself a token becomes that token
+    std::optional<TokenId> unknown;  ///< replaces a byte without a token; if absent, it is dropped
+    bool fuse_unknown = false;       ///< one `unknown` stands for several such bytes in a row
+    bool ignore_merges = false;      ///< a word that is itself a token becomes that token
   };
 
   /// Working memory, kept from word to word so that encoding seldom allocates.
@@ -32,7 +31,7 @@ class Bpe {
       TokenId id;
       std::uint32_t previous;
       std::uint32_t next;
-      MergeTable::Rank rank;  // of the pair with the next
+      MergeTable::Rank rank;  // of the pair that it forms with the next symbol
     };
     std::vector<Symbol> symbols;
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue;
@@ -46,7 +45,7 @@ class Bpe {
   std::size_t encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
                      std::vector<TokenId>& ids) const;
 
-  /// The number of bytes, of the 256, that have no token.
+  /// Returns how many of the 256 bytes have no token.
   [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
     return std::count(byte_ids_.begin(), byte_ids_.end(), -1);
   }

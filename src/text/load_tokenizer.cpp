@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-// The classes whose vocab.json and merges.txt are read as GPT-2's. (A tokenizer.json describes
-// itself completely, so that its class does not matter.)
+// The classes of tokenizers whose vocab.json and merges.txt have the same meaning as GPT-2's. (The
+// class does not matter if there is a tokenizer.json, which describes the tokenizer completely.)
 constexpr std::string_view kClasses[] = {"GPT2Tokenizer",           "GPT2TokenizerFast",
                                          "CodeGenTokenizer",        "CodeGenTokenizerFast",
                                          "PreTrainedTokenizerFast", "TokenizersBackend"};
@@ -30,7 +30,8 @@ constexpr std::pair<const char*, const char*> kOtherKinds[] = {
     {"sentencepiece.bpe.model", "SentencePiece"},
     {"vocab.txt", "WordPiece"}};
 
-/// The files of one folder, or those in memory. Remembers which were read.
+/// The files of one folder, or a list of files in memory. Records the names of those that were
+/// read.
 class Folder {
  public:
   explicit Folder(fs::path path) : path_(std::move(path)) {}
@@ -44,7 +45,8 @@ class Folder {
     return {read_file(file, kMaxFileBytes, source_), file.string()};
   }
 
-  // The object in a side file, empty if there is no such file. It lives as long as the folder.
+  // Returns the object in a side file, or an empty one if there is no such file. This Folder owns
+  // the object.
   JsonFields read_object(const char* name) {
     const TextFile file = has(name) ? read(name) : TextFile{"{}", (path_ / name).string()};
     return {objects_.emplace_back(parse_json(file.text, file.where)).root, file.where};
@@ -69,7 +71,7 @@ class Folder {
   std::deque<JsonDocument<nlohmann::json>> objects_;
 };
 
-// Returns whether that was a tokenizer.json.
+// Reads the files that define the tokenizer. Returns whether this was a tokenizer.json.
 bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   for (const char* name : kTokenizerJson) {
     if (!folder.has(name)) continue;
@@ -85,7 +87,7 @@ bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   folder.nothing_found();
 }
 
-// Applies what tokenizer_config.json says about the tokenizer as a whole.
+// Applies the settings in tokenizer_config.json that concern the tokenizer as a whole.
 void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
   const bool is_known = !name || std::ranges::find(kClasses, *name) != std::end(kClasses);

@@ -33,8 +33,9 @@ MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept
   return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kBits) - 1));
 }
 
-// Multiplicative hashing (Dietzfelbinger and others, 1997): the upper bits of the product with a
-// secret number are as good as random, whatever pairs a file holds.
+// Returns the slot that holds the pair, or the empty slot in which it would be inserted. This is
+// multiplicative hashing (Dietzfelbinger and others, 1997). Because the multiplier is secret, the
+// author of a file cannot choose pairs that collide.
 std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = static_cast<std::size_t>((pair * multiplier_) >> shift_);
@@ -86,7 +87,7 @@ MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
     };
     const TokenId left_id = id_of(left);
     const TokenId right_id = id_of(right);
-    // Ids mostly follow the order of the merges: no need to search.
+    // Ids mostly follow the order of the merges, so this tries the next id before it searches.
     merged = vocabulary.name(merged + 1) == both ? merged + 1 : id_of(both);
     table.push_back(left_id, right_id, merged);
   }

@@ -13,8 +13,8 @@
 
 namespace gpt2 {
 
-/// The pairs of tokens that merge, with their ranks: of all merges that a word allows, the one of
-/// the lowest rank is done first. A hash table without deletion.
+/// The pairs of tokens that can be merged, with their ranks. Of all merges that are possible in a
+/// word, BPE does the one with the lowest rank first. This is a hash table without deletion.
 class MergeTable {
  public:
   using Rank = std::uint32_t;
@@ -25,17 +25,17 @@ class MergeTable {
   static constexpr std::size_t kMaxMerges = std::size_t{1} << kBits;
   static_assert(Vocabulary::kMaxTokens <= 1 << kBits);
 
-  /// A table for exactly `capacity` pairs. REQUIRES: capacity <= kMaxMerges.
+  /// Makes an empty table with room for `capacity` pairs. REQUIRES: capacity <= kMaxMerges.
   explicit MergeTable(std::size_t capacity = 0);
 
-  /// Adds the pair of the next rank; the first has rank 0. If a pair is added twice, the later rank
-  /// counts.
+  /// Adds a pair with the next rank; the first pair has rank 0. If a pair is added twice, it has
+  /// the later rank.
   void push_back(TokenId left, TokenId right, TokenId merged);
 
-  /// The rank of the pair; kNever if the two do not merge.
+  /// Returns the rank of the pair, or kNever if the two tokens cannot be merged.
   [[nodiscard]] Rank rank_of(TokenId left, TokenId right) const noexcept;
 
-  /// The token that the pair of this rank becomes.
+  /// Returns the token that results from merging the pair of this rank.
   [[nodiscard]] TokenId merged(Rank rank) const noexcept { return merged_[rank]; }
 
  private:
@@ -53,19 +53,21 @@ class MergeList {
   /// Messages begin with `where`, the file.
   explicit MergeList(std::string where) : where_(std::move(where)) {}
 
-  /// Adds a merge. Returns false if a part is empty. Throws Error(invalid_file) beyond kMaxMerges.
+  /// Adds a merge. Returns false if a part is empty. Throws Error(invalid_file) if there are more
+  /// than kMaxMerges.
   [[nodiscard]] bool add(std::string_view left, std::string_view right);
 
-  /// The same for a line "left right". Returns false, too, unless it has exactly one space.
+  /// The same for a line "left right". Also returns false unless the line has exactly one space.
   [[nodiscard]] bool add(std::string_view line);
 
-  /// Adds the lines of a merges.txt. Skips empty ones and those that begin with "#version". Throws
-  /// Error(invalid_file).
+  /// Adds the lines of a merges.txt. Skips empty lines and those that begin with "#version". Throws
+  /// Error(invalid_file) if another line is not a merge, or if there are more than kMaxMerges.
   void add_lines(std::string_view text);
 
   [[nodiscard]] std::size_t size() const noexcept { return pairs_.size(); }
 
-  /// Throws Error(invalid_file) if the vocabulary lacks a token that is merged or that results.
+  /// Returns the merges as a table of ids. Throws Error(invalid_file) if the vocabulary lacks one
+  /// of the tokens to merge or a token that results from a merge.
   [[nodiscard]] MergeTable resolve(const Vocabulary& vocabulary) const;
 
  private:
@@ -75,7 +77,7 @@ class MergeList {
   };
 
   std::string where_;
-  std::string text_;  // all of them, one after another
+  std::string text_;  // the tokens of all pairs, one after another
   std::vector<Pair> pairs_;
 };
 

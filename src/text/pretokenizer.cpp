@@ -13,7 +13,7 @@
 namespace gpt2 {
 namespace {
 
-// Two letters, such as "Lu".
+// Returns the general category: two letters, such as "Lu".
 std::string_view category_of(char32_t code_point) noexcept {
   return utf8proc_category_string(static_cast<utf8proc_int32_t>(code_point));
 }
@@ -30,7 +30,8 @@ struct ClassifiedChar {
   std::size_t length;
 };
 
-// ASCII's classes, so that common text needs neither decoding nor utf8proc.
+// The classes of ASCII characters. With this table, common text needs neither decoding nor
+// utf8proc.
 constexpr std::array<CharClass, 128> kAscii = [] {
   std::array<CharClass, 128> classes{};
   classes.fill(CharClass::other);
@@ -49,7 +50,7 @@ ClassifiedChar first_char(std::string_view text) noexcept {
   return {class_of(c.code_point), c.length};
 }
 
-// 's|'t|'re|'ve|'m|'ll|'d, or 0.
+// Returns the length of the match of 's|'t|'re|'ve|'m|'ll|'d, or 0 if there is none.
 std::size_t contraction_length(std::string_view text) noexcept {
   if (text.size() < 2 || text[0] != '\'') return 0;
   if (std::string_view("stmd").find(text[1]) != std::string_view::npos) return 2;
@@ -57,8 +58,9 @@ std::size_t contraction_length(std::string_view text) noexcept {
   return pair == "re" || pair == "ve" || pair == "ll" ? 3 : 0;
 }
 
-// \s+(?!\S)|\s+: all of the white space at the end of the text; before a word, all but the last
-// character, which is the word's where it is a plain space; a single one on its own.
+// Returns the length of the match of \s+(?!\S)|\s+. At the end of the text, this matches all of the
+// white space. Before a word, it matches all but the last white-space character, which belongs to
+// the word if it is a plain space. If there is only one such character, it matches that one.
 std::size_t white_space_length(std::string_view text) noexcept {
   const std::size_t length = run_length(text, CharClass::space);
   const std::size_t last = last_utf8(text.substr(0, length)).length;

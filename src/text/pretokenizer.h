@@ -14,23 +14,24 @@ enum class CharClass : std::uint8_t {
   other,
 };
 
-/// The class of a code point, by the Unicode version that utf8proc implements.
+/// Returns the class of a code point in the Unicode version that utf8proc implements.
 [[nodiscard]] CharClass class_of(char32_t code_point) noexcept;
 
-/// Whether a code point is matched by \w in Rust's regular expressions, which tokenizers uses to
-/// find whole words: Unicode's Alphabetic, marks, decimal numbers, connector punctuation and the
-/// two joiners (UTS #18, annex C).
+/// Returns whether \w in Rust's regular expressions matches a code point. HuggingFace's tokenizers
+/// library finds whole words in this way. \w matches Unicode's Alphabetic, marks, decimal numbers,
+/// connector punctuation and the two joiners (UTS #18, annex C).
 [[nodiscard]] bool is_word_char(char32_t code_point) noexcept;
 
-/// The length in bytes of the characters of one class that `text` begins with.
+/// Returns the length in bytes of the longest prefix of `text` that has only characters of class
+/// `kind`.
 [[nodiscard]] std::size_t run_length(std::string_view text, CharClass kind) noexcept;
 
-/// The length in bytes of the first word of `text`: of what GPT-2's pattern matches at its
-/// beginning. Words cover the text without a gap, and BPE never merges across them. REQUIRES:
-/// `text` is not empty.
+/// Returns the length in bytes of the first word of `text`, which is the part that GPT-2's pattern
+/// matches at the beginning. Words cover the text without gaps, and BPE never merges across them.
+/// REQUIRES: `text` is not empty.
 ///
-/// A byte that is not part of valid UTF-8 counts as a character that is neither letter, number nor
-/// space. Calls for all words of a text take linear time together.
+/// A byte that is not part of valid UTF-8 counts as a character that is not a letter, number or
+/// space. The calls for all words of a text together take linear time.
 [[nodiscard]] std::size_t first_word_length(std::string_view text) noexcept;
 
 }  // namespace gpt2

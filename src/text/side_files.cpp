@@ -7,14 +7,15 @@ namespace {
 
 using nlohmann::json;
 
-// In the order in which transformers gives ids to those that have none.
+// The names of special tokens, in the order in which HuggingFace's transformers assigns ids to
+// those that have none.
 constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                "pad_token", "cls_token", "mask_token"};
-// What GPT2Tokenizer takes for the first three of them where no file names one.
+// GPT2Tokenizer's default for the first three special tokens, if no file names one.
 constexpr const char* kEndOfText = "<|endoftext|>";
 constexpr std::size_t kDefaulted = 3;
 
-// The members of an AddedToken, as files write them.
+// Reads an AddedToken from the members that it has in files.
 AddedToken read_added_token(const JsonFields& fields) {
   AddedToken token{.content = fields.required_string("content")};
   fields.read("special", token.special);
@@ -53,7 +54,8 @@ void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
   }
 }
 
-// The id of what the files call by that name: tokenizer_config.json has the last word.
+// Declares the special token of kNames[name] and returns its id, if it has one. If both files name
+// the token, tokenizer_config.json takes precedence.
 std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields& map,
                                      std::size_t name, Tokenizer::Impl& tokenizer) {
   AddedToken token;

@@ -9,8 +9,8 @@
 
 namespace gpt2 {
 
-/// Finds many strings in a text at once, in time that does not depend on how many there are or how
-/// they overlap (Aho and Corasick, 1975).
+/// Finds many strings in a text in one pass. The time does not depend on the number of strings or
+/// on how they overlap (Aho and Corasick, 1975).
 class TokenFinder {
  public:
   struct Match {
@@ -24,13 +24,13 @@ class TokenFinder {
   /// Must be called after the last `add` and before searching.
   void prepare();
 
-  /// For every position where strings begin, the longest of them, from the last position to the
-  /// first.
+  /// Returns, for every position where strings begin, the longest of these strings. The last
+  /// position comes first.
   [[nodiscard]] std::vector<Match> find(std::string_view text) const;
 
  private:
-  // The strings are stored reversed and the text is read from its end, so that the automaton's
-  // state at a position tells which strings begin there.
+  // The strings are stored reversed, and the text is read from its end, so that the automaton's
+  // state at a position determines which strings begin there.
   struct Node {
     unsigned char byte = 0;
     std::uint32_t child = 0;     // the first child; 0, the root, stands for none

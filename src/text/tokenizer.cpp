@@ -71,8 +71,9 @@ void Tokenizer::require_match(const Config& config) const {
     reject("the tokenizer does not belong to the model: ", parts...,
            "; load the tokenizer that the model was trained with");
   };
-  // BPE may produce any token that is not an added one, so each needs an embedding. Added tokens
-  // need not have one: pad_token is often added after training, for batches, and never embedded.
+  // BPE may produce any token that is not an added one, so all these tokens need an embedding.
+  // Added tokens need not have one: pad_token, for example, is often added after training in order
+  // to pad batches, and is never embedded.
   for (std::size_t i = config.vocab_size; i < size(); ++i) {
     const auto id = static_cast<TokenId>(i);
     const std::string_view name = impl_->vocabulary.name(id);
@@ -80,8 +81,9 @@ void Tokenizer::require_match(const Config& config) const {
     refuse("its token ", quote(name), " has the id ", i,
            ", but the model has embeddings only for ids below ", config.vocab_size);
   }
-  // Training code rounds the embedding up to a multiple, of 64 (nanoGPT) to 128 times the number of
-  // GPUs that share it (Megatron: 51200 for 50257). That is at most a doubling, or small.
+  // Training code rounds the number of embeddings up: to a multiple of 64 (nanoGPT), or of 128
+  // times the number of GPUs that share them (Megatron, for example from 50257 to 51200). Therefore
+  // up to twice as many embeddings as ids are accepted, and always kMaxPadding more.
   constexpr std::size_t kMaxPadding = 1024;
   const std::size_t padding = config.vocab_size - std::min(config.vocab_size, size());
   if (padding > std::max(size(), kMaxPadding)) {

@@ -16,9 +16,9 @@ namespace gpt2 {
 /// Where add_prefix_space puts a space.
 enum class PrefixSpace : std::uint8_t {
   nowhere,
-  before_text,    ///< before the whole text, always, as GPT2Tokenizer does
-  before_pieces,  ///< before each piece between added tokens that does not begin with a space, as
-                  ///< tokenizers does
+  before_text,    ///< always before the whole text, like GPT2Tokenizer
+  before_pieces,  ///< before each piece between added tokens that does not begin with a space, like
+                  ///< HuggingFace's tokenizers
 };
 
 struct Tokenizer::Impl {
@@ -27,13 +27,13 @@ struct Tokenizer::Impl {
   AddedTokens added{vocabulary};
   PrefixSpace prefix_space = PrefixSpace::nowhere;
   bool split_words = true;
-  std::vector<TokenId> before;  // the tokens with which every text begins, and ends
+  std::vector<TokenId> before;  // special tokens that are put before and after every text
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
   std::string description;
 };
 
-/// A file as it was read; `where` is its path.
+/// The content of a file; `where` is its path.
 struct TextFile {
   std::string text;
   std::string where;
@@ -46,17 +46,17 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
 /// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
 
-/// Adds what tokenizer_config.json, special_tokens_map.json and added_tokens.json say; an absent
-/// file is given as an empty object. Throws Error(invalid_file).
+/// Adds the tokens and settings in tokenizer_config.json, special_tokens_map.json and
+/// added_tokens.json. If a file is absent, pass an empty object. Throws Error(invalid_file).
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer);
 
-/// Declares the AddedToken that has these members. Throws Error(invalid_file).
+/// Declares the AddedToken with these members and this id. Throws Error(invalid_file).
 void declare_added_token(const JsonFields& fields, const nlohmann::json& id,
                          Tokenizer::Impl& tokenizer);
 
-/// The id of `token`. Throws Error(invalid_file), beginning with `where`, unless `value` is a whole
-/// number from 0 to Vocabulary::kMaxTokens - 1.
+/// Returns `value` as an id. Throws Error(invalid_file), whose message begins with `where` and
+/// names `token`, unless it is a whole number from 0 to Vocabulary::kMaxTokens - 1.
 [[nodiscard]] TokenId read_token_id(const nlohmann::json& value, std::string_view token,
                                     std::string_view where);
 

@@ -9,13 +9,13 @@ namespace {
 
 using nlohmann::json;
 
-// Reads a tokenizer.json. model.vocab and model.merges, which are nearly all of it, go straight
-// into their tables, and only the rest into the tree: a tree of them would take most of a program's
-// start.
+// Reads a tokenizer.json. Stores model.vocab and model.merges, which are nearly the whole file,
+// directly in their tables, and only the rest in the tree. To build a tree of them would take most
+// of a program's startup time.
 class VocabularyReader final : public JsonTree {
  public:
-  // `vocabulary` is empty. `path`: the keys that lead to the text in a tokenizer.json; those of a
-  // vocab.json are "model" and "vocab".
+  // REQUIRES: `vocabulary` is empty. `path` has the keys under which the text would be found in a
+  // tokenizer.json. For a vocab.json these are "model" and "vocab".
   VocabularyReader(const std::string& where, Vocabulary& vocabulary,
                    std::vector<std::string> path = {})
       : JsonTree(where), merges(where), vocabulary_(vocabulary), path_(std::move(path)) {}
@@ -109,12 +109,13 @@ class VocabularyReader final : public JsonTree {
   Vocabulary& vocabulary_;
   Inside inside_ = Inside::tree;
   std::vector<std::string> path_;  // the last key of every open object, "" for an array
-  std::vector<std::string> pair_;  // the parts so far of a merge that is written as an array
+  std::vector<std::string> pair_;  // the parts, read so far, of a merge written as an array
 };
 
 constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every text
 
-// Adds `step`, or, of a "Sequence", the members, under the key that this part has for them.
+// Adds `step` to `steps`. If it is a "Sequence", adds its members instead, which are under the key
+// `list_key`.
 void add_steps(const JsonFields& step, const char* list_key, std::vector<JsonFields>& steps) {
   if (step.required_string("type") != "Sequence") return steps.push_back(step);
   for (const json& member : step.required_list(list_key)) {
@@ -122,7 +123,7 @@ void add_steps(const JsonFields& step, const char* list_key, std::vector<JsonFie
   }
 }
 
-// The steps of a part (normalizer, pre_tokenizer ...): none where it is missing.
+// Returns the steps of a part (normalizer, pre_tokenizer ...), or none if the part is missing.
 std::vector<JsonFields> steps_of(const JsonFields& root, const char* part, const char* list_key) {
   std::vector<JsonFields> steps;
   if (root.find(part)) add_steps(root.required_object(part), list_key, steps);
@@ -235,7 +236,7 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
     const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
     if (step.required_string("type") == "TemplateProcessing" && is_first) {
       read_template(step, tokenizer);
-    } else {  // which only changes offsets
+    } else {  // a ByteLevel step changes only offsets
       check_byte_level(step, "'ByteLevel', or 'TemplateProcessing' once");
     }
   }

@@ -20,7 +20,7 @@ constexpr bool stands_for_itself(std::size_t byte) {
 }
 
 struct Alphabet {
-  std::array<std::int16_t, kCharacters> bytes{};  // by code point; -1 for those outside
+  std::array<std::int16_t, kCharacters> bytes{};  // by code point; -1 if not in the alphabet
   std::array<std::uint16_t, 256> characters{};    // code points, by byte
 };
 
@@ -50,12 +50,12 @@ std::string spell(std::string_view bytes) {
   return spelled;
 }
 
-// Appends to `bytes` what `spelled` means. False where a character is outside of the alphabet or
-// `spelled` is no valid UTF-8; then `bytes` is as before.
+// Appends the bytes that `spelled` stands for. Returns false, and leaves `bytes` unchanged, if
+// `spelled` is not valid UTF-8 or has a character outside the alphabet.
 bool append_spelled_bytes(std::string& bytes, std::string_view spelled) {
   const std::size_t before = bytes.size();
   while (!spelled.empty()) {
-    const Utf8Char c = decode_utf8(spelled);  // of code point 0, which spells nothing, if invalid
+    const Utf8Char c = decode_utf8(spelled);  // code point 0 if invalid, which spells nothing
     if (c.code_point >= kCharacters || kAlphabet.bytes[c.code_point] < 0) {
       bytes.resize(before);
       return false;
@@ -112,8 +112,9 @@ std::string_view Vocabulary::name(TokenId id) const noexcept {
   return std::string_view(text_).substr(token.name, token.name_length);
 }
 
-// A polynomial in a secret point, modulo 2^61 - 1: whatever names a file holds, few meet (Carter
-// and Wegman, 1979). std::hash can be made to collide, whatever it begins with.
+// The hash is a polynomial whose coefficients are the bytes of the name, evaluated at a secret
+// point, modulo 2^61 - 1. Few names collide, whatever names a file contains (Carter and Wegman,
+// 1979). With std::hash, the author of a file could choose names that collide, whatever the seed.
 std::uint32_t Vocabulary::hash_of(std::string_view name) const noexcept {
   constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
   std::uint64_t sum = name.size();

@@ -12,28 +12,29 @@
 
 namespace gpt2 {
 
-/// Tokens and their ids, both ways. A token has a name, which files use, and bytes, which are the
-/// text that it stands for. The name of a token of the BPE spells its bytes in the byte alphabet. A
-/// literal, which is an added token or one with a character outside the alphabet, has its name as
-/// bytes.
+/// Maps tokens to ids and ids to tokens. A token has a name, which files use, and bytes, which are
+/// the text that it stands for. The name of a token of the BPE spells its bytes in the byte
+/// alphabet. A literal is an added token, or a token whose name has a character outside the
+/// alphabet. The bytes of a literal are its name.
 class Vocabulary {
  public:
-  /// All ids are below this limit, so that a small file cannot ask for a large table.
+  /// All ids are below this limit, so that a small file cannot cause a large table to be allocated.
   static constexpr TokenId kMaxTokens = 1 << 20;
 
   enum class Kind : std::uint8_t { none, spelled, literal };
 
-  /// Adds a token. Returns false, and changes nothing, if the name or the id is taken. A name that
-  /// does not spell bytes makes a literal. REQUIRES: 0 <= id < kMaxTokens, and all names together
-  /// are shorter than 2 GiB.
+  /// Adds a token. Returns false, and changes nothing, if the name or the id is taken. If the name
+  /// does not spell bytes, the token becomes a literal. REQUIRES: 0 <= id < kMaxTokens, and all
+  /// names together are shorter than 2 GiB.
   [[nodiscard]] bool insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
 
   [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 
-  /// The token of the BPE that stands for `bytes`.
+  /// Returns the token of the BPE that stands for `bytes`, or nothing if there is none.
   [[nodiscard]] std::optional<TokenId> find_bytes(std::string_view bytes) const;
 
-  /// Empty for an id without a token. The view is valid until the next insertion.
+  /// Return the bytes and the name of a token. Both are empty for an id without a token. The views
+  /// are valid until the next insertion.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
   [[nodiscard]] std::string_view name(TokenId id) const noexcept;
 
@@ -43,7 +44,7 @@ class Vocabulary {
 
  private:
   struct Token {
-    std::uint32_t name = 0;  // where it begins in text_; the bytes follow
+    std::uint32_t name = 0;  // the position of the name in text_; the bytes follow the name
     std::uint32_t name_length = 0;
     std::uint32_t length = 0;  // of the bytes
     Kind kind = Kind::none;
