@@ -8,12 +8,12 @@
 namespace gpt2 {
 namespace {
 
-// Queries per task. Later queries see more keys, so that the tasks of a long prompt differ in cost.
-// They are small enough that the threads finish at about the same time all the same.
+// The number of queries in a task. Later queries see more keys, so the tasks of a long prompt
+// differ in cost. They are so small that the threads still finish at about the same time.
 constexpr std::size_t kQueryRows = 48;
 
 // The heads of one layer in one pass, numbered slice by slice: head i is head i % n_head of slice
-// i / n_head. If only the rows whose logits were requested go on, they are the only queries.
+// i / n_head. If `only_wanted` is true, only the rows whose logits were requested are queries.
 class Heads {
  public:
   Heads(const Attention& attention, const Batch& batch, Matrix qkv, const Workspace& ws,
@@ -31,12 +31,12 @@ class Heads {
   }
 
   [[nodiscard]] std::size_t count() const { return queries_.size() * attention_.n_head; }
-  [[nodiscard]] std::size_t max_queries() const { return max_queries_; }  // of a slice
-  [[nodiscard]] std::size_t max_keys() const { return max_keys_; }        // that a query sees
+  [[nodiscard]] std::size_t max_queries() const { return max_queries_; }  // of any slice
+  [[nodiscard]] std::size_t max_keys() const { return max_keys_; }        // that any query sees
   [[nodiscard]] bool leaves_rows() const { return leaves_rows_; }
   [[nodiscard]] Matrix attended() const { return attended_; }  // (queries, n_embd)
 
-  // Stores the keys and values of all rows of head i's slice in its cache.
+  // Stores the keys and values of head i, for all rows of its slice, in the slice's cache.
   void store(std::size_t i) const {
     const Batch::Slice& slice = batch_.slices[i / attention_.n_head];
     const std::size_t head = i % attention_.n_head;
@@ -47,8 +47,8 @@ class Heads {
                        {values, slice.rows, head_dim(), qkv_.stride});
   }
 
-  // Attention of up to kQueryRows queries of head i, from query `begin` of its slice. There are no
-  // rows if the slice has fewer queries.
+  // Returns the attention of up to kQueryRows queries of head i, from query `begin` of its slice
+  // on. It has no rows if the slice has at most `begin` queries.
   [[nodiscard]] HeadAttention queries(std::size_t i, std::size_t begin) const {
     const Batch::Slice& slice = queries_[i / attention_.n_head];
     const std::size_t head = i % attention_.n_head;
@@ -66,18 +66,19 @@ class Heads {
             .scale = attention_.scale};
   }
 
-  // The type of the keys and values of head i.
+  // Returns the type of the keys and values of head i.
   [[nodiscard]] KVType type(std::size_t i) const {
     return queries_[i / attention_.n_head].cache->type();
   }
 
-  // Returns the rows of x that have queries, moved to the front of x if these are not all.
+  // Returns the rows of x that are queries. If x has other rows, first moves the queries to the
+  // front of x.
   [[nodiscard]] Matrix rows_of_queries(Matrix x) const {
     return leaves_rows_ ? batch_.move_wanted(x) : x;
   }
 
  private:
-  // The row of a slice's first query: its queries are the last rows of the slice.
+  // Returns the row of the first query of a slice. The queries are the last rows of the slice.
   [[nodiscard]] std::size_t first_query(std::size_t slice) const {
     return leaves_rows_ ? batch_.first_wanted(slice) : batch_.slices[slice].row;
   }
@@ -104,7 +105,7 @@ AttentionKernels kernels_for(KVType type) {
   return {k.attention_f32, k.matmul_kn_f32, k.matmul_chunks_kn_f32};
 }
 
-// One query of one head, for threads that share out chunks of its keys.
+// One query of one head, whose keys the threads share out in chunks.
 struct SharedQuery : HeadAttention {
   KVType type;       // of the keys and values
   std::size_t seen;  // the number of keys that the query sees
@@ -112,13 +113,14 @@ struct SharedQuery : HeadAttention {
   float* total;      // the sum of the exponentials
   float* sums;       // chunk sums of the values
 
-  // Where number i of the block that has a chunk of keys lies.
+  // Returns the address of number i in the block that contains this chunk of keys.
   [[nodiscard]] const void* number(std::size_t chunk, std::size_t i) const {
     return static_cast<const std::byte*>(blocks[chunk]) + i * bytes_of(type);
   }
 
-  // The exponentials of `count` keys from key `begin` on, times their values. Only the values of
-  // one chunk lie one after another, but add_chunks() reads none.
+  // Returns the product of the exponentials of `count` keys, from key `begin` on, with their
+  // values. The values of one chunk lie one after another. `count` may go beyond the chunk only for
+  // add_chunks(), which does not read the values.
   [[nodiscard]] Matmul mix(std::size_t begin, std::size_t count) const {
     return {.y = y,
             .x = scores + begin,
@@ -136,9 +138,10 @@ SharedQuery shared_query(const Heads& heads, const Workspace& ws, std::size_t i)
   return {a, heads.type(i), a.first + 1, scores, total, total + kLanes};
 }
 
-// Attention of one query for each head, where there are fewer heads than threads: the threads share
-// out chunks of keys. The arithmetic is that of the attention kernel (kernels.h): products of one
-// row with panels of keys, softmax, and products with the values, chunk by chunk.
+// Computes the attention of one query for each head if there are fewer heads than threads. The
+// threads share out chunks of keys. The arithmetic is the same as in the attention kernel
+// (kernels.h): products of one row with panels of keys, softmax, and products with the values,
+// chunk by chunk.
 void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   const Kernels& k = kernels();
   const auto for_chunks = [&](const auto& f) {
@@ -182,21 +185,22 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   });
 }
 
-// Stores the keys and values of all heads and attends to them.
+// Stores the keys and values of all heads, and then computes the attention of their queries.
 void attend(Team& team, const Heads& heads, Workspace& ws) {
   const std::size_t threads = static_cast<std::size_t>(team.size());
   const std::size_t parts = ceil_div(heads.max_queries(), kQueryRows);
   const bool by_chunks = heads.max_queries() == 1 && heads.max_keys() > kChunk &&
                          !heads.leaves_rows() && heads.count() < threads;
-  // If several tasks read the keys of one head, those are stored in a step before.
+  // If several tasks read the keys of one head, a separate step must store these keys first.
   const bool store_first = parts > 1 || by_chunks || heads.leaves_rows();
   if (store_first) team.for_each(heads.count(), [&](std::size_t i, int) { heads.store(i); });
   if (by_chunks) {
     attend_by_chunks(team, heads, ws);
     return;
   }
-  // A task is a run of short parts: to claim a task is an atomic operation, for which a thread
-  // waits until what it has stored, keys scattered over their panels, has reached the cache.
+  // If each head has only one part, a task is a run of several heads, because claiming a task is
+  // slow here: it is an atomic operation, which waits until the thread's earlier stores, to keys
+  // scattered over their panels, have reached the cache.
   const std::size_t run = parts == 1 ? ceil_div(heads.count(), 4 * threads) : 1;
   team.for_ranges(parts * heads.count(), run, [&](std::size_t begin, std::size_t end, int rank) {
     for (std::size_t task = begin; task < end; ++task) {

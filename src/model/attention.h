@@ -13,11 +13,11 @@ struct Attention {
   Linear c_proj;  ///< n_embd -> n_embd
   std::size_t n_head;
   std::size_t layer;
-  float scale;  ///< of the scores: 1 / sqrt(head_dim), and 1 / (layer + 1) if the config says so
+  float scale;  ///< of the scores: the config can ask for 1 / sqrt(head_dim) and 1 / (layer + 1)
 
-  /// x += attn(normed), and appends the batch's keys and values to its caches. x, normed: (rows,
-  /// n_embd). Returns x. If only_wanted, moves the rows whose logits were requested to the front of
-  /// x and returns just those. Uses ws.qkv and ws.attended.
+  /// x += attn(normed). Appends the keys and values of the batch to its caches. x, normed: (rows,
+  /// n_embd). Returns x. If `only_wanted` is true, moves the rows whose logits were requested to
+  /// the front of x and returns only these rows. Uses ws.qkv and ws.attended.
   Matrix forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch, Workspace& ws,
                  bool only_wanted) const noexcept;
 };

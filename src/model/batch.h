@@ -13,41 +13,41 @@ namespace gpt2 {
 
 class Watch;
 
-/// The tokens of one forward pass, as the rows of one matrix. Every linear layer sees rows;
-/// attention goes slice by slice. There is no padding.
+/// The tokens of one forward pass, as the rows of one matrix. Linear layers compute all rows
+/// together, and attention computes slice by slice. There is no padding.
 struct Batch {
   /// Consecutive rows that are consecutive tokens of one sequence.
   struct Slice {
     KVCache* cache;
-    std::size_t row;    ///< the first of them
-    std::size_t rows;   ///< how many there are
-    std::size_t first;  ///< the position of the first one's token in its sequence
-    std::size_t index;  ///< which slice of the caller's these rows are a part of
+    std::size_t row;    ///< the first row
+    std::size_t rows;   ///< the number of rows
+    std::size_t first;  ///< the position of the first row's token in its sequence
+    std::size_t index;  ///< the index of the slice in the call of Engine::forward
   };
 
-  std::vector<Slice> slices;  ///< each has a row or more
+  std::vector<Slice> slices;  ///< each has at least one row
 
-  /// For each slice the rows, its last ones, whose logits were requested; there may be none. They
-  /// are numbered as if the batch had no other rows.
+  /// For each slice, the rows whose logits were requested. These are the last rows of the slice;
+  /// there may be none. The rows are numbered as if the batch had no other rows.
   std::vector<Slice> wanted;
   std::vector<TokenId> tokens;        ///< (rows)
   std::vector<std::size_t> position;  ///< (rows)
-  std::vector<float*> logits;         ///< for each wanted row, where its (vocab_size) logits go
+  std::vector<float*> logits;         ///< for each wanted row, where to write (vocab_size) logits
 
-  /// If set, no logits are computed, and the (n_embd) hidden states of the wanted rows at this
-  /// stage go to where `logits` points. Stage 0 are the embeddings, i the output of block i - 1, and
-  /// n_layer + 1 that of ln_f.
+  /// If set, the pass computes no logits. It writes the (n_embd) hidden states of the wanted rows
+  /// at this stage to the addresses in `logits`. Stage 0 is the embeddings, stage i is the output
+  /// of block i - 1, and stage n_layer + 1 is the output of ln_f.
   std::optional<std::size_t> hidden_stage;
 
-  /// If set, sees what the pass computes for each row.
+  /// If set, receives the intermediate results of the pass for all rows.
   Watch* watch = nullptr;
 
-  /// The first wanted row of slice s, among all rows.
+  /// Returns the first wanted row of slice s, numbered among all rows.
   [[nodiscard]] std::size_t first_wanted(std::size_t s) const noexcept {
     return slices[s].row + slices[s].rows - wanted[s].rows;
   }
 
-  /// Moves the wanted rows of x, which has all rows, to its front and returns them.
+  /// Moves the wanted rows of x to its front and returns them. REQUIRES: x has all rows.
   [[nodiscard]] Matrix move_wanted(Matrix x) const noexcept {
     for (std::size_t s = 0; s < slices.size(); ++s) {
       std::memmove(x.row(wanted[s].row), x.row(first_wanted(s)),

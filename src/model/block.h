@@ -11,11 +11,11 @@
 
 namespace gpt2 {
 
-/// norm(x), in ws.normed.
+/// Returns norm(x), which is stored in ws.normed.
 inline Matrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
                         Workspace& ws) noexcept {
   const Matrix y = ws.normed.top(x.rows);
-  constexpr std::size_t kRows = 8;  // take about a microsecond: as long as sharing them out does
+  constexpr std::size_t kRows = 8;  // take about a microsecond, as long as sharing them out
   team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end, int) {
     layer_norm_rows(norm, y.row(begin), x.row(begin), end - begin, x.cols);
   });
@@ -29,8 +29,9 @@ struct Block {
   LayerNorm ln_2;
   FeedForward mlp;
 
-  /// Advances the residual stream x (rows, n_embd) in place and appends the batch's keys and values
-  /// to its caches. Returns x; if is_last, only the rows whose logits were requested.
+  /// Advances the residual stream x (rows, n_embd) in place, and appends the keys and values of the
+  /// batch to its caches. Returns x. If `is_last` is true, returns only the rows whose logits were
+  /// requested, which it moves to the front of x.
   Matrix forward(Team& team, Matrix x, const Batch& batch, Workspace& ws,
                  bool is_last) const noexcept {
     const auto show_statistics = [&](Observed what, const LayerNorm& norm) {

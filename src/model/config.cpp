@@ -20,10 +20,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxSize = 1 << 24;    // of a dimension
+constexpr std::size_t kMaxSize = 1 << 24;  // of a dimension
 constexpr std::size_t kMaxLayers = 1 << 16;
 
-// HuggingFace's names (ACT2FN); of those that share a function, its first one comes first.
+// HuggingFace's names (ACT2FN). If a function has several names, name_of() returns the first one.
 constexpr auto kActivations = [] {
   using enum ActivationFunction;
   return std::to_array<std::pair<std::string_view, ActivationFunction>>({
@@ -35,7 +35,7 @@ constexpr auto kActivations = [] {
   });
 }();
 
-// A size that goes by two names, which must not contradict each other.
+// Reads a size that may be given under two names. Throws if they have different values.
 void read_size(const JsonFields& fields, const char* key, const char* alias, std::size_t& size,
                std::size_t max = kMaxSize) {
   fields.read(alias, size, 1, max);
@@ -65,7 +65,7 @@ void refuse_other_models(const JsonFields& fields) {
   };
   if (const json* const type = fields.find("model_type")) {
     if (!is_text(*type, "gpt2")) fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
-  } else if (const json* const classes = fields.find("architectures")) {  // in the first configs
+  } else if (const json* const classes = fields.find("architectures")) {  // in the oldest configs
     if (classes->is_array() && !classes->empty() &&
         std::none_of(classes->begin(), classes->end(), is_gpt2_class)) {
       fail("architectures is ", quote(classes->dump()), "; only GPT2 models are implemented");
@@ -126,7 +126,7 @@ void read_special_tokens(const JsonFields& fields, Config& config) {
   std::erase_if(config.eos_token_id, is_outside);
 }
 
-// The key that `gpt2 quantize` adds.
+// Reads the key that `gpt2 quantize` adds.
 void read_quantized(const JsonFields& fields, WeightType& quantized) {
   const json* const own = fields.find("gpt2_cpp");
   if (own == nullptr) return;
@@ -156,7 +156,8 @@ Config load_config(const std::filesystem::path& file, const FileSource& source) 
 Config Config::parse(std::string_view text, std::string_view where) {
   const DefaultFloatState state;
   const auto document = parse_json(text, where);
-  // A null is not read as the default: Python would take it for false, or fail to compute with it.
+  // A null does not stand for the default, because Python would treat it as false, or fail to
+  // compute with it.
   const JsonFields fields(document.root, std::string(where), JsonFields::Null::refused);
   refuse_other_models(fields);
 
@@ -180,7 +181,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
   if (config.n_embd % config.n_head != 0) {
     fail(fields.where(), "n_embd ", config.n_embd, " is not a multiple of n_head ", config.n_head);
   }
-  // The largest array of all: the keys and values of a full context, in f32.
+  // Check the size of the largest array, which has the keys and values of a full context, in f32.
   const std::array cache = {config.n_layer, config.n_positions, config.n_embd};
   if (!checked_product(cache, 2 * sizeof(float))) {
     fail(fields.where(), "n_layer ", cache[0], " with n_positions ", cache[1], " and n_embd ",
@@ -190,7 +191,6 @@ Config Config::parse(std::string_view text, std::string_view where) {
 }
 
 JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
-  // With the digits of a float: 1e-05.
   if (!std::isfinite(config.layer_norm_epsilon)) reject("layer_norm_epsilon is not finite");
   if (name_of(config.activation_function).empty()) {
     reject("activation_function is ", static_cast<int>(config.activation_function),
@@ -199,7 +199,7 @@ JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
   JsonDocument<nlohmann::ordered_json> document;
   nlohmann::ordered_json& tree = document.root;
   tree = nlohmann::ordered_json::object();
-  // To grow, the library would copy the members and destroy them.
+  // Without this, the JSON library would copy and destroy the members each time the object grows.
   tree.get_ref<nlohmann::ordered_json::object_t&>().reserve(kMaxConfigMembers);
   tree["n_layer"] = config.n_layer;
   tree["n_head"] = config.n_head;
@@ -208,6 +208,7 @@ JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
   tree["n_positions"] = config.n_positions;
   tree["vocab_size"] = config.vocab_size;
   tree["activation_function"] = name_of(config.activation_function);
+  // This writes the digits of a float, such as 1e-05, and not those of the float as a double.
   tree["layer_norm_epsilon"] = json::parse(concat(config.layer_norm_epsilon));
   tree["scale_attn_weights"] = config.scale_attn_weights;
   tree["scale_attn_by_inverse_layer_idx"] = config.scale_attn_by_inverse_layer_idx;

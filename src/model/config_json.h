@@ -9,16 +9,16 @@
 
 namespace gpt2 {
 
-/// The most bytes that a config.json or generation_config.json may have.
+/// The max size of a config.json or generation_config.json in bytes.
 inline constexpr std::size_t kMaxConfigBytes = 16 << 20;
 
-/// Config::load from any source.
+/// Like Config::load, but reads the files from `source`.
 [[nodiscard]] Config load_config(const std::filesystem::path& file, const FileSource& source);
 
-/// The most members that a tree of config_tree can have, after the caller has added to it.
+/// The max number of members in a tree of config_tree(), including those that the caller adds.
 inline constexpr std::size_t kMaxConfigMembers = 20;
 
-/// What Config::to_json writes, as a tree.
+/// Returns the JSON object that Config::to_json writes.
 [[nodiscard]] JsonDocument<nlohmann::ordered_json> config_tree(const Config& config);
 
 }  // namespace gpt2

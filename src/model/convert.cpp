@@ -50,7 +50,7 @@ void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
   const auto quantize_block = is_int8 ? quantize_int8 : quantize_int4;
   const std::size_t panels = ceil_div(from.n, kPanel);
   const std::size_t blocks = ceil_div(from.k, is_int8 ? kInt8Block : kInt4Block);
-  // Follows the order of the source, so that a thread reads long runs of it.
+  // The blocks are quantized in the order of the source, so that each thread reads long runs of it.
   constexpr std::size_t kRun = 16;  // blocks quantized at a time
   team.for_ranges(panels * blocks, kRun, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {

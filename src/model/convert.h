@@ -9,17 +9,17 @@
 
 namespace gpt2 {
 
-/// Converts the matrices of a bound transformer to another type, in parallel. The results lie in
-/// buffers that are appended to its storage. wpe stays as it is, and so do matrices that have the
-/// type already or are quantized, and all matrices for WeightType::stored. Floats are rounded to
-/// nearest even; model/quantize.h says how int8 and int4 are made. Completes the description's
-/// bytes.
+/// Converts the matrices of a transformer that has its weights to another type, in parallel. The
+/// results lie in new buffers, which are added to transformer.storage. Does not convert wpe,
+/// matrices that have the type already, and quantized matrices. Converts nothing if the type is
+/// WeightType::stored. Floats are rounded to nearest, ties to even; model/quantize.h describes how
+/// weights are quantized to int8 and int4. Adds the bytes of all matrices to the description.
 ///
-/// Drops the pages of matrices that lie in one of `files` as soon as they are converted, so that
-/// the files and the results are not in memory together. Files that another model is likely to read
-/// should not be listed, because it would have to read the pages again.
+/// As soon as a matrix that lies in one of `files` is converted, drops its pages, so that the whole
+/// files and all results are never in memory together. Do not list files that another model is
+/// likely to read, because it would have to read the pages again.
 ///
-/// Calls `progress` as LoadOptions says. What it throws passes through.
+/// Calls `progress` as described for LoadOptions::progress. If it throws, passes the exception on.
 void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files,
                  const std::function<void(double share)>& progress = {});
 

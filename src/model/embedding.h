@@ -6,8 +6,8 @@
 
 namespace gpt2 {
 
-/// Token and position embeddings. Their rows are the output features of an nk Weight, so that a
-/// tied model can use one Weight as wte and as lm_head.
+/// Token and position embeddings. The rows of each table are the output features of an nk Weight,
+/// so that a tied model can use the same Weight as wte and as lm_head.
 struct Embedding {
   Weight wte;  ///< (vocab_size, n_embd)
   Weight wpe;  ///< (n_positions, n_embd)

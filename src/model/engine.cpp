@@ -20,7 +20,7 @@ int checked_threads(int threads) {
   return threads > 0 ? threads : thread_count();
 }
 
-// What a pass computes for each row that is wanted.
+// The kind and size of the result that a pass computes for each wanted row.
 struct Result {
   const char* name;
   std::size_t size;  // in floats
@@ -52,8 +52,9 @@ void check(const Slice& slice, std::span<const Slice> all, const Model& model,
   check_rows(slice, count, result);
 }
 
-// Adds the session's next `count` tokens that are not computed yet to the batch. `results`, of
-// `size` floats each, are those of the session's last tokens. `index` is that of the slice.
+// Adds the first `count` of the session's tokens that have not been computed yet to the batch.
+// `results` receives `size` floats for each of the session's last tokens. `index` is the index of
+// the slice.
 void add(Batch& batch, Session::Impl& session, std::size_t index, std::size_t count,
          std::span<float> results, std::size_t size) {
   const std::size_t begin = session.computed;
@@ -72,12 +73,12 @@ void add(Batch& batch, Session::Impl& session, std::size_t index, std::size_t co
 
 }  // namespace
 
-// A step of a pass costs the threads a few microseconds to share out, about ten times in each
-// layer: a share of 320 KiB of weights to read, or of as much work on what the caches hold, takes
-// several times that.
+// Sharing out a step of a pass costs the threads a few microseconds, and a layer has about ten
+// steps. Therefore each thread should have a share of each layer that takes several times as long:
+// 320 KiB of weights to read, or work on cached data that takes the same time.
 int useful_threads(const Model& model, std::size_t rows, int max_threads) noexcept {
   constexpr std::size_t kShare = std::size_t{320} << 10;
-  constexpr std::size_t kRows = 8;  // take about as long as to read the weights
+  constexpr std::size_t kRows = 8;  // computing 8 rows takes about as long as reading the weights
   const std::size_t layer = model.bytes_per_token() / model.config().n_layer;
   const std::size_t shares = layer * std::max(rows, kRows) / kRows / kShare;
   const auto max_shares = static_cast<std::size_t>(max_threads);
@@ -89,8 +90,8 @@ KVType checked_kv_type(KVType type, const Model& model) {
   return resolved(type, model.weight_type());
 }
 
-// The workspace has room for the longest sequence that the model allows, whatever room the sessions
-// of a pass have.
+// The workspace has room for the longest sequence that the model allows, even if all sessions are
+// shorter.
 Engine::Impl::Impl(const Model& m, const EngineOptions& options)
     : model(m),
       threads(checked_threads(options.threads)),
@@ -115,7 +116,7 @@ void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
   const std::lock_guard lock(mutex);
   const DefaultFloatState state;
   team.restart_after_fork();
-  batch.clear();  // a child of fork() may have inherited half a batch of another thread
+  batch.clear();  // after fork(), it may contain an unfinished batch of one of the parent's threads
   batch.hidden_stage = hidden_stage;
   batch.watch = watch;
   for (std::size_t index = 0; index < slices.size(); ++index) {

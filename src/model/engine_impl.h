@@ -12,22 +12,25 @@
 
 namespace gpt2 {
 
-/// The number of threads, up to `max_threads`, with which a pass of that many rows is fastest.
+/// Returns the number of threads, at most `max_threads`, with which a pass of `rows` rows is
+/// expected to be fastest.
 [[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int max_threads) noexcept;
 
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options);
 
-  /// Engine::forward with the weights of another model of the same sizes. Drafts are made so: they
-  /// read and write the same keys and values.
+  /// Like Engine::forward, but computes with `weights`, which may be another model of the same
+  /// sizes. Drafts of tokens are computed in this way. They read and write the same keys and
+  /// values.
   ///
-  /// If `hidden_stage` is set, the slices' `logits` receive hidden states of that stage instead
-  /// (see Batch), n_embd floats for each row. If `watch` is set, it sees the passes.
+  /// If `hidden_stage` is set, the `logits` of the slices receive the hidden states of that stage
+  /// instead (see Batch), n_embd floats for each row. If `watch` is set, it receives the
+  /// intermediate results of the passes.
   void forward(std::span<const Slice> slices, const Model& weights,
                std::optional<std::size_t> hidden_stage = std::nullopt, Watch* watch = nullptr);
 
-  /// Calls f(i, rank) for every i below `count`, on as many threads as the latest pass had; see
-  /// Team::for_each. `rank` is less than `threads`. f must not throw.
+  /// Calls f(i, rank) for every i below `count`, on the same number of threads as the latest pass
+  /// (see Team::for_each). `rank` is less than `threads`. f must not throw.
   template <class F>
   void for_each(std::size_t count, const F& f) {
     const std::lock_guard lock(mutex);
@@ -39,11 +42,11 @@ struct Engine::Impl {
   void run(const Model& weights) noexcept;
 
   Model model;
-  int threads;         ///< the most that a pass uses
-  bool fewer_threads;  ///< whether a pass may use fewer, if they are faster
+  int threads;         ///< the max number of threads that a pass uses
+  bool fewer_threads;  ///< whether a pass uses fewer threads if that is faster
   KVType kv_type;      ///< of new sessions: f32 or f16
   ProcessMutex mutex;  ///< held during a pass; guards the members below
-  Workspace workspace;  ///< made before the threads, which must not take its memory
+  Workspace workspace;  ///< before `team`, so that it is allocated before threads take memory
   Team team;
   Batch batch;  ///< with room for kMaxRows rows
 };

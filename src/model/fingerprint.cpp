@@ -34,7 +34,7 @@ void add(Hash& hash, const Weight& weight) {
 }  // namespace
 
 std::uint64_t fingerprint(const Transformer& transformer) {
-  // Which tokens end a text does not change what was computed.
+  // The ids that begin or end a text do not affect keys and values.
   Config config = transformer.config;
   config.bos_token_id.reset();
   config.eos_token_id.clear();

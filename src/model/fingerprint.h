@@ -6,10 +6,10 @@
 
 namespace gpt2 {
 
-/// A hash that tells models apart: of the numbers of the config that change a token's keys and
-/// values, of all biases and parameters of LayerNorm, and of each matrix's type, shape and 16
-/// samples of 256 bytes. It reads about 4 KB of each matrix, so that it takes milliseconds for any
-/// model, and is the same on every machine.
+/// Returns a hash that distinguishes models. It covers the config except for the ids of bos and
+/// eos, all biases and parameters of LayerNorm, and the type, the shape and 16 samples of 256 bytes
+/// of each matrix. It reads only about 4 KB of each matrix, so it takes milliseconds for any model.
+/// The hash is the same on every machine.
 [[nodiscard]] std::uint64_t fingerprint(const Transformer& transformer);
 
 }  // namespace gpt2

@@ -8,11 +8,11 @@
 
 namespace gpt2 {
 
-/// Bytes on a 64-byte boundary that several sequences may share. A KVBlock is a handle: its copies
-/// refer to the same bytes, which are freed with the last of them. It is never empty.
+/// Bytes that several sequences may share, aligned to 64 bytes. A KVBlock is a handle. Its copies
+/// refer to the same bytes, and the last copy frees them. A handle is never empty.
 ///
-/// The bytes are not initialized, so that a block takes memory only for what has been written. (To
-/// zero memory that another block has used before, calloc() would have to write all of it.)
+/// The bytes are not initialized, so that a block takes memory only for bytes that have been
+/// written. (If another block had used the memory before, calloc() would have to zero all of it.)
 ///
 /// Any number of threads may read the bytes of a shared block at the same time. A thread may write
 /// to a block only if is_shared() has returned false and no other thread uses the handle.
@@ -36,9 +36,9 @@ class KVBlock {
     ::operator delete(owners_, kAlignment);
   }
 
-  /// Whether other handles refer to the same bytes. If it returns false, what the threads that
-  /// held them did with the bytes happened before. (std::shared_ptr::use_count() does not promise
-  /// that, which is why this is not a shared_ptr.)
+  /// Returns whether other handles refer to the same bytes. If not, every access to the bytes by a
+  /// thread that had another handle happens-before the return. (std::shared_ptr::use_count() does
+  /// not guarantee that, which is why this class does not use a shared_ptr.)
   [[nodiscard]] bool is_shared() const noexcept {
     return owners_->load(std::memory_order_acquire) > 1;
   }

@@ -10,7 +10,7 @@ namespace {
 
 using Half = std::uint16_t;  // the bits of an f16
 
-// Keys are scattered over their panels, and collected from them, in pieces of this many numbers.
+// Keys are written to their panels, and read from them, in pieces of this many numbers.
 constexpr std::size_t kPiece = 64;
 
 void convert(float* to, const float* from, std::size_t n) noexcept { std::copy_n(from, n, to); }
@@ -121,7 +121,7 @@ void KVCache::copy_tokens(const KVCache& other, std::size_t begin, std::size_t e
   if (begin == end) return;
   const std::size_t bytes = bytes_of(type_);
   const std::byte* const from = other.blocks_[begin / kChunk].data();
-  // Copies numbers from one place in the other's block to one in this cache's.
+  // Copies numbers from the block of `other` to `block`.
   const auto copy = [&](std::size_t from_number, std::size_t to_number, std::size_t numbers) {
     std::memcpy(block + to_number * bytes, from + from_number * bytes, numbers * bytes);
   };

@@ -11,28 +11,28 @@
 
 namespace gpt2 {
 
-/// The keys and values of one sequence's tokens, for every layer and head, as f32 or as f16.
+/// The keys and values of the tokens of one sequence, for every layer and head, as f32 or as f16.
 ///
-/// They lie in blocks. A block has those of kChunk consecutive tokens, or, if the capacity is less,
-/// of that many. A head's part of a block has its keys and then its values. The values lie as
-/// [token][head_dim], and the keys in panels, as [panel][head_dim][kPanel], so that a query is
-/// multiplied with kPanel keys at a time (see HeadAttention in kernels.h).
+/// They lie in blocks. A block has the keys and values of kChunk consecutive tokens, or of as many
+/// tokens as the capacity if that is less. For each head, a block has the keys and then the values.
+/// The values lie as [token][head_dim]. The keys lie in panels, as [panel][head_dim][kPanel], so
+/// that a query is multiplied with kPanel keys at a time (see HeadAttention in kernels.h).
 ///
-/// Caches whose sequences begin alike share the blocks of the common tokens. A cache that has
-/// `tokens` tokens may share blocks that are full, which are the first tokens / kChunk, and has all
-/// others for itself. Therefore it can store the next tokens without allocating anything.
+/// Caches whose sequences begin with the same tokens can share blocks. A cache that has `tokens`
+/// tokens may share its full blocks, which are the first tokens / kChunk. It shares no other block.
+/// Therefore it can store the next tokens without allocating anything.
 class KVCache {
  public:
   /// Throws std::bad_alloc. REQUIRES: type is not `automatic`.
   KVCache(const Config& config, KVType type, std::size_t capacity);
 
-  /// The bytes that a cache takes once all of its capacity is used, if it shares no block.
+  /// Returns the bytes that a cache takes if all of its capacity is used and it shares no block.
   [[nodiscard]] static std::size_t bytes(const Config& config, KVType type,
                                          std::size_t capacity) noexcept;
 
-  /// Stores the keys and values of tokens first ... first + rows of one head. `first` is the number
+  /// Stores the keys and values of tokens [first, first + rows) for one head. `first` is the number
   /// of tokens that the cache has. keys, values: (rows, head_dim). A cache of f16 rounds them as
-  /// KVType says.
+  /// described for KVType.
   void store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
              ConstMatrix values) noexcept;
 
@@ -40,17 +40,18 @@ class KVCache {
   /// keys, values: (rows, head_dim).
   void read(std::size_t layer, std::size_t head, Matrix keys, Matrix values) const noexcept;
 
-  /// Brings this cache to `tokens` tokens, those of `other`, a cache of the same model and type.
-  /// The first `same` tokens of the two are equal. Shares the full blocks of `other`, and copies of
-  /// the rest only tokens that this cache does not have in a block of its own. `other` may be this
-  /// cache, which then forgets all tokens but the first `tokens`.
+  /// Makes this cache contain the first `tokens` tokens of `other`, which is a cache of the same
+  /// model and type. REQUIRES: the first `same` tokens of both caches are equal. Shares the full
+  /// blocks of `other`. Copies the remaining tokens, except for those that this cache already has
+  /// in a block that it does not share. `other` may be this cache, which then drops all tokens but
+  /// the first `tokens`.
   ///
-  /// Allocates a block for each that this cache shares and has to write to from now on. Throws
-  /// std::bad_alloc and then changes nothing.
+  /// Allocates a new block in place of each shared block that this cache may have to write to from
+  /// now on. Throws std::bad_alloc, and then changes nothing.
   void assign(const KVCache& other, std::size_t same, std::size_t tokens);
 
-  /// The blocks, and which of a block's numbers are the first of a head's keys and values (see
-  /// HeadAttention).
+  /// Return the blocks, and the indices in a block at which the keys and the values of a head begin
+  /// (see HeadAttention).
   [[nodiscard]] const void* const* blocks() const noexcept { return data_.data(); }
   [[nodiscard]] std::size_t keys(std::size_t layer, std::size_t head) const noexcept {
     return (layer * n_head_ + head) * (head_keys_ + head_values_);
@@ -73,7 +74,7 @@ class KVCache {
   void copy_tokens(const KVCache& other, std::size_t begin, std::size_t end,
                    std::byte* block) const noexcept;
 
-  // Which number is the first of a token's key, counted from the first of its head's keys.
+  // Returns the index of the first number of a token's key, relative to the first key of its head.
   [[nodiscard]] std::size_t key_offset(std::size_t token_of_block) const noexcept {
     return token_of_block / kPanel * kPanel * head_dim_ + token_of_block % kPanel;
   }

@@ -56,7 +56,7 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 
 void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexcept {
   const DefaultFloatState state;
-  // The constructor has seen that this does not overflow, so that it does not throw.
+  // element_count() does not throw, because the constructor has called it before.
   layer_norm_rows(*this, y, x, rows, normalized_shape_.element_count());
 }
 

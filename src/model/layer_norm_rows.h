@@ -7,7 +7,8 @@
 
 namespace gpt2 {
 
-/// LayerNorm::forward for a caller that has set the floating-point state already.
+/// Like LayerNorm::forward, but does not set the floating-point state, which the caller must have
+/// set. `n` is the number of elements of a row.
 inline void layer_norm_rows(const LayerNorm& norm, float* y, const float* x, std::size_t rows,
                             std::size_t n) noexcept {
   const float* const weight = norm.weight.size() > 0 ? norm.weight.data() : nullptr;

@@ -13,7 +13,7 @@ namespace gpt2 {
 /// A linear layer: y = x w + b.
 struct Linear {
   Weight weight;
-  Tensor bias;  ///< (n), or empty: none
+  Tensor bias;  ///< (n), or empty if there is none
 
   enum class Output : std::uint8_t { store, accumulate };
 
@@ -22,7 +22,8 @@ struct Linear {
                ActivationKernel activation = nullptr) const noexcept;
 };
 
-/// rows[i] = x[i] w for every row of x. The results may lie anywhere. weight: nk or quantized.
+/// rows[i] = x[i] w for every row of x. The rows of results may be anywhere in memory. REQUIRES:
+/// the layout of `weight` is nk, or it is quantized.
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept;
 

@@ -19,8 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The config of nanoGPT's model_args (https://github.com/karpathy/nanoGPT, model.py: GPTConfig),
-// which has HuggingFace's numbers under names of its own, and always the exact GELU.
+// Returns the config for nanoGPT's model_args (https://github.com/karpathy/nanoGPT, model.py:
+// GPTConfig). They are the same numbers as in HuggingFace's config, but block_size is the name of
+// n_positions. nanoGPT always uses the exact GELU.
 Config config_of(const ModelArgs& args, const fs::path& file) {
   const std::string where = file.string() + ": model_args";
   JsonDocument<nlohmann::json> config;
@@ -43,7 +44,8 @@ Config load_config(const ModelFiles& files) {
 
 std::shared_ptr<const Transformer> load_transformer(const ModelFiles& files,
                                                     const LoadOptions& options) {
-  // config.json is read first, because it tells best what a directory holds that is not a GPT-2.
+  // This reads config.json first, because if the model is not a GPT-2, config.json leads to the
+  // most helpful error message.
   std::optional<Config> config;
   if (!files.is_nanogpt()) config = load_config(files);
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(files));

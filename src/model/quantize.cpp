@@ -22,7 +22,7 @@ namespace {
 constexpr float kMaxF16 = 65504.0f;
 constexpr std::uint16_t kNanF16 = 0x7e00;
 
-/// weight[k][column] = the weights of one block of one panel. Past the matrix they are zero.
+/// weight[k][column] = the weights of one block of one panel. Elements outside the matrix are zero.
 template <std::size_t kBlock>
 void read_block(float (&weight)[kBlock][kPanel], const StoredMatrix& w, std::size_t panel,
                 std::size_t block) {
@@ -45,8 +45,9 @@ void read_block(float (&weight)[kBlock][kPanel], const StoredMatrix& w, std::siz
   }
 }
 
-/// The index of the byte, among the codes of a block, that has the code of (k, column). For int4
-/// the byte has two codes, and int4_shift(k) tells which nibble is meant. See kernels.h.
+/// Return the index of the byte that contains the code of (k, column), among the codes of a block.
+/// For int4, a byte contains two codes, and int4_shift(k) is the position of the code in it. See
+/// kernels.h.
 constexpr std::size_t int8_index(std::size_t k, std::size_t column) {
   return k / 4 * kPanel * 4 + column * 4 + k % 4;
 }
@@ -63,8 +64,8 @@ float load_scale(const std::byte* block, std::size_t column) {
 
 /// Rounds the scales to f16 and stores them in `block`.
 ///
-/// Damage must stay visible: a NaN or infinite weight turns every product with its block into NaN.
-/// Therefore the scale that is stored for its column is NaN.
+/// If a weight is NaN or infinite, stores NaN as the scale of its column. Every product with the
+/// block is then NaN in this column, so that the damage stays visible.
 template <std::size_t kBlock>
 void store_scales(std::byte* block, float (&scale)[kPanel], const float (&w)[kBlock][kPanel]) {
   float zero[kPanel] = {};  // NaN if a weight is NaN or infinite

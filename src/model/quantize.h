@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-// Quantizes weights to the panels that kernels.h describes, and turns them back into floats. The
-// bytes are the same on every machine. Every function is thread-safe. A matrix is quantized block
-// by block, so that threads can share out the blocks.
+// Functions that quantize weights to the panels that kernels.h describes, and convert them back to
+// floats. The bytes are the same on every machine. Every function is thread-safe. A matrix is
+// quantized block by block, so that threads can share out the blocks.
 
 namespace gpt2 {
 
@@ -17,10 +17,10 @@ struct StoredMatrix {
   bool k_major;  ///< true: the matrix lies as [k, n]; false: as [n, k]
 };
 
-/// Quantizes block `block` of panel `panel` of w to int8 and stores it in its place in `quantized`,
-/// which begins with panel 0. The scale of a column is its largest magnitude / 127, rounded to f16,
-/// and the codes are the nearest ones for the rounded scale. A NaN or an infinity makes the scale
-/// NaN.
+/// Quantizes block `block` of panel `panel` of w to int8, and stores it at its position in
+/// `quantized`, which is the address of panel 0. The scale of a column is its largest magnitude /
+/// 127, rounded to f16. The codes are the nearest ones for the rounded scale. If a weight is NaN or
+/// infinite, the scale is NaN.
 void quantize_int8(std::byte* quantized, const StoredMatrix& w, std::size_t panel,
                    std::size_t block);
 

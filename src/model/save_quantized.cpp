@@ -60,7 +60,7 @@ void write_safetensors(const fs::path& file, const TensorTable& tensors,
   for (const auto& [name, tensor] : tensors) {
     if (progress) progress(static_cast<double>(written) / static_cast<double>(offset));
     written += tensor.bytes;
-    if (!(out << text_of({tensor.data, tensor.bytes}))) break;  // close() says why
+    if (!(out << text_of({tensor.data, tensor.bytes}))) break;  // close() throws with the reason
   }
   close(out, file);
 }
@@ -74,7 +74,8 @@ void write_config(const fs::path& to, const Config& config, WeightType type) {
   close(out, to);
 }
 
-// Copies what a tokenizer is read from, and how to generate: older configs say that themselves.
+// Copies the files of the tokenizer and the generation_config.json. If there is no such file,
+// copies config.json under this name, because older configs contain the settings for generation.
 void copy_side_files(const fs::path& from, const fs::path& to) {
   const auto copy = [&](const char* name) {
     if (is_there(from / name)) fs::copy_file(from / name, to / name);
@@ -102,7 +103,7 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
     TensorTable tensors;
     const auto add = [&](const auto& tensor, const std::string& name, const Shape& shape) {
       const TensorView view = view_of(tensor, shape);
-      if (view.bytes > 0) tensors[name] = view;  // a bias that the model does without is empty
+      if (view.bytes > 0) tensors[name] = view;  // a bias that the model does not have is empty
     };
     for_each_tensor(transformer, add);
     write_safetensors(partial / "model.safetensors", tensors, progress);

@@ -73,7 +73,7 @@ std::span<const float> Session::forward(std::span<const TokenId> tokens) {
 
 void Session::append(std::span<const TokenId> tokens) {
   impl_->require_fitting(tokens);
-  // One by one: they may be tokens of this session, which insert() would not allow.
+  // insert() could not be used, because `tokens` may point into the tokens of this session.
   for (const TokenId token : tokens) impl_->tokens.push_back(token);
   if (!tokens.empty()) impl_->written = 0;
 }
@@ -89,7 +89,7 @@ void Session::rewind(std::size_t position) {
   if (position == 0) impl_->dropped = 0;
 }
 
-// The keys and values of the first `keep` tokens stay, because their positions do.
+// The keys and values of the first `keep` tokens stay valid, because their positions do not change.
 std::size_t Session::slide(std::size_t keep, std::size_t room) {
   const std::size_t dropped = impl_->slide_size(keep, room);
   if (dropped == 0) return 0;
@@ -143,7 +143,7 @@ void Session::assign(const Session& other, std::size_t position) {
   const auto differs = std::mismatch(begin, end, other.impl_->tokens.begin()).first;
   impl_->cache.assign(other.impl_->cache, static_cast<std::size_t>(differs - begin), computed);
   const auto tokens = other.tokens().first(position);
-  impl_->tokens.assign(tokens.begin(), tokens.end());  // there is memory for them
+  impl_->tokens.assign(tokens.begin(), tokens.end());  // does not allocate
   impl_->computed = computed;
   impl_->dropped = 0;
   impl_->written = 0;

@@ -42,7 +42,7 @@ std::vector<TokenId> tokens_of(const SessionParts& parts, const Config& config,
   return tokens;
 }
 
-// Calls f(layer, head) in the order in which heads lie in the file.
+// Calls f(layer, head) for all heads, in their order in the file.
 template <class F>
 void for_each_head(const Config& config, const F& f) {
   for (std::size_t layer = 0; layer < config.n_layer; ++layer) {

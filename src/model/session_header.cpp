@@ -24,17 +24,18 @@ static_assert(sizeof(SessionHeader) == 12 * 8 && std::endian::native == std::end
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kMinBytes = sizeof(SessionHeader) + kChecksumBytes;
 
-// The name of a type, without the zeros after it.
+// Returns the name of a type without the zeros after it.
 std::string_view type_name(const char (&name)[8]) {
   return {name, std::find(name, name + sizeof name, '\0')};
 }
 
-// The bytes of each number of the cache. A name that is not known is refused later.
+// Returns the bytes of each number in the cache. For a type that is not known, this is an arbitrary
+// value; require_same_model() throws an error later.
 std::size_t bytes_of_number(const SessionHeader& header) {
   return bytes_of(kv_type_named(type_name(header.kv_type)).value_or(KVType::f32));
 }
 
-// The size of the file that the header describes, or nothing if no file is that large.
+// Returns the size of the file that the header describes, or nothing if no file can be that large.
 std::optional<std::size_t> size_of(const SessionHeader& header) {
   const std::size_t sizes[] = {header.n_layer, header.n_head, header.head_dim, header.computed};
   const auto tokens = checked_product(std::span(&header.tokens, 1), sizeof(TokenId));

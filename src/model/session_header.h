@@ -8,7 +8,7 @@
 
 // The file of a session.
 //
-// A file has, with all numbers little-endian and nothing between its parts:
+// All numbers are little-endian, and the parts follow each other without gaps:
 //
 //   the header    below
 //   the tokens    (tokens), 32 bits each
@@ -17,23 +17,23 @@
 
 namespace gpt2 {
 
-/// The header, as it lies in the file.
+/// The header, with the same bytes as in the file.
 struct SessionHeader {
   char magic[8];
   std::uint64_t version;
-  char weight_type[8];  ///< its name, with zeros after it
+  char weight_type[8];  ///< the name of the weights' type, with zeros after it
   char kv_type[8];      ///< the name of the type of keys and values: "f32" or "f16"
-  std::uint64_t model;  ///< its fingerprint
+  std::uint64_t model;  ///< the fingerprint of the model
   std::uint64_t n_layer;
   std::uint64_t n_head;
   std::uint64_t head_dim;
   std::uint64_t tokens;
-  std::uint64_t computed;  ///< the first of the tokens, whose keys and values the file has
-  std::uint64_t dropped;   ///< the tokens of the text that slides have dropped
-  std::uint64_t written;   ///< the last of the tokens, which generate() wrote after its prompt
+  std::uint64_t computed;  ///< how many of the first tokens have keys and values in the file
+  std::uint64_t dropped;   ///< how many tokens of the text Session::slide has dropped
+  std::uint64_t written;   ///< how many of the last tokens generate() wrote after its prompt
 };
 
-/// The parts of a file that has been checked. They lie in its mapping.
+/// The parts of a file that has been checked. `tokens` and `cache` point into the mapped file.
 struct SessionParts {
   SessionHeader header;
   Bytes tokens;
@@ -43,12 +43,12 @@ struct SessionParts {
 /// Returns the header of a session of this engine that has no tokens.
 [[nodiscard]] SessionHeader session_header(const Engine& engine);
 
-/// Checks that the file is whole and what its own header says. `name` begins every message. Throws
-/// Error(invalid_file).
+/// Checks a file and returns its parts. Throws Error(invalid_file), whose message begins with
+/// `name`, if it is not the file of a session, has another version, is cut short or is damaged.
 [[nodiscard]] SessionParts read_session(Bytes file, const std::string& name);
 
-/// Throws Error(invalid_file) unless the state was saved by a session of such an engine: the same
-/// weights, and keys and values of the same type.
+/// Throws Error(invalid_file) unless the session that was saved had the same weights, and keys and
+/// values of the same type, as the sessions of `engine`.
 void require_same_model(const SessionHeader& header, const Engine& engine, const std::string& name);
 
 }  // namespace gpt2

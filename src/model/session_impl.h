@@ -10,37 +10,38 @@
 
 namespace gpt2 {
 
-/// The state of one sequence. Nothing here is about threads or passes.
+/// The state of one sequence. It does not include any state of threads or passes.
 struct Session::Impl {
   Impl(const Engine& engine, std::size_t capacity);
 
   [[nodiscard]] std::size_t room() const noexcept { return cache.capacity() - tokens.size(); }
 
-  /// Throws Error(invalid_argument) unless there is room for more tokens and all are of the
-  /// vocabulary.
+  /// Throws Error(invalid_argument) unless there is room for these tokens and all of them are in
+  /// the vocabulary.
   void require_fitting(std::span<const TokenId> more) const;
 
-  /// Throws Error(invalid_argument) unless all tokens are of the vocabulary.
+  /// Throws Error(invalid_argument) unless all of these tokens are in the vocabulary.
   void require_known(std::span<const TokenId> more) const;
 
-  /// Returns how many tokens Session::slide would drop. Throws as it does.
+  /// Returns how many tokens Session::slide would drop. Throws the same errors.
   [[nodiscard]] std::size_t slide_size(std::size_t keep, std::size_t needed) const;
 
-  /// Forgets the keys and values of all tokens but the first `count`. The others wait. Throws
-  /// std::bad_alloc and then changes nothing.
+  /// Drops the keys and values of all tokens but the first `count`. The next pass computes those of
+  /// the other tokens again. Throws std::bad_alloc, and then changes nothing.
   void keep_computed(std::size_t count);
 
   Engine engine;
   KVCache cache;
-  std::vector<TokenId> tokens;  ///< of the sequence; there is memory for as many as fit
-  std::size_t computed = 0;     ///< of these, the first, whose keys and values are in the cache
-  std::size_t dropped = 0;      ///< how many tokens of the text slides have dropped
+  std::vector<TokenId> tokens;  ///< of the sequence; memory for all that fit is reserved
+  std::size_t computed = 0;     ///< how many of the first tokens have keys and values in the cache
+  std::size_t dropped = 0;      ///< how many tokens of the text slide() has dropped
   std::size_t written = 0;      ///< how many of the last tokens generate() wrote after its prompt;
                                 ///< 0 once anything else has changed the tokens
-  AlignedBuffer<float> logits;  ///< (vocab_size): what Session::forward returns
+  AlignedBuffer<float> logits;  ///< (vocab_size): the result of Session::forward
 };
 
-/// The state of the slice's session. Throws Error(invalid_argument) if it has none.
+/// Returns the state of the slice's session. Throws Error(invalid_argument) if the slice has no
+/// session, or if the session was moved from.
 [[nodiscard]] Session::Impl& session_of(const Slice& slice);
 
 }  // namespace gpt2

@@ -30,8 +30,8 @@ ActivationKernel kernel_of(ActivationFunction function) noexcept {
   return nullptr;
 }
 
-// Copies the wanted rows of a stage to where the batch asks for them. The states of the last stages
-// may be the wanted rows alone.
+// Copies the wanted rows of a stage to the addresses in batch.logits. `states` has either all rows
+// of the batch or, in the last stages, only the wanted rows.
 void copy_wanted(const Batch& batch, ConstMatrix states) noexcept {
   for (std::size_t s = 0; s < batch.slices.size(); ++s) {
     const Batch::Slice& wanted = batch.wanted[s];
@@ -50,7 +50,7 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
   const std::size_t n_embd = config.n_embd;
   const std::size_t inner = config.inner_dim();
   const LayerNorm norm(Shape{n_embd}, config.layer_norm_epsilon, false);
-  // A row for each of `rows` output features.
+  // Returns a weight with `rows` rows of n_embd numbers. Each row is an output feature.
   const auto table = [&](std::size_t rows, WeightType type) {
     return Weight{nullptr, type, Weight::Layout::nk, n_embd, rows};
   };
@@ -59,7 +59,7 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
   };
   Transformer transformer{
       .config = config,
-      // Positions are never quantized: a forward pass reads one row of them for each token.
+      // Position embeddings are never quantized, because a pass reads only one row for each token.
       .embedding = {table(config.vocab_size, config.quantized),
                     table(config.n_positions, WeightType::stored)},
       .ln_f = norm,

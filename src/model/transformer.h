@@ -26,32 +26,33 @@ struct Transformer {
   Embedding embedding;
   std::vector<Block> blocks = {};
   LayerNorm ln_f;
-  Weight lm_head;              ///< (n_embd, vocab_size); wte if they are tied
-  std::size_t parameters = 0;  ///< shared ones count once
+  Weight lm_head;              ///< (n_embd, vocab_size); the same as wte if they are tied
+  std::size_t parameters = 0;  ///< shared parameters count once
   ModelDescription description = {};
 
-  /// Keeps what the weights point into: the mapped files, quantized matrices.
+  /// Keeps the memory alive that the weights point to: mapped files and converted matrices.
   std::vector<std::shared_ptr<const void>> storage = {};
 
-  /// A transformer of the config's sizes whose parts have no weights yet, with `max_layers` blocks
-  /// at most.
+  /// Returns a transformer with the sizes in `config` and at most `max_layers` blocks. Its parts
+  /// have no weights yet.
   [[nodiscard]] static Transformer without_weights(const Config& config, Weight::Layout of_linears,
                                                    std::size_t max_layers = SIZE_MAX);
 
-  /// The engine of those sessions that are made without one (see Engine::shared).
+  /// The engine of sessions that are constructed without an engine (see Engine::shared).
   struct SharedEngine {
     ProcessMutex mutex;
     std::weak_ptr<Engine::Impl> engine;
   };
   std::shared_ptr<SharedEngine> shared_engine = std::make_shared<SharedEngine>();
 
-  /// Computes the logits or hidden states that were requested and appends the batch's tokens to
-  /// their caches. Allocates, locks and throws nothing.
+  /// Computes the logits or hidden states that were requested, and appends the keys and values of
+  /// the batch's tokens to their caches. Does not allocate, lock or throw.
   void forward(Team& team, const Batch& batch, Workspace& ws) const noexcept;
 };
 
-/// Calls f(tensor, name, shape) for every tensor that a GPT-2 of this config has, a Weight or a
-/// Tensor, with HuggingFace's name and the shape it has in files: "wte.weight", "h.0.ln_1.bias" ...
+/// Calls f(tensor, name, shape) for every Weight and Tensor that a GPT-2 with this config has.
+/// `name` is HuggingFace's name ("wte.weight", "h.0.ln_1.bias" ...), and `shape` is the shape in
+/// files.
 template <class AnyTransformer, class F>
 void for_each_tensor(AnyTransformer& transformer, const F& f) {
   const auto matrix = [&](auto& weight, const std::string& name) {

@@ -101,8 +101,9 @@ void Watch::show_attention(std::size_t layer, const Batch& batch, ConstMatrix qk
   }
 }
 
-// The arithmetic is that of the attention kernel (kernels.h), which does not keep the weights: it
-// divides by the sum of the exponentials after it has mixed the values.
+// The arithmetic is the same as in the attention kernel (kernels.h). The kernel itself never has
+// the weights, because it divides by the sum of the exponentials only after it has added up the
+// values.
 ConstMatrix Watch::attention_weights(const Batch::Slice& slice, std::size_t layer,
                                      std::size_t head, ConstMatrix queries, float scale,
                                      Workspace& ws) noexcept {

@@ -13,30 +13,32 @@
 
 namespace gpt2 {
 
-/// An observer during one call of forward(), and the memory for what is computed for it alone.
+/// Passes intermediate results to an observer during one call of forward(). Also has the memory for
+/// results that are computed only for the observer.
 class Watch {
  public:
-  /// Asks the observer what it wants. Throws what it throws, and Error(invalid_argument) if it has
-  /// no function `see`. The observer must live as long as the watch.
+  /// Calls observer.wants to learn which results to pass on. If it throws, passes the exception on.
+  /// Throws Error(invalid_argument) if observer.see is empty. The observer must outlive this
+  /// object.
   Watch(const Observer& observer, const Config& config);
 
   [[nodiscard]] bool wants(Observed what, std::size_t layer) const noexcept {
     return wanted_[index(what, layer)];
   }
 
-  /// Shows the rows of a batch, slice by slice, if they are wanted.
+  /// Passes the rows of a batch to the observer, slice by slice, if it wants them.
   void show(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows) noexcept;
 
-  /// The same for the mean, variance and rstd of each row, which `norm` is about to normalize.
+  /// The same for the mean, variance and rstd of each of these rows, which `norm` will normalize.
   void show_statistics(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows,
                        const LayerNorm& norm) noexcept;
 
-  /// The same for the attention weights of each head. qkv: as in Attention; the caches have the
-  /// keys of the batch.
+  /// The same for the attention weights of each head. `qkv` is the output of Attention::c_attn. The
+  /// caches must already have the keys of the batch.
   void show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
                       Workspace& ws) noexcept;
 
-  /// Throws what the observer threw, if it did.
+  /// If the observer has thrown an exception, throws it again.
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }
@@ -61,7 +63,8 @@ class Watch {
   std::exception_ptr error_;
 };
 
-/// x += linear(branch), and shows what is added. x: (branch.rows, n_embd). Uses ws.normed.
+/// x += linear(branch). If an observer wants linear(branch), passes it to the observer. x:
+/// (branch.rows, n_embd). Uses ws.normed.
 inline void add_branch(Team& team, Matrix x, const Linear& linear, ConstMatrix branch,
                        const Batch& batch, Workspace& ws, Observed what,
                        std::size_t layer) noexcept {

@@ -43,7 +43,7 @@ void Weight::read_row(float* y, std::size_t feature) const noexcept {
 
 Weight Weight::columns(std::size_t begin, std::size_t end) const noexcept {
   Weight part = *this;
-  part.n = begin;  // so that bytes() counts the columns before `begin`
+  part.n = begin;  // so that bytes() returns the size of the columns before `begin`
   const std::size_t skipped = part.bytes();
   part.data = data + skipped;
   part.n = end - begin;

@@ -14,27 +14,28 @@ namespace gpt2 {
 /// that they cannot be given quantized weights, whose bytes are not elements.
 enum class FloatType : std::uint8_t { f32, f16, bf16 };
 
-/// Chooses among values by type.
+/// Returns the value for this type.
 template <class T>
 [[nodiscard]] T by_type(FloatType type, T f32, T f16, T bf16) noexcept {
   return type == FloatType::f32 ? f32 : type == FloatType::f16 ? f16 : bf16;
 }
 
-/// Bytes of one element, and the kernel that widens such elements to f32.
+/// Return the bytes of one element, and the kernel that widens such elements to f32.
 [[nodiscard]] std::size_t element_bytes(FloatType type) noexcept;
 [[nodiscard]] decltype(Kernels::widen_f32) widen_kernel(FloatType type) noexcept;
 
-/// The type of floats that `type` is; none for int8, int4 and stored.
+/// Returns `type` as a type of floats, or nothing for int8, int4 and stored.
 [[nodiscard]] std::optional<FloatType> float_type_of(WeightType type) noexcept;
 
-/// A linear map's matrix, borrowed from the checkpoint or quantized at load.
+/// The matrix of a linear map. It does not own the elements, which belong to the checkpoint or to a
+/// buffer in Transformer::storage.
 struct Weight {
-  /// kn: element (k, n) at k * n_features + n (HuggingFace's Conv1D). nk: at n * k_features + k
-  /// (torch.nn.Linear). Quantized formats have a layout of their own.
+  /// kn: the matrix has a row for each input feature, like HuggingFace's Conv1D. nk: it has a row
+  /// for each output feature, like torch.nn.Linear. Quantized types have a layout of their own.
   enum class Layout : std::uint8_t { kn, nk };
 
   const std::byte* data = nullptr;
-  /// Never `stored` once there is data. kernels.h tells how int8 and int4 lie in memory.
+  /// Never `stored` if there is data. kernels.h describes the layout of int8 and int4.
   WeightType type = WeightType::f32;
   Layout layout = Layout::kn;
   std::size_t k = 0;  ///< input features
@@ -46,7 +47,7 @@ struct Weight {
   }
   [[nodiscard]] std::optional<FloatType> float_type() const noexcept { return float_type_of(type); }
 
-  /// Consecutive k that share one scale, for quantized formats.
+  /// Returns the number of consecutive k that share one scale. REQUIRES: is_quantized().
   [[nodiscard]] std::size_t block() const noexcept {
     return type == WeightType::int8 ? kInt8Block : kInt4Block;
   }
@@ -55,14 +56,16 @@ struct Weight {
   }
   [[nodiscard]] std::size_t bytes() const noexcept;  ///< 0 for `stored`
 
-  /// The layout in files: [k, n] or [n, k]; for quantized formats [panels, blocks, bytes of a block].
+  /// Returns the shape in files: [k, n], [n, k] or, for quantized types, [panels, blocks, bytes of
+  /// a block].
   [[nodiscard]] Shape shape() const;
 
-  /// y = the k weights of one output feature of an nk or quantized weight: a token's embedding.
+  /// y = the k weights of one output feature. For wte, this is the embedding of a token. REQUIRES:
+  /// the layout is nk, or the weight is quantized.
   void read_row(float* y, std::size_t feature) const noexcept;
 
-  /// Columns begin ... end of an nk or quantized weight as a weight of its own. REQUIRES: begin is a
-  /// multiple of kPanel.
+  /// Returns the output features [begin, end) as a weight. REQUIRES: the layout is nk, or the
+  /// weight is quantized; begin is a multiple of kPanel.
   [[nodiscard]] Weight columns(std::size_t begin, std::size_t end) const noexcept;
 };
 

@@ -18,8 +18,9 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
   }
 }
 
-// The name of today. GPT2LMHeadModel prefixes all names but its head's, and converted TensorFlow
-// models call a LayerNorm's parameters gamma and beta.
+// Returns HuggingFace's present name. Files of GPT2LMHeadModel have a prefix in all names except
+// that of the head, and converted TensorFlow models call the parameters of LayerNorm gamma and
+// beta.
 std::string canonical_name(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
@@ -28,7 +29,7 @@ std::string canonical_name(std::string name) {
   return name;
 }
 
-// Why a tensor is ignored; nullptr if it is not.
+// Returns why a tensor is ignored, or nullptr if it is not ignored.
 const char* reason_to_ignore(std::string_view name) {
   if (name.starts_with("score.") || name.starts_with("classifier.") ||
       name.starts_with("multiple_choice_head.")) {
@@ -38,11 +39,11 @@ const char* reason_to_ignore(std::string_view name) {
   return is_mask && name.starts_with("h.") ? "a causal mask, as old versions stored it" : nullptr;
 }
 
-// Tensors under HuggingFace's present names, to be taken one by one. Collects what goes wrong, so
-// that one message can list everything.
+// The tensors of a checkpoint by HuggingFace's present names. The caller takes them one by one.
+// Collects all problems, so that one error message can list them.
 class TensorNames {
  public:
-  // Throws if two tensors have the same present name. Lists ignored tensors in the description.
+  // Throws if two tensors have the same present name. Adds ignored tensors to the description.
   TensorNames(const Checkpoint& checkpoint, ModelDescription& description)
       : where_(checkpoint.files.front().string()), ignored_(description.ignored) {
     for (const auto& tensor : checkpoint.tensors) {
@@ -56,14 +57,14 @@ class TensorNames {
     }
   }
 
-  // Whether there is such a tensor that has not been taken yet.
+  // Returns whether there is a tensor of this name that has not been taken yet.
   bool contains(const std::string& name) const { return tensors_.contains(name); }
 
-  // Whether so much is wrong that going on would only make the list longer.
+  // Returns whether there are so many problems that it is not useful to collect more.
   bool hopeless() const { return problems_.size() > 1000; }
 
-  // Returns the tensor of this name. If there is none, or one of another shape or kind of type,
-  // notes that and returns nullptr.
+  // Takes the tensor of this name and returns it. If there is none, or if it has another shape or a
+  // type that cannot be used, records the problem and returns nullptr.
   const TensorView* take(const std::string& name, const Shape& shape, bool is_quantized) {
     const auto found = tensors_.extract(name);
     if (found.empty()) return note(name, " ", shape.to_string(), " is missing");
@@ -79,13 +80,13 @@ class TensorNames {
                 is_quantized ? ", quantized weights must be U8" : ", weights must be F32, F16 or BF16");
   }
 
-  // Ignores a tensor that is not needed, if it is there.
+  // If there is a tensor of this name, takes it and adds it to the ignored tensors.
   void ignore(const std::string& name, const char* reason) {
     const auto found = tensors_.extract(name);
     if (!found.empty()) ignored_[reason].push_back(found.mapped()->first);
   }
 
-  // Throws if something was noted or a tensor was never taken; the message names them.
+  // Throws an Error that lists the problems if there are any. A tensor that was never taken is one.
   void finish() {
     for (const auto& [name, tensor] : tensors_) {
       note(quote(tensor->first), " is not part of a GPT-2 of this config");
@@ -125,7 +126,7 @@ FloatType float_type_of(DType dtype) {
 bool is_quantized(const Weight& weight) { return weight.is_quantized(); }
 bool is_quantized(const Tensor&) { return false; }
 
-// Uses the weight where it lies in the file.
+// Makes the weight refer to the bytes in the file.
 void fill(Weight& weight, const TensorView& view) {
   weight.data = view.data;
   if (weight.is_quantized()) return;
@@ -167,10 +168,10 @@ std::shared_ptr<Transformer> bind_weights(const Config& config,
     description.ignored["no tensor of the model"] = checkpoint->ignored;
   }
   TensorNames names(*checkpoint, description);
-  // A nanoGPT model may have no biases in any layer, and neither has its quantized copy then.
+  // A nanoGPT model may have been trained without biases. Then its quantized copy has none either.
   const bool has_biases = (!checkpoint->model_args && config.quantized == WeightType::stored) ||
                           names.contains("ln_f.bias");
-  // A tensor with a problem stays empty, and finish() reports all of them.
+  // A tensor with a problem stays empty, and finish() throws an error that lists the problems.
   for_each_tensor(*transformer, [&](auto& tensor, const std::string& name, const Shape& shape) {
     if (names.hopeless() || (!has_biases && name.ends_with(".bias"))) return;
     const TensorView* const view = names.take(name, shape, is_quantized(tensor));

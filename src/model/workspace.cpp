@@ -4,8 +4,8 @@
 
 namespace gpt2 {
 
-// Calls f(buffer, number of elements) for each buffer. No product overflows, because Config::parse
-// bounds the sizes.
+// Calls f(buffer, number of elements) for each buffer. The products here do not overflow, because
+// Config::parse limits the sizes.
 template <class F>
 void Workspace::for_each_buffer(const Config& config, std::size_t keys, int threads, const F& f) {
   const std::size_t n_embd = config.n_embd;

@@ -16,41 +16,43 @@ class Workspace {
   /// `keys` is the length of the longest sequence that attention will see.
   Workspace(const Config& config, std::size_t keys, int threads);
 
-  /// The bytes that a workspace takes once passes have touched all of it.
+  /// Returns the bytes that a workspace takes once passes have touched all of it.
   [[nodiscard]] static std::size_t bytes(const Config& config, std::size_t keys,
                                          int threads) noexcept;
 
-  /// To be called before a pass whose rows fill many pages: lets the system use large ones. A pass
-  /// of few rows would touch one large page in each buffer and wait until all of it is zeroed.
+  /// Allows the system to use large pages for the activations. Call this before a pass of many
+  /// rows. A pass of few rows would touch only a part of each large page, but would have to wait
+  /// until the system has zeroed the whole page.
   void expect_many_rows() const noexcept { activations_.use_large_pages(); }
 
   Matrix x;         ///< (kMaxRows, n_embd)      the residual stream
-  Matrix normed;    ///< (kMaxRows, n_embd)      a LayerNorm's result
+  Matrix normed;    ///< (kMaxRows, n_embd)      the output of a LayerNorm
   Matrix qkv;       ///< (kMaxRows, 3 n_embd)    queries, keys, values
-  Matrix attended;  ///< (kMaxRows, n_embd)      the heads' outputs, side by side
+  Matrix attended;  ///< (kMaxRows, n_embd)      the outputs of all heads, side by side
   Matrix hidden;    ///< (kMaxRows, inner_dim)   the activations inside the feed-forward layer
 
-  /// Room for the QuantizedRows of the widest product's input.
+  /// The QuantizedRows of the input of a product.
   AlignedBuffer<std::int8_t> values;
   AlignedBuffer<float> scales;
   AlignedBuffer<std::int32_t> offsets;
 
-  /// Room for the chunk sums of one row of any product.
+  /// The chunk sums of one row of a product.
   AlignedBuffer<float> chunk_sums;
 
-  /// One head's room for attention whose keys are shared out among threads: scores of whole panels
-  /// of keys, their total, and chunk sums. There is one for each thread, because attention is
-  /// shared out by keys only where there are fewer heads than threads.
+  /// Returns the memory of one head for attention whose keys are shared out among threads. It holds
+  /// scores for whole panels of keys, their total, and chunk sums. There is such memory for one
+  /// head per thread, which is enough, because keys are shared out only if there are fewer heads
+  /// than threads.
   [[nodiscard]] float* head_scores(std::size_t head) const noexcept {
     return head_scores_.data() + head * head_floats_;
   }
 
-  /// The scratch memory that a thread gives to kernels.
+  /// Returns the scratch memory that a thread passes to kernels.
   [[nodiscard]] float* scratch(int rank) const noexcept {
     return scratch_.data() + static_cast<std::size_t>(rank) * scratch_floats_;
   }
 
-  /// A thread's tile of results, (kMaxRows, kTileColumns).
+  /// Returns a thread's tile of results, (kMaxRows, kTileColumns).
   static constexpr std::size_t kTileColumns = 128;
   [[nodiscard]] float* tile(int rank) const noexcept {
     return tiles_.data() + static_cast<std::size_t>(rank) * kMaxRows * kTileColumns;
