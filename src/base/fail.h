@@ -16,7 +16,7 @@ template <class... Parts>
   throw Error(code, concat(where, ": ", parts...));
 }
 
-/// Throws Error(invalid_argument) with the joined parts as its message. For invalid arguments.
+/// Throws Error(invalid_argument). The message is the joined parts.
 template <class... Parts>
 [[noreturn]] void reject(const Parts&... parts) {
   throw Error(ErrorCode::invalid_argument, concat(parts...));

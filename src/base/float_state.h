@@ -8,9 +8,8 @@ namespace gpt2 {
 /// previous state.
 ///
 /// A host program, such as an audio plug-in, may have set flush-to-zero, denormals-are-zero or
-/// another rounding mode for its threads. The same arithmetic then gives different bits, so every
-/// function of the library that a program can call, and that computes, creates one of these
-/// objects.
+/// another rounding mode for its threads. The same arithmetic would then give different bits.
+/// Therefore every public function that computes creates one of these objects.
 class DefaultFloatState {
  public:
   DefaultFloatState() noexcept {

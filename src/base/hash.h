@@ -20,9 +20,9 @@ class Hash {
  public:
   Hash() noexcept { std::fill_n(lanes_, kLanes, kBasis); }
 
-  /// Appends these bytes to the input. The hash does not depend on how the input is divided among
-  /// calls, if the size of each part but the last is a multiple of four. An incomplete last word is
-  /// filled up with zeros.
+  /// Appends these bytes to the input. REQUIRES: in every call but the last, the number of bytes is
+  /// a multiple of four. The hash does not depend on how the input is divided among the calls. An
+  /// incomplete last word is filled up with zeros.
   void add(Bytes bytes) noexcept {
     std::size_t at = 0;
     while (at < bytes.size() && words_ % kLanes != 0) at += add_word(bytes.subspan(at));
@@ -34,7 +34,8 @@ class Hash {
     while (at < bytes.size()) at += add_word(bytes.subspan(at));
   }
 
-  /// Returns the hash of all bytes that were added, continuing from `hash`.
+  /// Returns the hash of all bytes that were added. To hash several inputs together, pass the
+  /// result for the previous input as `hash`.
   [[nodiscard]] std::uint64_t value(std::uint64_t hash = 0) const noexcept {
     for (const std::uint64_t lane : lanes_) hash = (hash ^ lane) * kPrime;
     return hash;
@@ -59,7 +60,8 @@ class Hash {
   std::size_t words_ = 0;
 };
 
-/// Hashes the bits of floats, so that two runs can be compared. Continues from `hash`.
+/// Returns a hash of the bits of floats, so that two runs can be compared. To hash several arrays
+/// together, pass the result for the previous array as `hash`.
 inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t hash) {
   Hash floats;
   floats.add(std::as_bytes(values));

@@ -11,7 +11,8 @@ namespace {
 using nlohmann::json;
 
 // Returns the reason in an error message of the JSON library, without the part "[json.exception.x]
-// ... column 3: " before it. The reason quotes the file, so this makes it safe to print.
+// ... column 3: " before it. The reason quotes the file, so this returns it in a form that is safe
+// to print.
 std::string reason_in(std::string_view what) {
   constexpr std::size_t kLongest = 160;
   const std::string_view begin = what.substr(0, kLongest);

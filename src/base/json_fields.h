@@ -16,7 +16,7 @@ namespace gpt2 {
 /// with a message that names the member. Holds a reference to the object, which must outlive it.
 class JsonFields {
  public:
-  /// How read() treats a member that is null.
+  /// Whether read() treats a member that is null as absent, or throws.
   enum class Null : std::uint8_t { absent, refused };
 
   /// `where` names the object in messages ("file: key"). Throws Error(invalid_file) unless `object`
@@ -26,8 +26,8 @@ class JsonFields {
   /// Returns the member, or nullptr if it is absent or null.
   [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
 
-  /// If the member is absent, these leave `value` unchanged, or return nothing. They throw if the
-  /// member has another type or is out of range.
+  /// If the member is absent, read() leaves `value` unchanged, and string() returns nothing. Both
+  /// throw if the member has another type or is out of range.
   void read(std::string_view key, bool& value) const;
   void read(std::string_view key, std::size_t& value, std::size_t least = 0,
             std::size_t most = std::numeric_limits<std::size_t>::max()) const;

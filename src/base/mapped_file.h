@@ -15,8 +15,8 @@ namespace gpt2 {
 /// longer has, the operating system ends the process with SIGBUS, and no library can prevent that.
 class MappedFile {
  public:
-  /// Throws Error: not_found if there is no such file, invalid_file if it cannot be read or is not
-  /// a regular file (a directory, a pipe).
+  /// Throws Error(not_found) if there is no such file, Error(invalid_file) if it cannot be read or
+  /// is not a regular file (a directory, a pipe), and the error of refuse_nul().
   explicit MappedFile(const std::filesystem::path& path);
 
   /// Uses bytes that are in memory already. If `owner` is not null, it keeps the bytes alive;

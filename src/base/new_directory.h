@@ -31,7 +31,7 @@ class NewDirectory {
   void make_parents();
   void remove() noexcept;
 
-  std::filesystem::path directory_;  // absolute, as partial_ is
+  std::filesystem::path directory_;  // absolute, like partial_
   std::filesystem::path partial_;
   std::vector<std::filesystem::path> made_;  // created parents, the innermost one first
 };

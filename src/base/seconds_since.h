@@ -4,7 +4,7 @@
 
 namespace gpt2 {
 
-/// The seconds that have passed since `start`.
+/// Returns the seconds that have passed since `start`.
 [[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

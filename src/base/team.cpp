@@ -48,9 +48,10 @@ bool spin_until(std::chrono::microseconds patience, bool has_core, const Conditi
 //
 // A wait longer than kCalm means that another program has taken a core. A thread that polls then
 // keeps its core from threads that have work. Therefore all threads poll only for kHurried during
-// the next steps, the penalty: 64 steps after the first long wait, and four times as many after
-// each further one, up to kMaxPenalty. After the penalty, the next one is set back to 64 steps if
-// no long wait occurs for as many steps as the next penalty would last.
+// the next steps. This penalty lasts 64 steps after the first long wait, and four times as many
+// after each further one, up to kMaxPenalty. After a penalty comes a probation, which lasts as many
+// steps as the next penalty would. If no long wait occurs in that time, the next penalty is reset
+// to 64 steps.
 class Patience {
  public:
   [[nodiscard]] std::chrono::microseconds now() const noexcept {
@@ -87,8 +88,8 @@ class Patience {
 };
 
 // Blocks signals in this thread as long as the object lives. Threads that are started meanwhile
-// inherit this, so that the threads of the host program receive its signals. Signals that a thread
-// causes itself, such as SIGSEGV, and SIGPROF, which profilers use, are not blocked.
+// inherit this, so that only the threads of the host program receive its signals. Does not block
+// signals that a thread causes itself, such as SIGSEGV, and SIGPROF, which profilers use.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -127,8 +128,8 @@ class Team::Board {
     while (has_tasks(claims_.load(std::memory_order_relaxed))) {
       // This acquire synchronizes with the release store of claims_ in open(), directly or through
       // the claims of other threads, so that step_ is visible. After the load above, other threads
-      // may have claimed the last tasks of the step. Then this claim is void, or, if the next step
-      // has been opened meanwhile, it is a valid claim of a task of that step.
+      // may have claimed the last tasks of the step. Then this claim is void. But if the next step
+      // has been opened meanwhile, this is a valid claim of a task of that step.
       const std::uint64_t claim = claims_.fetch_add(1, std::memory_order_acquire);
       if (!has_tasks(claim)) break;
       count = static_cast<std::uint32_t>(claim >> 32);

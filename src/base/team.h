@@ -39,8 +39,8 @@ class Team {
   /// Returns the number of threads that take tasks, including the caller's thread.
   [[nodiscard]] int size() const noexcept { return size_; }
 
-  /// From now on, `threads` of the team's threads take tasks, or all of them if there are fewer.
-  /// REQUIRES: threads >= 1.
+  /// Limits the number of threads that take tasks to `threads`. If the team has fewer threads, all
+  /// of them take tasks. REQUIRES: threads >= 1.
   void resize(int threads) noexcept;
 
   /// In a child process of fork(), which inherits no threads, starts new helpers; otherwise does

@@ -14,7 +14,7 @@
 namespace gpt2 {
 namespace {
 
-// The CPU time that the control group allows, in cores; 0 if it sets no limit.
+// Returns the CPU time that the control group allows, in cores, or 0 if there is no limit.
 double cgroup_quota() {
   double quota = 0.0;
   double period = 0.0;

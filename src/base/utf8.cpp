@@ -4,7 +4,7 @@
 
 namespace gpt2 {
 
-// RFC 3629, section 4.
+// This follows RFC 3629, section 4.
 Utf8Char decode_utf8(std::string_view text) noexcept {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {Utf8Char::Kind::valid, 1, lead};

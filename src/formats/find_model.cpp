@@ -128,14 +128,14 @@ void require_readable(const fs::path& path) {
   if (is_directory) static_cast<void>(is_there(path / "config.json"));
 }
 
-// Returns whether `path` can only be meant as a path, and not as a name to look for in other
-// places.
+// Returns whether `path` is certainly a path, and not a name to look for in other places.
 bool is_explicit(const fs::path& path) {
   const std::string first = path.begin()->string();
   return path.is_absolute() || first == "." || first == "..";
 }
 
-// Returns the path of the place, or the error message with path and reason if it cannot be read.
+// Returns the path of the place. If the place cannot be read, returns the error message instead,
+// which contains the path and the reason.
 std::string described(const fs::path& place) {
   try {
     require_readable(place);
@@ -190,8 +190,8 @@ fs::path find_model(const std::string& name) {
     if (is_model_directory(directory)) return directory;
   }
   // None of the directories is a model. If one of them exists, return it, because the loader then
-  // reports which files it lacks. But skip the directory that a bare name leads to in the working
-  // directory if it has no file of a model: it then has the name of the model only by chance.
+  // reports which files it lacks. However, skip a directory in the working directory that a bare
+  // name leads to, if it has no file of a model: it has the name of the model only by chance.
   for (const fs::path& directory : directories) {
     const bool is_given = directory == path;
     std::error_code error;

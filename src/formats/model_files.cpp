@@ -18,8 +18,8 @@ bool is_gguf(const fs::path& file) { return file.extension() == ".gguf"; }
        "download the model that it was made from");
 }
 
-// Returns whether this is one of a model's other files. The path of such a file stands for the
-// directory that contains it.
+// Returns whether `file` is one of a model's files without weights, by its name. The path of such a
+// file stands for the directory that contains it.
 bool is_beside_weights(const fs::path& file) {
   const fs::path extension = file.extension();
   const bool is_index = file.stem().extension() == ".index";

@@ -191,7 +191,7 @@ class Machine {
       case kBinGet: return get(reader_.number<std::uint8_t>());
       case kLongBinGet: return get(reader_.number<std::uint32_t>());
     }
-    const auto letter = static_cast<char>(opcode);  // pickletools lists it so, too: 'V', '\x93'
+    const auto letter = static_cast<char>(opcode);  // the notation of pickletools: 'V', '\x93'
     reader_.refuse("opcode ", quote({&letter, 1}), " has no place in a state_dict");
   }
 

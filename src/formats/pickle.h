@@ -22,10 +22,10 @@ struct PickleName {
   std::optional<DType> storage;
 };
 
-/// A pickle that torch.save wrote, read as data. It becomes a graph of values, in which a call is
-/// stored as a name and its arguments, and never executed. Only the opcodes and names of a
-/// state_dict are supported, which torch.load accepts with weights_only=True. For any other opcode
-/// or name, the constructor throws an Error that names it.
+/// A pickle that torch.save wrote, read as data. It becomes a graph of values. A call in the pickle
+/// is never executed, but stored as a value with the arguments of the call. The supported opcodes
+/// and names are those of a state_dict, which torch.load accepts with weights_only=True. For any
+/// other opcode or name, the constructor throws an Error that names it.
 struct Pickle {
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
@@ -33,9 +33,9 @@ struct Pickle {
 
   struct Value {
     Kind kind = Kind::none;
-    const PickleName* name = nullptr;  ///< of a name
-    std::int64_t integer = 0;          ///< of a boolean or an integer
-    std::string_view text = {};        ///< of a text: valid UTF-8; it points into the pickle
+    const PickleName* name = nullptr;  ///< for the kind `name`
+    std::int64_t integer = 0;          ///< for the kinds `boolean` and `integer`
+    std::string_view text = {};        ///< for the kind `text`: valid UTF-8, in the pickle's bytes
     /// The items of a tuple or a list. For a dict: key, value, key, value ... For a tensor: the
     /// arguments of _rebuild_tensor_v2. For a storage: ('storage', type, key, location, element
     /// count, ...).

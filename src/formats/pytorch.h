@@ -12,8 +12,8 @@ namespace gpt2 {
 
 /// Reads the state_dict of a file that torch.save wrote (pytorch_model.bin, nanoGPT's ckpt.pt).
 /// Such a file is a zip archive of a pickle and the storages (PyTorch 1.6 and later), or a sequence
-/// of five pickles and the storages (before). Messages begin with `where`, the path. REQUIRES:
-/// is_pytorch(file).
+/// of five pickles and the storages (earlier versions). Messages begin with `where`, the path.
+/// REQUIRES: is_pytorch(file).
 ///
 /// Executes nothing: the pickle is read as data, and only names on an allow-list are accepted (see
 /// Pickle). Reads the storages of the state_dict only, and not, for example, the state of an

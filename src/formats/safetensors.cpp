@@ -139,8 +139,8 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
 
 }  // namespace
 
-// This makes the checks in the same order as the reference reader, so that both give the same
-// reason for a file that is wrong in several ways.
+// The order of the checks is the same as in the reference reader, so that both give the same reason
+// for a file that is wrong in several ways.
 TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
   std::vector<Entry> entries = read_entries(header, where);

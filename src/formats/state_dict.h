@@ -37,13 +37,14 @@ struct StateDict {
   std::optional<ModelArgs> model_args;  ///< only in nanoGPT's files
 };
 
-/// Reads the tensors of a state_dict. This is the dict that `root`, the root of a pickle, has under
-/// the key "model" or "state_dict", or `root` itself if it has neither. Ignores all other values,
-/// and removes torch.compile's prefix "_orig_mod." from names. Throws Error(invalid_file) if there
-/// is no tensor, if a tensor contradicts itself or its storage, or if a key appears twice.
+/// Reads the tensors of a state_dict. `root` is the root of a pickle. The state_dict is the dict
+/// under the key "model" or "state_dict" in `root`, or `root` itself if it has neither. Ignores all
+/// other values, and removes torch.compile's prefix "_orig_mod." from names. Throws
+/// Error(invalid_file) if there is no tensor, if a tensor contradicts itself or its storage, or if
+/// a key appears twice.
 [[nodiscard]] StateDict read_state_dict(const Pickle::Value& root, std::string_view where);
 
-/// Reads a value of kind storage. Throws Error.
+/// Reads a value of the kind `storage`. Throws Error(invalid_file) if it is not well-formed.
 [[nodiscard]] Storage read_storage(const Pickle::Value& storage, std::string_view where);
 
 }  // namespace gpt2

@@ -32,8 +32,8 @@ using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
 
 /// The content of a file of weights.
 struct TensorFile {
-  TensorTable tensors = {};                           ///< point into the file, or into `copies`
-  std::string format = "safetensors";                 ///< a description for people
+  TensorTable tensors = {};                           ///< views into the file, or into `copies`
+  std::string format = "safetensors";                 ///< the name of the format, for people
   std::vector<std::string> ignored = {};              ///< keys that are not tensors of the model
   std::optional<ModelArgs> model_args = {};           ///< only in nanoGPT's files
   std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of tensors that were not row-major

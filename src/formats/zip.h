@@ -40,8 +40,8 @@ class ZipReader {
   /// outside the archive, and Error(unsupported) if it is compressed or encrypted.
   [[nodiscard]] Bytes content(std::string_view name) const;
 
-  /// Returns the same, and throws Error(invalid_file) if the CRC-32 of the content is wrong. A
-  /// CRC-32 of zero in the archive means that there is none, and is not checked.
+  /// Like content(), but also checks the CRC-32 of the file, and throws Error(invalid_file) if it
+  /// is wrong. If the CRC-32 in the archive is zero, the archive has none, and nothing is checked.
   [[nodiscard]] Bytes verified_content(std::string_view name) const;
 
  private:

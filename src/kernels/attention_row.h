@@ -8,8 +8,8 @@
 
 namespace gpt2 {
 
-// The size of a tile of attention, in vectors of columns and in rows. It has as many sums as a tile
-// of other products (see Vec::kTileRows), but it is not wider than a panel of keys.
+// The size of a tile of attention, in vectors of columns and in rows. Such a tile has as many sums
+// as a tile of other products (see Vec::kTileRows), but it is not wider than a panel of keys.
 template <class Vec>
 inline constexpr std::size_t kAttentionVecs = min(kPanel / kLanes, Vec::kTileVecs);
 template <class Vec>
@@ -98,8 +98,8 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
 }
 
 /// y = (weights times values) / total for one query and kVecs vectors of columns from `column` on.
-/// `weight` has one weight for each key, and `total` is their sum. It reads the values of up to
-/// kAttentionStreams chunks of keys at once, and adds the sums of the chunks in order.
+/// `weight` has one weight for each key, and `total` is the sum of the weights. Reads the values of
+/// up to kAttentionStreams chunks of keys at once, and adds the sums of the chunks in order.
 template <class Vec, class Stored, std::size_t kVecs, class Lanes>
 void mix_row(const HeadAttention& a, const float* weight, float total, std::size_t column,
              Lanes lanes) {

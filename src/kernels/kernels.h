@@ -29,7 +29,8 @@
 
 namespace gpt2 {
 
-/// Logical lanes: as many floats as one register of AVX-512 holds, two of AVX2, or four of NEON.
+/// The number of logical lanes. It is the number of floats in one register of AVX-512, in two of
+/// AVX2, or in four of NEON.
 inline constexpr std::size_t kLanes = 16;
 
 /// Products sum over k in chunks of this size. The chunks of a product are independent, so threads
@@ -58,17 +59,17 @@ inline constexpr std::size_t kInt4Block = 32;
 /// an AMX tile register has 16 rows.
 inline constexpr std::size_t kRowGroup = 12;
 
-/// The max rows of one matrix product. It bounds the workspace and the scratch: the sums of 512
-/// rows and 128 columns take 256 KiB. No measured comparison with other limits is recorded.
+/// The max number of rows of one matrix product. It bounds the workspace and the scratch: the sums
+/// of 512 rows and 128 columns take 256 KiB. No measured comparison with other limits is recorded.
 inline constexpr std::size_t kMaxRows = 512;
 
-/// Products of up to this many rows stream the weights from where they lie; products of more rows
-/// pack them first (weights as [k, n]), or compute on one panel after another (weights as [n, k]).
+/// Products of up to this many rows stream the weights in place. Products of more rows pack the
+/// weights first (weights as [k, n]), or compute on one panel after another (weights as [n, k]).
 /// Raising the limit from 32 to 64 gained 47 % for 33 rows, together with the present layout of the
 /// sums, which gained 13 % for 32 rows and 3-11 % for 16.
 inline constexpr std::size_t kFewRows = 64;
 
-/// The max queries of one tile of attention: kAttentionRows of AVX-512.
+/// The max number of queries in one tile of attention, which is kAttentionRows of AVX-512.
 inline constexpr std::size_t kMaxQueries = 12;
 
 /// The bytes of scratch that a matrix product needs for each thread, aligned to 64 bytes. The
@@ -90,7 +91,7 @@ constexpr std::size_t chunk_sums_floats(std::size_t k, std::size_t n) {
 
 using ActivationKernel = void (*)(float* y, std::size_t n) noexcept;
 
-/// A matrix product, and what happens to its result before it is stored:
+/// A matrix product with its bias, its activation, and the way to store the result:
 ///
 ///   y = activation(x w + bias)          or, with `accumulate`,    y = y + activation(x w + bias)
 ///
@@ -277,8 +278,8 @@ struct Kernels {
   float (*dot_limit)(std::size_t count) noexcept;
 };
 
-/// One iteration of amx_dot_limit() counts 2 * kRowGroup * kLanes = 384 steps. This is a multiple
-/// of what one iteration of run_chains() counts: 16, 24 or 96, depending on the instruction set.
+/// One iteration of amx_dot_limit() counts 2 * kRowGroup * kLanes = 384 steps. One iteration of
+/// run_chains() counts 16, 24 or 96 steps, depending on the instruction set, which divide 384.
 inline constexpr std::size_t kLimitStep = 384;
 
 /// The values of the 16 int4 codes, in ascending order, within [-127, 127].

@@ -46,8 +46,8 @@ struct Tile {
 
 /// Turns the sums of rows [begin, end) and columns [n_begin, n_begin + columns) into results: adds
 /// the bias, applies the activation, and stores the results or accumulates them. `sums` begins with
-/// row 0; its rows are `stride` apart and have `columns` sums, rounded up to kLanes. It is
-/// overwritten.
+/// row 0; its rows are `stride` apart and have `columns` sums, rounded up to kLanes. This
+/// overwrites `sums`.
 template <class Vec>
 void finish(const Matmul& product, std::size_t begin, std::size_t end, float* sums,
             std::size_t stride, std::size_t n_begin, std::size_t columns) {

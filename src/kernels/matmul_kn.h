@@ -21,7 +21,7 @@ inline constexpr std::size_t kGroup = 4 * kPanel;
 inline constexpr std::size_t kPackDepth = 3 * kChunk;
 
 /// packed[strip][0 ... depth)[columns of a tile] = w[0 ... depth, 0 ... columns). The strips are
-/// kPackDepth rows apart. Vectors of the last strip that lie wholly past the matrix are not
+/// kPackDepth rows apart. Vectors of the last strip that lie entirely past the matrix are not
 /// written, because the sums that are computed from them are never read.
 template <class Vec, class Stored>
 void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,

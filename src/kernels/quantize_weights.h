@@ -61,16 +61,16 @@ struct Int4Codebook {
     border = Vec::load(borders);
   }
 
-  /// Returns in the low 4 bits of each lane the code of x: the number of borders below it, or 0 if
-  /// x is NaN. The other bits have no meaning.
+  /// Returns the code of x in the low 4 bits of each lane: the number of borders below x, or 0 if x
+  /// is NaN. The other bits have no meaning.
   ///
   /// At most one positive and one negative border have a magnitude in each of these ranges:
   ///   0 ... 10 ... 20 ... 30 ... 40 ... 60 ... 80 ... 100 ... 120
   /// Therefore the range in which |x| lies and the sign of x leave two codes, and one comparison
-  /// decides between them. The ranges become those of floats that have the same exponent and the
-  /// same two upper bits of the mantissa: |x| / 5 + 8 maps them to 8 ... 10 ... 12 ... 14 ... 16
-  /// ... 20 ... 24 ... 28 ... 32. All borders are at least 0.5 away from the ends of their ranges,
-  /// so rounding does no harm.
+  /// decides between them. |x| / 5 + 8 maps the ranges to 8 ... 10 ... 12 ... 14 ... 16 ... 20 ...
+  /// 24 ... 28 ... 32. All floats in one of these have the same exponent and the same two upper
+  /// bits of the mantissa. All borders are at least 0.5 away from the ends of their ranges, so
+  /// rounding errors do not matter.
   [[gnu::always_inline]] typename Vec::Integer code_of(Vec x) const {
     using Int = typename Vec::Integer;
     const Vec limited = min(max(x, -119.0f), 119.0f);  // -119 if NaN

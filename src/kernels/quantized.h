@@ -4,7 +4,7 @@
 #include "kernels/vec_math.h"
 
 // Products of quantized rows with panels of int8 or int4 weights. Int::sum_from() and dot()
-// together compute the exact sum of (code - 128) * x, whichever instructions they use.
+// together compute the exact sum of (code - 128) * x with every instruction set.
 
 namespace gpt2 {
 
@@ -218,9 +218,9 @@ void quantize_block(std::int8_t* value, float* scale, std::int32_t* offset, cons
     store_low_bytes(value + i, bits_of(shifted));
     sum = sum + (shifted - kRound);
   }
-  // The sum of a block's integers is exact in f32, because its magnitude is at most 64 * 127, and
-  // so is this way to turn it into an integer. A NaN or an infinity in x makes the sum NaN. Then
-  // the scale becomes NaN, and with it every product of this block.
+  // The sum of a block's integers is exact in f32, because its magnitude is at most 64 * 127. Its
+  // conversion to an integer is exact, too. A NaN or an infinity in x makes the sum NaN. Then the
+  // scale becomes NaN, so that every product of this block becomes NaN.
   const float shifted_sum = reduce_add(sum) + kRound;
   const bool is_number = shifted_sum == shifted_sum;
   *scale = is_number ? magnitude / 127.0f : shifted_sum;

@@ -19,7 +19,7 @@ struct Registers {
   using Signed = Register<std::int32_t>;
 };
 
-/// Sixteen lanes of float or of std::uint32_t. The arithmetic of integers wraps around.
+/// Sixteen lanes of float or of std::uint32_t. Integer arithmetic wraps around.
 template <class Isa, class Lane>
 struct Sixteen : Isa {
   using Register = typename Isa::template Register<Lane>;
@@ -29,8 +29,7 @@ struct Sixteen : Isa {
   Register part[kRegisters];
 
   Sixteen() = default;
-  /// Sets every lane to `value`. Subtracting zeros keeps the value; adding them would turn -0 into
-  /// 0.
+  /// Sets all lanes to `value`. This subtracts zeros, because adding them would turn -0 into 0.
   [[gnu::always_inline]] Sixteen(Lane value)
       : Sixteen(of([&](std::size_t) { return value - Register{}; })) {}
   template <class... Rest>
@@ -39,7 +38,7 @@ struct Sixteen : Isa {
   /// Returns the vector with part[i] = f(i).
   template <class F>
   [[gnu::always_inline]] static Sixteen of(const F& f) {
-    // This has no loop, because GCC reliably inlines and unrolls it only without one.
+    // There is no loop here, because GCC does not reliably inline and unroll one.
     if constexpr (kRegisters == 1) return {f(0)};
     if constexpr (kRegisters == 2) return {f(0), f(1)};
     if constexpr (kRegisters == 4) return {f(0), f(1), f(2), f(3)};

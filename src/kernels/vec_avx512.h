@@ -12,7 +12,7 @@ struct Isa : Registers<64> {
   // There are 32 registers, and a vector takes 1. vec_scalar.h explains the sizes.
   //
   // 24 sums, 4 weights and a broadcast value of x take 29 registers. For each k, a tile of 6 x 4
-  // loads 10 vectors, where one of 12 x 2 would load 14.
+  // loads 10 vectors; a tile of 12 x 2 would load 14.
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 4;
   // 16 weights, 2 sums and a broadcast value of x take 19 registers. The 8 rows are read as 8

@@ -8,7 +8,8 @@
 
 namespace gpt2 {
 
-/// An amount of work: to be done, or done in a second. A multiply-add counts as two operations.
+/// An amount of work, or the work that is done in a second. A multiply-add counts as two
+/// operations.
 struct Work {
   double bytes = 0.0;     ///< read from memory
   double flop = 0.0;      ///< operations in f32

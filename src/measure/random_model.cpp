@@ -16,7 +16,7 @@ float random_value(std::uint32_t tensor, std::uint32_t element) {
   bits = (bits ^ bits >> 16) * 0x7FEB352Du;
   bits = (bits ^ bits >> 15) * 0x846CA68Bu;
   bits ^= bits >> 16;
-  // A uniform distribution with a standard deviation of 0.02 has this width.
+  // The width of a uniform distribution with a standard deviation of 0.02.
   constexpr float kWidth = 0.0692820323f;  // sqrt(12) * 0.02
   return (static_cast<float>(bits >> 8) * 0x1p-24f - 0.5f) * kWidth;
 }

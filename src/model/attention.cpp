@@ -9,7 +9,7 @@ namespace gpt2 {
 namespace {
 
 // The number of queries in a task. Later queries see more keys, so the tasks of a long prompt
-// differ in cost. They are so small that the threads still finish at about the same time.
+// differ in cost. The tasks are so small that the threads still finish at about the same time.
 constexpr std::size_t kQueryRows = 48;
 
 // The heads of one layer in one pass, numbered slice by slice: head i is head i % n_head of slice
@@ -199,8 +199,8 @@ void attend(Team& team, const Heads& heads, Workspace& ws) {
     return;
   }
   // If each head has only one part, a task is a run of several heads, because claiming a task is
-  // slow here: it is an atomic operation, which waits until the thread's earlier stores, to keys
-  // scattered over their panels, have reached the cache.
+  // slow here. It is an atomic operation, which waits until the thread's earlier stores have
+  // reached the cache, and these stores are scattered over the panels of keys.
   const std::size_t run = parts == 1 ? ceil_div(heads.count(), 4 * threads) : 1;
   team.for_ranges(parts * heads.count(), run, [&](std::size_t begin, std::size_t end, int rank) {
     for (std::size_t task = begin; task < end; ++task) {

@@ -13,7 +13,9 @@ struct Attention {
   Linear c_proj;  ///< n_embd -> n_embd
   std::size_t n_head;
   std::size_t layer;
-  float scale;  ///< of the scores: the config can ask for 1 / sqrt(head_dim) and 1 / (layer + 1)
+  /// The factor of the scores. It includes 1 / sqrt(head_dim) and 1 / (layer + 1) if the config
+  /// says so (scale_attn_weights and scale_attn_by_inverse_layer_idx).
+  float scale;
 
   /// x += attn(normed). Appends the keys and values of the batch to its caches. x, normed: (rows,
   /// n_embd). Returns x. If `only_wanted` is true, moves the rows whose logits were requested to

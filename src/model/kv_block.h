@@ -36,9 +36,9 @@ class KVBlock {
     ::operator delete(owners_, kAlignment);
   }
 
-  /// Returns whether other handles refer to the same bytes. If not, every access to the bytes by a
-  /// thread that had another handle happens-before the return. (std::shared_ptr::use_count() does
-  /// not guarantee that, which is why this class does not use a shared_ptr.)
+  /// Returns whether other handles refer to the same bytes. If not, every earlier access to the
+  /// bytes through another handle happens-before the return. (std::shared_ptr::use_count() does not
+  /// guarantee this, so this class does not use a shared_ptr.)
   [[nodiscard]] bool is_shared() const noexcept {
     return owners_->load(std::memory_order_acquire) > 1;
   }

@@ -73,7 +73,7 @@ std::span<const float> Session::forward(std::span<const TokenId> tokens) {
 
 void Session::append(std::span<const TokenId> tokens) {
   impl_->require_fitting(tokens);
-  // insert() could not be used, because `tokens` may point into the tokens of this session.
+  // insert() must not be used, because `tokens` may point into the tokens of this session.
   for (const TokenId token : tokens) impl_->tokens.push_back(token);
   if (!tokens.empty()) impl_->written = 0;
 }

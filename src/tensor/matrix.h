@@ -4,8 +4,8 @@
 
 namespace gpt2 {
 
-/// A view of rows of floats, which begin `stride` floats apart. It does not own them. cols <=
-/// stride. T is float or const float.
+/// A view of rows of floats, which it does not own. The rows begin `stride` floats apart, and
+/// cols <= stride. T is float or const float.
 template <class T>
 struct BasicMatrix {
   T* data = nullptr;

@@ -6,7 +6,7 @@
 namespace gpt2 {
 namespace {
 
-// In the order of the enumeration.
+// The names of the types, in the order of the enumerators.
 constexpr std::string_view kNames[] = {"stored", "f32", "f16", "bf16", "int8", "int4"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(WeightType::int4) + 1);
 

@@ -20,7 +20,8 @@ class MergeTable {
   using Rank = std::uint32_t;
   static constexpr Rank kNever = std::numeric_limits<Rank>::max();
 
-  /// A rank and the two ids of its pair share one word of the table.
+  /// The number of bits of a rank or an id in the table. A rank and the two ids of its pair share
+  /// one word of the table.
   static constexpr int kBits = 20;
   static constexpr std::size_t kMaxMerges = std::size_t{1} << kBits;
   static_assert(Vocabulary::kMaxTokens <= 1 << kBits);

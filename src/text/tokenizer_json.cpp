@@ -10,8 +10,8 @@ namespace {
 using nlohmann::json;
 
 // Reads a tokenizer.json. Stores model.vocab and model.merges, which are nearly the whole file,
-// directly in their tables, and only the rest in the tree. To build a tree of them would take most
-// of a program's startup time.
+// directly in their tables, and only the rest in the tree. Building a tree of the whole file would
+// take most of a program's startup time.
 class VocabularyReader final : public JsonTree {
  public:
   // REQUIRES: `vocabulary` is empty. `path` has the keys under which the text would be found in a
