@@ -1,6 +1,9 @@
 // Texts that go on past the context: a text that slides equals the texts of new sessions, each of
 // which begins with the tokens that the slide kept.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,24 +34,32 @@ struct Sliding {
   std::size_t slides = 0;  // how many there were
 };
 
+template <class Items>
+void erase(Items& items, std::size_t first, std::size_t count) {
+  const auto from = items.begin() + static_cast<std::ptrdiff_t>(first);
+  items.erase(from, from + static_cast<std::ptrdiff_t>(count));
+}
+
 // Writes with nothing but new sessions and samplers.
 Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
   Sliding result;
   Ids window = prompt();
+  std::vector<bool> is_prompt(window.size(), true);  // of each token of the window
   std::size_t dropped = 0;
   while (result.text.size() < kNew) {
     Session session(model(), {.max_tokens = kCapacity});
     auto logits = session.forward(window);
     for (;;) {
-      const std::size_t before = prompt().size() - std::min(prompt().size(), dropped);
+      const auto before = std::ranges::count(is_prompt, true);
       const SequenceLimits limits = {.eos_token_id = {},
-                                     .prompt_length = before,
+                                     .prompt_length = static_cast<std::size_t>(before),
                                      .max_length = prompt().size() + kNew - dropped,
                                      .dropped = dropped};
       Sampler sampler(sampling, model().config().vocab_size, limits);
       const TokenId token = sampler.sample(logits, window);
       result.text.push_back(token);
       window.push_back(token);
+      is_prompt.push_back(false);
       if (window.size() > kCapacity) break;
       if (result.text.size() == kNew) break;
       logits = session.forward(std::span(&token, 1));
@@ -56,8 +67,8 @@ Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
     if (window.size() > kCapacity) {
       const std::size_t kept_at_end = (kCapacity - keep) / 2 + 1;  // and the token just drawn
       const std::size_t gone = window.size() - keep - kept_at_end;
-      const auto from = window.begin() + static_cast<std::ptrdiff_t>(keep);
-      window.erase(from, from + static_cast<std::ptrdiff_t>(gone));
+      erase(window, keep, gone);
+      erase(is_prompt, keep, gone);
       dropped += gone;
       ++result.slides;
     }
@@ -88,7 +99,8 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
   for (const SamplingOptions& sampling :
        {SamplingOptions{.temperature = 0.0f}, SamplingOptions{.temperature = 0.9f, .seed = 2},
         penalized}) {
-    for (const std::size_t keep : {std::size_t{0}, std::size_t{1}, std::size_t{9}, kCapacity - 2}) {
+    for (const std::size_t keep : {std::size_t{0}, std::size_t{1}, prompt().size() - 1,
+                                   prompt().size() + 2, kCapacity - 2}) {
       CAPTURE(sampling.temperature, keep);
       const Sliding right = expected(sampling, keep);
       CHECK(right.slides > 5);
@@ -101,6 +113,74 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
       options.constant_draft = true;
       CHECK(written(options, sampling, keep).text == right.text);
     }
+  }
+}
+
+// Each token is chosen here, by the penalties for the counts of the tokens that were written.
+TEST_CASE("frequency and presence penalties never count tokens of the prompt that a slide keeps") {
+  GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 0.0f}};
+  options.sampling.presence_penalty = 0.5f;
+  options.sampling.frequency_penalty = 1.5f;
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  const Ids begin = tokenizer().encode("the dog and the dog and the dog and the cat and the cat");
+  for (const std::size_t keep : {std::size_t{0}, std::size_t{5}, begin.size(), begin.size() + 3}) {
+    CAPTURE(keep);
+    options.keep = keep;
+    Session session(model(), {.max_tokens = kCapacity});
+    const Ids text = generate(session, begin, options, nullptr).tokens;
+
+    Session same(model(), {.max_tokens = kCapacity});
+    const auto logits = same.forward(begin);
+    std::vector<float> scores(logits.begin(), logits.end());
+    std::vector<bool> is_prompt(begin.size(), true);
+    for (std::size_t n = 0; n < kNew; ++n) {
+      std::map<TokenId, float> counts;
+      for (std::size_t i = 0; i < is_prompt.size(); ++i) {
+        if (!is_prompt[i]) ++counts[same.tokens()[i]];
+      }
+      for (const auto& [id, count] : counts) {
+        scores[static_cast<std::size_t>(id)] -= 0.5f + 1.5f * count;
+      }
+      const auto token = static_cast<TokenId>(std::ranges::max_element(scores) - scores.begin());
+      REQUIRE(text[n] == token);
+      erase(is_prompt, keep, same.slide(keep, 1));
+      const auto next = same.forward(std::span(&token, 1));
+      scores.assign(next.begin(), next.end());
+      is_prompt.push_back(false);
+    }
+  }
+}
+
+TEST_CASE("a slide between two calls leaves the prompt that it keeps the prompt") {
+  GenerationOptions options{.max_new_tokens = 20, .sampling = {.temperature = 0.0f}};
+  options.sampling.presence_penalty = 2.0f;
+  options.ignore_eos = true;
+  std::vector<float> seen;
+  const LogitsProcessor watch = [&seen](std::span<float> scores, std::span<const TokenId>) {
+    seen.assign(scores.begin(), scores.end());
+  };
+  const std::size_t size = prompt().size();
+  for (const std::size_t keep : {std::size_t{0}, size - 3, size, size + 4}) {
+    CAPTURE(keep);
+    Session session(model(), {.max_tokens = kCapacity});
+    generate(session, prompt(), options, nullptr);
+    std::vector<bool> is_prompt(size, true);
+    is_prompt.resize(size + 20, false);
+    erase(is_prompt, keep, session.slide(keep, kCapacity - size - 19));
+    std::set<TokenId> written;
+    for (std::size_t i = 0; i < is_prompt.size(); ++i) {
+      if (!is_prompt[i]) written.insert(session.tokens()[i]);
+    }
+    Session same = session.fork();
+    const auto logits = same.forward({});
+    std::vector<float> expected(logits.begin(), logits.end());
+    for (const TokenId id : written) expected[static_cast<std::size_t>(id)] -= 2.0f;
+    GenerationOptions one = options;
+    one.max_new_tokens = 1;
+    one.sampling.processors = {watch};
+    generate(session, {}, one, nullptr);
+    CHECK(seen == expected);
   }
 }
 

@@ -54,7 +54,8 @@ struct GenerationOptions {
 
   /// What happens when the session is full, or has too little room for the prompt. With `slide`,
   /// Session::slide(keep, ...) makes room: the text goes on exactly as it would in a new session
-  /// with the tokens kept. Sampling options see only these tokens, and noise goes on where it was.
+  /// with the tokens kept. Sampling options see only these tokens, of which those of the prompt
+  /// still count as the prompt's. Noise goes on where it was.
   /// keep: at most the session's capacity - 2, unless the text is too short to fill the session.
   ///
   /// With ignore_eos, a text may have end-of-text tokens in it. The model has learnt that what

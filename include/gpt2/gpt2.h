@@ -676,7 +676,7 @@ GPT2_API gpt2_status gpt2_sampling_options_init(gpt2_sampling_options* options, 
 typedef struct gpt2_sequence_limits {
   size_t size;
   gpt2_ids eos_token_id;      ///< tokens that end the text
-  size_t prompt_length;       ///< default 0: tokens before the continuation
+  size_t prompt_length;       ///< default 0: the first tokens of `ids`, before the continuation
   size_t max_length;          ///< default SIZE_MAX; counts the tokens of the prompt, too
   size_t dropped;             ///< default 0: tokens that stood before `ids` and do no longer
   size_t min_tokens_to_keep;  ///< default 1: that each of the filters keeps

@@ -168,7 +168,7 @@ struct SamplingOptions {
 /// A plain value: copies are independent.
 struct SequenceLimits {
   std::vector<TokenId> eos_token_id = {};  ///< tokens that end the text; unknown ones are ignored
-  std::size_t prompt_length = 0;           ///< the number of tokens before the continuation
+  std::size_t prompt_length = 0;           ///< the first tokens of `ids`, before the continuation
   std::size_t max_length = std::numeric_limits<std::size_t>::max();  ///< including the prompt
 
   /// The number of tokens of the text that stood before `ids` but are no longer among them. Noise

@@ -121,12 +121,13 @@ bool Generation::begin_text() {
 // Makes room in a full session for the token that was just written. The keys and values of the
 // tokens that are kept must be computed anew, as those of a prompt are.
 void Generation::slide() {
+  session_.impl()->written = session_.position() - limits_.prompt_length;
   const std::size_t dropped = session_.slide(options_.keep, 1);
+  limits_.prompt_length = session_.position() - session_.impl()->written;
   session_.append(std::span(&result_.tokens.back(), 1));
   result_.dropped_tokens += dropped;
   limits_.dropped += dropped;
   limits_.max_length -= dropped;
-  limits_.prompt_length -= std::min(limits_.prompt_length, dropped);
   sampler_ = Sampler(options_.sampling, session_.model().config().vocab_size, limits_);
 
   static const PromptReader::OnPrompt kNobody;

@@ -93,11 +93,13 @@ void Session::rewind(std::size_t position) {
 std::size_t Session::slide(std::size_t keep, std::size_t room) {
   const std::size_t dropped = impl_->slide_size(keep, room);
   if (dropped == 0) return 0;
+  const std::size_t prompt = position() - impl_->written;
   impl_->keep_computed(keep);
   const auto first = impl_->tokens.begin() + static_cast<std::ptrdiff_t>(keep);
   impl_->tokens.erase(first, first + static_cast<std::ptrdiff_t>(dropped));
   impl_->dropped += dropped;
-  impl_->written = std::min(impl_->written, position());
+  // The tokens of the prompt that `keep` protects are still tokens of the prompt.
+  impl_->written = std::min(impl_->written, position() - std::min(keep, prompt));
   return dropped;
 }
 
