@@ -41,7 +41,8 @@ TEST_CASE("info shows what a model is made of") {
   for (const std::string& row : Words{
            "model        " + alphabet_model() + "\n",
            "files        " + alphabet_model() + "/config.json, " + alphabet_model() +
-               "/model.safetensors\n",
+               "/model.safetensors, " + alphabet_model() + "/vocab.json, " + alphabet_model() +
+               "/merges.txt\n",
            "format       safetensors\n",
            "config       n_layer 1, n_head 1, n_embd 64, n_inner 64, n_positions 1024, vocab_size "
            "257, activation_function gelu_new, layer_norm_epsilon 1e-05, scale_attn_weights true, ",
@@ -71,7 +72,9 @@ TEST_CASE("info shows what a model is made of") {
 TEST_CASE("info --json gives programs the same facts") {
   const nlohmann::json json = json_of({"-m", alphabet_model()});
   CHECK(json["model"] == alphabet_model());
-  CHECK(json["files"].size() == 2);
+  CHECK(json["files"] ==
+        nlohmann::json{alphabet_model() + "/config.json", alphabet_model() + "/model.safetensors",
+                       alphabet_model() + "/vocab.json", alphabet_model() + "/merges.txt"});
   CHECK(json["config"]["n_positions"] == 1024);
   CHECK(json["config"]["layer_norm_epsilon"] == 1e-5);
   CHECK(json["config"]["eos_token_id"] == std::vector<int>{256});

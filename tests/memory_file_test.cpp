@@ -170,6 +170,10 @@ TEST_CASE("a tokenizer in memory is that of the directory") {
     const Tokenizer from_memory = Tokenizer::load(InMemory(directory).files);
     CHECK(from_memory.encode(text) == from_files.encode(text));
     CHECK(from_memory.description() == from_files.description());
+    REQUIRE(from_memory.files().size() == from_files.files().size());
+    for (std::size_t i = 0; i < from_files.files().size(); ++i) {
+      CHECK(from_files.files()[i] == directory / from_memory.files()[i]);
+    }
     CHECK(from_memory.end_of_text() == from_files.end_of_text());
   }
 }

@@ -101,6 +101,10 @@ class Tokenizer {
   /// The files it was read from and its kind, for people: "byte-level BPE, 50257 tokens, ...".
   [[nodiscard]] const std::string& description() const noexcept;
 
+  /// The files it was read from, in the order in which they were read. Files in memory have their
+  /// names. The reference lives as long as the tokenizer.
+  [[nodiscard]] const std::vector<std::filesystem::path>& files() const noexcept;
+
   struct Impl;
   explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 

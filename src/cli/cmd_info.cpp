@@ -64,6 +64,7 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
 
 void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_size) {
   json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
+  for (const auto& file : tokenizer.files()) json["files"].push_back(file.string());
   if (tokenizer.size() == vocab_size) return;
   json["warnings"].push_back(
       format("the tokenizer has %zu ids, but the model has %zu: %s", tokenizer.size(), vocab_size,
@@ -75,7 +76,7 @@ void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_siz
 // Formats a JSON value for people. Strings may come from a file and hold any bytes, so they are
 // made printable. `is_inside` puts the items of a list or an object in parentheses.
 std::string words(const Json& value, bool is_inside = false) {
-  constexpr std::size_t kShown = 6;  // items of a list
+  constexpr std::size_t kShown = 8;  // items of a list: all files of a model without shards
   std::string text;
   if (value.is_string()) return printable(value.get_ref<const std::string&>());
   if (value.empty()) return "none";  // null, or a list or an object without items

@@ -40,8 +40,7 @@ class Folder {
   [[nodiscard]] bool has(const char* name) const { return source_.has(path_ / name); }
 
   TextFile read(const char* name) {
-    names += concat(names.empty() ? "" : ", ", name);
-    const fs::path file = path_ / name;
+    const fs::path& file = files.emplace_back(path_ / name);
     return {read_file(file, kMaxFileBytes, source_), file.string()};
   }
 
@@ -63,7 +62,7 @@ class Folder {
          "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
   }
 
-  std::string names;
+  std::vector<fs::path> files;  // that were read
 
  private:
   fs::path path_;  // empty for files in memory, whose paths are their names
@@ -110,11 +109,15 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   apply_config(config, is_tokenizer_json, *tokenizer);
   read_side_files(config, special, added, *tokenizer);
   tokenizer->added.prepare();
+  std::string names;
+  for (const fs::path& file : folder.files) {
+    names += concat(names.empty() ? "" : ", ", file.filename().string());
+  }
   const auto missing = tokenizer->bpe.missing_bytes();
-  tokenizer->description =
-      concat("byte-level BPE, ", tokenizer->vocabulary.count(), " tokens",
-             missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (",
-             folder.names, ")");
+  tokenizer->description = concat(
+      "byte-level BPE, ", tokenizer->vocabulary.count(), " tokens",
+      missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (", names, ")");
+  tokenizer->files = std::move(folder.files);
   return tokenizer;
 }
 

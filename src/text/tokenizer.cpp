@@ -112,6 +112,8 @@ std::size_t Tokenizer::size() const noexcept { return impl_->vocabulary.size(); 
 
 const std::string& Tokenizer::description() const noexcept { return impl_->description; }
 
+const std::vector<std::filesystem::path>& Tokenizer::files() const noexcept { return impl_->files; }
+
 std::string_view Utf8Stream::write(std::string_view bytes) {
   held_ += bytes;
   out_.clear();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct Tokenizer::Impl {
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
   std::string description;
+  std::vector<std::filesystem::path> files;  // that were read, in this order
 };
 
 /// The content of a file; `where` is its path.
