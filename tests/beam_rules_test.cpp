@@ -385,7 +385,7 @@ TEST_CASE("NaN logits are refused, or replaced where the options say so") {
   BeamSearchOptions options = options_with({.num_beams = 20, .num_return_sequences = 20}, 1);
   CHECK(refusal_of([&] {
           static_cast<void>(beam_search(engine, kPrompt, options));
-        }).starts_with("the model's logits contain NaN"));
+        }).starts_with("the logits contain NaN"));
   options.sampling.remove_invalid_values = true;
   // All sums are 0, so that the lowest tokens go on. Of equal sequences, the last one comes first.
   TokenId expected = 20;

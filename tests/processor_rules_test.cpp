@@ -120,7 +120,7 @@ TEST_CASE("remove_invalid_values makes numbers of NaN and infinities") {
   CHECK(drawing.sample(logits, {}) == 1);
   CHECK(refusal_of([&] {
           (void)scores_of({}, logits, {});
-        }).starts_with("the model's logits contain NaN or infinity"));
+        }).starts_with("the logits contain NaN or infinity"));
 }
 
 TEST_CASE("the caller's functions see the scores after the other processors, and all ids") {

@@ -379,9 +379,44 @@ class ErrorTest(ModelTest):
             (ValueError, "seed: expected a number from 0", {"seed": 2**64}),
             (TypeError, "temperature: expected a number", {"temperature": "hot"}),
             (ValueError, "overflow: expected one of stop, slide", {"overflow": "wrap"}),
-            (OverflowError, "", {"suppress_tokens": [2**31]}),
+            (TypeError, "temperature: expected a number, found '1'", {"temperature": "1"}),
+            (TypeError, "do_sample: expected True or False, found 'no'", {"do_sample": "no"}),
+            (TypeError, "do_sample: expected True or False, found 2", {"do_sample": 2}),
+            (TypeError, "ignore_eos: expected True or False, found 'no'", {"ignore_eos": "no"}),
+            (TypeError, r"prompt_lookup: expected True or False, found \[\]",
+             {"prompt_lookup": []}),
+            (OverflowError, "suppress_tokens: expected a number of 32 bits, found 2147483648",
+             {"suppress_tokens": [2**31]}),
             (ValueError, "", {"suppress_tokens": [4096]}),
-            (TypeError, "", {"bad_words_ids": [["word"]]}),
+            (TypeError, "suppress_tokens: expected token ids, found 'ab'",
+             {"suppress_tokens": "ab"}),
+            (TypeError, "suppress_tokens: expected token ids, found b'abcd'",
+             {"suppress_tokens": b"abcd"}),
+            (TypeError, "stop_tokens: expected token ids, found 5", {"stop_tokens": 5}),
+            (TypeError, "bad_words_ids: expected a number of 32 bits, found 'word'",
+             {"bad_words_ids": [["word"]]}),
+            (TypeError, "bad_words_ids: expected lists of token ids, found 5",
+             {"bad_words_ids": 5}),
+            (TypeError, "bad_words_ids: expected token ids, found 5", {"bad_words_ids": [5]}),
+            (TypeError, "forced_bos_token_id: expected a number", {"forced_bos_token_id": "x"}),
+            (TypeError, "pad_token_id: expected a number", {"num_beams": 2, "pad_token_id": "x"}),
+            (TypeError, r"logit_bias: expected a dict, found \[5\]", {"logit_bias": [5]}),
+            (TypeError, "logit_bias: expected a number, found 'x'", {"logit_bias": {5: "x"}}),
+            (TypeError, "sequence_bias: expected a dict, found 5", {"sequence_bias": 5}),
+            (TypeError, "sequence_bias: expected token ids, found 5", {"sequence_bias": {5: 1}}),
+            (TypeError, "exponential_decay_length_penalty: expected a pair of start and factor",
+             {"exponential_decay_length_penalty": 5}),
+            (ValueError, "exponential_decay_length_penalty: expected a pair of start and factor",
+             {"exponential_decay_length_penalty": [5]}),
+            (TypeError, "stop: expected a text or a list of texts, found b'.'", {"stop": b"."}),
+            (TypeError, "stop_strings: expected texts, found 5", {"stop_strings": [5]}),
+            (TypeError, "draft: expected a Model, found 5", {"draft": 5}),
+            (TypeError, r"draft: expected a Model, found Session", {"draft": self.model.session()}),
+            (TypeError, "on_prompt: expected a function, found 5", {"on_prompt": 5}),
+            (TypeError, "logits_processor: expected a function or a list of functions, found 5",
+             {"logits_processor": 5}),
+            (TypeError, "logits_processor: expected functions, found 5",
+             {"logits_processor": [5]}),
             (ValueError, "", {"max_new_tokens": -1}),
         ]
         for kind, message, options in cases:
@@ -400,6 +435,56 @@ class ErrorTest(ModelTest):
                      lambda: self.model.stream("Once", num_beams=2)):
             with self.assertRaises(ValueError):
                 call()
+
+    def test_arguments_of_a_wrong_type_are_named(self):
+        model, tokenizer, session = self.model, self.model.tokenizer, self.model.session()
+        sampler = gpt2cpp.Sampler(4)
+        cases = [
+            ("prompt: expected a text, token ids or a list of them, found 5",
+             lambda: model.generate(5)),
+            ("prompt: expected a text, token ids or a list of them, found b'Once'",
+             lambda: model.generate(b"Once")),
+            ("prompt: expected a text or token ids, found None",
+             lambda: model.generate(["Once", None])),
+            ("prompt: expected a text or token ids, found None", lambda: model.stream(None)),
+            ("prompt: expected a number of 32 bits, found 'b'", lambda: session.generate([1, "b"])),
+            ("tokens: expected a text or token ids, found None", lambda: session.append(None)),
+            ("text: expected a text or token ids, found None", lambda: model.logits(None)),
+            ("texts: expected a text, token ids or a list of them", lambda: model.score(None)),
+            ("texts: expected a text or token ids, found 1.5", lambda: model.embed([1.5])),
+            ("context: expected a text or token ids", lambda: model.choices(None, ["a"])),
+            ("continuations: expected a list of texts or token ids, found 'abc'",
+             lambda: model.choices("Once", "abc")),
+            ("layer: expected a number, found 'x'", lambda: model.hidden_states("a", layer="x")),
+            ("layers: expected numbers of blocks, found 5", lambda: model.observe("a", layers=5)),
+            ("what: expected names, found 5", lambda: model.observe("a", 5)),
+            ("threads: expected a number", lambda: gpt2cpp.Model(MODEL, threads="two")),
+            ("on_progress: expected a function", lambda: model.score("The cat", on_progress=5)),
+            ("text: expected a str, found 5", lambda: tokenizer.encode(5)),
+            ("text: expected a text or a list of texts, found 5", lambda: tokenizer(5)),
+            ("parse_special: expected True or False, found 'no'",
+             lambda: tokenizer.encode("a", parse_special="no")),
+            ("token_ids: expected token ids, found None", lambda: tokenizer.decode(None)),
+            ("tokens: expected a token or a list", lambda: tokenizer.convert_tokens_to_ids(5)),
+            ("files: expected a dict of names and contents, found None",
+             lambda: gpt2cpp.Model.from_bytes(None)),
+            ("files: expected the bytes of 'config.json', found 'text'",
+             lambda: gpt2cpp.Tokenizer.from_bytes({"config.json": "text"})),
+            ("logits: expected numbers, found None", lambda: sampler.sample(None, [])),
+            (r"logits: expected numbers, found \['a'", lambda: sampler.sample(["a"] * 4, [])),
+            ("logits: expected numbers, found b'abcdabcd",
+             lambda: sampler.sample(b"abcd" * 4, [])),
+            ("ids: expected token ids, found b'abcd'", lambda: sampler.sample([0.0] * 4, b"abcd")),
+            ("eos_token_id: expected token ids, found 5",
+             lambda: gpt2cpp.Sampler(4, eos_token_id=5)),
+        ]
+        for message, call in cases:
+            with self.subTest(message), self.assertRaisesRegex(TypeError, message):
+                call()
+        for layers in ([0, "x"], [0, None], [[0]]):
+            with self.assertRaisesRegex(ValueError, "layers: expected numbers from 0 to"):
+                model.observe("a", layers=layers)
+        self.assertEqual(len(session), 0)
 
 
 if __name__ == "__main__":

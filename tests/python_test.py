@@ -196,6 +196,33 @@ class GenerateTest(ModelTest):
             self.assertEqual(bits([ours.logprob]), bits([theirs["logprob"]]))
             self.assertEqual([id for id, _ in ours.top], [top["id"] for top in theirs["top"]])
 
+    def test_lists_may_be_iterators(self):
+        text = self.model.generate("The cat", temperature=0, max_new_tokens=8)
+        words = [[id] for id in text.token_ids[:2]]
+        options = {"temperature": 0, "max_new_tokens": 8}
+        expected = self.model.generate("The cat", bad_words_ids=words, **options)
+        self.assertNotEqual(text, expected)
+        self.assertEqual(self.model.generate("The cat", bad_words_ids=map(tuple, words),
+                                             **options), expected)
+        self.assertEqual(self.model.generate(iter([443]), **options),
+                         self.model.generate([443], **options))
+
+    def test_options_may_be_given_as_what_they_are_by_default(self):
+        plain = self.model.generate("The cat", max_new_tokens=8)
+        self.assertEqual(plain, self.model.generate(
+            "The cat", max_new_tokens=8, num_beams=1, length_penalty=1.0, early_stopping=False,
+            num_beam_groups=1, diversity_penalty=0.0, stop=[], ignore_eos=0, prompt_lookup=0))
+        beams = self.model.generate("The cat", max_new_tokens=8, num_beams=2)
+        self.assertEqual(beams, self.model.generate(
+            "The cat", max_new_tokens=8, num_beams=2, stop=[], stop_strings=(), overflow="stop",
+            keep=0, prompt_lookup=False, constant_draft=False, do_sample=0))
+        gpt2cpp.Sampler(4, stop=[], ignore_eos=False)
+
+    def test_do_sample_may_be_0_or_1(self):
+        for given, expected in ((0, False), (1, True)):
+            self.assertEqual(self.model.generate("The cat", do_sample=given, max_new_tokens=8),
+                             self.model.generate("The cat", do_sample=expected, max_new_tokens=8))
+
     def test_an_empty_prompt_begins_a_text(self):
         line = command("--json", "-n", 5, "")[0]
         self.assert_same(self.model.generate("", max_new_tokens=5), line)
@@ -222,6 +249,15 @@ class GenerateTest(ModelTest):
         self.assertEqual(text, self.model.generate("Once", max_new_tokens=40))
         self.assertGreater(text.drafted_tokens, 0)
         self.assertEqual(text, self.model.generate("Once", max_new_tokens=40, prompt_lookup=True))
+
+    def test_a_converted_model_keeps_its_threads_and_its_type_of_keys_and_values(self):
+        converted = gpt2cpp.Model(MODEL, threads=1, kv_type="f32").convert("int8")
+        same = gpt2cpp.Model(MODEL, dtype="int8", kv_type="f32")
+        self.assertEqual(converted.threads, 1)
+        self.assertEqual(converted.logits("Once upon").tolist(),
+                         same.logits("Once upon").tolist())
+        self.assertNotEqual(converted.logits("Once upon").tolist(),
+                            self.model.convert("int8").logits("Once upon").tolist())
 
     def test_threads_and_dtypes_change_no_bits_but_those_of_the_weights(self):
         one = gpt2cpp.Model(MODEL, threads=1)
@@ -566,7 +602,8 @@ class SamplerTest(ModelTest):
         sampler = gpt2cpp.Sampler(4)
         with self.assertRaisesRegex(ValueError, "logits: expected 4 numbers, found 3"):
             sampler.sample([0.0] * 3, [])
-        with self.assertRaisesRegex(ValueError, "NaN"):
+        with self.assertRaisesRegex(ValueError, "the logits contain NaN or infinity: if a model "
+                                    "computed them, its weights are damaged"):
             sampler.sample([float("nan")] * 4, [])
         with self.assertRaisesRegex(ValueError, "stop: is no option of a Sampler"):
             gpt2cpp.Sampler(4, stop=".")

@@ -88,8 +88,8 @@ void Sampler::check(std::span<const float> logits) const {
     any |= static_cast<std::uint32_t>(logit > kRemoved);
   }
   if (bad != 0 || any == 0) {
-    reject("the model's logits ", bad != 0 ? "contain NaN or infinity" : "are all minus infinity",
-           ": its weights are damaged, or overflow");
+    reject("the logits ", bad != 0 ? "contain NaN or infinity" : "are all minus infinity",
+           ": if a model computed them, its weights are damaged, or overflow");
   }
 }
 

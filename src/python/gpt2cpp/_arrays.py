@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import reprlib
 import weakref
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
 from ctypes import py_object
@@ -19,21 +20,41 @@ FloatArray = Union["numpy.typing.NDArray[numpy.float32]", memoryview]
 """What functions return: a numpy array of float32 if numpy is installed, else a memoryview."""
 
 
-def ids_array(ids: Iterable[int]) -> Any:
+def items(name: str, value: Any, expected: str) -> List[Any]:
+    """The items of the argument `name`. Refuses a text and bytes, which would be taken apart."""
+    try:
+        iterator = None if isinstance(value, (str, bytes, bytearray)) else iter(value)
+    except TypeError:
+        iterator = None
+    if iterator is None:
+        raise TypeError(f"{name}: expected {expected}, found {reprlib.repr(value)}")
+    return list(iterator)
+
+
+def int32(name: str, value: Any) -> int:
+    """The value of the argument `name`, which an int32_t can hold."""
+    try:
+        return array.array("i", [value])[0]
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"{name}: expected a number of 32 bits, found {reprlib.repr(value)}"
+                          ) from None
+
+
+def ids_array(ids: Iterable[int], name: str = "tokens", expected: str = "token ids") -> Any:
     """Token ids as a ctypes array. Ids that are no 32-bit numbers raise OverflowError."""
-    numbers = array.array("i", ids)
+    numbers = array.array("i", [int32(name, id) for id in items(name, ids, expected)])
     return (c_int32 * len(numbers)).from_buffer(numbers) if numbers else (c_int32 * 0)()
 
 
-def ids_struct(ids: Iterable[int]) -> c.Ids:
+def ids_struct(ids: Iterable[int], name: str = "tokens") -> c.Ids:
     """Token ids as a gpt2_ids, which keeps their memory."""
-    numbers = ids_array(ids)
+    numbers = ids_array(ids, name)
     return c.Ids(numbers, len(numbers))
 
 
-def ids_structs(lists: Iterable[Iterable[int]]) -> Any:
+def ids_structs(lists: Iterable[Iterable[int]], name: str = "tokens") -> Any:
     """Lists of token ids as a ctypes array of gpt2_ids, which keeps their memory."""
-    structs = [ids_struct(ids) for ids in lists]
+    structs = [ids_struct(ids, name) for ids in items(name, lists, "lists of token ids")]
     return (c.Ids * len(structs))(*structs)
 
 
@@ -70,14 +91,19 @@ class Buffer:
         self.address, self.size = view.buf, view.len
 
 
-def float_buffer(numbers: Any) -> Buffer:
+def float_buffer(name: str, numbers: Any) -> Buffer:
     """The numbers as floats: where they lie if that is an array of float32, or else a copy."""
     try:
         given = memoryview(numbers)
+        if given.format == "f" and given.c_contiguous:
+            return Buffer(given)
     except TypeError:
-        return Buffer(array.array("f", numbers))
-    is_usable = given.format == "f" and given.c_contiguous
-    return Buffer(given if is_usable else array.array("f", numbers))
+        pass  # they lie in no array
+    listed = items(name, numbers, "numbers")
+    try:
+        return Buffer(array.array("f", listed))
+    except TypeError:
+        raise TypeError(f"{name}: expected numbers, found {reprlib.repr(listed)}") from None
 
 
 def _numpy() -> Any:

@@ -6,7 +6,7 @@ from ctypes import byref, memmove
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import _structs as c
-from ._arrays import FloatArray, ids_array, zeros
+from ._arrays import FloatArray, ids_array, items, zeros
 from ._handle import Owned, defaults
 from ._library import lib
 from ._work import Work
@@ -81,18 +81,22 @@ class _Recorder:
 def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Iterable[str], None],
             layers: Optional[Iterable[int]]) -> Observations:
     work = Work()
-    names = OBSERVED if what is None else (what,) if isinstance(what, str) else tuple(what)
+    names = (OBSERVED if what is None else [what] if isinstance(what, str)
+             else items("what", what, "names"))
     wanted = {named("what", name, OBSERVED) for name in names}
-    only = set(range(model.n_layer + 1)) if layers is None else set(layers)
-    if not only <= set(range(model.n_layer + 1)):
-        raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found {only}")
+    known = range(model.n_layer + 1)
+    only = known if layers is None else items("layers", layers, "numbers of blocks")
+    for layer in only:
+        if layer not in known:
+            raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found "
+                             f"{layer!r}")
     info = lib.gpt2_session_get_info(session).contents
     n_known = info.position - info.waiting
     recorder = _Recorder(model, info.waiting + len(ids), n_known, work)
     observer = defaults(c.Observer, lib.gpt2_observer_init)
-    observer.see = c.OnObservation(work.callback(recorder.see))
+    observer.see = c.OnObservation(work.callback("see", recorder.see))
     observer.wants = c.Wants(work.callback(
-        lambda kind, layer: kind in wanted and layer in only))
+        "wants", lambda kind, layer: kind in wanted and layer in only))
     tokens = ids_array(ids)
     slice = c.Slice(session.address, tokens, len(tokens), None, 0)
     work.run(lambda: lib.gpt2_observe(byref(slice), 1, byref(observer)))

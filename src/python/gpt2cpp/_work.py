@@ -35,8 +35,10 @@ class Work:
         self.is_cancelled = True
         lib.gpt2_cancel_set(self.cancel_flag, 1)
 
-    def callback(self, function: Callable[..., Any]) -> Callable[..., int]:
+    def callback(self, name: str, function: Callable[..., Any]) -> Callable[..., int]:
         """Wraps a callback, which ends the call by an exception or by returning False."""
+        if not callable(function):
+            raise TypeError(f"{name}: expected a function, found {function!r}")
 
         def guarded(_user: Optional[int], *arguments: Any) -> int:
             try:
@@ -55,7 +57,7 @@ class Work:
         """
         options.cancel = self.cancel_flag.address
         if on_progress is not None:
-            options.on_progress = c.OnProgress(self.callback(on_progress))
+            options.on_progress = c.OnProgress(self.callback("on_progress", on_progress))
 
     def run(self, call: Callable[[], T]) -> T:
         """Returns what `call` returns, or raises what it or a callback raises."""

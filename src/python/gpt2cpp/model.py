@@ -11,7 +11,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping,
 
 from . import _structs as c
 from . import _beams, _scoring
-from ._arrays import FloatArray, ids_array, ids_list, row, zeros
+from ._arrays import FloatArray, ids_array, ids_list, int32, items, row, zeros
 from ._batch import write_texts
 from ._handle import Handle, Owned, defaults, new
 from ._library import lib
@@ -92,9 +92,10 @@ class Model(Handle):
                kv_type: Optional[str] = None) -> None:
         super().__init__(owned)
         self._engine: Optional[Owned] = None
+        self._engine_options = threads, kv_type
         if threads is not None or kv_type is not None:
             options = defaults(c.EngineOptions, lib.gpt2_engine_options_init)
-            options.threads = ids_array([threads or 0])[0]
+            options.threads = int32("threads", threads or 0)
             options.kv_type = named("kv_type", kv_type or "auto", KV_TYPES)
             self._engine = new(lib.gpt2_engine_new, owned, byref(options),
                                free=lib.gpt2_engine_free)
@@ -140,7 +141,9 @@ class Model(Handle):
 
     @property
     def threads(self) -> int:
-        """The most threads that compute."""
+        """The most threads that compute. Without the argument `threads`, passes use fewer of them
+        if the work is too small to be shared out.
+        """
         self._use()
         engine = self._engine
         if engine is None:
@@ -183,7 +186,7 @@ class Model(Handle):
         >>> model.generate("The cat", num_beams=3, max_new_tokens=4)
         ' and the dog were'
         """
-        prompts, is_batch = _as_list(prompt)
+        prompts, is_batch = _as_list("prompt", prompt)
         is_list = is_batch or num_return_sequences is not None
         copies = 1 if num_return_sequences is None else number("num_return_sequences",
                                                                num_return_sequences, None)
@@ -255,7 +258,7 @@ class Model(Handle):
             return session.observe(text, what, layers)
 
     def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
-        ids = ids_array(self._encode(text))
+        ids = ids_array(self._encode("text", text))
         if not len(ids):
             raise InvalidArgumentError("the text has no tokens: give at least one")
         with self.session() as session:
@@ -276,7 +279,7 @@ class Model(Handle):
         >>> round(scores.perplexity)
         31
         """
-        lists = [self._encode(text) for text in _as_list(texts)[0]]
+        lists = [self._encode("texts", text) for text in _as_list("texts", texts)[0]]
         return _scoring.score(self, lists, context, stride, top_logprobs, on_progress)
 
     def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
@@ -287,8 +290,11 @@ class Model(Handle):
         >>> cat.mean > sky.mean
         True
         """
-        lists = [self._encode(text, add_special_tokens=False) for text in continuations]
-        return _scoring.choices(self, self._encode(context), lists, top_logprobs, on_progress)
+        name = "continuations"
+        lists = [self._encode(name, text, add_special_tokens=False)
+                 for text in items(name, continuations, "a list of texts or token ids")]
+        return _scoring.choices(self, self._encode("context", context), lists, top_logprobs,
+                                on_progress)
 
     def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
               pooling: str = "mean",
@@ -297,18 +303,21 @@ class Model(Handle):
 
         It is the mean of the text's hidden states, or with pooling="last" the last of them.
         """
-        listed, is_batch = _as_list(texts)
-        lists = [self._encode(text) for text in listed]
+        listed, is_batch = _as_list("texts", texts)
+        lists = [self._encode("texts", text) for text in listed]
         vectors = _scoring.embed(self, lists, self._layer(layer), pooling, on_progress)
         return vectors if is_batch else row(vectors, 0)
 
     # -- Weights ---------------------------------------------------------------------------------
 
     def convert(self, dtype: str) -> Model:
-        """The same model with its matrices converted to another type, for example as a draft."""
+        """The same model with its matrices converted to another type, for example as a draft.
+
+        It has the `threads` and the kv_type that this model was loaded with.
+        """
         converted = Model.__new__(Model)
         converted._setup(new(lib.gpt2_model_convert, self._use(), named("dtype", dtype, DTYPES),
-                             free=lib.gpt2_model_free))
+                             free=lib.gpt2_model_free), *self._engine_options)
         converted._arguments = None
         converted._tokenizer = self._tokenizer
         return converted
@@ -332,6 +341,8 @@ class Model(Handle):
         return options
 
     def _layer(self, layer: int) -> int:
+        if not isinstance(layer, Integral):
+            raise TypeError(f"layer: expected a number, found {layer!r}")
         index = layer + self.n_layer + 1 if layer < 0 else layer
         if not 0 <= index <= self.n_layer:
             raise InvalidArgumentError(f"layer: expected a number from {-self.n_layer - 1} to "
@@ -344,14 +355,15 @@ class Model(Handle):
                                 "texts need: give token ids")
         return self._tokenizer
 
-    def _encode(self, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
+    def _encode(self, name: str, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
+        """The token ids of the argument `name`."""
         if not isinstance(text, str):
-            return list(text)
+            return list(ids_array(text, name, "a text or token ids"))
         return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
 
     def _prompt(self, prompt: Tokens) -> List[int]:
         """The tokens of a prompt. Where it is empty, the model begins a text of its own."""
-        ids = self._encode(prompt)
+        ids = self._encode("prompt", prompt)
         if ids:
             return ids
         end = self.bos_token_id if self._tokenizer is None else self._tokenizer.eos_token_id
@@ -405,7 +417,10 @@ def _if_found(load: Callable[[], Tokenizer]) -> Optional[Tokenizer]:
         return None
 
 
-def _as_list(texts: Any) -> Tuple[Sequence[Tokens], bool]:
+def _as_list(name: str, texts: Any) -> Tuple[List[Tokens], bool]:
     """The texts, and whether they are a list of texts, not one text or its ids."""
-    is_one = isinstance(texts, str) or (len(texts) > 0 and isinstance(texts[0], Integral))
-    return ([texts] if is_one else texts), not is_one
+    if isinstance(texts, str):
+        return [texts], False
+    listed = items(name, texts, "a text, token ids or a list of them")
+    is_one = len(listed) > 0 and isinstance(listed[0], Integral)
+    return ([listed] if is_one else listed), not is_one

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import operator
+from collections.abc import Mapping
 from ctypes import c_char_p, c_double, c_float, c_int32, c_void_p, cast, pointer
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, TypedDict, Union
 
 from . import _structs as c
-from ._arrays import ids_array, ids_struct, ids_structs, view
+from ._arrays import ids_struct, ids_structs, int32, items, view
 from ._handle import defaults
 from ._library import lib
 from ._work import Work
@@ -96,7 +98,8 @@ class SamplingArguments:
         self.sampling = defaults(c.SamplingOptions, lib.gpt2_sampling_options_init)
         self.sampling.temperature, self.sampling.top_k = 0.8, 40
         self._set_numbers(self.sampling, _SAMPLING_NUMBERS)
-        if self._take("do_sample") is False:
+        do_sample = self._take("do_sample")
+        if do_sample is not None and not flag("do_sample", do_sample):
             self.sampling.temperature = 0.0
         self._set_lists()
         self._set_penalties()
@@ -108,7 +111,7 @@ class SamplingArguments:
                 meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
                 hint = f" (did you mean {meant[0]}?)" if meant else ": see gpt2cpp.GenerateOptions"
                 raise TypeError(f"unknown option {name}{hint}")
-            if value is not None:
+            if value is not None and value != _NEUTRAL.get(name) and value not in ([], ()):
                 raise ValueError(f"{name}: {why}")
 
     def _take(self, name: str) -> Any:
@@ -126,33 +129,38 @@ class SamplingArguments:
             value = self._take(name)
             if value is not None:
                 setattr(self.sampling, name,
-                        ids_struct([value] if isinstance(value, int) else value))
+                        ids_struct([value] if isinstance(value, Integral) else value, name))
         bad_words = self._take("bad_words_ids")
         if bad_words is not None:
-            self.sampling.bad_words_ids = ids_structs(bad_words)
-            self.sampling.n_bad_words_ids = len(bad_words)
+            structs = ids_structs(bad_words, "bad_words_ids")
+            self.sampling.bad_words_ids, self.sampling.n_bad_words_ids = structs, len(structs)
 
     def _set_penalties(self) -> None:
         sequence_bias = self._take("sequence_bias")
         if sequence_bias is not None:
-            pairs = [c.SequenceBias(ids_struct(ids), bias) for ids, bias in sequence_bias.items()]
+            name = "sequence_bias"
+            pairs = [c.SequenceBias(ids_struct(ids, name), number(name, bias, c_float))
+                     for ids, bias in _pairs(name, sequence_bias)]
             self.sampling.sequence_bias = (c.SequenceBias * len(pairs))(*pairs)
             self.sampling.n_sequence_bias = len(pairs)
         logit_bias = self._take("logit_bias")
         if logit_bias is not None:
-            ids = ids_array(logit_bias)
-            biases = [c.LogitBias(id, bias) for id, bias in zip(ids, logit_bias.values())]
+            name = "logit_bias"
+            biases = [c.LogitBias(int32(name, id), number(name, bias, c_float))
+                      for id, bias in _pairs(name, logit_bias)]
             self.sampling.logit_bias = (c.LogitBias * len(biases))(*biases)
             self.sampling.n_logit_bias = len(biases)
         forced_bos = self._take("forced_bos_token_id")
         if forced_bos is not None:
-            self.sampling.forced_bos_token_id = ids_array([forced_bos])[0]
+            self.sampling.forced_bos_token_id = int32("forced_bos_token_id", forced_bos)
         decay = self._take("exponential_decay_length_penalty")
         if decay is not None:
-            start, factor = decay
             name = "exponential_decay_length_penalty"
-            self.sampling.decay_start = number(name, start, None)
-            self.sampling.decay_factor = number(name, factor, c_double)
+            pair = items(name, decay, "a pair of start and factor")
+            if len(pair) != 2:
+                raise ValueError(f"{name}: expected a pair of start and factor, found {decay!r}")
+            self.sampling.decay_start = number(name, pair[0], None)
+            self.sampling.decay_factor = number(name, pair[1], c_double)
 
 
 class _TextArguments(SamplingArguments):
@@ -167,14 +175,16 @@ class _TextArguments(SamplingArguments):
         self._set_numbers(self.struct, ["ignore_eos"])
         stop_tokens = self._take("stop_tokens")
         if stop_tokens is not None:
-            self.struct.stop_tokens = ids_struct(stop_tokens)
+            self.struct.stop_tokens = ids_struct(stop_tokens, "stop_tokens")
         on_prompt = self._take("on_prompt")
         if on_prompt is not None:
-            self.struct.on_prompt = c.OnPrompt(work.callback(on_prompt))
+            self.struct.on_prompt = c.OnPrompt(work.callback("on_prompt", on_prompt))
         processors = self._take("logits_processor")
         if processors is not None:
-            listed = [processors] if callable(processors) else list(processors)
-            self.sampling.on_scores = c.OnScores(work.callback(_process_with(listed)))
+            name = "logits_processor"
+            listed = ([processors] if callable(processors)
+                      else items(name, processors, "a function or a list of functions"))
+            self.sampling.on_scores = c.OnScores(work.callback(name, _process_with(name, listed)))
         self.struct.sampling = pointer(self.sampling)
 
     def _set_length(self, n_prompt: int) -> None:
@@ -204,16 +214,18 @@ class GenerateArguments(_TextArguments):
             self.struct.top_logprobs = number("logprobs", logprobs, None)
         draft = self._take("draft")
         if draft is not None:
+            from .model import Model
+            if not isinstance(draft, Model):
+                raise TypeError(f"draft: expected a Model, found {draft!r}")
             owned = draft._use()
             self._kept.append(owned)
             self.struct.draft = owned.address
-        if self._left.get("num_beams") == 1:
-            del self._left["num_beams"]
         self.refuse_others("is for a beam search: give it to Model.generate(), with a num_beams of "
                            "at least 2")
 
     def _set_stop(self) -> None:
-        stop = [*_texts(self._take("stop")), *_texts(self._take("stop_strings"))]
+        stop = [text for name in ("stop", "stop_strings")
+                for text in _texts(name, self._take(name))]
         self._kept.append(stop)
         self.struct.stop = (c.Bytes * len(stop))(
             *(c.Bytes(cast(c_char_p(text), c_void_p), len(text)) for text in stop))
@@ -232,7 +244,7 @@ class BeamArguments(_TextArguments):
             self.struct.early_stopping = named("early_stopping", early_stopping, _EARLY_STOPPING)
         pad_token_id = self._take("pad_token_id")
         if pad_token_id is not None:
-            self.struct.pad_token_id = ids_array([pad_token_id])[0]
+            self.struct.pad_token_id = int32("pad_token_id", pad_token_id)
         for name in _DRAWING:
             if given.get(name):
                 self._left[name] = given[name]
@@ -240,7 +252,12 @@ class BeamArguments(_TextArguments):
                            "drafts nothing and looks at no text: leave it out")
 
 
-def _process_with(processors: List[Processor]) -> Callable[[int, int, int, int], None]:
+def _process_with(name: str,
+                  processors: List[Processor]) -> Callable[[int, int, int, int], None]:
+    for processor in processors:
+        if not callable(processor):
+            raise TypeError(f"{name}: expected functions, found {processor!r}")
+
     def process(scores: int, n_scores: int, ids: int, n_ids: int) -> None:
         for processor in processors:
             processor(view(ids, c_int32, n_ids), view(scores, c_float, n_scores))
@@ -248,21 +265,40 @@ def _process_with(processors: List[Processor]) -> Callable[[int, int, int, int],
     return process
 
 
-def _texts(value: Any) -> List[bytes]:
-    """A string or a sequence of strings as UTF-8."""
-    return [text.encode("utf-8", "surrogatepass")
-            for text in ([value] if isinstance(value, str) else value or [])]
+def _texts(name: str, value: Any) -> List[bytes]:
+    """A string or several strings as UTF-8; none for None."""
+    texts = [] if value is None else [value] if isinstance(value, str) else items(
+        name, value, "a text or a list of texts")
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{name}: expected texts, found {text!r}")
+    return [text.encode("utf-8", "surrogatepass") for text in texts]
+
+
+def _pairs(name: str, value: Any) -> Any:
+    """The keys and values of a dict."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: expected a dict, found {value!r}")
+    return value.items()
+
+
+def flag(name: str, value: Any) -> int:
+    """The value of the argument `name`, which is a bool, or 0 or 1."""
+    try:
+        return {False: 0, True: 1}[value]
+    except (KeyError, TypeError):
+        raise TypeError(f"{name}: expected True or False, found {value!r}") from None
 
 
 def number(name: str, value: Any, kind: Any) -> Any:
     """The value as a member of the ctypes type `kind` holds it; None stands for a count."""
+    if kind is c_int32:
+        return flag(name, value)
     try:
-        if kind in (c_float, c_double):
+        if kind in (c_float, c_double) and not isinstance(value, str):
             return float(value)
-        if kind is c_int32:
-            return int(bool(value))
         count = operator.index(value)
-    except (TypeError, ValueError):
+    except TypeError:
         raise TypeError(f"{name}: expected a number, found {value!r}") from None
     except OverflowError:
         raise ValueError(f"{name}: the number is too large for a float") from None
@@ -285,6 +321,10 @@ _SAMPLING_NUMBERS = ("temperature", "top_p", "top_k", "min_p", "typical_p", "eps
 _GENERATE_NUMBERS = ("keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
 _BEAM_NUMBERS = ("num_beams", "length_penalty", "num_beam_groups", "diversity_penalty")
 _EARLY_STOPPING = (False, True, "never")
+# Values that ask for nothing, as None does.
+_NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
+            "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
+            "constant_draft": False, "ignore_eos": False}
 _DRAWING = ("do_sample", "temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff",
             "eta_cutoff", "seed", "sequence")
 _KINDS = {(struct, member[0]): member[1]

@@ -46,7 +46,7 @@ class Sampler(Handle):
         arguments = SamplingArguments(dict(options))
         arguments.refuse_others("is no option of a Sampler: see gpt2cpp.SamplingOptions")
         limits = defaults(c.SequenceLimits, lib.gpt2_sequence_limits_init)
-        limits.eos_token_id = ids_struct(eos_token_id)
+        limits.eos_token_id = ids_struct(eos_token_id, "eos_token_id")
         limits.prompt_length = number("prompt_length", prompt_length, None)
         if max_length is not None:
             limits.max_length = number("max_length", max_length, None)
@@ -60,7 +60,7 @@ class Sampler(Handle):
     def sample(self, logits: Any, ids: Iterable[int]) -> int:
         """The token that follows `ids`, all tokens so far, in order."""
         token = c_int32()
-        floats, tokens = self._floats(logits), ids_array(ids)
+        floats, tokens = self._floats(logits), ids_array(ids, "ids")
         with self._busy:
             lib.gpt2_sampler_sample(self._use(), floats.address, tokens, len(tokens), byref(token))
         return token.value
@@ -68,7 +68,7 @@ class Sampler(Handle):
     def process(self, logits: Any, ids: Iterable[int]) -> FloatArray:
         """The scores that the token would be chosen from; -inf for tokens that are removed."""
         scores = c_void_p()
-        floats, tokens = self._floats(logits), ids_array(ids)
+        floats, tokens = self._floats(logits), ids_array(ids, "ids")
         result, address = zeros((self.vocab_size,))
         with self._busy:
             lib.gpt2_sampler_process(self._use(), floats.address, tokens, len(tokens),
@@ -77,7 +77,7 @@ class Sampler(Handle):
         return result
 
     def _floats(self, logits: Any) -> Buffer:
-        floats = float_buffer(logits)
+        floats = float_buffer("logits", logits)
         if floats.size != 4 * self.vocab_size:
             raise ValueError(f"logits: expected {self.vocab_size} numbers, found "
                              f"{floats.size // 4}")

@@ -95,7 +95,7 @@ class Session(Handle):
 
     def append(self, tokens: Tokens) -> None:
         """Adds tokens without computing anything: the next call reads them with its own."""
-        ids = ids_array(self._encode(tokens))
+        ids = ids_array(self._encode("tokens", tokens))
         with self._exclusive() as owned:
             lib.gpt2_session_append(owned, ids, len(ids))
 
@@ -119,12 +119,12 @@ class Session(Handle):
 
         As Model.observe() does. Attention weights have a column for each token of the session.
         """
-        ids = self._encode(tokens)
+        ids = self._encode("tokens", tokens)
         with self._exclusive() as owned:
             return observe(self._model, owned, ids, what, layers)
 
     def _forward(self, tokens: Tokens, width: int, function: Any) -> FloatArray:
-        ids = ids_array(self._encode(tokens))
+        ids = ids_array(self._encode("tokens", tokens))
         out, address = zeros((width,))
         with self._exclusive() as owned:
             function(byref(c.Slice(owned.address, ids, len(ids), address, 1)), 1)
@@ -199,11 +199,9 @@ class Session(Handle):
         finally:
             lib.gpt2_generation_free(result)
 
-    def _encode(self, tokens: Tokens) -> List[int]:
-        if not isinstance(tokens, str):
-            return list(tokens)
-        return self._model._require_tokenizer().encode(tokens, add_special_tokens=len(self) == 0)
+    def _encode(self, name: str, tokens: Tokens) -> List[int]:
+        return self._model._encode(name, tokens, add_special_tokens=len(self) == 0)
 
     def _prompt(self, tokens: Tokens) -> List[int]:
-        ids = self._encode(tokens)
+        ids = self._encode("prompt", tokens)
         return ids if ids or len(self) > 0 else self._model._prompt(ids)

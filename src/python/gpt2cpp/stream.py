@@ -64,7 +64,7 @@ class Stream(Iterator[str]):
         """Begins to write: `write` gets the callback that receives the text."""
         self.result: Optional[Generation] = None
         writer = _Writer(work, on_end)
-        on_text = c.OnText(work.callback(writer.on_text))
+        on_text = c.OnText(work.callback("on_text", writer.on_text))
         writer.start(lambda: write(on_text))
         self._writer = writer
         self._stop = weakref.finalize(self, _Writer.stop, writer)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import reprlib
+from collections.abc import Mapping
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
 from numbers import Integral
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import _structs as c
-from ._arrays import Buffer, ids_array, ids_list
+from ._arrays import Buffer, ids_array, ids_list, items
 from ._handle import Handle, defaults, new
 from ._library import lib
+from .options import flag
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -58,7 +61,10 @@ class Tokenizer(Handle):
         as the characters it is made of, which is right for text by strangers.
         """
         options = defaults(c.EncodeOptions, lib.gpt2_encode_options_init)
-        options.add_special_tokens, options.parse_special = add_special_tokens, parse_special
+        options.add_special_tokens = flag("add_special_tokens", add_special_tokens)
+        options.parse_special = flag("parse_special", parse_special)
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a str, found {text!r}")
         data = text.encode("utf-8", "surrogatepass")
         result = POINTER(c.Ids)()
         lib.gpt2_tokenizer_encode(self._use(), data, len(data), byref(options), byref(result))
@@ -69,7 +75,7 @@ class Tokenizer(Handle):
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of tokens, which need not be whole characters."""
-        numbers = ids_array(ids)
+        numbers = ids_array(ids, "token_ids")
         result = POINTER(c.Bytes)()
         lib.gpt2_tokenizer_decode(self._use(), numbers, len(numbers), byref(result))
         try:
@@ -96,7 +102,8 @@ class Tokenizer(Handle):
         if isinstance(text, str):
             ids = self.encode(text, add_special_tokens=add_special_tokens)
             return {"input_ids": ids, "attention_mask": [1] * len(ids)}
-        lists = [self.encode(one, add_special_tokens=add_special_tokens) for one in text]
+        lists = [self.encode(one, add_special_tokens=add_special_tokens)
+                 for one in items("text", text, "a text or a list of texts")]
         return {"input_ids": lists, "attention_mask": [[1] * len(ids) for ids in lists]}
 
     def token_bytes(self, id: int) -> bytes:
@@ -125,7 +132,8 @@ class Tokenizer(Handle):
     def convert_tokens_to_ids(self, tokens: Union[str, List[str]]) -> Any:
         """The ids of tokens by their names; None for a name that no token has."""
         if not isinstance(tokens, str):
-            return [self.convert_tokens_to_ids(token) for token in tokens]
+            return [self.convert_tokens_to_ids(token)
+                    for token in items("tokens", tokens, "a token or a list of tokens")]
         content = bytes(_BYTES_BY_NAME.get(character, 0) for character in tokens)
         named = all(character in _BYTES_BY_NAME for character in tokens)
         id = self._find(content) if named else None
@@ -183,10 +191,20 @@ def c_path(path: PathLike) -> bytes:
 
 def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
     """An array of gpt2_memory_file, and the memory that its pointers lead to."""
-    buffers = tuple(Buffer(data) for data in files.values())
+    if not isinstance(files, Mapping):
+        raise TypeError(f"files: expected a dict of names and contents, found {files!r}")
+    buffers = tuple(_content(name, data) for name, data in files.items())
     structs = [c.MemoryFile(c_path(name), buffer.address, buffer.size)
                for name, buffer in zip(files, buffers)]
     return (c.MemoryFile * len(structs))(*structs), buffers
+
+
+def _content(name: str, data: Any) -> Buffer:
+    try:
+        return Buffer(data)
+    except TypeError:
+        raise TypeError(f"files: expected the bytes of {name!r}, found {reprlib.repr(data)}"
+                        ) from None
 
 
 def _byte_names() -> List[str]:
