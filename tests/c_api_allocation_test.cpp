@@ -204,6 +204,23 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     gpt2_choices_free(choices);
     return status;
   });
+  fail_each_allocation("generation config", [] {
+    gpt2_generation_config* config = nullptr;
+    const gpt2_status status = gpt2_generation_config_load(kModel, &config);
+    gpt2_generation_config_free(config);
+    return status;
+  });
+  fail_each_allocation("compare", [&] {
+    gpt2_comparison* comparison = nullptr;
+    gpt2_compare_options compare_options;
+    gpt2_compare_options_init(&compare_options, sizeof compare_options);
+    compare_options.engine_a = engine;
+    compare_options.engine_b = engine;
+    const gpt2_status status =
+        gpt2_compare_perplexity(model, model, kOnce, 4, &compare_options, &comparison);
+    gpt2_comparison_free(comparison);
+    return status;
+  });
   fail_each_allocation("embed", [&] {
     float vector[1024];
     gpt2_embed_options embed_options;

@@ -381,6 +381,13 @@ static void test_beams(void) {
   REFUSED_BEAMS(size = 0, "size 0");
 }
 
+static void test_generation_config(void) {
+  gpt2_generation_config* out;
+  REFUSED_NEW(out, gpt2_generation_config_load(NULL, &out), "the name of the model is NULL");
+  REFUSED(gpt2_generation_config_load(MODEL, NULL), "output");
+  FAILS_WITH(GPT2_NOT_FOUND, gpt2_generation_config_load("no-such-model", &out), "no-such-model");
+}
+
 static void test_scheduler(void) {
   gpt2_scheduler* scheduler = NULL;
   gpt2_scheduler* out;
@@ -442,6 +449,31 @@ static void test_score_and_embed(void) {
   REFUSED(gpt2_embed(model, &text, 1, &embed, vector), "1000");
 }
 
+static void test_compare(void) {
+  const gpt2_token unknown[] = {443, -1};
+  gpt2_comparison* out;
+  gpt2_compare_options options;
+  CHECK(gpt2_compare_options_init(&options, sizeof options) == GPT2_OK);
+  REFUSED_NEW(out, gpt2_compare_perplexity(NULL, model, ids, 2, NULL, &out), "a gpt2_model is");
+  REFUSED_NEW(out, gpt2_compare_perplexity(model, NULL, ids, 2, NULL, &out), "a gpt2_model is");
+  REFUSED_NEW(out, gpt2_compare_perplexity(model, WRONG(gpt2_model), ids, 2, NULL, &out),
+              "is not a gpt2_model");
+  REFUSED_NEW(out, gpt2_compare_perplexity(model, model, NULL, 2, NULL, &out),
+              "the list of tokens is NULL");
+  REFUSED_NEW(out, gpt2_compare_perplexity(model, model, NULL, 0, NULL, &out), "two tokens");
+  REFUSED_NEW(out, gpt2_compare_perplexity(model, model, unknown, 2, NULL, &out), "-1");
+  REFUSED(gpt2_compare_perplexity(model, model, ids, 2, NULL, NULL), "output");
+  const gpt2_compare_options defaults = options;
+#define REFUSED_COMPARE(set, text) \
+  options = defaults;              \
+  options.set;                     \
+  REFUSED_NEW(out, gpt2_compare_perplexity(model, model, ids, 2, &options, &out), text)
+  REFUSED_COMPARE(engine_a = WRONG(gpt2_engine), "is not a gpt2_engine");
+  REFUSED_COMPARE(engine_b = WRONG(gpt2_engine), "is not a gpt2_engine");
+  REFUSED_COMPARE(cancel = (gpt2_cancel*)(void*)model, "is not a gpt2_cancel");
+  REFUSED_COMPARE(size = 0, "size 0");
+}
+
 #define TEST_INIT(kind)                                                                 \
   do {                                                                                  \
     gpt2_##kind options;                                                                \
@@ -466,6 +498,7 @@ static void test_option_structs(void) {
   TEST_INIT(beam_options);
   TEST_INIT(scheduler_options);
   TEST_INIT(score_options);
+  TEST_INIT(compare_options);
   TEST_INIT(embed_options);
 
   // Every function that reads a struct refuses one that was not initialised.
@@ -493,8 +526,10 @@ static void test_free(void) {
   gpt2_bytes_free(NULL);
   gpt2_generation_free(NULL);
   gpt2_beams_free(NULL);
+  gpt2_generation_config_free(NULL);
   gpt2_scores_free(NULL);
   gpt2_choices_free(NULL);
+  gpt2_comparison_free(NULL);
   gpt2_cancel_free(NULL);
   gpt2_model_free(NULL);
   gpt2_tokenizer_free(NULL);
@@ -535,8 +570,10 @@ int main(void) {
   test_sampler();
   test_generate();
   test_beams();
+  test_generation_config();
   test_scheduler();
   test_score_and_embed();
+  test_compare();
   test_option_structs();
   test_free();
   gpt2_cancel_free(other_kind);

@@ -14,6 +14,7 @@
 #include "gpt2/embed.h"
 #include "gpt2/gpt2.h"
 #include "gpt2/observer.h"
+#include "gpt2/perplexity.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/score.h"
@@ -639,6 +640,138 @@ TEST_CASE("scores are the same") {
     CHECK(choices[i].mean == c_choices->data[i].mean);
     CHECK(choices[i].greedy_match == (c_choices->data[i].greedy_match != 0));
   }
+}
+
+TEST_CASE("comparisons of two models are the same") {
+  std::vector<TokenId> ids;
+  while (ids.size() < 700) ids.push_back(static_cast<TokenId>(ids.size() * 7 % 4000));
+  const Model other = model().to(WeightType::int8);
+  const auto c_other =
+      made(gpt2_model_free, gpt2_model_convert, c_model(), std::int32_t{GPT2_DTYPE_INT8});
+  gpt2_engine_options engine_options;
+  gpt2_engine_options_init(&engine_options, sizeof engine_options);
+  engine_options.kv_type = GPT2_KV_F16;
+  const auto rounded = made(gpt2_engine_free, gpt2_engine_new, c_model(), &engine_options);
+  const Engine cpp_rounded(model(), {.kv_type = KVType::f16});
+  std::vector<double> shares;
+  gpt2_compare_options options;
+  gpt2_compare_options_init(&options, sizeof options);
+  options.on_progress = [](void* user, double share) {
+    static_cast<std::vector<double>*>(user)->push_back(share);
+    return 1;
+  };
+  options.user = &shares;
+  const auto check = [&](const PerplexityComparison& a, const gpt2_comparison& b) {
+    CHECK(a.tokens == b.tokens);
+    CHECK(a.windows == b.windows);
+    CHECK(a.perplexity[0] == b.perplexity_a);
+    CHECK(a.perplexity[1] == b.perplexity_b);
+    CHECK(a.change == b.change);
+    CHECK(a.standard_error == b.standard_error);
+    CHECK(a.max_logit_change == b.max_logit_change);
+    CHECK(b.max_logit_change > 0.0);
+    CHECK(shares.size() == b.windows);
+    shares.clear();
+  };
+  check(compare_perplexity(model(), other, ids),
+        *made(gpt2_comparison_free, gpt2_compare_perplexity, c_model(), c_other.get(), ids.data(),
+              ids.size(), &options));
+  options.engine_b = rounded.get();
+  check(compare_perplexity(Engine::shared(model()), cpp_rounded, ids),
+        *made(gpt2_comparison_free, gpt2_compare_perplexity, c_model(), c_model(), ids.data(),
+              ids.size(), &options));
+  options.engine_a = rounded.get();
+  options.engine_b = nullptr;
+  check(compare_perplexity(cpp_rounded, Engine::shared(model()), ids),
+        *made(gpt2_comparison_free, gpt2_compare_perplexity, c_model(), c_model(), ids.data(),
+              ids.size(), &options));
+  options.on_progress = [](void*, double) { return 0; };
+  gpt2_comparison* none = nullptr;
+  CHECK(gpt2_compare_perplexity(c_model(), c_model(), ids.data(), ids.size(), &options, &none) ==
+        GPT2_CANCELLED);
+}
+
+// The expected numbers are those of the file.
+TEST_CASE("a generation config has all that the file says") {
+  const test::TemporaryDirectory directory;
+  directory.write("config.json", R"({"model_type": "gpt2"})");
+  directory.write("generation_config.json",
+                  R"({"do_sample": true, "temperature": 0.5, "top_k": 7, "top_p": 0.75,
+                      "min_p": 0.125, "typical_p": 0.625, "epsilon_cutoff": 0.25,
+                      "eta_cutoff": 0.375, "sequence_bias": [[[1, 2], -2.5], [[3], 4]],
+                      "repetition_penalty": 1.5, "no_repeat_ngram_size": 3,
+                      "bad_words_ids": [[5], [6, 7]], "min_length": 8, "min_new_tokens": 9,
+                      "forced_bos_token_id": 10, "forced_eos_token_id": [11, 12],
+                      "remove_invalid_values": true, "exponential_decay_length_penalty": [12, 1.25],
+                      "suppress_tokens": [13, 14], "begin_suppress_tokens": [15],
+                      "renormalize_logits": true, "num_return_sequences": 4, "max_length": 30,
+                      "max_new_tokens": 16})");
+  const std::string path = directory.path().string();
+  const auto config = made(gpt2_generation_config_free, gpt2_generation_config_load, path.c_str());
+  CHECK(config->do_sample == 1);
+  CHECK(config->num_return_sequences == 4);
+  CHECK(config->max_length == 30);
+  CHECK(config->max_new_tokens == 16);
+  const gpt2_sampling_options& sampling = *config->sampling;
+  CHECK(sampling.size == sizeof sampling);
+  CHECK(sampling.temperature == 0.5f);
+  CHECK(sampling.top_k == 7);
+  CHECK(sampling.top_p == 0.75f);
+  CHECK(sampling.min_p == 0.125f);
+  CHECK(sampling.typical_p == 0.625f);
+  CHECK(sampling.epsilon_cutoff == 0.25f);
+  CHECK(sampling.eta_cutoff == 0.375f);
+  CHECK(sampling.repetition_penalty == 1.5f);
+  CHECK(sampling.no_repeat_ngram_size == 3);
+  CHECK(sampling.min_length == 8);
+  CHECK(sampling.min_new_tokens == 9);
+  CHECK(sampling.remove_invalid_values == 1);
+  CHECK(sampling.renormalize_logits == 1);
+  CHECK(sampling.forced_bos_token_id == 10);
+  CHECK(sampling.decay_start == 12);
+  CHECK(sampling.decay_factor == 1.25);
+  const auto ids_of = [](const gpt2_ids& ids) {
+    return std::vector<TokenId>(ids.data, ids.data + ids.count);
+  };
+  using Ids = std::vector<TokenId>;
+  CHECK(ids_of(sampling.forced_eos_token_id) == Ids{11, 12});
+  CHECK(ids_of(sampling.suppress_tokens) == Ids{13, 14});
+  CHECK(ids_of(sampling.begin_suppress_tokens) == Ids{15});
+  REQUIRE(sampling.n_bad_words_ids == 2);
+  CHECK(ids_of(sampling.bad_words_ids[0]) == Ids{5});
+  CHECK(ids_of(sampling.bad_words_ids[1]) == Ids{6, 7});
+  REQUIRE(sampling.n_sequence_bias == 2);
+  CHECK(ids_of(sampling.sequence_bias[0].ids) == Ids{1, 2});
+  CHECK(sampling.sequence_bias[0].bias == -2.5f);
+  CHECK(ids_of(sampling.sequence_bias[1].ids) == Ids{3});
+  CHECK(sampling.sequence_bias[1].bias == 4.0f);
+  CHECK(made(gpt2_sampler_free, gpt2_sampler_new, &sampling, std::size_t{20}, nullptr));
+
+  directory.write("generation_config.json",
+                  R"({"num_beams": 6, "num_return_sequences": 2, "length_penalty": 1.5,
+                      "early_stopping": "never", "num_beam_groups": 3, "diversity_penalty": 0.5,
+                      "pad_token_id": 9})");
+  const auto search = made(gpt2_generation_config_free, gpt2_generation_config_load, path.c_str());
+  const gpt2_beam_options& beams = *search->beams;
+  CHECK(beams.size == sizeof beams);
+  CHECK(beams.num_beams == 6);
+  CHECK(beams.num_return_sequences == 2);
+  CHECK(beams.length_penalty == 1.5);
+  CHECK(beams.early_stopping == GPT2_EARLY_STOPPING_NEVER);
+  CHECK(beams.num_beam_groups == 3);
+  CHECK(beams.diversity_penalty == 0.5f);
+  CHECK(beams.pad_token_id == 9);
+  CHECK(beams.sampling == search->sampling);
+  CHECK(search->do_sample == 0);
+  CHECK(search->sampling->temperature == 0.0f);
+  CHECK(search->num_return_sequences == 1);
+  CHECK(search->max_length == 20);  // HuggingFace's default
+  CHECK(search->max_new_tokens == SIZE_MAX);
+
+  directory.write("generation_config.json", R"({"guidance_scale": 2})");
+  gpt2_generation_config* none = nullptr;
+  CHECK(gpt2_generation_config_load(path.c_str(), &none) == GPT2_UNSUPPORTED);
+  CHECK(std::string(gpt2_last_error()).find("guidance_scale is 2") != std::string::npos);
 }
 
 TEST_CASE("embeddings are the same") {

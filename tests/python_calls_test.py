@@ -455,6 +455,7 @@ class ErrorTest(ModelTest):
             ("context: expected a text or token ids", lambda: model.choices(None, ["a"])),
             ("continuations: expected a list of texts or token ids, found 'abc'",
              lambda: model.choices("Once", "abc")),
+            ("other: expected a Model, found 5", lambda: model.compare_perplexity(5, "The cat")),
             ("layer: expected a number, found 'x'", lambda: model.hidden_states("a", layer="x")),
             ("layers: expected numbers of blocks, found 5", lambda: model.observe("a", layers=5)),
             ("what: expected names, found 5", lambda: model.observe("a", 5)),

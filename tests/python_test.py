@@ -19,7 +19,7 @@ import tempfile
 import unittest
 import weakref
 
-from python_support import CC, MODEL, ModelTest, bits, command, main, python
+from python_support import CC, COMMAND, MODEL, ModelTest, bits, command, main, python, run
 
 import gpt2cpp
 from gpt2cpp import _library, _structs
@@ -233,6 +233,36 @@ class GenerateTest(ModelTest):
             self.assert_same(text, line)
         self.assertEqual(len(texts), 3)
 
+    def test_the_generation_config_is_that_of_hf_defaults(self):
+        cases = [
+            {},
+            {"do_sample": True, "temperature": 1.25, "top_k": 30, "top_p": 0.9,
+             "min_new_tokens": 5, "repetition_penalty": 1.5, "bad_words_ids": [[11], [258, 401]],
+             "sequence_bias": [[[258], -3.5]], "suppress_tokens": [13], "max_new_tokens": 25,
+             "exponential_decay_length_penalty": [5, 1.01]},
+            {"forced_eos_token_id": 13, "no_repeat_ngram_size": 2, "max_length": 12},
+            {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 0.5, "max_length": 15,
+             "early_stopping": "never", "top_k": 7},
+            {"num_beams": 3, "num_return_sequences": 2, "length_penalty": 2.0},
+            {"do_sample": True, "num_return_sequences": 3},
+        ]
+        for config in cases:
+            with self.subTest(config), tempfile.TemporaryDirectory() as scratch:
+                for name in ("config.json", "model.safetensors", "vocab.json", "merges.txt"):
+                    os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{scratch}/{name}")
+                with open(scratch + "/generation_config.json", "w") as file:
+                    json.dump(config, file)
+                model = gpt2cpp.Model(scratch)
+                texts = model.generate("The cat", **model.generation_config)
+                lines = command("--json", "--hf-defaults", "-m", scratch, "The cat")
+                texts = texts if isinstance(texts, list) else [texts]
+                self.assertEqual(len(texts), len(lines))
+                for text, line in zip(texts, lines):
+                    self.assert_same(text, line)
+        one = self.model.generate([443] * 30, **{**self.model.generation_config,
+                                                "max_new_tokens": 2})
+        self.assertEqual(len(one.token_ids), 2)
+
     def test_a_list_of_prompts_is_a_batch(self):
         prompts = ["The cat", "One day,", [443, 452]]
         texts = self.model.generate(prompts, max_new_tokens=20, seed=5)
@@ -411,6 +441,23 @@ class NumbersTest(ModelTest):
         self.assertAlmostEqual(scores.nll, sum(self.model.score(text).nll for text in texts))
         self.assertEqual(scores.texts[1].tokens[2].top[0][0], 258)  # "Once upon" -> " a"
 
+    def test_comparisons_are_those_of_the_command(self):
+        with open("models/README.md") as file:
+            text = file.read()
+        line = json.loads(run(COMMAND, "info", "--json", "--dtype", "int8", "--text",
+                              "models/README.md"))["cost"]
+        shares = []
+        cost = self.model.compare_perplexity(self.model.convert("int8"), text,
+                                             on_progress=shares.append)
+        self.assertEqual((list(cost.perplexity), cost.n_tokens, cost.n_windows),
+                         (line["perplexity"], line["tokens"], line["windows"]))
+        self.assertEqual(cost.max_logit_change, line["max_logit_change"])
+        self.assertEqual((len(shares), shares[-1]), (cost.n_windows, 1.0))
+        half = gpt2cpp.Model(MODEL, kv_type="f16")
+        same = self.model.compare_perplexity(half, "The cat sat on the mat.")
+        self.assertNotEqual(*same.perplexity)
+        self.assertTrue(math.isnan(same.standard_error))
+
     def test_choices_are_those_of_the_command(self):
         context, texts = "The cat", [" sat", " moon was", " was"]
         choices = self.model.choices(context, texts)
@@ -554,6 +601,8 @@ class MemoryTest(ModelTest):
         self.assertIsNone(model.tokenizer)
         with self.assertRaisesRegex(FileNotFoundError, "the model in memory: has no tokenizer"):
             model.generate("Once")
+        with self.assertRaisesRegex(FileNotFoundError, "has no generation_config.json on disk"):
+            model.generation_config
         with self.assertRaisesRegex(TypeError, "cannot be pickled"):
             pickle.dumps(model)
         with self.assertRaisesRegex(TypeError, "cannot be pickled"):

@@ -23,9 +23,10 @@
 //     kind, which a tag at its beginning tells. (gpt2_X_free then frees nothing and sets the last
 //     error.) The tag often finds a handle that has been freed, too, but nothing can be promised
 //     for memory that is gone.
-//  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_beams, gpt2_scores, gpt2_choices) are
-//     structs that the library allocates and gpt2_X_free frees. Programs read their members and
-//     what these point to, and change nothing. gpt2_X_free(NULL) does nothing.
+//  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_beams, gpt2_generation_config,
+//     gpt2_scores, gpt2_choices, gpt2_comparison) are structs that the library allocates and
+//     gpt2_X_free frees. Programs read their members and what these point to, and change nothing.
+//     gpt2_X_free(NULL) does nothing.
 //  6. Borrowed pointers. Pointers into a handle (logits, infos, the bytes of a token) are not
 //     freed. Each comment says how long they are valid; none outlives its handle.
 //  7. Options. A struct of options begins with its `size`, which lets it grow. Initialise it with
@@ -905,6 +906,40 @@ GPT2_API gpt2_status gpt2_beam_search(const gpt2_model* model, const gpt2_tokeni
                                       const gpt2_token* prompt, size_t n_prompt,
                                       const gpt2_beam_options* options, gpt2_beams** out);
 
+// -- Generation config ---------------------------------------------------------------------------
+
+/// How HuggingFace's generate() would write with a model if it were called without options.
+/// gpt2_generation_config_free frees it, and with it what its members point to.
+typedef struct gpt2_generation_config {
+  int32_t do_sample;                      ///< draw tokens; if false, `sampling` is greedy
+  const gpt2_sampling_options* sampling;  ///< for gpt2_generate_options and gpt2_sampler_new
+  const gpt2_beam_options* beams;         ///< for gpt2_beam_search, with the same sampling, if its
+                                          ///< num_beams is more than 1
+  size_t num_return_sequences;            ///< otherwise: how many texts are drawn from one prompt
+  size_t max_length;                      ///< in tokens; counts the tokens of the prompt, too
+  size_t max_new_tokens;  ///< instead of max_length; SIZE_MAX if the file does not say
+} gpt2_generation_config;
+/// Frees a result.
+GPT2_API void gpt2_generation_config_free(gpt2_generation_config* config);
+/// Reads the generation_config.json of a model by the model's name or path, or, if there is none,
+/// its config.json, where older models have the same keys. Token ids may be outside the model's
+/// vocabulary, which the functions that use them refuse. GPT2_NOT_FOUND if there is no model;
+/// GPT2_UNSUPPORTED for a key that would change the text and is not implemented; GPT2_INVALID_FILE
+/// for a value of the wrong type or out of range. (generation_config.h)
+///
+/// Example:
+///   gpt2_generation_config* config = NULL;
+///   if (gpt2_generation_config_load("models/gpt2-stories", &config) == GPT2_OK) {
+///     gpt2_generate_options options;
+///     gpt2_generate_options_init(&options, sizeof options);
+///     options.sampling = config->sampling;
+///     gpt2_generation* as_in_python = NULL;
+///     gpt2_generate_text(session, tokenizer, "The cat", 7, &options, &as_in_python);
+///     gpt2_generation_free(as_in_python);
+///   }
+///   gpt2_generation_config_free(config);
+GPT2_API gpt2_status gpt2_generation_config_load(const char* name, gpt2_generation_config** out);
+
 // -- Scheduler -----------------------------------------------------------------------------------
 
 /// How much a scheduler does at once.
@@ -1058,6 +1093,52 @@ GPT2_API gpt2_status gpt2_score_choices(const gpt2_model* model, const gpt2_toke
                                         size_t n_context, const gpt2_ids* continuations,
                                         size_t n_continuations, const gpt2_score_options* options,
                                         gpt2_choices** out);
+
+/// How to compare two models.
+typedef struct gpt2_compare_options {
+  size_t size;
+  const gpt2_engine* engine_a;   ///< of the first model; default NULL: the one that all share
+  const gpt2_engine* engine_b;   ///< of the second one; default NULL: the one that all share
+  gpt2_on_progress on_progress;  ///< stops the work by returning 0
+  void* user;                    ///< for on_progress
+  gpt2_cancel* cancel;           ///< default NULL
+} gpt2_compare_options;
+/// Sets the defaults.
+GPT2_API gpt2_status gpt2_compare_options_init(gpt2_compare_options* options, size_t size);
+
+/// How well two models predict a text, and how far apart they are. gpt2_comparison_free frees it.
+typedef struct gpt2_comparison {
+  size_t tokens;            ///< that were scored: all but the first
+  size_t windows;           ///< in which they were scored
+  double perplexity_a;      ///< of the first model; lower is better
+  double perplexity_b;      ///< of the second one
+  double change;            ///< perplexity_b / perplexity_a - 1
+  double standard_error;    ///< of `change`, over the windows; NaN for a single window
+  double max_logit_change;  ///< the largest difference of any logit, as a magnitude
+} gpt2_comparison;
+/// Frees a result.
+GPT2_API void gpt2_comparison_free(gpt2_comparison* comparison);
+
+/// Scores a text with two models of one vocabulary, such as a model and its quantized copy. Both
+/// may be one model, if the engines hold keys and values in different types. GPT2_INVALID_ARGUMENT,
+/// before any work, for fewer than two tokens or positions, for vocabularies that differ in size,
+/// and for an id outside the vocabulary; GPT2_CANCELLED if on_progress or `cancel` stopped it.
+/// (perplexity.h describes the windows)
+///
+/// Example:
+///   const gpt2_token ids[] = {443, 452, 258, 401};
+///   gpt2_model* small = NULL;
+///   gpt2_comparison* cost = NULL;
+///   if (gpt2_model_convert(model, GPT2_DTYPE_INT8, &small) == GPT2_OK &&
+///       gpt2_compare_perplexity(model, small, ids, 4, NULL, &cost) == GPT2_OK) {
+///     printf("%+.2f %%\n", 100.0 * cost->change);
+///   }
+///   gpt2_comparison_free(cost);
+///   gpt2_model_free(small);
+GPT2_API gpt2_status gpt2_compare_perplexity(const gpt2_model* a, const gpt2_model* b,
+                                             const gpt2_token* tokens, size_t n_tokens,
+                                             const gpt2_compare_options* options,
+                                             gpt2_comparison** out);
 
 // -- Embed ---------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #include "c_api/results.h"
 #include "c_api/sampling_arguments.h"
 #include "gpt2/embed.h"
+#include "gpt2/perplexity.h"
 
 using namespace gpt2::c_api;
 
@@ -109,6 +110,28 @@ gpt2_status gpt2_score_choices(const gpt2_model* model, const gpt2_token* contex
         engine_for(model, given.engine), span_of(context, n_context, "the context"),
         lists_of(continuations, n_continuations, "the list of continuations"), given.top_logprobs,
         progress_of(given.on_progress, given.user, given.cancel)));
+  });
+}
+
+void gpt2_comparison_free(gpt2_comparison* comparison) { delete comparison; }
+
+gpt2_status gpt2_compare_perplexity(const gpt2_model* a, const gpt2_model* b,
+                                    const gpt2_token* tokens, size_t n_tokens,
+                                    const gpt2_compare_options* options, gpt2_comparison** out) {
+  return guard_new(out, [&] {
+    const gpt2_compare_options given = options_of(options);
+    const gpt2::PerplexityComparison found =
+        gpt2::compare_perplexity(engine_for(a, given.engine_a), engine_for(b, given.engine_b),
+                                 span_of(tokens, n_tokens, "the list of tokens"),
+                                 progress_of(given.on_progress, given.user, given.cancel));
+    return std::make_unique<gpt2_comparison>(
+        gpt2_comparison{.tokens = found.tokens,
+                        .windows = found.windows,
+                        .perplexity_a = found.perplexity[0],
+                        .perplexity_b = found.perplexity[1],
+                        .change = found.change,
+                        .standard_error = found.standard_error,
+                        .max_logit_change = found.max_logit_change});
   });
 }
 

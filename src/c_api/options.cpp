@@ -82,6 +82,10 @@ gpt2_status gpt2_score_options_init(gpt2_score_options* options, size_t size) {
   return init_options(options, size);
 }
 
+gpt2_status gpt2_compare_options_init(gpt2_compare_options* options, size_t size) {
+  return init_options(options, size);
+}
+
 gpt2_status gpt2_embed_options_init(gpt2_embed_options* options, size_t size) {
   return init_options(options, size);
 }

@@ -16,6 +16,7 @@ inline void set_defaults(gpt2_engine_options&) {}
 inline void set_defaults(gpt2_session_options&) {}
 inline void set_defaults(gpt2_observer&) {}
 inline void set_defaults(gpt2_score_options&) {}
+inline void set_defaults(gpt2_compare_options&) {}
 void set_defaults(gpt2_encode_options& options);
 void set_defaults(gpt2_sampling_options& options);
 void set_defaults(gpt2_sequence_limits& limits);

@@ -16,17 +16,17 @@ from .errors import (CancelledError, Error, InternalError, InvalidArgumentError,
 from ._observe import Observations
 from .model import Model, find_model
 from .options import GenerateOptions, SamplingOptions
-from .results import Choice, Estimate, Generation, Scores, TextScore, TokenLogprob
+from .results import Choice, Comparison, Estimate, Generation, Scores, TextScore, TokenLogprob
 from .sampler import Sampler
 from .session import Session
 from .stream import Stream
 from .tokenizer import Tokenizer
 
-__all__ = ["CancelledError", "Choice", "Error", "Estimate", "GenerateOptions", "Generation",
-           "InternalError", "InvalidArgumentError", "InvalidFileError", "Model", "NotFoundError",
-           "Observations", "OutOfMemoryError", "Sampler", "SamplingOptions", "Scores", "Session",
-           "Stream", "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__",
-           "find_model", "isa_name"]
+__all__ = ["CancelledError", "Choice", "Comparison", "Error", "Estimate", "GenerateOptions",
+           "Generation", "InternalError", "InvalidArgumentError", "InvalidFileError", "Model",
+           "NotFoundError", "Observations", "OutOfMemoryError", "Sampler", "SamplingOptions",
+           "Scores", "Session", "Stream", "TextScore", "TokenLogprob", "Tokenizer",
+           "UnsupportedError", "__version__", "find_model", "isa_name"]
 
 
 def isa_name() -> str:

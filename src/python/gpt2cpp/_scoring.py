@@ -11,7 +11,7 @@ from ._handle import defaults
 from ._library import lib
 from ._work import OnProgress, Work
 from .options import named, number
-from .results import Choice, Scores, choices_of, scores_of
+from .results import Choice, Comparison, Scores, choices_of, comparison_of, scores_of
 
 if TYPE_CHECKING:
     from .model import Model
@@ -53,6 +53,22 @@ def choices(model: Model, context: List[int], lists: List[List[int]], top_logpro
         return choices_of(result.contents, lists)
     finally:
         lib.gpt2_choices_free(result)
+
+
+def compare(a: Model, b: Model, tokens: List[int], on_progress: OnProgress) -> Comparison:
+    work = Work()
+    options = defaults(c.CompareOptions, lib.gpt2_compare_options_init)
+    engines = a._engine, b._engine  # which live until the call is over
+    options.engine_a, options.engine_b = (None if engine is None else engine.address
+                                          for engine in engines)
+    work.set_progress(options, on_progress)
+    models, ids, result = (a._use(), b._use()), ids_array(tokens), POINTER(c.Comparison)()
+    work.run(lambda: lib.gpt2_compare_perplexity(*models, ids, len(ids), byref(options),
+                                                 byref(result)))
+    try:
+        return comparison_of(result.contents)
+    finally:
+        lib.gpt2_comparison_free(result)
 
 
 def embed(model: Model, lists: List[List[int]], layer: int, pooling: str,

@@ -161,6 +161,12 @@ class Beams(Structure):
     _fields_ = [("data", POINTER(Beam)), ("count", c_size_t)]
 
 
+class GenerationConfig(Structure):
+    _fields_ = [("do_sample", c_int32), ("sampling", POINTER(SamplingOptions)),
+                ("beams", POINTER(BeamOptions)), ("num_return_sequences", c_size_t),
+                ("max_length", c_size_t), ("max_new_tokens", c_size_t)]
+
+
 class SchedulerOptions(Structure):
     _fields_ = [("size", c_size_t), ("engine", c_void_p), ("max_memory", c_size_t),
                 ("max_sequences", c_size_t)]
@@ -194,6 +200,17 @@ class Choice(Structure):
 
 class Choices(Structure):
     _fields_ = [("data", POINTER(Choice)), ("count", c_size_t)]
+
+
+class CompareOptions(Structure):
+    _fields_ = [("size", c_size_t), ("engine_a", c_void_p), ("engine_b", c_void_p),
+                ("on_progress", OnProgress), ("user", c_void_p), ("cancel", c_void_p)]
+
+
+class Comparison(Structure):
+    _fields_ = [("tokens", c_size_t), ("windows", c_size_t), ("perplexity_a", c_double),
+                ("perplexity_b", c_double), ("change", c_double), ("standard_error", c_double),
+                ("max_logit_change", c_double)]
 
 
 class EmbedOptions(Structure):

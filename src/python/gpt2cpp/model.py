@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping,
                     Sequence, Tuple, Union, overload)
 
 from . import _structs as c
-from . import _beams, _scoring
+from . import _beams, _generation_config, _scoring
 from ._arrays import FloatArray, ids_array, ids_list, int32, items, row, zeros
 from ._batch import write_texts
 from ._handle import Handle, Owned, defaults, new
@@ -19,7 +19,7 @@ from ._observe import Observations
 from ._work import OnProgress, Work
 from .errors import InvalidArgumentError, NotFoundError
 from .options import named, number
-from .results import Choice, Generation, Scores
+from .results import Choice, Comparison, Generation, Scores
 from .session import Session
 from .stream import Stream
 from .tokenizer import PathLike, Tokenizer, c_path, memory_files
@@ -151,6 +151,25 @@ class Model(Handle):
         threads = c_int32()
         lib.gpt2_engine_threads(engine, byref(threads))
         return threads.value
+
+    @property
+    def generation_config(self) -> Dict[str, Any]:
+        """The options that the model's generation_config.json asks for, as --hf-defaults does.
+
+        Read from the file, or from config.json if there is none. With them, generate() writes as
+        transformers does with this model if it is called without options:
+
+        >>> model = Model()
+        >>> model.generation_config["do_sample"], model.generation_config["max_length"]
+        (False, 20)
+        >>> len(model.generate([443, 452], **model.generation_config).token_ids)
+        18
+        """
+        self._use()
+        if not self.path:
+            raise NotFoundError("the model in memory: has no generation_config.json on disk: give "
+                                "the options themselves")
+        return _generation_config.load(self.path)
 
     def close(self) -> None:
         super().close()
@@ -295,6 +314,19 @@ class Model(Handle):
                  for text in items(name, continuations, "a list of texts or token ids")]
         return _scoring.choices(self, self._encode("context", context), lists, top_logprobs,
                                 on_progress)
+
+    def compare_perplexity(self, other: Model, text: Tokens, *,
+                           on_progress: OnProgress = None) -> Comparison:
+        """Scores a text with this model and another, such as its quantized copy.
+
+        >>> model = Model()
+        >>> cost = model.compare_perplexity(model.convert("int8"), "The cat sat on the mat.")
+        >>> abs(cost.change) < 0.1
+        True
+        """
+        if not isinstance(other, Model):
+            raise TypeError(f"other: expected a Model, found {other!r}")
+        return _scoring.compare(self, other, self._encode("text", text), on_progress)
 
     def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
               pooling: str = "mean",

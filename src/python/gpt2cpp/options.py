@@ -64,7 +64,7 @@ class GenerateOptions(SamplingOptions, total=False):
     """
 
     max_new_tokens: int
-    max_length: int  # counts the tokens of the prompt, too
+    max_length: int  # counts the tokens of the prompt, too; not used with max_new_tokens
     stop: Union[str, Sequence[str]]  # strings that end the text; also called stop_strings
     stop_strings: Union[str, Sequence[str]]
     stop_tokens: Sequence[int]  # besides those of the model and the tokenizer
@@ -189,7 +189,7 @@ class _TextArguments(SamplingArguments):
 
     def _set_length(self, n_prompt: int) -> None:
         max_length = self._take("max_length")
-        if max_length is not None:
+        if max_length is not None and self._left.get("max_new_tokens") is None:
             if number("max_length", max_length, None) <= n_prompt:
                 raise ValueError(f"max_length is {max_length} and includes the prompt, which has "
                                  f"{n_prompt} tokens: give max_new_tokens")
@@ -241,7 +241,7 @@ class BeamArguments(_TextArguments):
         self._set_numbers(self.struct, _BEAM_NUMBERS)
         early_stopping = self._take("early_stopping")
         if early_stopping is not None:
-            self.struct.early_stopping = named("early_stopping", early_stopping, _EARLY_STOPPING)
+            self.struct.early_stopping = named("early_stopping", early_stopping, EARLY_STOPPING)
         pad_token_id = self._take("pad_token_id")
         if pad_token_id is not None:
             self.struct.pad_token_id = int32("pad_token_id", pad_token_id)
@@ -320,13 +320,13 @@ _SAMPLING_NUMBERS = ("temperature", "top_p", "top_k", "min_p", "typical_p", "eps
                      "min_length", "min_new_tokens", "renormalize_logits")
 _GENERATE_NUMBERS = ("keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
 _BEAM_NUMBERS = ("num_beams", "length_penalty", "num_beam_groups", "diversity_penalty")
-_EARLY_STOPPING = (False, True, "never")
+EARLY_STOPPING = (False, True, "never")
 # Values that ask for nothing, as None does.
 _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
             "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
             "constant_draft": False, "ignore_eos": False}
-_DRAWING = ("do_sample", "temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff",
-            "eta_cutoff", "seed", "sequence")
+FILTERS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
+_DRAWING = ("do_sample", *FILTERS, "seed", "sequence")
 _KINDS = {(struct, member[0]): member[1]
           for struct in (c.SamplingOptions, c.GenerateOptions, c.BeamOptions)
           for member in struct._fields_}

@@ -97,6 +97,24 @@ class Choice(NamedTuple):
     greedy_match: bool
 
 
+class Comparison(NamedTuple):
+    """How well two models, a and b, predict a text, and how far apart they are.
+
+    perplexity:        of a, and of b; lower is better
+    change:            perplexity[1] / perplexity[0] - 1
+    standard_error:    of `change`, over the windows; NaN for a single window
+    max_logit_change:  the largest difference of any logit, as a magnitude
+    n_tokens, n_windows:  what was scored
+    """
+
+    perplexity: Tuple[float, float]
+    change: float
+    standard_error: float
+    max_logit_change: float
+    n_tokens: int
+    n_windows: int
+
+
 def logprobs_of(data: Any, ids: List[int]) -> List[TokenLogprob]:
     """The TokenLogprob structs at `data`, one for each id."""
     return [TokenLogprob(id, t.logprob, t.rank, [(u.id, u.logprob) for u in t.top[:t.n_top]])
@@ -143,3 +161,10 @@ def choices_of(result: c.Choices, texts: List[List[int]]) -> List[Choice]:
     return [Choice(logprobs_of(result.data[i].tokens, ids), result.data[i].sum,
                    result.data[i].mean, bool(result.data[i].greedy_match))
             for i, ids in enumerate(texts)]
+
+
+def comparison_of(result: c.Comparison) -> Comparison:
+    """A copy of the library's result."""
+    return Comparison((result.perplexity_a, result.perplexity_b), result.change,
+                      result.standard_error, result.max_logit_change, result.tokens,
+                      result.windows)
