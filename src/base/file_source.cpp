@@ -1,6 +1,6 @@
 #include "base/file_source.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/paths.h"
@@ -9,16 +9,16 @@ namespace gpt2 {
 
 namespace fs = std::filesystem;
 
-FileSource::FileSource(std::span<const MemoryFile> files) : memory_(files) {
+FileSource::FileSource(std::span<const MemoryFile> files) : memory_(std::in_place) {
   for (const MemoryFile& file : files) {
-    if (std::ranges::count(files, file.name, &MemoryFile::name) == 1) continue;
+    if (memory_->emplace(file.name, &file).second) continue;
     reject("two files in memory have the name ", quote(file.name), "; expected one of each name");
   }
 }
 
 const MemoryFile* FileSource::find(const fs::path& path) const noexcept {
-  const auto found = std::ranges::find(*memory_, path.native(), &MemoryFile::name);
-  return found == memory_->end() ? nullptr : &*found;
+  const auto found = memory_->find(path.native());
+  return found == memory_->end() ? nullptr : found->second;
 }
 
 bool FileSource::has(const fs::path& path) const {

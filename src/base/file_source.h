@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/mapped_file.h"
 #include "gpt2/memory_file.h"
@@ -16,8 +18,8 @@ class FileSource {
   /// Reads from the file system.
   FileSource() = default;
 
-  /// Reads from these files only. The list must outlive this object and its copies. Throws
-  /// Error(invalid_argument) if two of the files have the same name.
+  /// Reads from these files only. The list must outlive this object and its copies. Takes
+  /// O(n log n) time. Throws Error(invalid_argument) if two of the files have the same name.
   explicit FileSource(std::span<const MemoryFile> files);
 
   [[nodiscard]] bool is_memory() const noexcept { return memory_.has_value(); }
@@ -33,7 +35,8 @@ class FileSource {
  private:
   [[nodiscard]] const MemoryFile* find(const std::filesystem::path& path) const noexcept;
 
-  std::optional<std::span<const MemoryFile>> memory_;
+  // By name. A hash table would take quadratic time for names that are chosen to collide.
+  std::optional<std::map<std::string_view, const MemoryFile*>> memory_;
 };
 
 }  // namespace gpt2
