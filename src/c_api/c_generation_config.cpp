@@ -12,7 +12,6 @@
 using namespace gpt2::c_api;
 
 namespace gpt2::c_api {
-
 namespace {
 
 struct ConfigStorage {

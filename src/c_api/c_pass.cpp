@@ -10,7 +10,6 @@
 using namespace gpt2::c_api;
 
 namespace gpt2::c_api {
-
 namespace {
 
 // In the order of the enumeration.

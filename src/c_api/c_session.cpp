@@ -6,7 +6,6 @@
 using namespace gpt2::c_api;
 
 namespace gpt2::c_api {
-
 namespace {
 
 static_assert(static_cast<int>(KVType::automatic) == GPT2_KV_AUTO);

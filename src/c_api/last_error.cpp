@@ -5,7 +5,6 @@
 #include "c_api/guard.h"
 
 namespace gpt2::c_api {
-
 namespace {
 
 // The memory of a thread's last error. It is part of the thread, so that an error can be reported

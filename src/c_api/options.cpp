@@ -4,7 +4,6 @@
 #include <string>
 
 namespace gpt2::c_api {
-
 namespace {
 
 constexpr std::size_t kMaxSize = 4096;  // of any struct, in any version

@@ -4,7 +4,6 @@
 #include "c_api/options.h"
 
 namespace gpt2::c_api {
-
 namespace {
 
 static_assert(static_cast<int>(Overflow::slide) == GPT2_OVERFLOW_SLIDE);
