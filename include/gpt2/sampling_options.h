@@ -148,9 +148,9 @@ struct SamplingOptions {
   /// so they become finite, too.
   bool remove_invalid_values = false;
 
-  /// When the continuation has n > 0 tokens more than `start`, raise the scores s of the tokens that
-  /// end texts: s + |s| * (factor^n - 1). Removed tokens stay removed, whereas HuggingFace makes NaN
-  /// of their scores.
+  /// When the continuation has n > 0 tokens more than `start`, raise the scores s of the tokens
+  /// that end texts: s + |s| * (factor^n - 1). Removed tokens stay removed, whereas HuggingFace
+  /// makes NaN of their scores.
   std::optional<ExponentialDecay> exponential_decay_length_penalty = {};
 
   std::vector<TokenId> suppress_tokens = {};        ///< tokens that are never chosen

@@ -24,12 +24,13 @@ plain text. IN may be -, which is standard input.
 
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
 the "text", its "token_ids" and the "finish_reason", or an "error". An empty line is an error, too,
-so that the objects stay aligned with the lines; with --lines, it is an empty prompt. Text j of line i is the one that
-gpt2 generate --sequence S writes, where S is i times --samples, plus j; "sequence" repeats it.
+so that the objects stay aligned with the lines; with --lines, it is an empty prompt. Text j of line
+i is the one that gpt2 generate --sequence S writes, where S is i times --samples, plus j;
+"sequence" repeats it.
 
-If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show whether
-the lines, the options or the model have changed, which is refused. Standard input has to be given
-again from its beginning.
+If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
+whether the lines, the options or the model have changed, which is refused. Standard input has to be
+given again from its beginning.
 
 Several machines share the work with --shard I/N, which takes the lines whose number, divided by N,
 leaves I, and writes OUT.I-of-N. If mpirun, srun, or an array job of Slurm or SGE started the

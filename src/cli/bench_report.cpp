@@ -39,8 +39,8 @@ std::string bench_conclusion(const Json& all) {
   }
   if (disturbed == 0) return "";
   return format(
-      "Other programs took %.0f %% of the CPU time. %zu of %zu rows are disturbed, and their speeds "
-      "are probably too low: measure again when nothing else runs\n",
+      "Other programs took %.0f %% of the CPU time. %zu of %zu rows are disturbed, and their "
+      "speeds are probably too low: measure again when nothing else runs\n",
       100.0 * all["busy"].get<double>(), disturbed, rows);
 }
 

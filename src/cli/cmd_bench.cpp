@@ -26,27 +26,27 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kExamples =
-    R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing a text,
-token by token, after a prompt of the given length; or writing several texts at once. The row shows
-the median speed of the repetitions and, in parentheses, the slowest and the fastest. A row that is
-too long for the model is skipped.
+    R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
+a text, token by token, after a prompt of the given length; or writing several texts at once. The
+row shows the median speed of the repetitions and, in parentheses, the slowest and the fastest. A
+row that is too long for the model is skipped.
 
-The limit is what the machine itself can do, measured right before and right after each repetition. It
-is the time to read the bytes that must be read, from memory or from a cache that holds them, or the
-time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
+The limit is what the machine itself can do, measured right before and right after each repetition.
+It is the time to read the bytes that must be read, from memory or from a cache that holds them, or
+the time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
 operations.
 
 Other programs that use the CPU make the results unreliable. A repetition is disturbed if other
 programs took CPUs away from it, or if the limits changed around it. Disturbed repetitions are
-repeated, up to twice as many repetitions in all; a row that is still disturbed after that says so at
-its end.
+repeated, up to twice as many repetitions in all; a row that is still disturbed after that says so
+at its end.
 
-The row about drafts tells how much faster texts are written if an int4 copy of the model drafts them
-(gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts, which
-gpt2 generate --stats shows for a text.
+The row about drafts tells how much faster texts are written if an int4 copy of the model drafts
+them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
+which gpt2 generate --stats shows for a text.
 
-In the JSON, "busy" is the share of the CPU time that other programs took, "attempts" is the number of
-repetitions, and "disturbed" is the number of disturbed ones that the row includes. Each of
+In the JSON, "busy" is the share of the CPU time that other programs took, "attempts" is the number
+of repetitions, and "disturbed" is the number of disturbed ones that the row includes. Each of
 "sequences" texts has "context" tokens and gets "tokens" more.
 
 Examples:

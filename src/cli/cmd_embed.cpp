@@ -12,9 +12,10 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kSummary =
-    R"(Each line of FILE, or of standard input, is a text. For each of them, standard output has a line of
-JSON with its vector, in the same order. A text may have at most as many tokens as the model has
-positions. The record of a line that has no vector has "error", and the command ends with status 1.
+    R"(Each line of FILE, or of standard input, is a text. For each of them, standard output has a
+line of JSON with its vector, in the same order. A text may have at most as many tokens as the model
+has positions. The record of a line that has no vector has "error", and the command ends with status
+1.
 
 The vector is the mean of the hidden states of the text's tokens or, with --pooling last, the state
 of the last token. Layers count as in HuggingFace's hidden_states: 0 are the embeddings, and the

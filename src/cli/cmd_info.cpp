@@ -15,7 +15,8 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kSummary =
-    R"(With --dtype, it also prints what converting the weights to that type costs, measured on --text.
+    R"(With --dtype, it also prints what converting the weights to that type costs, measured on
+--text.
 
 )";
 

@@ -12,8 +12,8 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kSummary =
-    R"(Writes the quantized model to the directory OUT, which loads without conversion, and prints what
-quantizing costs: the bytes read for each token and the perplexity, before and after, and the
+    R"(Writes the quantized model to the directory OUT, which loads without conversion, and prints
+what quantizing costs: the bytes read for each token and the perplexity, before and after, and the
 largest change of a logit. If the command is interrupted, it leaves no OUT behind; if it is killed,
 it leaves a directory OUT.partial-ID, which can be deleted.
 

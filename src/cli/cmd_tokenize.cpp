@@ -7,8 +7,8 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kExamples =
-    R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes that were
-encoded, except that on a terminal a newline is added if the text does not end in one.
+    R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes
+that were encoded, except that on a terminal a newline is added if the text does not end in one.
 
 Examples:
   gpt2 tokenize "Hello world"

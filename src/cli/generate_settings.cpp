@@ -14,24 +14,24 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kExamples =
-    R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its end.
-A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once, with an empty
-prompt. An empty prompt lets the model begin a text of its own. A prompt that begins with a dash
-comes last, after --, or after -p.
+    R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its
+end. A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once, with an
+empty prompt. An empty prompt lets the model begin a text of its own. A prompt that begins with a
+dash comes last, after --, or after -p.
 
 The prompt and its continuation go to standard output, followed by a newline if they do not end in
 one, so that several texts stay apart; --no-newline leaves that newline out. Tokens that stand for
 no text are left out, as in HuggingFace. With --ignore-eos, the end-of-text token is one of them, so
 that the next text follows without a break; --json has its id.
 
-With --json, each text is one JSON object on one line, which is written when the text ends. "text" is
-the continuation alone and "token_ids" are its tokens, among them those of a stop string. With
+With --json, each text is one JSON object on one line, which is written when the text ends. "text"
+is the continuation alone and "token_ids" are its tokens, among them those of a stop string. With
 --tokens, "prompt" and "text" are left out. JSON cannot hold bytes that are not UTF-8: they become
 U+FFFD, while the ids still tell what they were. "finish_reason" is end_of_text, stop_string, length
 (of --max-new-tokens), context_full or cancelled (by Ctrl-C).
 
---logprobs N adds "logprobs" to the JSON: for each of "token_ids" its log-probability, its rank (0: the
-likeliest) and the N likeliest tokens. They are the model's own, before temperature, filters and
+--logprobs N adds "logprobs" to the JSON: for each of "token_ids" its log-probability, its rank (0:
+the likeliest) and the N likeliest tokens. They are the model's own, before temperature, filters and
 penalties. A log-probability of minus infinity is null.
 
 --num-beams searches for the most probable text instead of drawing one. In the JSON of its texts,

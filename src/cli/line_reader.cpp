@@ -82,7 +82,8 @@ bool LineReader::has_input(int milliseconds) const {
   return poll(&events, 1, milliseconds) > 0;
 }
 
-// Appends the next bytes to what next() has not yet returned of the buffer. Returns false if there are none.
+// Appends the next bytes to what next() has not yet returned of the buffer. Returns false if there
+// are none.
 bool LineReader::fill() {
   while (!has_input(100)) {
     if (interrupted()) return false;

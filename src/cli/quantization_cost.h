@@ -21,11 +21,11 @@ extern const std::string_view kDefaultText;
 
 /// The part of --help that says how perplexity is measured.
 inline constexpr const char* kCostHelp =
-    R"(Perplexity is measured in windows as long as the model's context. Each window begins half a window
-after the previous one and scores the tokens that the previous one did not reach. So every token
-except the first is scored once and, from the second window on, with at least half a window of text
-before it. The change is printed with its standard error over the windows, such as +0.05 % +- 0.03 %;
-for a text that fits in one window, there is no standard error.
+    R"(Perplexity is measured in windows as long as the model's context. Each window begins half a
+window after the previous one and scores the tokens that the previous one did not reach. So every
+token except the first is scored once and, from the second window on, with at least half a window of
+text before it. The change is printed with its standard error over the windows, such as +0.05 % +-
+0.03 %; for a text that fits in one window, there is no standard error.
 
 )";
 

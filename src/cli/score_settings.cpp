@@ -6,12 +6,12 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kSummary =
-    R"(FILE is a text; without it, the text is read from standard input. All of it counts, even a newline at
-its end, as on HuggingFace's page on perplexity. It is scored in windows of --context tokens that begin
---stride tokens apart. Each window scores the tokens that the one before did not reach, except its own
-first token, which nothing predicts. The perplexity counts each of these tokens once. HuggingFace's
-page weights windows instead; the last line has its number, and the one that older versions of the page
-computed.
+    R"(FILE is a text; without it, the text is read from standard input. All of it counts, even a
+newline at its end, as on HuggingFace's page on perplexity. It is scored in windows of --context
+tokens that begin --stride tokens apart. Each window scores the tokens that the one before did not
+reach, except its own first token, which nothing predicts. The perplexity counts each of these
+tokens once. HuggingFace's page weights windows instead; the last line has its number, and the one
+that older versions of the page computed.
 
 Perplexity by word and by byte can be compared between models with different tokenizers. Words are
 separated by white space. Numbers after +- are standard errors over the windows; a text that fits in
@@ -25,11 +25,11 @@ log-probability, and there is one by token and by byte. Texts may also be given 
 record of a line that cannot be scored has "error", and the command ends with status 1.
 
 --logprobs K prints a line of JSON for each token: its log-probability given the tokens before it,
-its rank (0: the likeliest) and the K likeliest tokens. With --json, --per-line and --jsonl, the record
-of each text has these as "logprobs".
+its rank (0: the likeliest) and the K likeliest tokens. With --json, --per-line and --jsonl, the
+record of each text has these as "logprobs".
 
-A context and a choice are scored as one sequence, without windows. Together they may have at most one
-token more than the model has positions.
+A context and a choice are scored as one sequence, without windows. Together they may have at most
+one token more than the model has positions.
 
 )";
 

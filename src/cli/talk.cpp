@@ -21,8 +21,9 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kHelp =
-    R"(Each line is appended to the text, and the model writes on. An empty line lets it write on alone.
-Ctrl-C stops the text. A line that begins with a slash is a command:
+    R"(Each line is appended to the text, and the model writes on. An empty line
+lets it write on alone. Ctrl-C stops the text. A line that begins with a slash
+is a command:
 
   /again             write the last answer anew, with other random numbers
   /reset             forget the text
