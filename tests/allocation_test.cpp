@@ -25,13 +25,9 @@ namespace {
 constexpr std::size_t kPositions = 700;
 
 Model model_of(WeightType dtype) {
-  Config config;
-  config.vocab_size = 301;
-  config.n_positions = kPositions;
-  config.n_embd = 66;
-  config.n_head = 2;
-  config.n_layer = 2;
-  return random_model(config, {.dtype = dtype});
+  return random_model(
+      {.vocab_size = 301, .n_positions = kPositions, .n_embd = 66, .n_layer = 2, .n_head = 2},
+      {.dtype = dtype});
 }
 
 std::span<const void* const> blocks_of(const Session& session) {

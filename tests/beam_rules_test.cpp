@@ -65,14 +65,7 @@ double log_prob(Session& session, std::span<const TokenId> ids, TokenId token) {
 }
 
 Config small_config() {
-  Config config;
-  config.vocab_size = 8;
-  config.n_positions = 16;
-  config.n_embd = 16;
-  config.n_head = 2;
-  config.n_layer = 1;
-  config.n_inner = 64;
-  return config;
+  return {.vocab_size = 8, .n_positions = 16, .n_embd = 16, .n_layer = 1, .n_head = 2};
 }
 
 }  // namespace

@@ -60,6 +60,15 @@ void fail_each_allocation(const char* name, const Work& work) {
   failing_call = 0;
 }
 
+// Makes something and frees it. Returns the status of making it.
+template <class T, class Make, class... Arguments>
+gpt2_status make_and_free(void (*free)(T*), Make make, Arguments... arguments) {
+  T* made = nullptr;
+  const gpt2_status status = make(arguments..., &made);
+  free(made);
+  return status;
+}
+
 }  // namespace
 
 TEST_CASE("every failing allocation is an error and leaks nothing") {
@@ -71,35 +80,17 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
   one_thread.threads = 1;
   REQUIRE(gpt2_engine_new(model, &one_thread, &engine) == GPT2_OK);
 
-  fail_each_allocation("find_model", [] {
-    gpt2_bytes* path = nullptr;
-    const gpt2_status status = gpt2_find_model(kModel, &path);
-    gpt2_bytes_free(path);
-    return status;
-  });
+  fail_each_allocation("find_model",
+                       [] { return make_and_free(gpt2_bytes_free, gpt2_find_model, kModel); });
   fail_each_allocation("load a model", [] {
-    gpt2_model* loaded = nullptr;
-    const gpt2_status status = gpt2_model_load(kModel, nullptr, &loaded);
-    gpt2_model_free(loaded);
-    return status;
+    return make_and_free(gpt2_model_free, gpt2_model_load, kModel, nullptr);
   });
   fail_each_allocation("load a tokenizer", [] {
-    gpt2_tokenizer* loaded = nullptr;
-    const gpt2_status status = gpt2_tokenizer_load(kModel, &loaded);
-    gpt2_tokenizer_free(loaded);
-    return status;
+    return make_and_free(gpt2_tokenizer_free, gpt2_tokenizer_load, kModel);
   });
-  fail_each_allocation("cancel", [] {
-    gpt2_cancel* made = nullptr;
-    const gpt2_status status = gpt2_cancel_new(&made);
-    gpt2_cancel_free(made);
-    return status;
-  });
+  fail_each_allocation("cancel", [] { return make_and_free(gpt2_cancel_free, gpt2_cancel_new); });
   fail_each_allocation("engine", [&] {
-    gpt2_engine* made = nullptr;
-    const gpt2_status status = gpt2_engine_new(model, &one_thread, &made);
-    gpt2_engine_free(made);
-    return status;
+    return make_and_free(gpt2_engine_free, gpt2_engine_new, model, &one_thread);
   });
   fail_each_allocation("encode and decode", [] {
     gpt2_ids* ids = nullptr;
@@ -133,17 +124,14 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     return status;
   });
   fail_each_allocation("beam search", [&] {
-    gpt2_beams* beams = nullptr;
     gpt2_beam_options beam_options;
     gpt2_beam_options_init(&beam_options, sizeof beam_options);
     beam_options.engine = engine;
     beam_options.num_beams = 4;
     beam_options.num_return_sequences = 3;
     beam_options.max_new_tokens = 5;
-    const gpt2_status status =
-        gpt2_beam_search(model, tokenizer, kOnce, 4, &beam_options, &beams);
-    gpt2_beams_free(beams);
-    return status;
+    return make_and_free(gpt2_beams_free, gpt2_beam_search, model, tokenizer, kOnce, 4,
+                         &beam_options);
   });
   fail_each_allocation("observe", [&] {
     gpt2_session* session = nullptr;
@@ -205,21 +193,15 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     return status;
   });
   fail_each_allocation("generation config", [] {
-    gpt2_generation_config* config = nullptr;
-    const gpt2_status status = gpt2_generation_config_load(kModel, &config);
-    gpt2_generation_config_free(config);
-    return status;
+    return make_and_free(gpt2_generation_config_free, gpt2_generation_config_load, kModel);
   });
   fail_each_allocation("compare", [&] {
-    gpt2_comparison* comparison = nullptr;
     gpt2_compare_options compare_options;
     gpt2_compare_options_init(&compare_options, sizeof compare_options);
     compare_options.engine_a = engine;
     compare_options.engine_b = engine;
-    const gpt2_status status =
-        gpt2_compare_perplexity(model, model, kOnce, 4, &compare_options, &comparison);
-    gpt2_comparison_free(comparison);
-    return status;
+    return make_and_free(gpt2_comparison_free, gpt2_compare_perplexity, model, model, kOnce, 4,
+                         &compare_options);
   });
   fail_each_allocation("embed", [&] {
     float vector[1024];
@@ -229,10 +211,7 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     return gpt2_embed(model, &text, 1, &embed_options, vector);
   });
   fail_each_allocation("sampler", [] {
-    gpt2_sampler* sampler = nullptr;
-    const gpt2_status status = gpt2_sampler_new(nullptr, 100, nullptr, &sampler);
-    gpt2_sampler_free(sampler);
-    return status;
+    return make_and_free(gpt2_sampler_free, gpt2_sampler_new, nullptr, 100, nullptr);
   });
   gpt2_engine_free(engine);
   gpt2_tokenizer_free(tokenizer);

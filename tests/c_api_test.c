@@ -169,6 +169,13 @@ static int count(struct counter* counter) {
   return !is_last;
 }
 
+static gpt2_cancel* new_cancel(int32_t is_set) {
+  gpt2_cancel* cancel = NULL;
+  CHECK(gpt2_cancel_new(&cancel) == GPT2_OK);
+  CHECK(gpt2_cancel_set(cancel, is_set) == GPT2_OK);
+  return cancel;
+}
+
 static int on_token(void* user, gpt2_token id) {
   ((struct counter*)user)->last = id;
   return count(user);
@@ -201,8 +208,7 @@ static int only_42(void* user, float* scores, size_t n_scores, const gpt2_token*
 }
 
 static void test_callbacks_stop(void) {
-  gpt2_cancel* cancel = NULL;
-  CHECK(gpt2_cancel_new(&cancel) == GPT2_OK);
+  gpt2_cancel* cancel = new_cancel(0);
   for (int by_flag = 0; by_flag < 2; ++by_flag) {
     for (int kind = 0; kind < 3; ++kind) {
       struct counter counter = {0, kind == 2 ? 1 : 3, -1, by_flag ? cancel : NULL};
@@ -291,8 +297,7 @@ static void test_beams(void) {
   gpt2_beams_free(beams);
 
   options.on_step = NULL;
-  CHECK(gpt2_cancel_new(&options.cancel) == GPT2_OK);
-  CHECK(gpt2_cancel_set(options.cancel, 1) == GPT2_OK);
+  options.cancel = new_cancel(1);
   CHECK(gpt2_beam_search(model, NULL, once, kOnce, &options, &beams) == GPT2_OK);
   CHECK(beams->count == 0);
   gpt2_beams_free(beams);
@@ -347,9 +352,7 @@ static void test_progress_stops(void) {
 
   score.on_progress = NULL;
   embed.on_progress = NULL;
-  CHECK(gpt2_cancel_new(&score.cancel) == GPT2_OK);
-  embed.cancel = score.cancel;
-  CHECK(gpt2_cancel_set(score.cancel, 1) == GPT2_OK);
+  score.cancel = embed.cancel = new_cancel(1);
   CHECK(gpt2_score(model, texts, 1, &score, &scores) == GPT2_CANCELLED);
   CHECK(gpt2_score_choices(model, once, kOnce, texts, 1, &score, &choices) == GPT2_CANCELLED);
   CHECK(gpt2_embed(model, texts, 1, &embed, vector) == GPT2_CANCELLED);
@@ -374,7 +377,7 @@ static void test_load_stops(void) {
   CHECK(loaded == NULL);
   CHECK(counter.calls == 2);
   counter.stop_at = 0;
-  CHECK(gpt2_cancel_new(&options.cancel) == GPT2_OK);
+  options.cancel = new_cancel(0);
   CHECK(gpt2_model_load(MODEL, &options, &loaded) == GPT2_OK);
   gpt2_model_free(loaded);
   CHECK(gpt2_cancel_set(options.cancel, 1) == GPT2_OK);

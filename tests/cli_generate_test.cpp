@@ -19,6 +19,16 @@ namespace {
 const std::string kLetters = "abcdefghijklmnopqrstuvwxyz";
 const std::string kRound = kLetters + " \u00e9";
 
+// Writes an alphabet model whose vocabulary has no token for the letter c, and returns its path.
+std::string write_model_without_c(const TemporaryDirectory& directory) {
+  write_alphabet_model(directory.path(), 64);
+  std::ifstream in(directory.path() / "vocab.json");
+  auto vocabulary = nlohmann::json::parse(in);
+  vocabulary.erase("c");
+  directory.write("vocab.json", vocabulary.dump());
+  return directory.path().string();
+}
+
 }  // namespace
 
 TEST_CASE("the prompt and its continuation go to standard output, with nothing around them") {
@@ -111,22 +121,13 @@ TEST_CASE("--tokens reads and writes token ids") {
 
 TEST_CASE("a token without text is skipped, as HuggingFace skips it") {
   const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 64);
-  std::ifstream in(directory.path() / "vocab.json");
-  auto vocabulary = nlohmann::json::parse(in);
-  vocabulary.erase("c");
-  directory.write("vocab.json", vocabulary.dump());
-  CHECK(run({"-m", directory.path().string(), "a", "--max-new-tokens", "4"}).out == "abde\n");
+  const std::string path = write_model_without_c(directory);
+  CHECK(run({"-m", path, "a", "--max-new-tokens", "4"}).out == "abde\n");
 }
 
 TEST_CASE("a message says how many bytes of a text the vocabulary cannot spell") {
   const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 64);
-  std::ifstream in(directory.path() / "vocab.json");
-  auto vocabulary = nlohmann::json::parse(in);
-  vocabulary.erase("c");
-  directory.write("vocab.json", vocabulary.dump());
-  const std::string path = directory.path().string();
+  const std::string path = write_model_without_c(directory);
   const std::string told =
       "gpt2: the model's vocabulary has no tokens for 2 of the text's 4 bytes; the model does not "
       "see these bytes\n";

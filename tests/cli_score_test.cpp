@@ -46,6 +46,23 @@ std::vector<Json> parsed(const std::string& out) {
   return records;
 }
 
+// Lines of input, and the beginning of the error that answers each.
+using Refusals = std::vector<std::pair<std::string, std::string>>;
+
+void check_refused_lines(const char* mode, const Refusals& lines) {
+  std::string input;
+  for (const auto& [line, message] : lines) input += line + '\n';
+  const Outcome outcome = score({mode}, input);
+  CHECK(outcome.status == 1);
+  const auto errors = parsed(outcome.out);
+  REQUIRE(errors.size() == lines.size());
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    CAPTURE(lines[i].first);
+    CHECK(errors[i].at("error").get<std::string>().starts_with("line " + std::to_string(i + 1) +
+                                                               ": " + lines[i].second));
+  }
+}
+
 struct Scored {
   std::vector<TokenId> tokens;
   TextScore score;
@@ -265,7 +282,7 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
     }
   }
 
-  const std::pair<std::string, std::string> bad[] = {
+  const Refusals bad = {
       {"", "expected a JSON object, found an empty line"},
       {"{\"text\":", "invalid JSON at column 9"},
       {"{\"text\":\"\xff\"}", "invalid JSON"},
@@ -275,7 +292,8 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
       {R"({"text":[1,2]})", "text: expected a text, found [1,2]"},
       {R"({"token_ids":"a b"})", "token_ids: expected a list of token ids, found string"},
       {R"({"token_ids":[1,2.5]})", "token_ids[1]: expected a token id from 0 to 4095, found 2.5"},
-      {R"({"token_ids":[1,"\u0000"]})", "token_ids[1]: expected a token id from 0 to 4095, found \"\\u0000\""},
+      {R"({"token_ids":[1,"\u0000"]})",
+       "token_ids[1]: expected a token id from 0 to 4095, found \"\\u0000\""},
       {R"({"token_ids":[-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},
       {R"({"token_ids":[1,4096]})", "token_ids[1]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids":[18446744073709551615]})",
@@ -283,17 +301,7 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
       {R"({"token_ids":[1e999]})", "invalid JSON"},
       {R"({"text":"a b","text":"c d"})", "key 'text' appears twice"},
   };
-  std::string input;
-  for (const auto& [line, message] : bad) input += line + '\n';
-  const Outcome outcome = score({"--jsonl"}, input);
-  CHECK(outcome.status == 1);
-  const auto errors = parsed(outcome.out);
-  REQUIRE(errors.size() == std::size(bad));
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    CAPTURE(bad[i].first);
-    CHECK(errors[i].at("error").get<std::string>().starts_with(
-        "line " + std::to_string(i + 1) + ": " + bad[i].second));
-  }
+  check_refused_lines("--jsonl", bad);
   // Without a tokenizer, there are no texts.
   CHECK(parsed(score({"--jsonl", "--tokens"}, "{\"text\":\"a b\"}").out)[0].at("error") ==
         "line 1: with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
@@ -329,7 +337,7 @@ TEST_CASE("--choices tells which continuation the model prefers") {
   CHECK(record["choices"][0]["greedy_match"] == false);
   CHECK(record.at("best") == 1);
 
-  const std::pair<std::string, std::string> bad[] = {
+  const Refusals bad = {
       {"3", "the line is 3; expected an object"},
       {R"({"choices": [" a"]})", "expected \"context\", found no such key"},
       {R"({"context": "a"})", "expected \"choices\", found no such key"},
@@ -342,17 +350,7 @@ TEST_CASE("--choices tells which continuation the model prefers") {
       {R"({"context": "a", "choices": ["b", ""]})", "choice 2 has no tokens: give at least one"},
       {R"({"context": "", "choices": ["b"]})", "the context has no tokens, "},
   };
-  std::string input;
-  for (const auto& [line, message] : bad) input += line + '\n';
-  const Outcome outcome = score({"--choices"}, input);
-  CHECK(outcome.status == 1);
-  const auto errors = parsed(outcome.out);
-  REQUIRE(errors.size() == std::size(bad));
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    CAPTURE(bad[i].first);
-    CHECK(errors[i].at("error").get<std::string>().starts_with(
-        "line " + std::to_string(i + 1) + ": " + bad[i].second));
-  }
+  check_refused_lines("--choices", bad);
 }
 
 TEST_CASE("the best choice by token or byte may be another than the best one") {

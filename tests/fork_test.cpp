@@ -22,13 +22,9 @@ using namespace gpt2::test;
 namespace {
 
 Model some_model() {
-  Config config;
-  config.vocab_size = 211;
-  config.n_positions = 128;
-  config.n_embd = 96;
-  config.n_head = 3;
-  config.n_layer = 2;
-  return random_model(config, {.dtype = WeightType::f32});
+  return random_model(
+      {.vocab_size = 211, .n_positions = 128, .n_embd = 96, .n_layer = 2, .n_head = 3},
+      {.dtype = WeightType::f32});
 }
 
 // Runs `work` in a child process and returns how the child ends: "well" if `work` returns true. A

@@ -9,13 +9,7 @@ set -euo pipefail
 
 source="$1" build="$2" model="$3" cxx="$4" cc="$5"
 
-if [[ ! -d "$model" ]]; then
-  printf 'skipped: there is no model %s\n' "$model" >&2
-  exit 4
-fi
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
+source "$(dirname "${BASH_SOURCE[0]}")/support/scratch.sh" "$model"
 
 quietly() { "$@" >log 2>&1 || { cat log >&2; exit 1; }; }
 

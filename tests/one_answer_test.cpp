@@ -39,14 +39,13 @@ constexpr Type kTypes[] = {
 };
 
 Model model_of(WeightType dtype) {
-  Config config;
-  config.vocab_size = 1003;
-  config.n_positions = 100;
-  config.n_embd = 330;
-  config.n_head = 5;
-  config.n_layer = 2;
-  config.n_inner = 1037;
-  return random_model(config, {.dtype = dtype});
+  return random_model({.vocab_size = 1003,
+                       .n_positions = 100,
+                       .n_embd = 330,
+                       .n_layer = 2,
+                       .n_head = 5,
+                       .n_inner = 1037},
+                      {.dtype = dtype});
 }
 
 std::vector<TokenId> prompt_of(std::size_t length, unsigned seed) {
@@ -189,16 +188,12 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
 
 TEST_CASE("one answer when threads share the keys of a head") {
   const KVType kv_type = GENERATE(KVType::f32, KVType::f16);
-  Config config;
-  config.vocab_size = 1003;
-  config.n_positions = 600;
-  config.n_embd = 94;
-  config.n_head = 2;
-  config.n_layer = 1;
-  const Model model = random_model(config, {.dtype = WeightType::f32});
+  const Model model = random_model(
+      {.vocab_size = 1003, .n_positions = 600, .n_embd = 94, .n_layer = 1, .n_head = 2},
+      {.dtype = WeightType::f32});
   const std::vector<TokenId> ids = prompt_of(600, 0);
   const std::span<const TokenId> prompt(ids);
-  const std::size_t vocab_size = config.vocab_size;
+  const std::size_t vocab_size = model.config().vocab_size;
   const std::vector<float> expected = run(model, kv_type, ids, 1, 64);
 
   // The first session continues after one chunk of keys and the second after two. The third has

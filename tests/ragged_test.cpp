@@ -24,13 +24,12 @@ constexpr std::size_t kPositions = 1400;
 constexpr std::size_t kMostSequences = 6;
 
 Model model_of(std::size_t n_head, WeightType dtype) {
-  Config config;
-  config.vocab_size = 61;
-  config.n_positions = kPositions;
-  config.n_embd = 12 * n_head;
-  config.n_head = n_head;
-  config.n_layer = 2;
-  return random_model(config, {.dtype = dtype});
+  return random_model({.vocab_size = 61,
+                       .n_positions = kPositions,
+                       .n_embd = 12 * n_head,
+                       .n_layer = 2,
+                       .n_head = n_head},
+                      {.dtype = dtype});
 }
 
 // A model and some texts, with the logits after every token of each text, computed alone on one

@@ -9,13 +9,7 @@ set -euo pipefail
 
 source="$1" library="$2" command="$3" cxx="$4" cc="$5" python="$6"
 
-if [[ ! -d "$source/models/gpt2-stories" ]]; then
-  printf 'skipped: there is no model %s\n' "$source/models/gpt2-stories" >&2
-  exit 4
-fi
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
+source "$(dirname "${BASH_SOURCE[0]}")/support/scratch.sh" "$source/models/gpt2-stories"
 ln -s "$source/models" models
 export PATH="${command%/*}:$PATH"
 

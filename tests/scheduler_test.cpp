@@ -31,15 +31,9 @@ using Ids = std::vector<TokenId>;
 constexpr std::size_t kPositions = 300;
 
 const Model& model() {
-  static const Model model = [] {
-    Config config;
-    config.vocab_size = 61;
-    config.n_positions = kPositions;
-    config.n_embd = 24;
-    config.n_head = 2;
-    config.n_layer = 2;
-    return random_model(config, {.dtype = WeightType::f32});
-  }();
+  static const Model model = random_model(
+      {.vocab_size = 61, .n_positions = kPositions, .n_embd = 24, .n_layer = 2, .n_head = 2},
+      {.dtype = WeightType::f32});
   return model;
 }
 

@@ -192,16 +192,13 @@ namespace {
 
 // A model whose sizes are not multiples of any vector, with windows that take several passes.
 const Model& two_block_model() {
-  static const Model made = [] {
-    Config config;
-    config.vocab_size = 203;
-    config.n_positions = 301;
-    config.n_embd = 45;
-    config.n_head = 5;
-    config.n_layer = 2;
-    config.n_inner = 97;
-    return random_model(config, {});
-  }();
+  static const Model made = random_model({.vocab_size = 203,
+                                          .n_positions = 301,
+                                          .n_embd = 45,
+                                          .n_layer = 2,
+                                          .n_head = 5,
+                                          .n_inner = 97},
+                                         {});
   return made;
 }
 
@@ -210,7 +207,9 @@ Texts odd_texts() {
   Texts texts;
   for (unsigned i = 0; i < 40; ++i) texts.push_back(random_tokens(two_block_model(), i % 13, i));
   texts.push_back(random_tokens(two_block_model(), 800, 99));
-  for (unsigned i = 0; i < 10; ++i) texts.push_back(random_tokens(two_block_model(), 60 + i, 50 + i));
+  for (unsigned i = 0; i < 10; ++i) {
+    texts.push_back(random_tokens(two_block_model(), 60 + i, 50 + i));
+  }
   return texts;
 }
 
@@ -282,7 +281,8 @@ TEST_CASE("a choice has the score that its tokens have in the whole text") {
   // Contexts shorter than a block of keys, longer, and of one token, which nothing precedes.
   for (const std::size_t length : {std::size_t{1}, std::size_t{2}, std::size_t{290}}) {
     const std::vector<TokenId> context = random_tokens(two_block_model(), length, 3);
-    const Texts choices = {random_tokens(two_block_model(), 1, 1), random_tokens(two_block_model(), 12, 2),
+    const Texts choices = {random_tokens(two_block_model(), 1, 1),
+                           random_tokens(two_block_model(), 12, 2),
                            random_tokens(two_block_model(), 5, 3)};
     const std::vector<ChoiceScore> scores = score_choices(engine, context, choices);
     for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -325,18 +325,14 @@ TEST_CASE("what greedy decoding writes is a greedy match, and anything else is n
 }
 
 TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
-  const TextScore text = score_one(Engine::shared(two_block_model()), random_tokens(two_block_model(), 400, 1));
+  const TextScore text =
+      score_one(Engine::shared(two_block_model()), random_tokens(two_block_model(), 400, 1));
   REQUIRE(text.windows.size() == 2);
   CHECK(text.windows[0].end == 301);
   CHECK(text.windows[1].begin == 150);
 
-  Config config;
-  config.vocab_size = 11;
-  config.n_positions = 2000;
-  config.n_embd = 8;
-  config.n_head = 1;
-  config.n_layer = 1;
-  const Model wide = random_model(config, {});
+  const Model wide = random_model(
+      {.vocab_size = 11, .n_positions = 2000, .n_embd = 8, .n_layer = 1, .n_head = 1}, {});
   const TextScore long_text = score_one(Engine::shared(wide), std::vector<TokenId>(2001, 5));
   REQUIRE(long_text.windows.size() == 2);
   CHECK(long_text.windows[1].begin == 512);
@@ -438,9 +434,9 @@ TEST_CASE("scoring tells its progress, and an exception from there cancels it") 
   CHECK(shares.front() > 0.0);
   CHECK(shares.back() == 1.0);
   struct Cancelled {};
-  CHECK_THROWS_AS(
-      score(Engine::shared(two_block_model()), texts, {.progress = [](double) { throw Cancelled(); }}),
-      Cancelled);
+  CHECK_THROWS_AS(score(Engine::shared(two_block_model()), texts,
+                        {.progress = [](double) { throw Cancelled(); }}),
+                  Cancelled);
 
   const auto choices_with = [&](const std::function<void(double)>& progress) {
     return score_choices(Engine::shared(two_block_model()), std::vector<TokenId>(100, 1),

@@ -233,13 +233,9 @@ TEST_CASE("invalid passes are refused and change nothing") {
 
 TEST_CASE("a small model uses few threads unless a number is given") {
   const auto model = [](std::size_t n_embd) {
-    Config config;
-    config.vocab_size = 64;
-    config.n_positions = 8;
-    config.n_embd = n_embd;
-    config.n_head = 1;
-    config.n_layer = 2;
-    return random_model(config, {.dtype = WeightType::f32});
+    return random_model(
+        {.vocab_size = 64, .n_positions = 8, .n_embd = n_embd, .n_layer = 2, .n_head = 1},
+        {.dtype = WeightType::f32});
   };
   const Model tiny = model(32);  // 48 KiB a layer
   CHECK(useful_threads(tiny, 1, 8) == 1);

@@ -22,16 +22,13 @@ Session session_of(const Model& model, int threads, std::size_t capacity, KVType
 }
 
 const Model& odd_model() {
-  static const Model made = [] {
-    Config config;
-    config.vocab_size = 203;
-    config.n_positions = 700;
-    config.n_embd = 45;
-    config.n_head = 5;
-    config.n_layer = 3;
-    config.n_inner = 97;
-    return random_model(config, {});
-  }();
+  static const Model made = random_model({.vocab_size = 203,
+                                          .n_positions = 700,
+                                          .n_embd = 45,
+                                          .n_layer = 3,
+                                          .n_head = 5,
+                                          .n_inner = 97},
+                                         {});
   return made;
 }
 

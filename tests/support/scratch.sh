@@ -1,0 +1,14 @@
+# Sourced by tests that are scripts:
+#
+#   source scratch.sh MODEL
+#
+# Ends the test as skipped if there is no model MODEL. Otherwise makes an empty directory $scratch,
+# which is the working directory from then on and is removed when the test ends.
+
+if [[ ! -d "$1" ]]; then
+  printf 'skipped: there is no model %s\n' "$1" >&2
+  exit 4
+fi
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
