@@ -15,6 +15,7 @@
 #include "gpt2/layer_norm.h"
 #include "gpt2/perplexity.h"
 #include "gpt2/sampler.h"
+#include "gpt2/score.h"
 #include "gpt2/session.h"
 #include "support/catch.h"
 #include "support/passes.h"
@@ -187,6 +188,21 @@ void add_beams(Results& results, const Engine& engine, std::span<const TokenId> 
   results["beams"] = hash_of(sums) * 31 + std::bit_cast<std::uint64_t>(score);
 }
 
+// With the model above, all tokens are equally likely because its logits are so small, and sums of
+// equal scores show no rounding.
+void add_scores(Results& results) {
+  const Engine engine = Engine::shared(odd_model());
+  const std::vector<TokenId> text = random_tokens(odd_model(), 40, 1);
+  const std::vector<TextScore> scores = score(engine, {&text, 1}, {.context = 8});
+  const Perplexity found = perplexity(scores);
+  const auto choices = score_choices(engine, std::span(text).first(1), {&text, 1});
+  for (const double number :
+       {found.nll, found.by_token.value, found.by_token.standard_error, found.hf_weighted,
+        found.hf_unweighted, choices.front().sum, choices.front().mean}) {
+    results["scores"] = results["scores"] * 31 + std::bit_cast<std::uint64_t>(number);
+  }
+}
+
 // Computes some of everything that the library computes. `sessions` were made before the state was
 // set.
 Results compute(const DenormalModel& files, std::vector<Session>& sessions,
@@ -207,6 +223,7 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   }
   add_draws(results, logits);
   add_beams(results, sessions.front().engine(), text.first(5));
+  add_scores(results);
   const LayerNorm norm({kEmbd}, 1e-12f);
   const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
   results["LayerNorm"] = hash_of(norm(x).values());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "generate/check_tokens.h"
 #include "generate/logprobs.h"
 #include "generate/score_tasks.h"
@@ -43,6 +44,7 @@ ScoreOptions ScoreOptions::resolved(const Config& config) const {
 
 std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<TokenId>> texts,
                              const ScoreOptions& given) {
+  const DefaultFloatState state;
   const Config& config = engine.model().config();
   const ScoreOptions options = given.resolved(config);
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -96,6 +98,7 @@ std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const Tok
                                        std::span<const std::vector<TokenId>> choices,
                                        std::size_t top_logprobs,
                                        const std::function<void(double share)>& progress) {
+  const DefaultFloatState state;
   const Config& config = engine.model().config();
   check_choices(context, choices, config);
   check_top_logprobs(top_logprobs, config.vocab_size);
