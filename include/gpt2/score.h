@@ -120,10 +120,10 @@ struct Perplexity {
 };
 
 /// Sums up scores. Words and bytes are counted only if texts[i], which was scored as scores[i], is
-/// given together with the tokenizer that made it. Takes the C library's exp and log, so the last
-/// digits may differ between machines. Throws Error(invalid_argument) if texts do not have as many
-/// tokens as their scores, and for a window that score() cannot have made: REQUIRES begin < first <=
-/// end <= the number of tokens, and labels > 0.
+/// given together with the tokenizer that made it. The numbers have the same bits on every machine.
+/// Throws Error(invalid_argument) if texts do not have as many tokens as their scores, and for a
+/// window that score() cannot have made: REQUIRES begin < first <= end <= the number of tokens, and
+/// labels > 0.
 ///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> text = {tokenizer.encode("Once upon a time")};

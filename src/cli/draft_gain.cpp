@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <span>
 #include <vector>
 
@@ -55,8 +54,10 @@ double median(std::vector<double> seconds) {
 Json best_gain(double p, double plain, double draft, std::span<const double> check) {
   Json best = {{"accepted", p}, {"drafted", 0}, {"gain", 1.0}};
   double written = 1.0;
+  double power = 1.0;  // p^k
   for (std::size_t k = 1; k <= check.size(); ++k) {
-    written += std::pow(p, static_cast<double>(k));
+    power *= p;
+    written += power;
     const double gain = written * plain / (static_cast<double>(k) * draft + check[k - 1]);
     if (gain > best["gain"].get<double>()) best.update({{"drafted", k}, {"gain", gain}});
   }

@@ -1,7 +1,6 @@
 #include "generate/draft_length.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace gpt2 {
 namespace {
@@ -49,8 +48,10 @@ std::size_t DraftLength::next(std::size_t max) const {
   std::size_t best = 0;
   double best_speed = 1.0 / plain_;
   double tokens = 1.0;
+  double power = 1.0;  // p^k
   for (std::size_t k = 1; k <= max && cost(k) <= account_ + plain_; ++k) {
-    tokens += std::pow(p, static_cast<double>(k));
+    power *= p;
+    tokens += power;
     const double speed = tokens / (plain_ + cost(k));
     if (speed > best_speed) {
       best = k;

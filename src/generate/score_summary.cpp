@@ -1,10 +1,10 @@
 #include <array>
-#include <cmath>
-#include <limits>
+#include <numbers>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "generate/exp_f64.h"
 #include "generate/ratio_of_sums.h"
 #include "gpt2/score.h"
 
@@ -36,7 +36,7 @@ std::vector<Units> units_of(std::span<const TokenId> text, const Tokenizer& toke
 }
 
 Estimate exp_of(const Estimate& x) {
-  const double value = std::exp(x.value);
+  const double value = exp_f64(x.value);
   return {value, value * x.standard_error};
 }
 
@@ -83,10 +83,10 @@ class Summary {
     result.by_word = exp_of(ratio_of_sums(parts_[1]));
     const Estimate by_byte = ratio_of_sums(parts_[2]);
     result.by_byte = exp_of(by_byte);
-    const double log_2 = std::log(2.0);
-    result.bits_per_byte = {by_byte.value / log_2, by_byte.standard_error / log_2};
-    result.hf_weighted = std::exp(ratio_of_sums({&weighted_, 1}).value);
-    result.hf_unweighted = std::exp(ratio_of_sums({&unweighted_, 1}).value);
+    constexpr double kLog2 = std::numbers::ln2;
+    result.bits_per_byte = {by_byte.value / kLog2, by_byte.standard_error / kLog2};
+    result.hf_weighted = exp_f64(ratio_of_sums({&weighted_, 1}).value);
+    result.hf_unweighted = exp_f64(ratio_of_sums({&unweighted_, 1}).value);
     return result;
   }
 
