@@ -69,6 +69,12 @@ bool equal(const TextScore& a, const TextScore& b) {
          std::ranges::equal(a.windows, b.windows, same_window);
 }
 
+bool equal(const ChoiceScore& a, const ChoiceScore& b) {
+  return a.sum == b.sum && a.mean == b.mean && a.greedy_match == b.greedy_match &&
+         std::ranges::equal(a.tokens, b.tokens,
+                            [](const auto& x, const auto& y) { return equal(x, y); });
+}
+
 bool is_unscored(const TokenLogprob& token) {
   return std::isnan(token.logprob) && token.rank == 0 && token.top.empty();
 }
@@ -266,11 +272,8 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
       CHECK(std::ranges::equal(score(engine, texts, options), expected,
                                [](const auto& a, const auto& b) { return equal(a, b); }));
       const auto found = score_choices(engine, context, choices, 2);
-      CHECK(std::ranges::equal(found, expected_choices, [](const auto& a, const auto& b) {
-        return a.sum == b.sum && a.greedy_match == b.greedy_match &&
-               std::ranges::equal(a.tokens, b.tokens,
-                                  [](const auto& x, const auto& y) { return equal(x, y); });
-      }));
+      CHECK(std::ranges::equal(found, expected_choices,
+                               [](const auto& a, const auto& b) { return equal(a, b); }));
     }
   }
   force_isa(before);
@@ -307,6 +310,78 @@ TEST_CASE("a choice has the score that its tokens have in the whole text") {
             std::ranges::all_of(scores[i].tokens, [](const auto& t) { return t.rank == 0; }));
     }
   }
+}
+
+namespace {
+
+// Contexts shorter and longer than a block of keys; none, one, a few and many choices, of one token
+// and of many; and one that fills the model's context.
+std::vector<ChoiceQuestion> odd_questions() {
+  std::vector<ChoiceQuestion> questions;
+  unsigned seed = 0;
+  const auto add = [&](std::size_t context, const std::vector<std::size_t>& choices) {
+    auto& question = questions.emplace_back();
+    question.context = random_tokens(two_block_model(), context, ++seed);
+    for (const std::size_t size : choices) {
+      question.choices.push_back(random_tokens(two_block_model(), size, ++seed));
+    }
+  };
+  add(1, {1, 2, 3});
+  add(20, {});
+  for (const std::size_t context : {2u, 31u, 255u, 256u, 257u}) add(context, {5, 1, 12, 1, 2});
+  add(1, {301, 300, 1});
+  add(301, {1, 1});
+  add(300, {2, 1, 2, 2});
+  add(17, std::vector<std::size_t>(300, 1));
+  add(250, std::vector<std::size_t>(100, 2));
+  add(40, {200, 150, 3, 180});
+  for (int i = 0; i < 30; ++i) add(9, {1, 4});
+  return questions;
+}
+
+}  // namespace
+
+TEST_CASE("a question has the same scores among others and alone") {
+  const Engine engine(two_block_model(), {.threads = 2});
+  const std::vector<ChoiceQuestion> questions = odd_questions();
+  const auto scores = score_choices(engine, questions, 2);
+  REQUIRE(scores.size() == questions.size());
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    REQUIRE(scores[i].size() == questions[i].choices.size());
+    for (std::size_t j = 0; j < scores[i].size(); ++j) {
+      CAPTURE(i, j);
+      const std::span choice(&questions[i].choices[j], 1);
+      const auto alone = score_choices(engine, questions[i].context, choice, 2);
+      CHECK(equal(scores[i][j], alone.front()));
+    }
+  }
+  CHECK(score_choices(engine, std::span<const ChoiceQuestion>()).empty());
+}
+
+TEST_CASE("questions share forward passes") {
+  // `progress` is called once for each pass.
+  const auto passes = [](std::span<const ChoiceQuestion> questions) {
+    std::size_t count = 0;
+    static_cast<void>(score_choices(Engine::shared(two_block_model()), questions, 0,
+                                    [&](double) { ++count; }));
+    return count;
+  };
+  const auto question = [](std::size_t context, std::size_t choices, std::size_t length) {
+    return ChoiceQuestion{std::vector<TokenId>(context, 1),
+                          std::vector(choices, std::vector<TokenId>(length, 2))};
+  };
+  // The contexts and the first choices of 18 questions are 512 rows, and their other choices take
+  // another pass. Questions that share nothing would take a hundred passes.
+  const std::vector<ChoiceQuestion> typical(50, question(25, 4, 5));
+  CHECK(passes(typical) <= 6);
+  // All first tokens are scored from one row, so that choices of one token need no other pass.
+  const std::vector<ChoiceQuestion> letters(100, question(10, 4, 1));
+  CHECK(passes(letters) == 2);
+  CHECK(passes(std::vector(1, question(300, 200, 1))) == 1);
+  // Each of 56 choices has a copy of the 250 tokens, so only eight are in memory at a time.
+  const std::size_t many = passes(std::vector(1, question(250, 57, 2)));
+  CHECK(many >= 7);
+  CHECK(many <= 9);
 }
 
 TEST_CASE("what greedy decoding writes is a greedy match, and anything else is not") {
@@ -482,6 +557,9 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
         "context");
   CHECK(choice_refusal(1, {{1, 203}}) ==
         "choice 1, token 2: expected an id from 0 to 202, got 203");
+  const std::vector<ChoiceQuestion> questions = {{{1}, {{2}}}, {{1}, {{2}, {}}}};
+  CHECK(refusal_of([&] { static_cast<void>(score_choices(engine, questions)); }) ==
+        "question 2: choice 2 has no tokens: give at least one");
   CHECK(choice_refusal(1, {{1}}, 204) ==
         "the 204 likeliest tokens are asked for, "
         "but the vocabulary has 203: ask for at most as many");

@@ -143,15 +143,44 @@ struct ChoiceScore {
   bool greedy_match;                 ///< whether greedy decoding of the context would write it
 };
 
-/// Scores continuations of one context, for example the answers to a question. The context is
-/// computed once. Each result has the same bits as if there were no other choices.
+/// A context and continuations of it, for example a question and its answers.
+struct ChoiceQuestion {
+  std::vector<TokenId> context;
+  std::vector<std::vector<TokenId>> choices;
+
+  /// Throws Error(invalid_argument) unless the context and every choice have a token, together they
+  /// have at most n_positions + 1, and all tokens are of the vocabulary.
+  void check(const Config& config) const;
+};
+
+/// Scores the choices of each question. The result for question i has a score for each of its
+/// choices, in order, with the same bits as if there were no other question and no other choice.
 ///
-/// REQUIRES: the context and every choice have a token, together they have at most n_positions + 1,
-/// and all tokens are of the vocabulary; top_logprobs is at most the size of the vocabulary.
-/// Otherwise throws Error(invalid_argument) before any work. Throws std::bad_alloc.
+/// Questions share forward passes, so that many short ones take little more time than one long text
+/// with as many tokens. Each context is computed once, and each choice continues from it.
+///
+/// REQUIRES: check() accepts every question; top_logprobs, the length of TokenLogprob::top, is at
+/// most the size of the vocabulary. Otherwise throws Error(invalid_argument) before any work.
+/// Throws std::bad_alloc.
 ///
 /// Calls `progress`, unless it is empty, as ScoreOptions::progress is called: with the share of the
 /// choices' tokens that are scored. What it throws passes through, which cancels the work.
+///
+/// Cost: memory for 256 rows of logits and for the keys and values of 2,048 tokens and two more
+/// sequences, however many questions and choices there are.
+///
+/// Example:
+///   const std::vector<ChoiceQuestion> questions = {
+///       {tokenizer.encode("The cat"), {tokenizer.encode(" sat"), tokenizer.encode(" moon")}},
+///       {tokenizer.encode("Once upon"), {tokenizer.encode(" a time"), tokenizer.encode(" cat")}}};
+///   for (const auto& choices : score_choices(Engine::shared(model), questions)) {
+///     std::cout << (choices[0].sum > choices[1].sum ? "the first\n" : "the second\n");
+///   }
+[[nodiscard]] std::vector<std::vector<ChoiceScore>> score_choices(
+    const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs = 0,
+    const std::function<void(double share)>& progress = {});
+
+/// The same for one question.
 ///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> choices = {tokenizer.encode(" cat"),

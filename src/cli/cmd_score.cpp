@@ -47,19 +47,13 @@ class Scorer {
   void score_choices() const;
 
  private:
-  using Choices = std::vector<std::vector<TokenId>>;
-  struct Question {
-    std::vector<TokenId> context;
-    Choices choices;
-  };
-
   [[nodiscard]] TokenReader reader() const {
     return {tokenizer_, engine_.model().config().vocab_size};
   }
   [[nodiscard]] std::vector<TokenId> read_text() const;
   [[nodiscard]] std::vector<TokenId> read_line(const std::string& line) const;
-  [[nodiscard]] Question read_question(const std::string& line) const;
-  [[nodiscard]] Json answer(const Question& question) const;
+  [[nodiscard]] ChoiceQuestion read_question(const std::string& line) const;
+  [[nodiscard]] std::vector<std::size_t> bytes_of(const ChoiceQuestion& question) const;
   [[nodiscard]] Json record_of(const std::vector<TokenId>& text, const TextScore& score) const;
   [[nodiscard]] Perplexity sum_up(const std::vector<TokenId>& text, const TextScore& score) const;
 
@@ -144,11 +138,11 @@ void Scorer::score_lines() const {
       [](const Text& text) { return text.size(); }, answer);
 }
 
-Scorer::Question Scorer::read_question(const std::string& line) const {
+ChoiceQuestion Scorer::read_question(const std::string& line) const {
   nlohmann::json record;
   parse_object(record, line);
   Members members(record);
-  Question question = {reader().read_json(members.need("context"), "context"), {}};
+  ChoiceQuestion question = {reader().read_json(members.need("context"), "context"), {}};
   const nlohmann::json& choices = members.need("choices");
   if (!choices.is_array() || choices.empty()) {
     refuse(std::string("choices: expected a list with a choice or more, found ") +
@@ -158,35 +152,35 @@ Scorer::Question Scorer::read_question(const std::string& line) const {
     const std::string name = format("choices[%zu]", question.choices.size());
     question.choices.push_back(reader().read_json(choice, name));
   }
+  question.check(engine_.model().config());
   return question;
 }
 
-Json Scorer::answer(const Question& question) const {
+// Returns the length of each choice. Without a tokenizer, there are none.
+std::vector<std::size_t> Scorer::bytes_of(const ChoiceQuestion& question) const {
   std::vector<std::size_t> bytes;
-  if (tokenizer_) {
-    for (const auto& choice : question.choices) bytes.push_back(tokenizer_->decode(choice).size());
-  }
-  try {
-    return choices_json(gpt2::score_choices(engine_, question.context, question.choices), bytes);
-  } catch (const Error& error) {
-    return error_record(error.what());
-  }
+  if (!tokenizer_) return bytes;
+  for (const auto& choice : question.choices) bytes.push_back(tokenizer_->decode(choice).size());
+  return bytes;
 }
 
 void Scorer::score_choices() const {
-  const auto answer_all = [&](std::span<const Question> questions) {
+  const auto answer = [&](std::span<const ChoiceQuestion> questions) {
+    const auto scores = gpt2::score_choices(engine_, questions);
     std::vector<Json> records;
-    for (const Question& question : questions) records.push_back(answer(question));
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      records.push_back(choices_json(scores[i], bytes_of(questions[i])));
+    }
     return records;
   };
-  const auto size = [](const Question& question) {
+  const auto size = [](const ChoiceQuestion& question) {
     std::size_t tokens = question.context.size();
     for (const auto& choice : question.choices) tokens += choice.size();
     return tokens;
   };
-  answer_lines<Question>(
+  answer_lines<ChoiceQuestion>(
       settings_.file, "scoring " + shown_input(settings_.file),
-      [&](const std::string& line) { return read_question(line); }, size, answer_all);
+      [&](const std::string& line) { return read_question(line); }, size, answer);
 }
 
 }  // namespace

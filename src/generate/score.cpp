@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/float_state.h"
@@ -57,8 +58,11 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
     scores[i] = {std::vector<TokenLogprob>(texts[i].size(), kUnscored),
                  windows_of(texts[i].size(), options.context, options.stride)};
     for (const auto& [begin, first, end, labels, nll] : scores[i].windows) {
-      tasks.push_back({std::span(texts[i]).subspan(begin, end - begin),
-                       std::span(scores[i].tokens).subspan(first, end - first)});
+      if (first == end) continue;
+      const std::span<const TokenId> text(texts[i]);
+      const std::span<TokenLogprob> tokens(scores[i].tokens);
+      tasks.push_back({text.subspan(begin, first - begin),
+                       {{text.subspan(first, end - first), tokens.subspan(first, end - first)}}});
     }
   }
   score_tasks(engine, tasks, options.top_logprobs, options.progress);
@@ -70,10 +74,7 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
   return scores;
 }
 
-namespace {
-
-void check_choices(std::span<const TokenId> context, std::span<const std::vector<TokenId>> choices,
-                   const Config& config) {
+void ChoiceQuestion::check(const Config& config) const {
   if (context.empty()) {
     reject(
         "the context has no tokens, so nothing predicts the first token of a choice: give at "
@@ -92,41 +93,61 @@ void check_choices(std::span<const TokenId> context, std::span<const std::vector
   }
 }
 
+namespace {
+
+// Scores questions that were checked.
+std::vector<std::vector<ChoiceScore>> score_questions(
+    const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs,
+    const std::function<void(double share)>& progress) {
+  const DefaultFloatState state;
+  check_top_logprobs(top_logprobs, engine.model().config().vocab_size);
+  std::vector<std::vector<ChoiceScore>> scores;
+  std::vector<ScoreTask> tasks;
+  for (const ChoiceQuestion& question : questions) {
+    auto& of_question = scores.emplace_back(question.choices.size());
+    if (of_question.empty()) continue;
+    ScoreTask& task = tasks.emplace_back(ScoreTask{question.context, {}});
+    for (std::size_t i = 0; i < of_question.size(); ++i) {
+      of_question[i].tokens.resize(question.choices[i].size());
+      task.continuations.push_back({question.choices[i], of_question[i].tokens});
+    }
+  }
+  score_tasks(engine, tasks, top_logprobs, progress);
+  for (auto& of_question : scores) {
+    for (ChoiceScore& score : of_question) {
+      score.sum = sum_of(score.tokens);
+      score.mean = score.sum / static_cast<double>(score.tokens.size());
+      score.greedy_match = std::ranges::all_of(score.tokens, [](const TokenLogprob& token) {
+        return token.rank == 0 && !std::isnan(token.logprob);
+      });
+    }
+  }
+  return scores;
+}
+
 }  // namespace
+
+std::vector<std::vector<ChoiceScore>> score_choices(
+    const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs,
+    const std::function<void(double share)>& progress) {
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    try {
+      questions[i].check(engine.model().config());
+    } catch (const Error& error) {
+      throw Error(error.code(), concat("question ", i + 1, ": ", error.what()));
+    }
+  }
+  return score_questions(engine, questions, top_logprobs, progress);
+}
 
 std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const TokenId> context,
                                        std::span<const std::vector<TokenId>> choices,
                                        std::size_t top_logprobs,
                                        const std::function<void(double share)>& progress) {
-  const DefaultFloatState state;
-  const Config& config = engine.model().config();
-  check_choices(context, choices, config);
-  check_top_logprobs(top_logprobs, config.vocab_size);
-  // The last token of the context is read with each choice, because it predicts the first token.
-  Session prefix(engine, {.max_tokens = context.size()});
-  if (context.size() > 1) {
-    const Slice slice{&prefix, context.first(context.size() - 1), {}};
-    forward({&slice, 1});
-  }
-  std::vector<std::vector<TokenId>> texts;
-  std::vector<ChoiceScore> scores(choices.size());
-  std::vector<ScoreTask> tasks;
-  texts.reserve(choices.size());  // the tasks refer to them
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    auto& text = texts.emplace_back(context.begin(), context.end());
-    text.insert(text.end(), choices[i].begin(), choices[i].end());
-    scores[i].tokens.resize(choices[i].size());
-    tasks.push_back({text, scores[i].tokens, &prefix});
-  }
-  score_tasks(engine, tasks, top_logprobs, progress);
-  for (ChoiceScore& score : scores) {
-    score.sum = sum_of(score.tokens);
-    score.mean = score.sum / static_cast<double>(score.tokens.size());
-    score.greedy_match = std::ranges::all_of(score.tokens, [](const TokenLogprob& token) {
-      return token.rank == 0 && !std::isnan(token.logprob);
-    });
-  }
-  return scores;
+  const ChoiceQuestion question = {{context.begin(), context.end()},
+                                   {choices.begin(), choices.end()}};
+  question.check(engine.model().config());
+  return std::move(score_questions(engine, {&question, 1}, top_logprobs, progress).front());
 }
 
 }  // namespace gpt2

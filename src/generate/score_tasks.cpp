@@ -1,10 +1,11 @@
 #include "generate/score_tasks.h"
 
 #include <algorithm>
-#include <vector>
+#include <list>
 
 #include "base/float_state.h"
 #include "generate/logprobs.h"
+#include "kernels/kernels.h"
 #include "model/engine_impl.h"
 
 namespace gpt2 {
@@ -17,24 +18,59 @@ constexpr std::size_t kLogitsRows = 256;
 // With so many rows, reading the weights takes a small part of a pass.
 constexpr std::size_t kEnoughRows = 512;
 
-// A task that some passes have read, but not all of it.
+// The keys and values of so many tokens of GPT-2 124M take 150 MB as f32. Many continuations of a
+// few tokens would take more, because each has a copy of up to 255 tokens of its context.
+constexpr std::size_t kEnoughTokens = 2048;
+
+// A continuation that some passes have read, or will.
+//
+// The first continuation of a task is read together with the context. The row of logits after the
+// context scores the first tokens of all continuations, so a continuation of one token needs no
+// row and no session of its own. The others go on from the context in this session.
 struct Reading {
   const ScoreTask* task;
+  const ScoredTokens* part;
+  std::size_t next;      // of the continuations that go on from here, the first that has not begun
+  std::size_t written;   // scores of this continuation
+  std::size_t rows = 0;  // of logits in this pass
+  std::size_t tokens;    // that the session takes memory for
   Session session;
-  std::size_t written = 0;  // scores
-  std::size_t rows = 0;     // of logits in this pass
 
+  // The first continuation of a task.
   Reading(const Engine& engine, const ScoreTask& t)
-      : task(&t), session(engine, {.max_tokens = t.tokens.size() - 1}) {
-    if (t.prefix != nullptr) session.assign(*t.prefix);
+      : task(&t),
+        part(&t.continuations.front()),
+        next(1),
+        written(0),
+        tokens(capacity()),
+        session(engine, {.max_tokens = capacity()}) {
+    session.append(t.context);
   }
 
-  [[nodiscard]] std::size_t unwritten() const { return task->scores.size() - written; }
+  // Another one. REQUIRES: a pass has read the context in first.session.
+  Reading(const Engine& engine, const Reading& first, const ScoredTokens& p)
+      : task(first.task),
+        part(&p),
+        next(first.task->continuations.size()),
+        written(1),
+        tokens(capacity() - task->context.size() / kChunk * kChunk),
+        session(engine, {.max_tokens = capacity()}) {
+    session.assign(first.session, task->context.size());
+  }
 
-  // The tokens to read in this pass: up to the one before the last that is scored.
+  [[nodiscard]] std::size_t capacity() const {
+    return task->context.size() + part->tokens.size() - 1;
+  }
+  [[nodiscard]] std::size_t unwritten() const { return part->tokens.size() - written; }
+  [[nodiscard]] bool is_over() const {
+    return unwritten() == 0 && next == task->continuations.size();
+  }
+
+  // The tokens to read in this pass: up to the one before the last that it scores. The session may
+  // have others that wait.
   [[nodiscard]] std::span<const TokenId> piece() const {
-    const std::size_t end = task->tokens.size() - unwritten() + rows - 1;
-    return task->tokens.subspan(session.position(), end - session.position());
+    const std::size_t begin = session.position() - task->context.size();
+    return part->tokens.subspan(begin, written + rows - 1 - begin);
   }
 };
 
@@ -50,66 +86,90 @@ class TaskReader {
 
   // Runs a pass and returns how many scores it wrote: 0 when all are written.
   std::size_t pass() {
-    std::erase_if(readings_, [](const Reading& reading) { return reading.unwritten() == 0; });
-    const std::size_t rows = choose_rows();
-    if (rows == 0) return 0;
+    readings_.remove_if([](const Reading& reading) { return reading.is_over(); });
+    choose_rows();
+    if (size_.logits == 0) return 0;
     std::vector<Slice> slices;
     const std::span<float> logits(logits_);
     std::size_t row = 0;
     for (Reading& reading : readings_) {
+      if (reading.rows == 0) continue;
       const auto part = logits.subspan(row * vocab_size_, reading.rows * vocab_size_);
       slices.push_back({&reading.session, reading.piece(), part});
       row += reading.rows;
     }
     engine_.forward(slices);
-    write(rows);
-    return rows;
+    return write();
   }
 
  private:
-  // Begins tasks, and divides the rows of logits of a pass among those that are begun. Returns how
-  // many there are. All readings but the last will be at their ends.
-  std::size_t choose_rows() {
-    std::size_t logits_rows = 0;
+  struct PassSize {
+    std::size_t logits = 0;  // rows of them
     std::size_t rows = 0;
-    const auto take = [&](Reading& reading) {
-      reading.rows = std::min(reading.unwritten(), kLogitsRows - logits_rows);
-      logits_rows += reading.rows;
-      rows += reading.piece().size();
-    };
-    for (Reading& reading : readings_) take(reading);
-    for (; next_ < tasks_.size() && logits_rows < kLogitsRows && rows < kEnoughRows; ++next_) {
-      if (!tasks_[next_].scores.empty()) take(readings_.emplace_back(engine_, tasks_[next_]));
-    }
-    return logits_rows;
+    std::size_t tokens = 0;  // that the sessions take memory for
+  };
+
+  [[nodiscard]] bool has_room() const {
+    return size_.logits == 0 ||
+           (size_.logits < kLogitsRows && size_.rows < kEnoughRows && size_.tokens < kEnoughTokens);
   }
 
-  // A row takes about as long as a twentieth of a forward pass over one token of GPT-2 124M, so the
-  // Scores the rows of the pass. The threads share them: with two threads, a row of 50,257 logits
-  // takes a few percent of the time of the pass for it.
-  void write(std::size_t rows) {
-    struct Row {
+  void take(Reading& reading) {
+    size_.tokens += reading.tokens;
+    reading.rows = std::min(reading.unwritten(), kLogitsRows - size_.logits);
+    if (reading.rows == 0) return;
+    size_.logits += reading.rows;
+    size_.rows += reading.session.waiting() + reading.piece().size();
+  }
+
+  // Divides the rows of logits of a pass among the continuations that have begun, and begins others
+  // while there is room: first those whose context has been read, so that its session can go. All
+  // but the last will be at their ends.
+  void choose_rows() {
+    size_ = {};
+    for (Reading& reading : readings_) take(reading);
+    for (Reading& first : readings_) {
+      for (; first.next < first.task->continuations.size() && has_room(); ++first.next) {
+        const ScoredTokens& part = first.task->continuations[first.next];
+        if (part.tokens.size() > 1) take(readings_.emplace_back(engine_, first, part));
+      }
+    }
+    for (; next_ < tasks_.size() && has_room(); ++next_) {
+      take(readings_.emplace_back(engine_, tasks_[next_]));
+    }
+  }
+
+  // Writes the scores of the pass and returns how many there are. The threads share them: with two
+  // threads, a row of 50,257 logits takes a few percent of the time of the pass for it.
+  std::size_t write() {
+    struct Score {
+      std::size_t row;
       TokenId token;
-      TokenLogprob* score;
+      TokenLogprob* to;
     };
-    std::vector<Row> all;  // in the order of the logits
-    all.reserve(rows);
+    std::vector<Score> all;
+    std::size_t row = 0;
+    const auto add = [&](const ScoredTokens& part, std::size_t i) {
+      part.scores[i].top.resize(top_);
+      all.push_back({row, part.tokens[i], &part.scores[i]});
+    };
     for (Reading& reading : readings_) {
-      const ScoreTask& task = *reading.task;
-      for (std::size_t row = 0; row < reading.rows; ++row) {
-        TokenLogprob& score = task.scores[reading.written];
-        score.top.resize(top_);
-        all.push_back({task.tokens[task.tokens.size() - reading.unwritten()], &score});
-        ++reading.written;
+      for (const std::size_t end = row + reading.rows; row < end; ++row, ++reading.written) {
+        if (reading.written > 0) {
+          add(*reading.part, reading.written);
+        } else {
+          for (const ScoredTokens& part : reading.task->continuations) add(part, 0);
+        }
       }
     }
     const std::span<const float> logits(logits_);
-    engine_.impl().for_each(rows, [&](std::size_t i, int rank) {
+    engine_.impl().for_each(all.size(), [&](std::size_t i, int rank) {
       const auto scratch =
           std::span(scratch_).subspan(static_cast<std::size_t>(rank) * vocab_size_, vocab_size_);
-      write_logprob(*all[i].score, logits.subspan(i * vocab_size_, vocab_size_), all[i].token,
+      write_logprob(*all[i].to, logits.subspan(all[i].row * vocab_size_, vocab_size_), all[i].token,
                     scratch);
     });
+    return all.size();
   }
 
   Engine engine_;
@@ -117,9 +177,10 @@ class TaskReader {
   std::span<const ScoreTask> tasks_;
   std::size_t next_ = 0;  // of the tasks, the first that is not begun
   std::size_t top_;
-  std::vector<Reading> readings_;
-  std::vector<float> logits_;   // (up to kLogitsRows, vocab_size)
-  std::vector<float> scratch_;  // (threads, vocab_size)
+  std::list<Reading> readings_;  // a list, because a new reading refers to another one
+  PassSize size_;                // of the next pass
+  std::vector<float> logits_;    // (up to kLogitsRows, vocab_size)
+  std::vector<float> scratch_;   // (threads, vocab_size)
 };
 
 }  // namespace
@@ -128,7 +189,9 @@ void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::si
                  const std::function<void(double share)>& progress) {
   const DefaultFloatState state;
   std::size_t total = 0;
-  for (const ScoreTask& task : tasks) total += task.scores.size();
+  for (const ScoreTask& task : tasks) {
+    for (const ScoredTokens& part : task.continuations) total += part.tokens.size();
+  }
   TaskReader reader(engine, tasks, total, top);
   std::size_t written = 0;
   while (const std::size_t more = reader.pass()) {
