@@ -36,6 +36,15 @@ std::size_t count_of_shards(const std::string& output) {
                       output.c_str(), *counts.begin(), *counts.rbegin()));
 }
 
+// Removes a file at the end of a scope, unless it has another name by then.
+struct RemovedAtEnd {
+  const std::string& name;
+  ~RemovedAtEnd() {
+    std::error_code ignored;
+    fs::remove(name, ignored);
+  }
+};
+
 // The file of one share.
 class ShardReader {
  public:
@@ -83,6 +92,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
 
   const std::string unfinished = output + ".merging";
   OutputFile merged(unfinished, input);
+  const RemovedAtEnd removed{unfinished};
   merged.cut(0);
   std::string missing;
   std::size_t errors = 0;

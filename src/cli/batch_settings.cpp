@@ -38,7 +38,8 @@ command, it takes its share without being asked. For array jobs of PBS and index
 Kubernetes, and to start single jobs of an array again, give /N; indices then begin at 0 (SGE: 1).
 In the end, --merge joins the files of all shares to what one machine would have written.
 
-The exit status is 3 if the run is complete, but some lines have errors.
+The exit status is 3 if the run is complete, but some lines have errors. That of a share is then 0, so
+that a launcher does not end the other shares, and that of --merge is 3.
 
 Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
