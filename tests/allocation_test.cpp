@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpt2/generate.h"
 #include "gpt2/sampler.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
@@ -15,6 +16,7 @@
 #include "model/session_impl.h"
 #include "support/allocation_hooks.h"
 #include "support/catch.h"
+#include "support/part_of_model.h"
 #include "support/passes.h"
 
 using namespace gpt2;
@@ -183,6 +185,47 @@ TEST_CASE("if there is no memory, fork, rewind and assign throw and change nothi
   fork_original();
   CHECK(failures_of([&] { session.assign(shorter); }) >= 3);  // a list and two blocks
   CHECK(std::ranges::equal(session.tokens(), shorter.tokens()));
+}
+
+TEST_CASE("if there is no memory for a smaller draft, it is not made or bad_alloc is thrown") {
+  const Model model = model_of(WeightType::f32);
+  const Engine engine(model, {.threads = 1});
+  const std::vector<TokenId> prompt = random_tokens(model, 300, 1);
+  GenerationOptions options{.max_new_tokens = 8};
+  options.ignore_eos = true;
+  options.constant_draft = true;
+  std::vector<TokenId> tokens;
+  bool has_failed = false;
+  const auto write = [&] {
+    has_failed = false;
+    try {
+      Session session(engine);
+      session.forward(std::span(prompt).first(280));
+      tokens = generate(session, std::span(prompt).last(20), options, nullptr).tokens;
+    } catch (const std::bad_alloc&) {
+      has_failed = true;
+    }
+  };
+  write();
+  const std::vector<TokenId> expected = tokens;
+  options.draft = part_of(model, 1, 600);
+  write();  // the engine keeps what it needs to find the draft's engine again
+  CHECK(tokens == expected);
+  std::size_t failures = 0;
+  for (std::size_t n = 1;; ++n) {
+    tokens.clear();
+    tokens.shrink_to_fit();
+    failing_call = n;
+    const std::ptrdiff_t before = in_use;
+    const std::size_t made = allocations_of(write);
+    failing_call = 0;
+    INFO("allocation " << n);
+    REQUIRE(in_use - before == (tokens.empty() ? 0 : 1));
+    if (!has_failed) REQUIRE(tokens == expected);
+    failures += has_failed;
+    if (made < n) break;
+  }
+  CHECK(failures > 10);
 }
 
 TEST_CASE("a draw allocates nothing") {

@@ -74,6 +74,9 @@ void check_refused(const std::string& lines, const std::string& out, const std::
 TEST_CASE("each line is followed by its answer") {
   CHECK(letters("ab\nklm\n") == "cde\nnop\n");
   CHECK(letters("ab\nklm") == "cde\nnop\n");  // without a newline at the end
+  const std::string smaller = (place().path() / "smaller").string();
+  write_alphabet_model(smaller, 8);
+  CHECK(letters("ab\nklm\n", {"-n", "3", "--draft", smaller}) == "cde\nnop\n");
   CHECK(letters("") == "");
   CHECK(letters("\n\n") == "");
   CHECK(letters("//\nd\n", {"-n", "1"}) == "a\ne\n");

@@ -17,6 +17,7 @@
 #include "measure/random_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
+#include "support/part_of_model.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 
@@ -273,6 +274,28 @@ TEST_CASE("a text that needs more than the bound is refused, and others are writ
         "the text needs " + std::to_string(Session::memory_bytes(config, KVType::f32, 101)) +
             " bytes for its keys and values, but at most " + std::to_string(bound) +
             " may be used: let it have fewer new tokens, or allow more memory");
+}
+
+TEST_CASE("the bound holds for the keys and values of a smaller draft, too") {
+  const Config& config = model().config();
+  const std::size_t bytes = Session::memory_bytes(config, KVType::f32, 50);
+  GenerationOptions options{.max_new_tokens = 49};
+  options.ignore_eos = true;
+  options.draft = test::part_of(model(), 1, kPositions);
+  const std::size_t of_draft =
+      Session::memory_bytes(options.draft->config(), KVType::f32, 50);
+  for (const bool fits : {false, true}) {
+    const std::size_t bound = bytes + of_draft - (fits ? 0 : 1);
+    Scheduler scheduler(Engine(model()), {.max_memory = bound});
+    auto result = scheduler.submit(Ids{1}, options, nullptr);
+    scheduler.run();
+    if (fits) {
+      CHECK(result.get().tokens.size() == 49);
+    } else {
+      CHECK(refusal_of([&] { (void)result.get(); })
+                .starts_with("the text needs " + std::to_string(bytes + of_draft) + " bytes"));
+    }
+  }
 }
 
 TEST_CASE("twice as many tokens of f16 keys and values fit the bound") {

@@ -71,18 +71,27 @@ struct GenerationOptions {
   /// vocabulary.
   std::optional<std::size_t> top_logprobs = {};
 
-  /// Speculative decoding: a copy of the model that drafts tokens, usually
-  /// model.to(WeightType::int4). The model then checks several drafted tokens in one pass, which
-  /// reads its weights only once. The number of drafted tokens follows from the times measured and
-  /// from the share of drafts that the model accepted.
+  /// Speculative decoding: a model that drafts tokens. It is a quantized copy of the session's
+  /// model, usually model.to(WeightType::int4), or a smaller model of the same vocabulary, such as
+  /// distilgpt2 for gpt2-xl. The session's model then checks several drafted tokens in one pass,
+  /// which reads its weights only once. The number of drafted tokens follows from the times
+  /// measured and from the share of drafts that the model accepted.
   ///
   /// A draft saves time if most of the time goes into reading the weights. It never changes the
   /// text: the tokens and the hash of the logits are bit for bit the same as without it.
   /// (HuggingFace's assistant_model, in contrast, changes the text that is drawn.)
   ///
-  /// REQUIRES: the draft has the sizes of the session's model. It reads that model's keys and
-  /// values, so drafts of a model with different weights are rarely accepted. The draft needs no
+  /// A draft with all sizes of the session's model is taken for a copy. It reads that model's keys
+  /// and values, so drafts of a model with different weights are rarely accepted. It needs no
   /// memory except for its weights.
+  ///
+  /// A draft of other sizes (n_layer, n_embd, n_head, n_inner or n_positions) computes keys and
+  /// values of its own, on the threads of the session's engine. The session keeps them for the next
+  /// call. Reading the prompt with the draft comes in addition to what drafting costs, once for
+  /// each prompt and slide. If the text is longer than the draft's n_positions, it is not drafted
+  /// any more. If there is no memory for the keys and values, generate() throws std::bad_alloc.
+  ///
+  /// REQUIRES: the draft has as many tokens as the session's model, with the same ids.
   std::optional<Model> draft = {};
 
   /// A draft that another thread is still making. Until it is ready, the text is written without
@@ -142,6 +151,7 @@ struct GenerationResult {
 ///   - for an empty prompt if the session has no token either. To begin a new text without a
 ///     prompt, give the end-of-text token;
 ///   - for a prompt that does not fit the session;
+///   - for a draft with another vocab_size than the model;
 ///   - if top_logprobs is more than the size of the vocabulary;
 ///   - if `overflow` is none of the values of Overflow;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);

@@ -742,7 +742,8 @@ typedef struct gpt2_generate_options {
   int32_t hash_logits;       ///< default 0; compute gpt2_generation.logits_hash
   int32_t wants_logprobs;    ///< default 0; fill gpt2_generation.logprobs
   size_t top_logprobs;       ///< default 0: the length of gpt2_token_logprob.top
-  const gpt2_model* draft;   ///< default NULL; a quantized copy of the model that drafts tokens
+  const gpt2_model* draft;   ///< default NULL; drafts tokens: a quantized copy of the model, or a
+                             ///< smaller model of the same vocabulary
   int32_t prompt_lookup;     ///< default 0; draft tokens from the text so far
   int32_t constant_draft;    ///< default 0; always draft max_draft_tokens
   size_t max_draft_tokens;   ///< default 12; from 1 to 64

@@ -13,9 +13,10 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How much a scheduler does at once.
 struct SchedulerOptions {
-  /// The most bytes that keys and values take (Session::memory_bytes). 0: half of the memory that
-  /// is free when the scheduler is made, as far as the process may use it. A text that would exceed
-  /// the bound waits until others have ended.
+  /// The most bytes that keys and values take (Session::memory_bytes), those of drafts with sizes
+  /// of their own included (but not of a pending_draft). 0: half of the memory that is free when
+  /// the scheduler is made, as far as the process may use it. A text that would exceed the bound
+  /// waits until others have ended.
   std::size_t max_memory = 0;
 
   /// The most texts that are written at once. Each takes a row of every pass.
@@ -61,10 +62,11 @@ class Scheduler {
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
 
-  /// Adds a text to be written, with arguments as for generate(); `prompt` and `options` are copied.
-  /// Throws Error(invalid_argument) for a tokenizer that does not belong to the model. The future has the result, or
-  /// what generate() would have thrown, and also Error(invalid_argument) if the text needs more
-  /// than max_memory by itself. To cancel, return false from the sink or from on_prompt.
+  /// Adds a text to be written, with arguments as for generate(); `prompt` and `options` are
+  /// copied. Throws Error(invalid_argument) for a tokenizer that does not belong to the model. The
+  /// future has the result, or what generate() would have thrown, and also Error(invalid_argument)
+  /// if the text needs more than max_memory by itself. To cancel, return false from the sink or
+  /// from on_prompt.
   std::future<GenerationResult> submit(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                                        const GenerationOptions& options,
                                        std::function<bool(std::string_view)> sink);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/load_model.h"
+#include "cli/model_limits.h"
 #include "gpt2/find_model.h"
 #include "gpt2/runtime.h"
 
@@ -18,10 +19,12 @@ Models load_models(const GenerateSettings& settings) {
   if (type && *type != WeightType::int8 && *type != WeightType::int4) {
     throw UsageError(
         "--draft",
-        "expected auto, off, int8, int4, prompt or a quantized model, found '" + draft + "'");
+        "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
   }
   if (!type) {
-    return {load_model(settings.model, settings.dtype), Model::load(find_model(draft))};
+    Models models = {load_model(settings.model, settings.dtype), Model::load(find_model(draft))};
+    check_draft(models.draft->config(), models.model.config());
+    return models;
   }
   const Model stored = Model::load(settings.model);
   return {stored.to(settings.dtype), stored.to(*type)};

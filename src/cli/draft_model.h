@@ -16,8 +16,8 @@ struct Models {
   std::optional<Model> draft;
 };
 
-/// Loads them. Both are made from the same files, which are read once. Throws UsageError for a
-/// draft that does not exist.
+/// Loads them. A copy is made from the same files, which are read once. Throws UsageError for a
+/// draft of another vocabulary.
 [[nodiscard]] Models load_models(const GenerateSettings& settings);
 
 /// The bytes that an int4 copy of the model takes: 4 bits for each weight, and 16 for each block of

@@ -130,9 +130,10 @@ void add_model_options(CLI::App& app, GenerateSettings& settings, std::string& m
   add_threads_option(app, settings.threads);
   app.add_option("--draft", settings.draft,
                  "Write faster, with the same text: a copy of the model in "
-                 "int8 or int4, or a model that gpt2 quantize wrote, or the "
-                 "text so far (prompt), drafts tokens, and the model checks "
-                 "several at once. auto (default) makes an int4 copy for "
+                 "int8 or int4, or another MODEL, or the text so far (prompt), "
+                 "drafts tokens, and the model checks several at once. MODEL "
+                 "is a copy that gpt2 quantize wrote, or a smaller model of the "
+                 "same vocabulary. auto (default) makes an int4 copy for "
                  "long texts of large models, and uses the text so far")
       ->option_text("auto|off|int8|int4|prompt|MODEL");
 }

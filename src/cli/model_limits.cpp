@@ -36,6 +36,13 @@ void check_limits(const GenerateSettings& settings, const Config& config) {
   check_logprobs(generation.top_logprobs.value_or(0), config);
 }
 
+void check_draft(const Config& draft, const Config& config) {
+  if (draft.vocab_size == config.vocab_size) return;
+  throw UsageError("--draft", format("expected a model with the vocabulary of the one that writes, "
+                                     "which has %zu tokens, found one with %zu",
+                                     config.vocab_size, draft.vocab_size));
+}
+
 void check_logprobs(std::size_t count, const Config& config) {
   if (count <= config.vocab_size) return;
   throw UsageError("--logprobs", format("expected a whole number from 0 to %zu, the size of the "

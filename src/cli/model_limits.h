@@ -15,6 +15,9 @@ namespace gpt2::cli {
 /// generation config.
 void check_limits(const GenerateSettings& settings, const Config& config);
 
+/// Throws UsageError if the vocabulary of the model that --draft names has another size.
+void check_draft(const Config& draft, const Config& config);
+
 /// Throws UsageError if --logprobs asks for more tokens than there are.
 void check_logprobs(std::size_t count, const Config& config);
 

@@ -32,15 +32,16 @@ Decoder::Decoder(Session& session, Sampler& sampler, const GenerationOptions& op
 }
 
 std::span<float> Decoder::prompt_logits() {
+  has_new_prompt_ = true;
   logits_.resize(session_.model().config().vocab_size);
   return logits_;
 }
 
 Slice Decoder::next(bool may_draft) {
   is_timed_ = may_draft && (draft_ || pending_draft_.valid() || options_.prompt_lookup);
-  const auto start = std::chrono::steady_clock::now();
+  draft_start_ = std::chrono::steady_clock::now();
   if (is_timed_) propose();
-  draft_seconds_ = seconds_since(start);
+  draft_seconds_ = seconds_since(draft_start_);
   pass_start_ = std::chrono::steady_clock::now();
   logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);
   return {&session_, drafted_, logits_};
@@ -153,17 +154,30 @@ void Decoder::take_pending_draft() {
 // model.
 void Decoder::propose() {
   take_pending_draft();
-  const std::size_t max = max_drafted();
-  const auto wanted = [&](const DraftLength& length) {
+  const auto wanted = [&](const DraftLength& length, std::size_t max) {
     return options_.constant_draft ? max : length.next(max);
   };
-  const auto found = options_.prompt_lookup ? look_up(session_.tokens(), wanted(lookup_length_))
-                                            : std::span<const TokenId>();
-  const bool is_found = !found.empty() || !draft_;
-  const auto proposal =
-      is_found ? found : draft_->propose(session_, sampler_, wanted(draft_length_));
+  const std::size_t max = max_drafted();
+  drafter_ = &lookup_length_;
+  if (options_.prompt_lookup) {
+    const auto found = look_up(session_.tokens(), wanted(lookup_length_, max));
+    drafted_.assign(found.begin(), found.end());
+  }
+  if (!drafted_.empty() || !draft_) return;
+  drafter_ = &draft_length_;
+  propose_by_model(wanted(draft_length_, std::min(max, draft_->room())));
+}
+
+// The time that the draft model takes to read a prompt says nothing about what drafting costs, so
+// it is not measured.
+void Decoder::propose_by_model(std::size_t max) {
+  if (max == 0) return;
+  if (std::exchange(has_new_prompt_, false)) {
+    draft_->read_text();
+    draft_start_ = std::chrono::steady_clock::now();
+  }
+  const auto proposal = draft_->propose(sampler_, max);
   drafted_.assign(proposal.begin(), proposal.end());
-  drafter_ = is_found ? &lookup_length_ : &draft_length_;
 }
 
 // A pass writes one token more than it accepts, and the last one needs no room.

@@ -28,7 +28,7 @@ class Decoder {
   Decoder(Session& session, Sampler& sampler, const GenerationOptions& options,
           const std::function<bool(TokenId)>& sink, GenerationResult& result);
 
-  /// Where a pass over the last piece of the prompt puts its logits (vocab_size). take() follows.
+  /// Where a pass over the last piece of a prompt puts its logits (vocab_size). take() follows.
   [[nodiscard]] std::span<float> prompt_logits();
 
   /// What the next pass has to compute. Drafts tokens if `may_draft`.
@@ -50,6 +50,7 @@ class Decoder {
  private:
   std::optional<FinishReason> draw_all();
   void propose();
+  void propose_by_model(std::size_t max);
   void take_pending_draft();
   TokenId draw(std::span<const float> logits, std::size_t position);
   bool give(TokenId token, std::size_t position);
@@ -76,7 +77,8 @@ class Decoder {
   bool is_timed_ = false;
   DraftLength* drafter_ = nullptr;  // that chose the number of drafted tokens
   double draft_seconds_ = 0.0;
-  std::chrono::steady_clock::time_point pass_start_;
+  std::chrono::steady_clock::time_point draft_start_, pass_start_;
+  bool has_new_prompt_ = false;  // which the draft model has not read
 };
 
 }  // namespace gpt2

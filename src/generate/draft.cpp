@@ -1,67 +1,120 @@
 #include "generate/draft.h"
 
+#include <algorithm>
+#include <exception>
+
 #include "base/fail.h"
+#include "generate/prefix_cache.h"
+#include "generate/prompt_reader.h"
 #include "model/engine_impl.h"
+#include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
 
-void require_sizes(const Config& copy, const Config& model) {
-  const auto check = [](const char* name, std::size_t found, std::size_t expected) {
-    if (found == expected) return;
-    reject("the draft must have the sizes of the model: ", name, " is ", found, ", expected ",
-           expected);
-  };
-  check("vocab_size", copy.vocab_size, model.vocab_size);
-  check("n_positions", copy.n_positions, model.n_positions);
-  check("n_embd", copy.n_embd, model.n_embd);
-  check("n_layer", copy.n_layer, model.n_layer);
-  check("n_head", copy.n_head, model.n_head);
-  check("n_inner", copy.inner_dim(), model.inner_dim());
+bool has_sizes_of(const Config& a, const Config& b) noexcept {
+  return a.n_positions == b.n_positions && a.n_embd == b.n_embd && a.n_layer == b.n_layer &&
+         a.n_head == b.n_head && a.inner_dim() == b.inner_dim();
 }
 
-// Restores a session in which one token waits: its destructor removes the tokens that were appended
-// in the meantime, and makes that token wait again. A destructor does it because anything may be
-// thrown in between.
-class TakeBack {
- public:
-  explicit TakeBack(Session& session)
-      : session_(session), start_(session.position() - 1), waiting_(session.tokens().back()) {}
-  TakeBack(const TakeBack&) = delete;
-  TakeBack& operator=(const TakeBack&) = delete;
-  ~TakeBack() {
-    session_.rewind(start_);
-    session_.append(std::span(&waiting_, 1));
+// Returns the session that the draft model reads and writes: the text's, or the model's own.
+Session& session_for(const Model& model, Session& text) {
+  const Config& config = model.config();
+  const Config& of_text = text.model().config();
+  if (config.vocab_size != of_text.vocab_size) {
+    reject("the draft must have the vocabulary of the model: it has ", config.vocab_size,
+           " tokens, expected ", of_text.vocab_size);
   }
-
- private:
-  Session& session_;
-  std::size_t start_;
-  TokenId waiting_;
-};
+  if (has_sizes_of(config, of_text)) return text;
+  std::optional<Session>& own = text.impl()->draft;
+  if (!own || own->model().transformer() != model.transformer()) {
+    own.reset();  // frees its memory first
+    own.emplace(text.engine().impl().engine_of(model),
+                SessionOptions{.max_tokens = std::min(text.capacity(), config.n_positions)});
+  }
+  return *own;
+}
 
 }  // namespace
 
-Draft::Draft(const Model& copy, const Session& session)
-    : copy_(copy), logits_(session.model().config().vocab_size) {
-  require_sizes(copy.config(), session.model().config());
+Draft::Draft(const Model& model, Session& text)
+    : model_(model),
+      text_(text),
+      session_(&session_for(model, text)),
+      logits_(model.config().vocab_size) {}
+
+std::size_t Draft::memory_bytes(const Model& model, const Config& text,
+                                std::size_t capacity) noexcept {
+  const Config& config = model.config();
+  if (has_sizes_of(config, text)) return 0;
+  const KVType type = resolved(KVType::automatic, model.weight_type());
+  return Session::memory_bytes(config, type, std::min(capacity, config.n_positions));
 }
 
-std::span<const TokenId> Draft::propose(Session& session, Sampler& sampler, std::size_t max) {
-  tokens_.clear();
-  const TakeBack drafted(session);
+std::size_t Draft::room() const noexcept {
+  return session_->capacity() + 1 - std::min(text_.position(), session_->capacity() + 1);
+}
+
+void Draft::read_text() {
+  if (is_copy()) return;
   try {
+    begin();
+    const auto unread = text_.tokens().subspan(session_->position());
+    const std::size_t piece = prompt_piece(model_);
+    for (std::size_t first = 0; first + 1 < unread.size(); first += piece) {
+      forward({session_, unread.subspan(first, std::min(piece, unread.size() - 1 - first)), {}});
+    }
+  } catch (const std::exception&) {
+    // The passes that draft read what is left, or end the draft for the same reason.
+  }
+}
+
+std::span<const TokenId> Draft::propose(Sampler& sampler, std::size_t max) {
+  struct EndAtReturn {  // also if something is thrown
+    Draft& draft;
+    ~EndAtReturn() { draft.end(); }
+  };
+  tokens_.clear();
+  const EndAtReturn draft{*this};
+  try {
+    begin();
     while (tokens_.size() < max) {
-      const Slice slice{&session, {}, logits_};  // reads the token that waits
-      session.engine().impl().forward(std::span(&slice, 1), copy_);
-      tokens_.push_back(sampler.sample(logits_, session.tokens()));
-      session.append(std::span(tokens_).last(1));
+      forward(next());
+      tokens_.push_back(sampler.sample(logits_, session_->tokens()));
     }
   } catch (const std::exception&) {
     // The draft ends here. If the text itself leads to the exception, drawing its next token throws
     // it again.
   }
   return tokens_;
+}
+
+// Brings a session of the draft's own to the beginning that it shares with the text, without the
+// text's last token, whose logits are needed.
+void Draft::begin() {
+  const auto text = text_.tokens();
+  start_ = text.size() - 1;
+  last_ = text.back();
+  if (!is_copy()) session_->rewind(std::min(common_prefix(session_->tokens(), text), start_));
+}
+
+// Removes from the text's session the tokens that a copy has drafted. Its last token waits again.
+void Draft::end() {
+  if (!is_copy()) return;
+  text_.rewind(start_);
+  text_.append(std::span(&last_, 1));
+}
+
+// The first pass reads what the session lacks of the text: nothing but the token that waits, if it
+// is the text's own session.
+Slice Draft::next() {
+  const auto unread = tokens_.empty() ? text_.tokens().subspan(session_->position())
+                                      : std::span<const TokenId>(tokens_).last(1);
+  return {session_, unread, logits_};
+}
+
+void Draft::forward(const Slice& slice) {
+  session_->engine().impl().forward(std::span(&slice, 1), model_);
 }
 
 }  // namespace gpt2

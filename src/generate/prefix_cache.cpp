@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "model/session_impl.h"
+
 namespace gpt2 {
 
 std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
@@ -13,6 +15,7 @@ std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b
 }
 
 void PrefixCache::add(Session session) noexcept {
+  session.impl()->draft.reset();
   try {
     session.rewind(session.position() - session.waiting());
     if (session.position() > 0) sessions_.push_back(std::move(session));

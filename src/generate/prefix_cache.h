@@ -15,8 +15,8 @@ namespace gpt2 {
 /// the least recently used one goes first.
 class PrefixCache {
  public:
-  /// Adds a session of this model. Its tokens that wait are forgotten. If there is no memory for
-  /// that, frees the session.
+  /// Adds a session of this model. Its tokens that wait and the session of its draft are forgotten.
+  /// If there is no memory for that, frees the session.
   void add(Session session) noexcept;
 
   /// The session that has most tokens in common with `prompt`, or nullptr if none has any. It now

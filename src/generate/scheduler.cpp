@@ -131,7 +131,10 @@ void Scheduler::Impl::begin(ScheduledText& text, const Donor& donor) {
 
 std::size_t Scheduler::Impl::bytes_of(const ScheduledText& text) const {
   const Config& config = engine.model().config();
-  return Session::memory_bytes(config, engine.kv_type(), text.capacity(config));
+  const std::size_t capacity = text.capacity(config);
+  const std::size_t bytes = Session::memory_bytes(config, engine.kv_type(), capacity);
+  const std::optional<Model>& draft = text.options.draft;
+  return draft ? bytes + Draft::memory_bytes(*draft, config, capacity) : bytes;
 }
 
 Donor Scheduler::Impl::best_donor(const ScheduledText& text) {

@@ -98,11 +98,31 @@ Engine::Impl::Impl(const Model& m, const EngineOptions& options)
       fewer_threads(options.threads == 0),
       kv_type(checked_kv_type(options.kv_type, m)),
       workspace(m.config(), m.config().n_positions, threads),
-      team(threads),
+      crew(std::make_shared<Crew>(threads)),
       batch(kMaxRows) {}
+
+Engine::Impl::Impl(const Model& m, const Impl& other)
+    : model(m),
+      threads(other.threads),
+      fewer_threads(other.fewer_threads),
+      kv_type(checked_kv_type(KVType::automatic, m)),
+      workspace(m.config(), m.config().n_positions, threads),
+      crew(other.crew),
+      batch(kMaxRows) {}
+
+Engine Engine::Impl::engine_of(const Model& draft) {
+  const std::lock_guard lock(crew->mutex);
+  std::shared_ptr<Impl> engine = draft_engine.lock();
+  if (!engine || engine->model.transformer() != draft.transformer()) {
+    engine = std::make_shared<Impl>(draft, *this);
+    draft_engine = engine;
+  }
+  return Engine(std::move(engine));
+}
 
 void Engine::Impl::run(const Model& weights) noexcept {
   const std::size_t rows = batch.tokens.size();
+  Team& team = crew->team;
   team.resize(fewer_threads ? useful_threads(weights, rows, threads) : threads);
   if (rows > kFewRows) workspace.expect_many_rows();
   weights.transformer()->forward(team, batch, workspace);
@@ -113,9 +133,9 @@ void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
                            std::optional<std::size_t> hidden_stage, Watch* watch) {
   const Result result = result_of(model.config(), hidden_stage.has_value());
   for (const Slice& slice : slices) check(slice, slices, model, result);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(crew->mutex);
   const DefaultFloatState state;
-  team.restart_after_fork();
+  crew->team.restart_after_fork();
   batch.clear();  // after fork(), it may contain an unfinished batch of one of the parent's threads
   batch.hidden_stage = hidden_stage;
   batch.watch = watch;

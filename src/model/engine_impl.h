@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -19,8 +20,16 @@ namespace gpt2 {
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options);
 
+  /// Constructs an engine of another model that runs on the threads of `other`.
+  Impl(const Model& model, const Impl& other);
+
+  /// Returns an engine of another model, a draft, whose passes run on the threads of this one. As
+  /// long as a session of such an engine exists, returns the same engine for the same model. Throws
+  /// std::bad_alloc.
+  [[nodiscard]] Engine engine_of(const Model& draft);
+
   /// Like Engine::forward, but computes with `weights`, which may be another model of the same
-  /// sizes. Drafts of tokens are computed in this way. They read and write the same keys and
+  /// sizes. A quantized copy drafts tokens in this way: it reads and writes the same keys and
   /// values.
   ///
   /// If `hidden_stage` is set, the `logits` of the slices receive the hidden states of that stage
@@ -33,22 +42,30 @@ struct Engine::Impl {
   /// (see Team::for_each). `rank` is less than `threads`. f must not throw.
   template <class F>
   void for_each(std::size_t count, const F& f) {
-    const std::lock_guard lock(mutex);
-    team.restart_after_fork();
-    team.for_each(count, f);
+    const std::lock_guard lock(crew->mutex);
+    crew->team.restart_after_fork();
+    crew->team.for_each(count, f);
   }
 
   /// Runs one forward pass over the batch and then empties it.
   void run(const Model& weights) noexcept;
 
+  /// The threads that run passes. An engine shares them with the engines of its drafts.
+  struct Crew {
+    explicit Crew(int count) : team(count) {}
+
+    ProcessMutex mutex;  ///< held during a pass
+    Team team;           ///< guarded by the mutex
+  };
+
   Model model;
-  int threads;         ///< the max number of threads that a pass uses
-  bool fewer_threads;  ///< whether a pass uses fewer threads if that is faster
-  KVType kv_type;      ///< of new sessions: f32 or f16
-  ProcessMutex mutex;  ///< held during a pass; guards the members below
-  Workspace workspace;  ///< before `team`, so that it is allocated before threads take memory
-  Team team;
-  Batch batch;  ///< with room for kMaxRows rows
+  int threads;                       ///< the max number of threads that a pass uses
+  bool fewer_threads;                ///< whether a pass uses fewer threads if that is faster
+  KVType kv_type;                    ///< of new sessions: f32 or f16
+  Workspace workspace;               ///< allocated before the threads take memory
+  std::shared_ptr<Crew> crew;        ///< its mutex guards the workspace and the members below too
+  Batch batch;                       ///< with room for kMaxRows rows
+  std::weak_ptr<Impl> draft_engine;  ///< the latest engine that engine_of() returned
 };
 
 }  // namespace gpt2

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct Session::Impl {
   std::size_t written = 0;      ///< how many of the last tokens generate() wrote after its prompt;
                                 ///< 0 once anything else has changed the tokens
   AlignedBuffer<float> logits;  ///< (vocab_size): the result of Session::forward
+  std::optional<Session> draft = {};  ///< of the smaller model that last drafted for this session
 };
 
 /// Returns the state of the slice's session. Throws Error(invalid_argument) if the slice has no

@@ -72,7 +72,7 @@ class GenerateOptions(SamplingOptions, total=False):
     overflow: str  # "stop", or "slide": when the context is full, drop the oldest tokens
     keep: int  # the first tokens, which a slide keeps
     logprobs: int  # fill Generation.logprobs, with so many likely tokens for each
-    draft: Model  # a quantized copy of the model, which drafts tokens
+    draft: Model  # drafts tokens: a quantized copy, or a smaller model of the same vocabulary
     prompt_lookup: bool  # draft tokens from the text so far
     max_draft_tokens: int
     constant_draft: bool

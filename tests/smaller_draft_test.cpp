@@ -1,0 +1,241 @@
+// Drafts by a model of other sizes than the one that writes. Such a model has keys and values of
+// its own, which must always be those of the text: a model that computes the same logits as the one
+// that writes is therefore right with every drafted token.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpt2/generate.h"
+#include "gpt2/session_file.h"
+#include "measure/random_model.h"
+#include "model/session_impl.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/part_of_model.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test::bundled;
+using test::part_of;
+using test::refusal_of;
+
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+constexpr std::size_t kLayers = 6;  // of the bundled model
+
+// Computes the same logits as the bundled model, for texts of up to this many tokens.
+Model twin(std::size_t n_positions = 500) { return part_of(model(), kLayers, n_positions); }
+
+GenerationOptions options_of(std::size_t max_new_tokens) {
+  GenerationOptions options{.max_new_tokens = max_new_tokens,
+                            .sampling = {.temperature = 0.9f, .seed = 3}};
+  options.ignore_eos = true;
+  options.hash_logits = true;
+  options.constant_draft = true;
+  options.max_draft_tokens = 4;
+  return options;
+}
+
+struct Written {
+  GenerationResult result;
+  Ids held;  // the session's tokens afterwards
+};
+
+Written write(Session& session, const std::string& prompt, const GenerationOptions& options) {
+  GenerationResult result =
+      generate(session, tokenizer().encode(prompt), options, [](TokenId) { return true; });
+  return {std::move(result), {session.tokens().begin(), session.tokens().end()}};
+}
+
+void check_same(const Written& drafted, const Written& plain) {
+  CHECK(drafted.result.tokens == plain.result.tokens);
+  CHECK(drafted.result.logits_hash == plain.result.logits_hash);
+  CHECK(drafted.result.finish_reason == plain.result.finish_reason);
+  CHECK(drafted.held == plain.held);
+}
+
+// Checks that the draft was right with every token but those that the end of the text cut off.
+void check_all_accepted(const GenerationResult& result) {
+  CHECK(result.accepted_tokens > result.tokens.size() / 2);
+  CHECK(result.accepted_tokens == result.drafted_tokens);
+}
+
+Engine engine() { return Engine(model(), {.threads = 2}); }
+
+}  // namespace
+
+TEST_CASE("a model of other sizes that computes the same logits is always right") {
+  const std::string prompt = "One day, Tom";
+  GenerationOptions options = options_of(101);
+  for (const float temperature : {0.0f, 0.9f}) {
+    options.sampling.temperature = temperature;
+    for (const float penalty : {1.0f, 1.3f}) {
+      options.sampling.repetition_penalty = penalty;
+      options.draft.reset();
+      Session plain(engine());
+      const Written expected = write(plain, prompt, options);
+      options.draft = twin();
+      Session session(engine());
+      const Written drafted = write(session, prompt, options);
+      check_same(drafted, expected);
+      check_all_accepted(drafted.result);
+    }
+  }
+}
+
+TEST_CASE("a smaller model drafts after each prompt, with the session's earlier keys and values") {
+  GenerationOptions plain = options_of(21);
+  GenerationOptions drafting = plain;
+  drafting.draft = twin();
+  Session expected(engine());
+  Session session(engine());
+  const auto both = [&](const std::string& prompt) {
+    const Written drafted = write(session, prompt, drafting);
+    check_same(drafted, write(expected, prompt, plain));
+    check_all_accepted(drafted.result);
+  };
+  both("One day, Tom");
+  both("");
+  both(" She said");
+  for (Session* const each : {&session, &expected}) each->rewind(7);
+  both(" The cat");
+  for (Session* const each : {&session, &expected}) each->rewind(0);
+  both("The moon");
+  for (Session* const each : {&session, &expected}) *each = each->fork();
+  both(" is");
+  const test::TemporaryDirectory place;
+  save_session(session, place.path() / "state");
+  session = load_session(engine(), place.path() / "state");
+  both("");
+  drafting.draft = part_of(model(), kLayers, 400);  // another one
+  both("");
+}
+
+// A copy never has wrong keys and values, so that a twin must have as many tokens accepted. Every
+// other ten tokens repeat themselves, so that they are looked up and the twin does not see them. The
+// processor also counts its calls, so that drafts and the text disagree now and then.
+TEST_CASE("a smaller model forgets the tokens that were refused") {
+  const auto write_with = [](const Model& draft, std::size_t period) {
+    GenerationOptions options = options_of(120);
+    options.draft = draft;
+    options.prompt_lookup = true;
+    std::size_t calls = 0;
+    options.sampling.processors = {[&](std::span<float> scores, std::span<const TokenId> ids) {
+      if (ids.size() / 10 % 2 == 0) scores[10 + ids.size() % 3] = 1e5f;
+      if (++calls % period == 0) scores[100 + calls] = 1e6f;
+    }};
+    Session session(engine());
+    Written written = write(session, "One day, Tom", options);
+    if (session.impl()->draft) {  // at most the tokens of the last draft differ
+      const auto read = session.impl()->draft->tokens();
+      CHECK(read.size() > 60);
+      const auto known = read.first(read.size() - options.max_draft_tokens);
+      CHECK(std::ranges::equal(known, std::span(written.held).first(known.size())));
+    }
+    return written;
+  };
+  for (std::size_t period = 3; period < 12; ++period) {
+    INFO("period " << period);
+    const Written copy = write_with(model(), period);
+    CHECK(copy.result.accepted_tokens > 0);
+    CHECK(copy.result.accepted_tokens < copy.result.drafted_tokens);
+    const Written drafted = write_with(twin(), period);
+    check_same(drafted, copy);
+    CHECK(drafted.result.drafted_tokens == copy.result.drafted_tokens);
+    CHECK(drafted.result.accepted_tokens == copy.result.accepted_tokens);
+  }
+}
+
+TEST_CASE("a session keeps what a smaller model has read for the next call") {
+  GenerationOptions options = options_of(13);
+  options.draft = twin();
+  Session session(engine());
+  write(session, "One day, Tom", options);
+  REQUIRE(session.impl()->draft);
+  const Session::Impl* const kept = session.impl()->draft->impl();
+  write(session, " She", options);
+  CHECK(session.impl()->draft->impl() == kept);
+  CHECK(std::ranges::equal(session.impl()->draft->tokens().first(20), session.tokens().first(20)));
+}
+
+TEST_CASE("a draft ends where the draft model's context is full") {
+  const std::size_t prompt = tokenizer().encode("One day, Tom").size();
+  for (const std::size_t n_positions : {prompt - 1, prompt + 1, prompt + 30}) {
+    INFO(n_positions << " positions");
+    GenerationOptions options = options_of(100);
+    Session plain(engine());
+    const Written expected = write(plain, "One day, Tom", options);
+    options.draft = twin(n_positions);
+    Session session(engine());
+    const Written drafted = write(session, "One day, Tom", options);
+    check_same(drafted, expected);
+    // The last position is that of the last token but one, from which the last one is drafted.
+    CHECK(drafted.result.drafted_tokens <= n_positions + 1 - std::min(n_positions + 1, prompt));
+    CHECK((drafted.result.drafted_tokens > 0) == (n_positions > prompt));
+    CHECK(drafted.result.accepted_tokens == drafted.result.drafted_tokens);
+  }
+}
+
+TEST_CASE("a smaller model drafts on after a slide") {
+  GenerationOptions options = options_of(200);
+  options.overflow = Overflow::slide;
+  options.keep = 3;
+  Session plain(engine(), {.max_tokens = 40});
+  const Written expected = write(plain, "One day, Tom", options);
+  CHECK(expected.result.dropped_tokens > 100);
+  for (const std::size_t n_positions : {30, 500}) {
+    options.draft = twin(n_positions);
+    Session session(engine(), {.max_tokens = 40});
+    const Written drafted = write(session, "One day, Tom", options);
+    check_same(drafted, expected);
+    CHECK(drafted.result.accepted_tokens == drafted.result.drafted_tokens);
+    CHECK(drafted.result.accepted_tokens > 40);
+  }
+}
+
+TEST_CASE("the number of drafted tokens is chosen for smaller models, too") {
+  GenerationOptions options = options_of(150);
+  options.constant_draft = false;
+  Session plain(engine());
+  const Written expected = write(plain, "One day, Tom", options);
+  for (const Model& draft : {part_of(model(), 1, 500), part_of(model(), 3, 60)}) {
+    options.draft = draft;
+    Session session(engine());
+    check_same(write(session, "One day, Tom", options), expected);
+  }
+}
+
+TEST_CASE("a smaller model whose logits are NaN drafts nothing") {
+  const Model part = twin();
+  const auto broken = std::make_shared<Transformer>(*part.transformer());
+  const Config& config = broken->config;
+  const auto nans = std::make_shared<const std::vector<float>>(
+      config.vocab_size * config.n_embd, std::numeric_limits<float>::quiet_NaN());
+  broken->lm_head = {reinterpret_cast<const std::byte*>(nans->data()), WeightType::f32,
+                     Weight::Layout::nk, config.n_embd, config.vocab_size};
+  broken->storage.emplace_back(nans);
+  GenerationOptions options = options_of(30);
+  Session plain(engine());
+  const Written expected = write(plain, "One day, Tom", options);
+  options.draft = Model(broken);
+  Session session(engine());
+  const Written drafted = write(session, "One day, Tom", options);
+  check_same(drafted, expected);
+  CHECK(drafted.result.drafted_tokens == 0);
+}
+
+TEST_CASE("a draft with another number of tokens is refused") {
+  Config config = model().config();
+  config.vocab_size = 61;
+  GenerationOptions options = options_of(4);
+  options.draft = random_model(config, {.dtype = WeightType::f32});
+  Session session(engine());
+  CHECK(refusal_of([&] { write(session, "One day", options); }) ==
+        "the draft must have the vocabulary of the model: it has 61 tokens, expected 4096");
+  CHECK(session.position() == 0);
+}
