@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/read_file.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -132,6 +133,31 @@ TEST_CASE("--draft auto is the default and changes no text") {
   CHECK(hash("auto") == hash("off"));
 }
 
+TEST_CASE("--draft changes no text of --samples and no record of batch") {
+  const TemporaryDirectory place;
+  const std::string lines = place.write("lines", "Once upon a time\nThe cat\nOne day\n").string();
+  const auto samples = [](const char* draft) {
+    return run({"--samples", "3", "-n", "30", "--draft", draft, "Tom"});
+  };
+  const auto batch = [&](const std::string& draft) {
+    const std::string output = (place.path() / draft).string();
+    const Outcome outcome =
+        run({"batch", "--lines", lines, "-o", output, "-n", "30", "--draft", draft});
+    CHECK(outcome.status == 0);
+    return gpt2::read_file(output, 1 << 20);
+  };
+  const std::string plain = samples("off").out;
+  CHECK(plain.starts_with("--- 1 of 3\nTom"));
+  const std::string records = batch("off");
+  for (const char* const draft : {"auto", "prompt", "int8", "int4"}) {
+    INFO(draft);
+    const Outcome outcome = samples(draft);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out == plain);
+    CHECK(batch(draft) == records);
+  }
+}
+
 TEST_CASE("options that contradict each other are refused with both names") {
   const auto check = [](const Words& arguments, const std::string& message) {
     const Outcome outcome = run(arguments);
@@ -142,7 +168,6 @@ TEST_CASE("options that contradict each other are refused with both names") {
   check({"--samples", "2", "--greedy", "a"}, "--samples cannot be combined with --greedy");
   check({"--samples", "2", "--temperature", "0", "a"},
         "--samples cannot be combined with --greedy");
-  check({"--samples", "2", "--draft", "int8", "a"}, "--samples cannot be combined with --draft");
   check({"--samples", "2", "--no-newline", "a"}, "--no-newline cannot be combined with --samples");
   check({"--samples", "2", "--sequence", "4294967295", "a"},
         "--sequence and --samples go beyond sequence 4294967295");

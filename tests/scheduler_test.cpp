@@ -84,7 +84,10 @@ Outcome outcome_of(const Ids& streamed, const Call& call) {
   return outcome;
 }
 
-Outcome alone(const Job& job) {
+// Writes the text alone and without drafts.
+Outcome alone(Job job) {
+  job.options.draft.reset();
+  job.options.prompt_lookup = false;
   Session session(model());
   Ids streamed;
   return outcome_of(streamed,
@@ -100,6 +103,14 @@ class Dice {
  private:
   std::mt19937 random_;
 };
+
+// Drafts that are always right, with too few positions for some texts; often right; and never.
+const Model& random_draft(Dice& dice) {
+  static const Model drafts[] = {model().to(WeightType::int8), test::part_of(model(), 2, 150),
+                                 test::part_of(model(), 1, kPositions),
+                                 random_model(model().config(), {.dtype = WeightType::f16})};
+  return drafts[dice.up_to(3)];
+}
 
 // Many prompts are the beginning of others.
 Job random_job(Dice& dice) {
@@ -119,7 +130,10 @@ Job random_job(Dice& dice) {
   if (dice.one_in(3)) options.sampling.min_new_tokens = 5;
   if (dice.one_in(3)) options.stop_tokens = {7, 9};
   if (dice.one_in(3)) options.overflow = Overflow::slide;
-  if (dice.one_in(3)) options.prompt_lookup = options.constant_draft = true;
+  if (dice.one_in(3)) options.prompt_lookup = true;
+  if (dice.one_in(2)) options.draft = random_draft(dice);
+  options.constant_draft = dice.one_in(2);
+  options.max_draft_tokens = 1 + dice.up_to(5);
   options.hash_logits = true;
   if (dice.one_in(5)) job.stop_after = 1 + dice.up_to(10);
   job.throws = dice.one_in(2);
@@ -132,7 +146,8 @@ TEST_CASE("texts in any company equal texts alone") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
-    const std::size_t one = Session::memory_bytes(model().config(), KVType::f32, kPositions);
+    // The keys and values of a text and of its draft.
+    const std::size_t one = 2 * Session::memory_bytes(model().config(), KVType::f32, kPositions);
     const SchedulerOptions options = {.max_memory = one * (1 + dice.up_to(4)),
                                       .max_sequences = 1 + dice.up_to(7)};
     Scheduler scheduler(Engine(model(), {.threads = 1 + static_cast<int>(seed % 3)}), options);
@@ -152,6 +167,79 @@ TEST_CASE("texts in any company equal texts alone") {
       CAPTURE(i, found.reason, expected.reason);
       CHECK(found == expected);
     }
+  }
+}
+
+TEST_CASE("texts draft together") {
+  const Ids prompt = test::random_tokens(model(), 100, 5);
+  for (const Model& draft : {model(), test::part_of(model(), 2, kPositions - 1)}) {
+    Scheduler scheduler{Engine(model(), {.threads = 2})};
+    std::vector<std::future<GenerationResult>> results;
+    GenerationOptions options{.max_new_tokens = 21};
+    options.ignore_eos = true;
+    options.draft = draft;
+    options.constant_draft = true;
+    options.max_draft_tokens = 4;
+    for (std::size_t i = 0; i < 5; ++i) {
+      options.sampling.sequence = i;
+      results.push_back(scheduler.submit(prompt, options, nullptr));
+    }
+    std::size_t passes = 0;
+    while (scheduler.step()) ++passes;
+    CHECK(passes <= 7);  // two read the prompts, and each other one writes five tokens of each text
+    for (auto& future : results) {
+      const GenerationResult result = future.get();
+      CHECK(result.tokens.size() == 21);
+      CHECK(result.drafted_tokens >= 15);  // the first text writes two tokens without drafts
+      CHECK(result.accepted_tokens == result.drafted_tokens);
+    }
+  }
+}
+
+TEST_CASE("a text that is too long for the draft model does not keep others from drafting") {
+  Scheduler scheduler{Engine(model())};
+  GenerationOptions options{.max_new_tokens = 21};
+  options.ignore_eos = true;
+  options.draft = test::part_of(model(), 2, 100);
+  options.constant_draft = true;
+  options.max_draft_tokens = 4;
+  auto too_long = scheduler.submit(test::random_tokens(model(), 120, 5), options, nullptr);
+  auto other = scheduler.submit(Ids{1}, options, nullptr);
+  scheduler.run();
+  CHECK(too_long.get().drafted_tokens == 0);
+  const GenerationResult result = other.get();
+  CHECK(result.drafted_tokens >= 15);
+  CHECK(result.accepted_tokens == result.drafted_tokens);
+}
+
+TEST_CASE("a processor that throws while several texts draft ends its own text only") {
+  for (int last = 1; last < 30; ++last) {
+    CAPTURE(last);
+    Scheduler scheduler{Engine(model())};
+    GenerationOptions options{.max_new_tokens = 12};
+    options.ignore_eos = true;
+    options.draft = test::part_of(model(), 1, kPositions);
+    options.constant_draft = true;
+    options.max_draft_tokens = 3;
+    auto before = scheduler.submit(Ids{1}, options, nullptr);
+    int calls = 0;
+    GenerationOptions throwing = options;
+    throwing.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) {
+      if (++calls == last) throw 1;
+    }};
+    auto wrong = scheduler.submit(Ids{2}, throwing, nullptr);
+    auto after = scheduler.submit(Ids{3}, options, nullptr);
+    scheduler.run();
+    CHECK((calls < last || [&] {
+      try {
+        static_cast<void>(wrong.get());
+        return false;
+      } catch (int) {
+        return true;
+      }
+    }()));
+    CHECK(before.get().tokens == alone({.prompt = {1}, .options = options}).tokens);
+    CHECK(after.get().tokens == alone({.prompt = {3}, .options = options}).tokens);
   }
 }
 
@@ -282,8 +370,7 @@ TEST_CASE("the bound holds for the keys and values of a smaller draft, too") {
   GenerationOptions options{.max_new_tokens = 49};
   options.ignore_eos = true;
   options.draft = test::part_of(model(), 1, kPositions);
-  const std::size_t of_draft =
-      Session::memory_bytes(options.draft->config(), KVType::f32, 50);
+  const std::size_t of_draft = Session::memory_bytes(options.draft->config(), KVType::f32, 50);
   for (const bool fits : {false, true}) {
     const std::size_t bound = bytes + of_draft - (fits ? 0 : 1);
     Scheduler scheduler(Engine(model()), {.max_memory = bound});
@@ -292,8 +379,9 @@ TEST_CASE("the bound holds for the keys and values of a smaller draft, too") {
     if (fits) {
       CHECK(result.get().tokens.size() == 49);
     } else {
-      CHECK(refusal_of([&] { (void)result.get(); })
-                .starts_with("the text needs " + std::to_string(bytes + of_draft) + " bytes"));
+      CHECK(refusal_of([&] {
+              (void)result.get();
+            }).starts_with("the text needs " + std::to_string(bytes + of_draft) + " bytes"));
     }
   }
 }

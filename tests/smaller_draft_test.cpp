@@ -117,8 +117,8 @@ TEST_CASE("a smaller model drafts after each prompt, with the session's earlier 
 }
 
 // A copy never has wrong keys and values, so that a twin must have as many tokens accepted. Every
-// other ten tokens repeat themselves, so that they are looked up and the twin does not see them. The
-// processor also counts its calls, so that drafts and the text disagree now and then.
+// other ten tokens repeat themselves, so that they are looked up and the twin does not see them.
+// The processor also counts its calls, so that drafts and the text disagree now and then.
 TEST_CASE("a smaller model forgets the tokens that were refused") {
   const auto write_with = [](const Model& draft, std::size_t period) {
     GenerationOptions options = options_of(120);

@@ -44,6 +44,18 @@ struct Written {
   std::size_t waiting;
 };
 
+// A pass over texts that all drafted `drafted` tokens, of which `accepted` were right.
+DraftedPass pass_of(std::size_t drafted, std::size_t texts, std::size_t accepted,
+                    double draft_seconds, double check_seconds) {
+  return {.steps = drafted,
+          .drafted = drafted * texts,
+          .accepted = accepted * texts,
+          .refused = accepted < drafted ? texts : 0,
+          .draft_seconds = draft_seconds,
+          .check_seconds = check_seconds,
+          .all_drafted = drafted * texts};
+}
+
 Written write(const GenerationOptions& options, std::size_t max_tokens = 0,
               std::size_t cancel_after = SIZE_MAX) {
   Session session(Engine(model(), {.threads = 2}), {.max_tokens = max_tokens});
@@ -295,42 +307,83 @@ TEST_CASE("lengths of drafts that are out of range are refused") {
 }
 
 TEST_CASE("drafts that are always wrong cost at most 1 % and one plain pass") {
-  // A draft takes a fifth of a pass, and each further row a tenth.
+  // A pass of the draft model takes a fifth of a pass over one text, and each further row a tenth.
+  const std::size_t texts_of_pass[][3] = {{1, 1, 1}, {4, 4, 4}, {1, 2, 8}, {5, 6, 5}};
+  for (const auto& texts_of : texts_of_pass) {
+    DraftLength length;
+    double total = 0.0;
+    double plain_total = 0.0;
+    for (std::size_t pass = 0; pass < 2000; ++pass) {
+      const std::size_t texts = texts_of[pass / 10 % 3];
+      length.set_texts(texts);
+      const std::size_t drafted = length.next(12, texts);
+      const double plain = 0.9 + 0.1 * static_cast<double>(texts);
+      const double drafting = 0.2 * static_cast<double>(drafted);
+      const double check = plain + 0.1 * static_cast<double>(drafted * texts);
+      if (drafted == 0) {
+        length.note_plain(plain);
+      } else {
+        length.note_drafts(pass_of(drafted, texts, 0, drafting, check));
+      }
+      total += drafting + check;
+      plain_total += plain;
+      REQUIRE(total <= 1.01 * plain_total + plain);
+    }
+    CHECK(total > plain_total);  // it has tried
+  }
+}
+
+TEST_CASE("a draft model that drafts no token is tried seldom") {
   DraftLength length;
-  double total = 0.0;
-  double plain_total = 0.0;
+  double wasted = 0.0;
   for (int pass = 0; pass < 2000; ++pass) {
-    const std::size_t drafted = length.next(12);
-    const auto rows = static_cast<double>(drafted);
-    if (drafted == 0) {
+    if (length.next(12, 1) == 0) {
       length.note_plain(1.0);
     } else {
-      length.note_drafts(drafted, 0, 0.2 * rows, 1.0 + 0.1 * rows);
+      length.note_drafts({.steps = 1, .refused = 1, .draft_seconds = 0.2, .check_seconds = 1.0});
+      wasted += 0.2;
     }
-    total += 1.0 + 0.3 * rows;
-    plain_total += 1.0;
-    REQUIRE(total <= 1.01 * plain_total + 1.0);
   }
-  CHECK(total > plain_total);  // it has tried
+  CHECK(wasted > 0.0);
+  CHECK(wasted <= 0.01 * 2000 + 1.0);
 }
 
 TEST_CASE("drafts that are nearly always right are long, and shorter where they are dear") {
-  const auto longest_of = [](double draft, double row, std::size_t right) {
+  const auto longest_of = [](std::size_t texts, double draft, double row, std::size_t right) {
     DraftLength length;
+    length.set_texts(texts);
     std::size_t longest = 0;
     for (int pass = 0; pass < 300; ++pass) {
-      const std::size_t drafted = length.next(12);
+      const std::size_t drafted = length.next(12, texts);
       longest = std::max(longest, drafted);
-      const auto rows = static_cast<double>(drafted);
       if (drafted == 0) {
         length.note_plain(1.0);
       } else {
-        length.note_drafts(drafted, std::min(drafted, right), draft * rows, 1.0 + row * rows);
+        const double rows = static_cast<double>(drafted * texts);
+        length.note_drafts(pass_of(drafted, texts, std::min(drafted, right),
+                                   draft * static_cast<double>(drafted), 1.0 + row * rows));
       }
     }
     return longest;
   };
-  CHECK(longest_of(0.15, 0.05, 12) == 12);
-  CHECK(longest_of(0.15, 0.05, 2) < 8);
-  CHECK(longest_of(0.9, 0.3, 12) <= 2);
+  CHECK(longest_of(1, 0.15, 0.05, 12) == 12);
+  CHECK(longest_of(1, 0.15, 0.05, 2) < 8);
+  CHECK(longest_of(1, 0.9, 0.3, 12) <= 2);
+  CHECK(longest_of(4, 0.15, 0.05, 12) == 12);
+  CHECK(longest_of(8, 0.15, 0.4, 12) <= 1);
+}
+
+TEST_CASE(
+    "times are measured anew for another number of texts, and what was accepted still counts") {
+  DraftLength length;
+  length.note_plain(1.0);
+  REQUIRE(length.next(12, 1) == 2);
+  for (int pass = 0; pass < 20; ++pass) length.note_drafts(pass_of(2, 1, 2, 0.2, 1.1));
+  REQUIRE(length.next(12, 1) == 12);
+  length.set_texts(3);
+  CHECK(length.next(12, 3) == 0);
+  length.note_plain(1.2);
+  CHECK(length.next(12, 3) == 1);
+  length.note_drafts(pass_of(1, 3, 1, 0.1, 1.3));
+  CHECK(length.next(12, 3) == 12);
 }

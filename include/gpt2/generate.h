@@ -107,8 +107,8 @@ struct GenerationOptions {
   std::size_t max_draft_tokens = 12;
   static constexpr std::size_t kMaxDraft = 64;  ///< see max_draft_tokens
 
-  /// If true, every pass drafts max_draft_tokens. Otherwise the number is chosen so that drafts
-  /// save time.
+  /// If true, every pass that reads no prompt drafts max_draft_tokens. Otherwise the number is
+  /// chosen so that drafts save time.
   bool constant_draft = false;
 
   /// Called before each piece of the prompt is read, and once more after the last piece. A piece is

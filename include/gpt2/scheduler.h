@@ -29,8 +29,12 @@ struct SchedulerOptions {
 /// computed again.
 ///
 /// Each text, its logits and its result are, bit for bit, what generate() gives in a session of its
-/// own, whatever else the scheduler does. (Only the times differ. A draft model is used while there
-/// is a single text, because a pass over several texts already reads the weights for all of them.)
+/// own, whatever else the scheduler does. Only the times differ.
+///
+/// Texts with drafts draft together, in passes that read no prompt: a draft model drafts one token
+/// of each of its texts in a pass. How many tokens they draft follows from the times of passes over
+/// that many texts, because a pass over several texts already reads the weights for all of them.
+/// The more texts there are, the less drafts gain.
 ///
 /// Texts begin in the order in which they were submitted.
 ///
@@ -39,7 +43,7 @@ struct SchedulerOptions {
 /// and if it calls step or run, these throw Error(invalid_argument).
 ///
 /// Cost: the memory of the keys and values, within max_memory; for each text that is being written
-/// also about 30 bytes for each token of the vocabulary.
+/// also about 30 bytes for each token of the vocabulary, and 4 more for each token that it drafts.
 ///
 /// Example:
 ///   Scheduler scheduler{Engine(model)};

@@ -14,36 +14,39 @@ namespace gpt2::cli {
 namespace {
 
 // Any single text must have room, or whether it has a record would depend on the machine.
-SchedulerOptions scheduler_options(const Engine& engine) {
+SchedulerOptions scheduler_options(const Engine& engine, const std::optional<Model>& draft) {
   const Config& config = engine.model().config();
-  return {.max_memory =
-              std::max(available_memory() / 2,
-                       Session::memory_bytes(config, engine.kv_type(), config.n_positions))};
+  std::size_t needed = Session::memory_bytes(config, engine.kv_type(), config.n_positions);
+  if (draft) {
+    needed += Session::memory_bytes(draft->config(), KVType::f32, draft->config().n_positions);
+  }
+  return {.max_memory = std::max(available_memory() / 2, needed)};
 }
 
-GenerationOptions default_options(const BatchSettings& settings,
+GenerationOptions default_options(const BatchSettings& settings, const std::optional<Model>& draft,
                                   const std::optional<Tokenizer>& tokenizer) {
   GenerationOptions options = settings.defaults.generation;
   if (tokenizer) add_bad_words(options.sampling, settings.defaults.bad_words, *tokenizer);
-  options.prompt_lookup = true;
+  options.draft = draft;
+  options.prompt_lookup = settings.defaults.draft != "off";
   return options;
 }
 
 }  // namespace
 
-BatchRun::BatchRun(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
-                   const BatchSettings& settings, std::uint64_t hash, const InputFile& input,
-                   OutputFile& output)
+BatchRun::BatchRun(const Engine& engine, const std::optional<Model>& draft,
+                   const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
+                   std::uint64_t hash, const InputFile& input, OutputFile& output)
     : tokenizer_(tokenizer),
       settings_(settings),
       hash_(hash),
       input_(input),
       output_(output),
       config_(engine.model().config()),
-      defaults_(default_options(settings, tokenizer)),
+      defaults_(default_options(settings, draft, tokenizer)),
       lines_(input.descriptor(), input.name(), kMaxLineBytes),
       records_(output.descriptor(), output.name()),
-      scheduler_(engine, scheduler_options(engine)) {}
+      scheduler_(engine, scheduler_options(engine, draft)) {}
 
 void BatchRun::run() {
   Progress progress("writing " + output_.name());

@@ -31,9 +31,9 @@ class BatchRun {
   static constexpr std::size_t kWindow = 256;
 
   /// `hash` tells which model this is. The references must outlive the run.
-  BatchRun(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
-           const BatchSettings& settings, std::uint64_t hash, const InputFile& input,
-           OutputFile& output);
+  BatchRun(const Engine& engine, const std::optional<Model>& draft,
+           const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
+           std::uint64_t hash, const InputFile& input, OutputFile& output);
 
   /// Runs until all lines have their records, or interrupted() becomes true. Throws Error if OUT
   /// has records that are not those of the lines, and if reading or writing fails.

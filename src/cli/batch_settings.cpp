@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/batch_input.h"
+#include "cli/draft_model.h"
 #include "cli/hf_defaults.h"
 #include "cli/line_reader.h"
 #include "cli/load_model.h"
@@ -73,8 +74,8 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
 // Two runs with the same hash, the same model and the same input write the same. Options that do
 // not decide what is written are left out, so that they may differ when a run goes on.
 std::uint64_t hash_of_options(const CLI::App& app) {
-  constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",
-                                         "--shard", "--merge",  "--threads"};
+  constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",  "--shard",
+                                         "--merge", "--draft",  "--threads"};
   std::string text = GPT2_VERSION_STRING;
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
@@ -115,6 +116,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   add_dtype_option(app, defaults.dtype);
   add_kv_option(app, defaults.kv_type);
   add_threads_option(app, defaults.threads);
+  add_draft_option(app, defaults.draft, "uses the text so far");
   add_output_options(app, settings);
   app.add_option("--shard", share,
                  "Take the I-th of N shares of the lines, from 0; all: take "

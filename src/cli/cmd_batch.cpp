@@ -12,6 +12,7 @@
 #include "cli/batch_settings.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/draft_model.h"
 #include "cli/elapsed.h"
 #include "cli/line_reader.h"
 #include "cli/load_model.h"
@@ -70,7 +71,7 @@ int run(const BatchSettings& settings) {
   const std::string name =
       shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
   Progress loading("loading " + settings.defaults.model.string());
-  const Model model = load_model(settings.defaults.model, settings.defaults.dtype);
+  const auto [model, draft] = load_models(settings.defaults);
   check_limits(settings.defaults, model.config());
   std::optional<Tokenizer> tokenizer;
   if (!settings.defaults.tokens) {
@@ -84,7 +85,7 @@ int run(const BatchSettings& settings) {
   const Engine engine(model,
                       {.threads = settings.defaults.threads, .kv_type = settings.defaults.kv_type});
   note_interrupts();
-  BatchRun batch(engine, tokenizer, settings,
+  BatchRun batch(engine, draft, tokenizer, settings,
                  hash_bytes(std::to_string(settings.hash), hash_of_model(engine, tokenizer)), input,
                  output);
   batch.run();

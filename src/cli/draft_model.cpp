@@ -10,6 +10,16 @@
 
 namespace gpt2::cli {
 
+void add_draft_option(CLI::App& app, std::string& draft, const std::string& of_auto) {
+  app.add_option("--draft", draft,
+                 "Write faster, with the same text: a copy of the model in int8 or int4, or "
+                 "another MODEL, or the text so far (prompt), drafts tokens, and the model checks "
+                 "several at once. MODEL is a copy that gpt2 quantize wrote, or a smaller model of "
+                 "the same vocabulary. auto (default) " +
+                     of_auto)
+      ->option_text("auto|off|int8|int4|prompt|MODEL");
+}
+
 Models load_models(const GenerateSettings& settings) {
   const std::string& draft = settings.draft;
   if (draft == "auto" || draft == "off" || draft == "prompt") {
@@ -17,9 +27,8 @@ Models load_models(const GenerateSettings& settings) {
   }
   const auto type = weight_type_named(draft);
   if (type && *type != WeightType::int8 && *type != WeightType::int4) {
-    throw UsageError(
-        "--draft",
-        "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
+    throw UsageError("--draft",
+                     "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
   }
   if (!type) {
     Models models = {load_model(settings.model, settings.dtype), Model::load(find_model(draft))};

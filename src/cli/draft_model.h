@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <future>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "cli/generate_settings.h"
 #include "gpt2/model.h"
 
 namespace gpt2::cli {
+
+/// Adds --draft, which says in `draft` what drafts tokens. `of_auto` says what auto does.
+void add_draft_option(CLI::App& app, std::string& draft, const std::string& of_auto);
 
 /// The model that writes, and the one that drafts if --draft names one.
 struct Models {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "cli/beam_settings.h"
+#include "cli/draft_model.h"
 #include "cli/hf_defaults.h"
 #include "cli/load_model.h"
 #include "cli/overflow_settings.h"
@@ -67,7 +68,7 @@ void check_lengths(const GenerateSettings& settings, const CLI::App& app) {
 }
 
 // Throws UsageError for options that contradict each other.
-void check_samples(const GenerateSettings& settings, const CLI::App& app, bool greedy) {
+void check_samples(const GenerateSettings& settings, bool greedy) {
   if (settings.samples == 1) return;
   if (greedy || settings.generation.sampling.temperature == 0.0f) {
     throw UsageError(
@@ -81,11 +82,6 @@ void check_samples(const GenerateSettings& settings, const CLI::App& app, bool g
   const std::uint64_t first = settings.generation.sampling.sequence;
   if (first + settings.samples - 1 > UINT32_MAX) {
     throw UsageError(format("--sequence and --samples go beyond sequence %u", UINT32_MAX));
-  }
-  if (app.count("--draft") != 0 && settings.draft != "off" && settings.draft != "auto") {
-    throw UsageError(
-        "--samples cannot be combined with --draft: texts that are written side by "
-        "side already share the reading of the weights");
   }
 }
 
@@ -128,14 +124,9 @@ void add_model_options(CLI::App& app, GenerateSettings& settings, std::string& m
   add_dtype_option(app, settings.dtype);
   add_kv_option(app, settings.kv_type);
   add_threads_option(app, settings.threads);
-  app.add_option("--draft", settings.draft,
-                 "Write faster, with the same text: a copy of the model in "
-                 "int8 or int4, or another MODEL, or the text so far (prompt), "
-                 "drafts tokens, and the model checks several at once. MODEL "
-                 "is a copy that gpt2 quantize wrote, or a smaller model of the "
-                 "same vocabulary. auto (default) makes an int4 copy for "
-                 "long texts of large models, and uses the text so far")
-      ->option_text("auto|off|int8|int4|prompt|MODEL");
+  add_draft_option(app, settings.draft,
+                   "makes an int4 copy for long texts of large models, unless there are "
+                   "--samples, and uses the text so far");
 }
 
 void add_number_of_texts(CLI::App& app, GenerateSettings& settings) {
@@ -215,7 +206,7 @@ GenerateSettings read_generate_settings(Arguments arguments,
   }
   settings.model = model_path(model);
   if (hf_defaults) take_hf_defaults(settings, app);
-  check_samples(settings, app, greedy);
+  check_samples(settings, greedy);
   check_lengths(settings, app);
   check_beams(app, settings);
   if (greedy) settings.generation.sampling.temperature = 0.0f;

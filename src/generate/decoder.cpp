@@ -7,7 +7,6 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/seconds_since.h"
 #include "generate/logprobs.h"
 #include "generate/prompt_lookup.h"
 
@@ -37,12 +36,7 @@ std::span<float> Decoder::prompt_logits() {
   return logits_;
 }
 
-Slice Decoder::next(bool may_draft) {
-  is_timed_ = may_draft && (draft_ || pending_draft_.valid() || options_.prompt_lookup);
-  draft_start_ = std::chrono::steady_clock::now();
-  if (is_timed_) propose();
-  draft_seconds_ = seconds_since(draft_start_);
-  pass_start_ = std::chrono::steady_clock::now();
+Slice Decoder::next() {
   logits_.resize((1 + drafted_.size()) * session_.model().config().vocab_size);
   return {&session_, drafted_, logits_};
 }
@@ -60,17 +54,10 @@ void Decoder::draw_ahead() noexcept {
 }
 
 std::optional<FinishReason> Decoder::take() {
-  const double check_seconds = seconds_since(pass_start_);
   const std::size_t accepted_before = result_.accepted_tokens;
   const std::optional<FinishReason> finished = draw_all();
-  const std::size_t accepted = result_.accepted_tokens - accepted_before;
-  if (!drafted_.empty()) {
-    drafter_->note_drafts(drafted_.size(), accepted, draft_seconds_, check_seconds);
-  } else if (is_timed_) {
-    for (DraftLength* const each : {&draft_length_, &lookup_length_}) {
-      each->note_plain(draft_seconds_ + check_seconds);
-    }
-  }
+  latest_.tokens = drafted_.size();
+  latest_.accepted = result_.accepted_tokens - accepted_before;
   result_.drafted_tokens += drafted_.size();
   drafted_.clear();
   return finished;
@@ -150,34 +137,39 @@ void Decoder::take_pending_draft() {
   draft_.emplace(*model, session_);
 }
 
-// Fills drafted_ with tokens from the text so far or, if it has none to offer, from the draft
-// model.
-void Decoder::propose() {
+void Decoder::look_up_draft() {
+  latest_ = {};
   take_pending_draft();
-  const auto wanted = [&](const DraftLength& length, std::size_t max) {
-    return options_.constant_draft ? max : length.next(max);
-  };
-  const std::size_t max = max_drafted();
-  drafter_ = &lookup_length_;
-  if (options_.prompt_lookup) {
-    const auto found = look_up(session_.tokens(), wanted(lookup_length_, max));
-    drafted_.assign(found.begin(), found.end());
-  }
-  if (!drafted_.empty() || !draft_) return;
-  drafter_ = &draft_length_;
-  propose_by_model(wanted(draft_length_, std::min(max, draft_->room())));
+  if (!options_.prompt_lookup) return;
+  const auto found = look_up(session_.tokens(), max_drafted());
+  drafted_.assign(found.begin(), found.end());
 }
 
-// The time that the draft model takes to read a prompt says nothing about what drafting costs, so
-// it is not measured.
-void Decoder::propose_by_model(std::size_t max) {
-  if (max == 0) return;
-  if (std::exchange(has_new_prompt_, false)) {
-    draft_->read_text();
-    draft_start_ = std::chrono::steady_clock::now();
-  }
-  const auto proposal = draft_->propose(sampler_, max);
-  drafted_.assign(proposal.begin(), proposal.end());
+void Decoder::shorten_draft(std::size_t max) {
+  if (!options_.constant_draft) drafted_.resize(std::min(max, drafted_.size()));
+}
+
+std::size_t Decoder::max_of_model() const {
+  return draft_ && drafted_.empty() ? std::min(max_drafted(), draft_->room()) : 0;
+}
+
+void Decoder::begin_draft(std::size_t max, std::span<const Draft* const> others) {
+  const std::size_t count =
+      options_.constant_draft ? max_of_model() : std::min(max, max_of_model());
+  if (count == 0) return;
+  if (std::exchange(has_new_prompt_, false)) draft_->read_text(others);
+  draft_->begin(count);
+  latest_.by_model = true;
+}
+
+void Decoder::take_draft() {
+  if (latest_.by_model) draft_->take(sampler_);
+}
+
+void Decoder::end_draft() {
+  if (!latest_.by_model) return;
+  draft_->end();
+  drafted_.assign(draft_->tokens().begin(), draft_->tokens().end());
 }
 
 // A pass writes one token more than it accepts, and the last one needs no room.

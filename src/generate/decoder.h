@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <future>
 #include <optional>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "generate/draft.h"
-#include "generate/draft_length.h"
 #include "gpt2/generate.h"
 
 namespace gpt2 {
@@ -17,10 +15,10 @@ namespace gpt2 {
 /// FinishReason. Passes are the caller's: next() says what a pass has to compute, and take() draws
 /// tokens from what it computed.
 ///
-/// With a draft, one pass computes the logits after the waiting token and after each drafted token.
-/// Then take() draws a token from the logits of each position in turn, and accepts drafted tokens
-/// until one differs from the token drawn. The text is therefore the same with any draft and
-/// without one.
+/// Before next(), Speculation may let the text draft tokens. One pass then computes the logits
+/// after the waiting token and after each drafted token. Then take() draws a token from the logits
+/// of each position in turn, and accepts drafted tokens until one differs from the token drawn. The
+/// text is therefore the same with any draft and without one.
 class Decoder {
  public:
   /// Everything must outlive the decoder. The tokens are added to `result`, and `sink` receives
@@ -31,8 +29,52 @@ class Decoder {
   /// Where a pass over the last piece of a prompt puts its logits (vocab_size). take() follows.
   [[nodiscard]] std::span<float> prompt_logits();
 
-  /// What the next pass has to compute. Drafts tokens if `may_draft`.
-  [[nodiscard]] Slice next(bool may_draft);
+  /// Whether the options allow the text to draft tokens.
+  [[nodiscard]] bool may_draft() const noexcept {
+    return draft_ || pending_draft_.valid() || options_.prompt_lookup;
+  }
+
+  /// Drafts tokens for the next pass from the text so far, if the options say so. Throws what is
+  /// wrong with a pending draft that has become ready.
+  void look_up_draft();
+
+  /// Keeps the first `max` tokens of that draft, or all with constant_draft.
+  void shorten_draft(std::size_t max);
+
+  /// The max number of tokens that the draft model, if there is one, can draft for the next pass. 0
+  /// if a draft was found in the text.
+  [[nodiscard]] std::size_t max_of_model() const;
+
+  /// Lets the draft model draft up to `max` tokens, or with constant_draft as many as it can. If it
+  /// has not read the prompt, it does so first; see Draft::read_text. Does nothing for no token.
+  void begin_draft(std::size_t max, std::span<const Draft* const> others);
+
+  /// The draft that was begun, if tokens are left to draft; otherwise nullptr.
+  [[nodiscard]] Draft* unfinished_draft() noexcept {
+    return latest_.by_model && draft_->goes_on() ? &*draft_ : nullptr;
+  }
+
+  /// If the draft has taken part in a pass, draws its next token.
+  void take_draft();
+
+  /// Ends the draft that was begun, if one was, and keeps its tokens for the next pass.
+  void end_draft();
+
+  [[nodiscard]] const Draft* draft() const noexcept { return draft_ ? &*draft_ : nullptr; }
+
+  /// The tokens that were drafted for the next pass.
+  [[nodiscard]] std::span<const TokenId> drafted() const noexcept { return drafted_; }
+
+  /// What came of the drafted tokens of the latest pass.
+  struct Drafted {
+    bool by_model = false;  ///< whether the draft model drafted, maybe without a token
+    std::size_t tokens = 0;
+    std::size_t accepted = 0;
+  };
+  [[nodiscard]] const Drafted& latest() const noexcept { return latest_; }
+
+  /// What the next pass has to compute.
+  [[nodiscard]] Slice next();
 
   /// Draws the first token of take() now, which may be on another thread than take(). Does nothing
   /// if functions of the caller's take part in that, because they belong to the caller's thread.
@@ -49,8 +91,6 @@ class Decoder {
 
  private:
   std::optional<FinishReason> draw_all();
-  void propose();
-  void propose_by_model(std::size_t max);
   void take_pending_draft();
   TokenId draw(std::span<const float> logits, std::size_t position);
   bool give(TokenId token, std::size_t position);
@@ -66,18 +106,11 @@ class Decoder {
 
   std::optional<Draft> draft_;
   std::shared_future<Model> pending_draft_;
-  DraftLength draft_length_, lookup_length_;
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
   std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
   std::optional<TokenId> ahead_;  // the token of the first row, if it is drawn already
+  Drafted latest_;
   bool lacks_room_ = false;
-
-  // What to tell DraftLength of the latest pass. A pass that was not allowed to draft tells
-  // nothing, because it may have had other sequences in it.
-  bool is_timed_ = false;
-  DraftLength* drafter_ = nullptr;  // that chose the number of drafted tokens
-  double draft_seconds_ = 0.0;
-  std::chrono::steady_clock::time_point draft_start_, pass_start_;
   bool has_new_prompt_ = false;  // which the draft model has not read
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
+#include <optional>
+#include <utility>
 
 #include "base/fail.h"
 #include "generate/prefix_cache.h"
@@ -55,66 +58,78 @@ std::size_t Draft::room() const noexcept {
   return session_->capacity() + 1 - std::min(text_.position(), session_->capacity() + 1);
 }
 
-void Draft::read_text() {
+void Draft::read_text(std::span<const Draft* const> others) {
   if (is_copy()) return;
+  const auto text = text_.tokens();
+  const auto known_by = [&](const Session& session) {
+    return std::min(common_prefix(session.tokens(), text), text.size() - 1);
+  };
+  const Session* best = session_;
+  for (const Draft* const other : others) {
+    if (can_join(*other) && known_by(*other->session_) > known_by(*best)) best = other->session_;
+  }
   try {
-    begin();
-    const auto unread = text_.tokens().subspan(session_->position());
+    session_->assign(*best, known_by(*best));
+    const auto unread = text.subspan(session_->position());
     const std::size_t piece = prompt_piece(model_);
     for (std::size_t first = 0; first + 1 < unread.size(); first += piece) {
-      forward({session_, unread.subspan(first, std::min(piece, unread.size() - 1 - first)), {}});
+      const Slice slice{
+          session_, unread.subspan(first, std::min(piece, unread.size() - 1 - first)), {}};
+      forward({&slice, 1});
     }
   } catch (const std::exception&) {
     // The passes that draft read what is left, or end the draft for the same reason.
   }
 }
 
-std::span<const TokenId> Draft::propose(Sampler& sampler, std::size_t max) {
-  struct EndAtReturn {  // also if something is thrown
-    Draft& draft;
-    ~EndAtReturn() { draft.end(); }
-  };
-  tokens_.clear();
-  const EndAtReturn draft{*this};
-  try {
-    begin();
-    while (tokens_.size() < max) {
-      forward(next());
-      tokens_.push_back(sampler.sample(logits_, session_->tokens()));
-    }
-  } catch (const std::exception&) {
-    // The draft ends here. If the text itself leads to the exception, drawing its next token throws
-    // it again.
-  }
-  return tokens_;
-}
-
 // Brings a session of the draft's own to the beginning that it shares with the text, without the
 // text's last token, whose logits are needed.
-void Draft::begin() {
+void Draft::begin(std::size_t max) {
+  tokens_.clear();
   const auto text = text_.tokens();
   start_ = text.size() - 1;
   last_ = text.back();
-  if (!is_copy()) session_->rewind(std::min(common_prefix(session_->tokens(), text), start_));
-}
-
-// Removes from the text's session the tokens that a copy has drafted. Its last token waits again.
-void Draft::end() {
-  if (!is_copy()) return;
-  text_.rewind(start_);
-  text_.append(std::span(&last_, 1));
+  max_ = max;
+  has_logits_ = false;
+  if (is_copy()) return;
+  try {
+    session_->rewind(std::min(common_prefix(session_->tokens(), text), start_));
+  } catch (const std::bad_alloc&) {
+    give_up();
+  }
 }
 
 // The first pass reads what the session lacks of the text: nothing but the token that waits, if it
 // is the text's own session.
 Slice Draft::next() {
+  has_logits_ = true;
   const auto unread = tokens_.empty() ? text_.tokens().subspan(session_->position())
                                       : std::span<const TokenId>(tokens_).last(1);
   return {session_, unread, logits_};
 }
 
-void Draft::forward(const Slice& slice) {
-  session_->engine().impl().forward(std::span(&slice, 1), model_);
+void Draft::forward(std::span<const Slice> slices) {
+  session_->engine().impl().forward(slices, model_);
+}
+
+void Draft::take(Sampler& sampler) {
+  if (!std::exchange(has_logits_, false)) return;
+  try {
+    tokens_.push_back(sampler.sample(logits_, session_->tokens()));
+  } catch (const std::exception&) {
+    // If the text itself leads to the exception, drawing its next token throws it again.
+    give_up();
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+// Removes from the text's session what a copy has drafted. The last token of the text waits again.
+void Draft::end() {
+  if (!is_copy()) return;
+  text_.rewind(start_);
+  text_.append(std::span(&last_, 1));
 }
 
 }  // namespace gpt2

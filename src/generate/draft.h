@@ -24,6 +24,16 @@ namespace gpt2 {
 ///
 /// A draft draws with the sampler of the text: the noise belongs to the position, so that a draft
 /// with nearly the same logits draws the same token.
+///
+/// Passes are the caller's, who may have the drafts of many texts take part in one:
+///
+///   draft.begin(max);
+///   while (draft.goes_on()) {
+///     const Slice slice = draft.next();
+///     draft.forward({&slice, 1});
+///     draft.take(sampler);
+///   }
+///   draft.end();
 class Draft {
  public:
   /// `text` must outlive the draft. Throws Error(invalid_argument) unless the model has the
@@ -40,33 +50,58 @@ class Draft {
   [[nodiscard]] std::size_t room() const noexcept;
 
   /// Reads the text, except for its last token, in passes of the size that prompts are read in. The
-  /// next call of propose() then has only the last token to read. Does nothing for a copy, which
-  /// has nothing to read. If there is no memory, gives up. REQUIRES: room() > 0.
-  void read_text();
+  /// next draft then has only the last token to read. What one of `others` has read need not be
+  /// read again. Does nothing for a copy, which has nothing to read. If there is no memory, gives
+  /// up. REQUIRES: room() > 0.
+  void read_text(std::span<const Draft* const> others);
 
-  /// Drafts up to `max` tokens and returns them. Leaves the text's session as it was. Returns fewer
-  /// tokens if the sampler cannot choose one, because the logits contain NaN or +infinity, because
-  /// a processor of the caller's throws a std::exception, or if there is no memory. What else it
-  /// throws passes through. The span lives until the next call.
+  /// Begins to draft up to `max` tokens. If there is no memory, drafts none.
   ///
   /// REQUIRES: exactly one token waits in the text's session, which has room for `max` more; max is
   /// at most room().
-  [[nodiscard]] std::span<const TokenId> propose(Sampler& sampler, std::size_t max);
+  void begin(std::size_t max);
+
+  /// Whether there are tokens left to draft.
+  [[nodiscard]] bool goes_on() const noexcept { return tokens_.size() < max_; }
+
+  /// Ends the draft before there are `max` tokens.
+  void give_up() noexcept { max_ = 0; }
+
+  /// What the next pass has to compute. REQUIRES: goes_on().
+  [[nodiscard]] Slice next();
+
+  /// Whether the two can take part in one pass.
+  [[nodiscard]] bool can_join(const Draft& other) const noexcept {
+    return model_.transformer() == other.model_.transformer();
+  }
+
+  /// Runs a pass of the draft model over slices of this draft and of others that can join it.
+  void forward(std::span<const Slice> slices);
+
+  /// After a pass that next() was called for, draws the next token. Otherwise does nothing. Ends
+  /// the draft if the sampler cannot choose a token, because the logits contain NaN or +infinity,
+  /// or because a processor of the caller's throws a std::exception. What else that throws passes
+  /// through, after end().
+  void take(Sampler& sampler);
+
+  /// Leaves the text's session as it was before begin().
+  void end();
+
+  /// The tokens drafted since begin(). The span lives until the next call of begin().
+  [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }
 
  private:
   [[nodiscard]] bool is_copy() const noexcept { return session_ == &text_; }
-  void begin();
-  void end();
-  [[nodiscard]] Slice next();
-  void forward(const Slice& slice);
 
   Model model_;
   Session& text_;
   Session* session_;             // whose keys and values the model reads and writes
-  std::size_t start_ = 0;        // of the text's last token, while a draft is made
+  std::size_t start_ = 0;        // where the text's last token stands
   TokenId last_ = 0;             // that token
+  std::size_t max_ = 0;          // tokens to draft
+  bool has_logits_ = false;      // whether a pass has computed logits, or is about to
   std::vector<float> logits_;    // (vocab_size)
-  std::vector<TokenId> tokens_;  // the latest proposal
+  std::vector<TokenId> tokens_;  // drafted so far
 };
 
 }  // namespace gpt2

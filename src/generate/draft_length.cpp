@@ -23,36 +23,43 @@ constexpr double kMaxLoss = 0.01;
 // After so many passes with drafts, one without measures the plain pass again.
 constexpr std::size_t kRefresh = 64;
 
-// The first drafts, before it is known what they cost.
-constexpr std::size_t kFirstDraft = 2;
-
-void take_mean(double& mean, double value) {
-  mean = mean == 0.0 ? value : (1.0 - kWeight) * mean + kWeight * value;
+void take_mean(double& mean, double value, bool is_first) {
+  mean = is_first ? value : (1.0 - kWeight) * mean + kWeight * value;
 }
 
 }  // namespace
+
+void DraftLength::set_texts(std::size_t texts) noexcept {
+  if (texts == texts_) return;
+  texts_ = texts;
+  plain_ = 0.0;
+  knows_drafts_ = false;
+  passes_ = 0;
+}
 
 double DraftLength::agreement() const {
   const double all = accepted_ + refused_ + kPriorAccepted + kPriorRefused;
   return (accepted_ + kPriorAccepted) / all;
 }
 
-double DraftLength::cost(std::size_t drafted) const {
-  return static_cast<double>(drafted) * (draft_ + row_);
-}
-
-std::size_t DraftLength::next(std::size_t max) const {
+std::size_t DraftLength::next(std::size_t max, std::size_t drafting) const {
   if (plain_ == 0.0 || passes_ >= kRefresh) return 0;
-  if (draft_ == 0.0) return std::min(max, kFirstDraft);
+  // What the first draft costs is not known. So it is short, and waits until others are paid for.
+  const std::size_t first = texts_ == 1 ? 2 : 1;
+  if (!knows_drafts_) return account_ < 0.0 ? 0 : std::min(max, first);
   const double p = agreement();
+  const double cost = draft_ + static_cast<double>(drafting) * row_;  // of one token for each text
+  const auto others = static_cast<double>(texts_ - std::min(drafting, texts_));
   std::size_t best = 0;
-  double best_speed = 1.0 / plain_;
+  double best_speed = static_cast<double>(texts_) / plain_;
   double tokens = 1.0;
   double power = 1.0;  // p^k
-  for (std::size_t k = 1; k <= max && cost(k) <= account_ + plain_; ++k) {
+  for (std::size_t k = 1; k <= max; ++k) {
+    const double costs = static_cast<double>(k) * cost;
+    if (costs > account_ + plain_) break;
     power *= p;
     tokens += power;
-    const double speed = tokens / (plain_ + cost(k));
+    const double speed = (others + static_cast<double>(drafting) * tokens) / (plain_ + costs);
     if (speed > best_speed) {
       best = k;
       best_speed = speed;
@@ -62,7 +69,7 @@ std::size_t DraftLength::next(std::size_t max) const {
 }
 
 void DraftLength::note_plain(double seconds) {
-  take_mean(plain_, seconds);
+  take_mean(plain_, seconds, plain_ == 0.0);
   passes_ = 0;
   account_ += kMaxLoss * seconds;
   // Forget slowly, so that drafts are tried again when the text may have become easier.
@@ -70,15 +77,23 @@ void DraftLength::note_plain(double seconds) {
   refused_ *= 1.0 - kMaxLoss;
 }
 
-void DraftLength::note_drafts(std::size_t drafted, std::size_t accepted, double draft_seconds,
-                              double check_seconds) {
-  const auto rows = static_cast<double>(drafted);
-  take_mean(draft_, draft_seconds / rows);
-  take_mean(row_, std::max(0.0, check_seconds - plain_) / rows);
-  accepted_ = kMemory * accepted_ + static_cast<double>(accepted);
-  refused_ = kMemory * refused_ + (accepted < drafted ? 1.0 : 0.0);
-  account_ += static_cast<double>(accepted + 1) * plain_ - draft_seconds - check_seconds;
+void DraftLength::note_drafts(const DraftedPass& pass) {
+  accepted_ = kMemory * accepted_ + static_cast<double>(pass.accepted);
+  refused_ = kMemory * refused_ + static_cast<double>(pass.refused);
   ++passes_;
+  if (plain_ == 0.0) return;  // with constant_draft: the other times say nothing then
+  const auto drafted = static_cast<double>(pass.drafted);
+  double added = 0.0;  // to the pass, by these tokens
+  if (pass.drafted != 0) {
+    added = (pass.check_seconds - plain_) * drafted / static_cast<double>(pass.all_drafted);
+    take_mean(row_, std::max(0.0, added) / drafted, !knows_drafts_);
+  }
+  if (pass.steps != 0) {
+    take_mean(draft_, pass.draft_seconds / static_cast<double>(pass.steps), !knows_drafts_);
+  }
+  knows_drafts_ = true;
+  const double saved = static_cast<double>(pass.accepted) * plain_ / static_cast<double>(texts_);
+  account_ += saved - pass.draft_seconds - added;
 }
 
 }  // namespace gpt2

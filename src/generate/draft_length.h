@@ -4,38 +4,55 @@
 
 namespace gpt2 {
 
-/// Decides how many tokens to draft before the next pass checks them, from the times measured so
-/// far and from how many drafted tokens were accepted. The decision changes how long a text takes,
-/// never the text.
+/// What a pass with drafted tokens took, and what came of them.
+struct DraftedPass {
+  std::size_t steps = 0;        ///< passes of the draft model; 0 if there is none
+  std::size_t drafted = 0;      ///< tokens of all texts
+  std::size_t accepted = 0;     ///< of these
+  std::size_t refused = 0;      ///< texts whose draft ended with a refused token or had no token
+  double draft_seconds = 0.0;   ///< of the passes of the draft model
+  double check_seconds = 0.0;   ///< of the pass that checked the tokens
+  std::size_t all_drafted = 0;  ///< tokens that it checked, those of another kind of draft included
+};
+
+/// Decides how many tokens each text of a pass drafts before the pass checks them, from the times
+/// measured so far and from how many drafted tokens were accepted. The decision changes how long a
+/// text takes, never the text.
 ///
-/// With the probability p that the next drafted token is right, k drafted tokens give
-/// 1 + p + ... + p^k tokens a pass on average, for a time of plain + k (draft + row): a plain pass,
-/// k passes of the draft, and k more rows to check. The k with the most tokens for the time wins.
+/// With the probability p that the next drafted token is right, k drafted tokens give a text
+/// 1 + p + ... + p^k tokens a pass on average. A pass over n texts, m of which draft, takes
+/// plain + k (draft + m row): a plain pass, k passes of the draft model, and m k more rows to
+/// check. The k with the most tokens of all texts for the time wins.
 ///
-/// Drafts that are always wrong cost at most 1 % of the time and one plain pass. To ensure this,
-/// the class keeps an account of time: it adds what drafts have saved and 1 % of each plain pass,
-/// subtracts what drafts have cost, and allows no draft that costs more than the balance and one
-/// plain pass.
+/// Drafts that are always wrong cost at most 1 % of the time and one plain pass, or, if that is
+/// more, what the first draft costs, which is not known before. To ensure this, the class keeps an
+/// account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
+/// drafts have cost, and allows no draft that costs more than the balance and one plain pass.
 class DraftLength {
  public:
-  /// The number of tokens to draft, from 0 to `max`.
-  [[nodiscard]] std::size_t next(std::size_t max) const;
+  /// Says how many texts the next pass has. If that is not what it was, the times are measured
+  /// anew, because those of a pass depend on it.
+  void set_texts(std::size_t texts) noexcept;
+
+  /// The number of tokens that each of `drafting` texts should draft, from 0 to `max`.
+  [[nodiscard]] std::size_t next(std::size_t max, std::size_t drafting) const;
 
   /// Records a pass without drafts.
   void note_plain(double seconds);
 
-  /// Records a pass with one drafted token or more, and what it took to draft and to check them.
-  void note_drafts(std::size_t drafted, std::size_t accepted, double draft_seconds,
-                   double check_seconds);
+  /// Records a pass with drafts.
+  void note_drafts(const DraftedPass& pass);
 
  private:
   [[nodiscard]] double agreement() const;
-  [[nodiscard]] double cost(std::size_t drafted) const;
 
-  // Means of the latest measurements, in seconds; 0 before the first one.
-  double plain_ = 0.0;  // a pass of one row
-  double draft_ = 0.0;  // to draft a token
-  double row_ = 0.0;    // what another row adds to a pass
+  std::size_t texts_ = 1;
+
+  // Means of the latest measurements, in seconds.
+  double plain_ = 0.0;         // a pass without drafts; 0 before the first one
+  double draft_ = 0.0;         // a pass of the draft model
+  double row_ = 0.0;           // what another row adds to a pass
+  bool knows_drafts_ = false;  // whether draft_ and row_ have been measured
 
   // Counts of recent drafted tokens, in which older tokens weigh less: the accepted ones, and those
   // that were refused and so ended a draft.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "generate/generation.h"
+#include "generate/speculation.h"
 #include "generate/text_sink.h"
 
 namespace gpt2 {
@@ -12,12 +13,22 @@ namespace {
 GenerationResult run(Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
   Generation generation(session, prompt, options, sink);
+  Decoder* const decoder = &generation.decoder();
+  Engine engine = session.engine();
+  Speculation speculation;
+  const auto call = [](std::size_t, const auto& step) {
+    step();
+    return true;
+  };
   const std::size_t max_rows = prompt_piece(session.model());
   while (!generation.finished()) {
-    const std::optional<Slice> slice = generation.next(max_rows, true);
+    if (!generation.reads_prompt()) speculation.draft({&decoder, 1}, call);
+    const std::optional<Slice> slice = generation.next(max_rows);
     if (!slice) break;
-    forward(std::span(&*slice, 1));
+    speculation.forward(engine, {&*slice, 1});
     generation.take();
+    speculation.count(*decoder);
+    speculation.note_pass();
   }
   return std::move(generation.result());
 }

@@ -81,8 +81,8 @@ Generation::Generation(Session& session, std::span<const TokenId> prompt,
   prompt_.emplace(session, std::move(copy), options.on_prompt, known);
 }
 
-std::optional<Slice> Generation::next(std::size_t max_rows, bool may_draft) {
-  if (!reads_prompt_) return decoder_.next(may_draft);
+std::optional<Slice> Generation::next(std::size_t max_rows) {
+  if (!reads_prompt_) return decoder_.next();
   if (!prompt_->goes_on()) {
     finish(FinishReason::cancelled);
     return std::nullopt;

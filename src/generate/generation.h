@@ -16,7 +16,7 @@ namespace gpt2 {
 /// passes are the caller's, who may have many generations take part in one:
 ///
 ///   while (!generation.finished()) {
-///     if (const auto slice = generation.next(max_rows, may_draft)) {
+///     if (const auto slice = generation.next(max_rows)) {
 ///       forward({*slice});
 ///       generation.take();
 ///     }
@@ -31,10 +31,10 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  /// What the next pass has to compute: up to `max_rows` tokens of the prompt, or one row and, if
-  /// `may_draft`, drafted tokens. Nothing if on_prompt has cancelled the generation, which is then
-  /// finished. Throws what on_prompt throws.
-  [[nodiscard]] std::optional<Slice> next(std::size_t max_rows, bool may_draft);
+  /// What the next pass has to compute: up to `max_rows` tokens of the prompt, or one row and the
+  /// tokens that the decoder has drafted. Nothing if on_prompt has cancelled the generation, which
+  /// is then finished. Throws what on_prompt throws.
+  [[nodiscard]] std::optional<Slice> next(std::size_t max_rows);
 
   /// Draws the next token after the pass, before take() and maybe on another thread, if there is
   /// one to draw. Saves time where many texts share a pass.
@@ -47,6 +47,7 @@ class Generation {
 
   [[nodiscard]] bool reads_prompt() const noexcept { return reads_prompt_; }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
+  [[nodiscard]] Decoder& decoder() noexcept { return decoder_; }
   [[nodiscard]] GenerationResult& result() noexcept { return result_; }
 
  private:

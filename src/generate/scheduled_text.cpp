@@ -14,6 +14,13 @@ std::size_t ScheduledText::capacity(const Config& config) const {
   return read + std::min(options.max_new_tokens, config.n_positions - read);
 }
 
+std::size_t ScheduledText::bytes(const Engine& engine) const {
+  const Config& config = engine.model().config();
+  const std::size_t room = capacity(config);
+  const std::size_t bytes = Session::memory_bytes(config, engine.kv_type(), room);
+  return options.draft ? bytes + Draft::memory_bytes(*options.draft, config, room) : bytes;
+}
+
 std::size_t ScheduledText::known_by(const Session& other) const {
   if (prompt.empty()) return 0;
   const auto computed = other.tokens().first(other.position() - other.waiting());

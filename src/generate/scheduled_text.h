@@ -30,6 +30,9 @@ struct ScheduledText {
   /// The number of tokens that its session needs room for.
   [[nodiscard]] std::size_t capacity(const Config& config) const;
 
+  /// The bytes of its keys and values, and of those of its draft, once its session is full.
+  [[nodiscard]] std::size_t bytes(const Engine& engine) const;
+
   /// The first tokens of the prompt that another session has computed. The last token of the prompt
   /// is not among them, because the text begins with its logits.
   [[nodiscard]] std::size_t known_by(const Session& other) const;

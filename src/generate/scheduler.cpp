@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "generate/prefix_cache.h"
 #include "generate/scheduled_text.h"
+#include "generate/speculation.h"
 #include "gpt2/runtime.h"
 #include "model/engine_impl.h"
 
@@ -55,9 +55,9 @@ struct Scheduler::Impl {
  private:
   void admit();
   void begin(ScheduledText& text, const Donor& donor);
-  [[nodiscard]] std::size_t bytes_of(const ScheduledText& text) const;
   [[nodiscard]] Donor best_donor(const ScheduledText& text);
   [[nodiscard]] bool reads_same_beginning(const ScheduledText& text, std::size_t known) const;
+  void draft();
   void run_pass();
   template <class Step>
   void attempt(TextPointer& text, const Step& step_of_text);
@@ -71,6 +71,7 @@ struct Scheduler::Impl {
   std::size_t running_bytes = 0;
   bool is_running = false;  // whether step() is on the stack
   PrefixCache cache;
+  Speculation speculation;
 };
 
 std::future<GenerationResult> Scheduler::Impl::submit(TextPointer text) {
@@ -100,7 +101,7 @@ bool Scheduler::Impl::step() {
 void Scheduler::Impl::admit() {
   while (!waiting.empty() && running.size() < options.max_sequences) {
     const ScheduledText& first = *waiting.front();
-    const std::size_t bytes = bytes_of(first);
+    const std::size_t bytes = first.bytes(engine);
     Donor donor;
     if (bytes <= options.max_memory) {
       if (bytes > options.max_memory - running_bytes) return;
@@ -120,21 +121,13 @@ void Scheduler::Impl::admit() {
 }
 
 void Scheduler::Impl::begin(ScheduledText& text, const Donor& donor) {
-  const std::size_t bytes = bytes_of(text);
+  const std::size_t bytes = text.bytes(engine);
   if (bytes > options.max_memory) {
     reject("the text needs ", bytes, " bytes for its keys and values, but at most ",
            options.max_memory, " may be used: let it have fewer new tokens, or allow more memory");
   }
   text.begin(engine, donor.session, donor.known);
   cache.shrink(options.max_memory - running_bytes - bytes);
-}
-
-std::size_t Scheduler::Impl::bytes_of(const ScheduledText& text) const {
-  const Config& config = engine.model().config();
-  const std::size_t capacity = text.capacity(config);
-  const std::size_t bytes = Session::memory_bytes(config, engine.kv_type(), capacity);
-  const std::optional<Model>& draft = text.options.draft;
-  return draft ? bytes + Draft::memory_bytes(*draft, config, capacity) : bytes;
 }
 
 Donor Scheduler::Impl::best_donor(const ScheduledText& text) {
@@ -157,20 +150,34 @@ bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text, std::size_
   });
 }
 
-// One forward pass for all running texts: a row for each that is being written, and pieces of
-// prompts, in order, of as many tokens as one piece may have.
+// Lets the texts draft tokens for the next pass, unless that also reads pieces of prompts.
+void Scheduler::Impl::draft() {
+  std::vector<Decoder*> decoders;
+  for (const TextPointer& text : running) {
+    if (text->generation->reads_prompt()) return;
+    decoders.push_back(&text->generation->decoder());
+  }
+  speculation.draft(decoders, [&](std::size_t i, const auto& step) {
+    attempt(running[i], step);
+    return running[i] != nullptr;
+  });
+}
+
+// One forward pass for all running texts: a row and drafted tokens for each that is being written,
+// and pieces of prompts, in order, of as many tokens as one piece may have.
 void Scheduler::Impl::run_pass() {
   std::vector<Slice> slices;
   std::vector<TextPointer*> texts;
   slices.reserve(running.size());  // so that a text is in both lists or in none
   texts.reserve(running.size());
-  const bool may_draft = running.size() == 1;
+  draft();
   std::size_t prompt_rows = prompt_piece(engine.model());
   for (TextPointer& text : running) {
+    if (!text) continue;
     const bool reads = text->generation->reads_prompt();
     if (reads && prompt_rows == 0) continue;
     attempt(text, [&] {
-      const auto slice = text->generation->next(prompt_rows, may_draft);
+      const auto slice = text->generation->next(prompt_rows);
       if (!slice) return;
       slices.push_back(*slice);
       texts.push_back(&text);
@@ -178,7 +185,7 @@ void Scheduler::Impl::run_pass() {
     });
   }
   try {
-    engine.forward(slices);
+    speculation.forward(engine, slices);
   } catch (...) {
     for (TextPointer* const text : texts) {
       (*text)->fail();
@@ -190,7 +197,13 @@ void Scheduler::Impl::run_pass() {
     engine.impl().for_each(texts.size(),
                            [&](std::size_t i, int) { (*texts[i])->generation->draw_ahead(); });
   }
-  for (TextPointer* const text : texts) attempt(*text, [&] { (*text)->generation->take(); });
+  for (TextPointer* const text : texts) {
+    attempt(*text, [&] {
+      (*text)->generation->take();
+      speculation.count((*text)->generation->decoder());
+    });
+  }
+  speculation.note_pass();
 }
 
 // Does one step of a text. Removes the text if that ends it, be it with an exception.
@@ -208,7 +221,7 @@ void Scheduler::Impl::attempt(TextPointer& text, const Step& step_of_text) {
 
 // A session that has slid is not kept: it holds more memory than its position tells.
 void Scheduler::Impl::remove(TextPointer& text) noexcept {
-  running_bytes -= bytes_of(*text);
+  running_bytes -= text->bytes(engine);
   const bool has_slid = text->generation->result().dropped_tokens != 0;
   text->generation.reset();
   if (!has_slid) cache.add(std::move(*text->session));

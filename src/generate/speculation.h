@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "generate/decoder.h"
+#include "generate/draft_length.h"
+#include "gpt2/engine.h"
+
+namespace gpt2 {
+
+/// Speculative decoding for the texts of a pass: decides how many tokens they draft, and drafts
+/// them in passes that the texts share. The caller does, for each pass:
+///
+///   speculation.draft(texts, attempt);         // unless the pass reads pieces of prompts
+///   ...                                        // Decoder::next() of each text
+///   speculation.forward(engine, slices);
+///   ...                                        // Decoder::take() and count() of each text
+///   speculation.note_pass();
+class Speculation {
+ public:
+  /// Lets the texts, which are all of the next pass, draft tokens for it. `attempt(i, f)` calls
+  /// f(), which does a step of text i and may throw. It returns whether the text goes on; if not,
+  /// the text has been destroyed.
+  template <class Attempt>
+  void draft(std::span<Decoder* const> texts, const Attempt& attempt) {
+    const auto attempt_each = [&](const auto& step) {
+      for (std::size_t i = 0; i < texts_.size(); ++i) {
+        Decoder*& text = texts_[i];
+        if (text != nullptr && !attempt(i, [&] { step(*text); })) text = nullptr;
+      }
+    };
+    begin(texts);
+    attempt_each([](Decoder& text) { text.look_up_draft(); });
+    choose_lengths();
+    while (forward_drafts()) attempt_each([](Decoder& text) { text.take_draft(); });
+    end();
+  }
+
+  /// Runs the pass that checks the drafts.
+  void forward(Engine& engine, std::span<const Slice> slices);
+
+  /// Counts what came of the text's draft.
+  void count(const Decoder& text);
+
+  /// Records the time of the pass and what was counted, if draft() was called for this pass.
+  void note_pass();
+
+ private:
+  // Tokens are drafted by a model or from the text so far.
+  struct Source {
+    DraftLength length;
+    DraftedPass pass;
+  };
+
+  void begin(std::span<Decoder* const> texts);
+  void choose_lengths();
+  bool forward_drafts();
+  void end();
+  template <class F>
+  void for_each_text(const F& f);
+  template <class MaxOf>
+  [[nodiscard]] std::size_t length_of(const Source& source, const MaxOf& max_of);
+
+  Source model_, lookup_;
+  std::vector<Decoder*> texts_;  // of the pass; nullptr for one that has ended meanwhile
+  std::vector<Slice> slices_;    // of a pass of the draft model
+  bool is_timed_ = false;        // whether a text of the pass may draft
+  std::chrono::steady_clock::time_point draft_start_;
+  double check_seconds_ = 0.0;
+};
+
+}  // namespace gpt2
