@@ -10,9 +10,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// When a beam search ends, once as many sequences have ended as there are beams. HuggingFace's
 /// values of early_stopping are given in parentheses.
 enum class EarlyStopping {
-  no,     ///< (false) when no open beam is likely to end with a better score: when the best sum of
-          ///< log-probabilities of this step, divided by its length as it is now, is no better than
-          ///< the worst score in the list
+  no,     ///< (false) when no open beam is likely to end with a better score: the best sum of
+          ///< log-probabilities in this step, divided by its current length, is no better than the
+          ///< worst score in the list
   yes,    ///< (true) at once
   never,  ///< ("never") when no open beam can end with a better score: like `no`, but with a
           ///< positive length_penalty the sum is divided by the max length
@@ -40,25 +40,26 @@ struct BeamOptions {
   /// How many of the best sequences are returned, from 1 to num_beams.
   std::size_t num_return_sequences = 1;
 
-  /// The score of a sequence is the sum of its log-probabilities, divided by its number of tokens
-  /// to this power, from -kMaxLengthPenalty to kMaxLengthPenalty. A token that ends the sequence
-  /// counts as one; tokens of the prompt do not. 0 ranks sequences by their probability, which
-  /// favours short ones. The larger the number, the longer the sequences. The sums are negative.
+  /// The score of a sequence is the sum of its log-probabilities, divided by the number of its
+  /// tokens raised to this power, from -kMaxLengthPenalty to kMaxLengthPenalty. A token that ends
+  /// the sequence counts as one; tokens of the prompt do not. 0 ranks sequences by their
+  /// probability, which favours short ones. The sums are negative, so a larger power favours longer
+  /// sequences.
   double length_penalty = 1.0;
 
   EarlyStopping early_stopping = EarlyStopping::no;  ///< when the search ends
 
   /// Diverse beam search (Vijayakumar et al. 2018, https://arxiv.org/abs/1610.02424): the beams are
-  /// divided into so many groups, each of which is a search of its own. Must divide num_beams.
+  /// divided into this many groups, each of which runs its own search. Must divide num_beams.
   std::size_t num_beam_groups = 1;
 
-  /// With groups: what the log-probability of a token loses each time that a beam of an earlier
-  /// group has chosen it in the same step. Above 0 and at most kMaxDiversityPenalty; 0 without
-  /// groups.
+  /// If there are groups: the amount that is subtracted from the log-probability of a token for
+  /// each beam of an earlier group that has chosen this token in the same step. Above 0 and at most
+  /// kMaxDiversityPenalty. Must be 0 if there is only one group.
   float diversity_penalty = 0.0f;
 
-  /// With groups: the token that the beams of a group that has ended count as choosing. Without
-  /// one, the first of the tokens that end a sequence.
+  /// If there are groups: when a group has ended, each of its beams counts as choosing this token
+  /// in every later step. If it is not set, the first of the tokens that end a sequence is used.
   std::optional<TokenId> pad_token_id = {};
 };
 

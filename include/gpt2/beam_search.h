@@ -13,25 +13,26 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// What a beam search chose in one step. The spans live until the function that receives it
-/// returns.
+/// The choices of a beam search in one step. The spans are valid until the function that receives
+/// the step returns.
 ///
-/// The beams of a group are next to each other, best first. A beam of a group that has ended has
-/// the token BeamOptions::pad_token_id, the first beam of its group as parent, and the sum 0.
+/// The beams of a group are adjacent, best first. If a group has ended, each of its beams has the
+/// token BeamOptions::pad_token_id, the first beam of the group as its parent, and the sum 0.
 struct BeamStep {
   std::size_t new_tokens;                ///< of each beam so far: 1 in the first step
   std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
-  std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step it continues
+  std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step that it
+                                         ///< continues
 
-  /// (num_beams): the sum of the processed log-probabilities. About -1e9 for a beam that was not
-  /// born yet, which happens if the options leave fewer tokens than there are beams.
+  /// (num_beams): the sum of the processed log-probabilities. About -1e9 for a beam that does not
+  /// exist yet, which happens if the options leave fewer tokens than there are beams.
   std::span<const float> scores;
 
   /// The new tokens of the open beam with the highest sum. Empty if all beams have ended.
   std::span<const TokenId> best;
 
-  /// The hash of the bits of all logits that beams were scored from, in this step and before. 0
-  /// without BeamSearchOptions::hash_logits.
+  /// The hash of the bits of all logits from which beams were scored, in this step and in all
+  /// earlier ones. 0 unless BeamSearchOptions::hash_logits is set.
   std::uint64_t logits_hash;
 };
 
@@ -40,13 +41,14 @@ struct BeamSearchOptions {
   BeamOptions beams = {};            ///< how many beams, and how they are compared
   std::size_t max_new_tokens = 256;  ///< for each sequence, at least 1
 
-  /// The processors, from sequence_bias to renormalize_logits. They change log-probabilities
-  /// instead of logits, and the changed ones are added up. Nothing is drawn, so temperature, the
-  /// filters top_k ... eta_cutoff, and seed have no effect, as in HuggingFace without do_sample.
+  /// Sets the logits processors, from sequence_bias to renormalize_logits. They change
+  /// log-probabilities instead of logits, and the search adds up the changed values. Nothing is
+  /// drawn, so temperature, the filters top_k ... eta_cutoff, and seed have no effect, as in
+  /// HuggingFace without do_sample.
   SamplingOptions sampling = {};
 
-  /// Tokens that end a sequence, besides those of the model (Config::eos_token_id). To stop where
-  /// generate() stops with a tokenizer, add Tokenizer::end_of_text().
+  /// Tokens that end a sequence, in addition to the model's own (Config::eos_token_id). To stop at
+  /// the same tokens as generate() with a tokenizer, add Tokenizer::end_of_text().
   std::vector<TokenId> stop_tokens = {};
   bool ignore_eos = false;  ///< whether sequences go on after the model's own end-of-text tokens
 
@@ -56,8 +58,8 @@ struct BeamSearchOptions {
   /// GenerationOptions::on_prompt is. Returns false to cancel. An empty function is not called.
   std::function<bool(std::size_t read, std::size_t total)> on_prompt = {};
 
-  /// Called after each step. Returns false to end the search with what it has. An empty function is
-  /// not called.
+  /// Called after each step. Returns false to end the search; beam_search() then returns the best
+  /// sequences found so far. An empty function is not called.
   std::function<bool(const BeamStep& step)> on_step = {};
 };
 
@@ -69,39 +71,40 @@ struct BeamSequence {
 };
 
 /// Searches for the continuations of the prompt with the highest scores, and returns the best
-/// num_return_sequences, best first. Greedy decoding keeps one beginning of a text and appends its
-/// most probable token. Beam search keeps num_beams beginnings, tries every token after each of
-/// them, and keeps the best of these.
+/// num_return_sequences, best first. Greedy decoding keeps one partial text and appends the most
+/// probable token to it. Beam search keeps num_beams partial texts, tries every token after each of
+/// them, and keeps the num_beams best results.
 ///
-/// The sequences, their order and their scores are those of HuggingFace's generate() in
-/// version 4.39 with do_sample=False, except that a sequence ends with its last token, without
-/// padding. Scores differ by rounding, so sequences with nearly equal scores may change places.
-/// Candidates with equal sums are ordered by beam and then by token; of sequences with equal
-/// scores, the one that ended last comes first.
+/// The sequences, their order and their scores are those of HuggingFace's generate() in version
+/// 4.39 with do_sample=False, except that a sequence ends with its last token, without padding.
+/// Scores differ from HuggingFace's by rounding, so sequences with nearly equal scores may change
+/// places. Candidates with equal sums are ordered by beam and then by token; among sequences with
+/// equal scores, the one that ended last comes first.
 ///
-/// Since version 4.50, HuggingFace differs in two cases that change results: whether the search has
-/// ended is decided by the best beam that goes on, not by the best candidate; and at the max length
-/// only the first num_beams candidates end.
+/// HuggingFace's results differ in two cases since version 4.50: it decides from the best beam that
+/// goes on, and not from the best candidate, whether the search has ended; and at the max length it
+/// ends only the first num_beams candidates.
 ///
-/// With one beam and no processors, the tokens are those of generate() with temperature 0, except
-/// with EarlyStopping::never. Processors that multiply scores have another effect on
-/// log-probabilities than on logits. (HuggingFace decodes greedily if num_beams is 1.)
+/// With one beam and no processors, the tokens are those of generate() with temperature 0, unless
+/// early_stopping is EarlyStopping::never. With processors, they may differ, because a processor
+/// that multiplies scores has a different effect on log-probabilities than on logits. (HuggingFace
+/// decodes greedily if num_beams is 1.)
 ///
 /// The result is the same, bit for bit, on every machine and for any number of threads.
 ///
-/// A search that on_step ends treats the open beams as one does that reaches the max length, and
-/// returns them with FinishReason::cancelled if they are among the best. If on_prompt cancels, no
-/// sequence is returned.
+/// If on_step ends the search, the open beams are treated as if they had reached the max length:
+/// they end, and are returned with FinishReason::cancelled if they are among the best. If on_prompt
+/// cancels, no sequence is returned.
 ///
-/// Thread safety: any number of threads may search on one engine. The functions are called on the
-/// caller's thread, between forward passes.
+/// Thread safety: any number of threads may search on one engine. on_prompt and on_step are called
+/// on the calling thread, between forward passes.
 ///
 /// Cost: one forward pass over the prompt and then one for each step, which all open beams share. A
-/// step also takes a few passes over num_beams * vocab_size floats, which the engine's threads
-/// share unless options.sampling has functions of the caller's. Besides num_beams sessions, the
-/// search holds that many floats, and about 30 bytes for each token of the vocabulary and thread.
-/// Where a beam has several children, one goes on in its session and the others are assigned to it,
-/// which copies few keys and values (Session::assign).
+/// step also makes a few passes over num_beams * vocab_size floats. The engine's threads share this
+/// work unless options.sampling.processors has functions. The search holds num_beams sessions,
+/// num_beams * vocab_size floats, and, for each thread, about 30 bytes for each token of the
+/// vocabulary. If several beams continue the same beam, one of them takes over its session, and the
+/// sessions of the others are assigned from it, which copies few keys and values (Session::assign).
 ///
 /// Throws Error(invalid_argument)
 ///   - for an option outside its range, which the message names;
@@ -109,9 +112,9 @@ struct BeamSequence {
 ///     vocabulary;
 ///   - if every token of the vocabulary ends a sequence;
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).
-/// Throws std::bad_alloc, and what the functions throw. If the options remove every token, nothing
-/// is thrown: the sequences then have a score of -infinity and tokens without meaning, as in
-/// HuggingFace's search.
+/// Throws std::bad_alloc, and whatever on_prompt, on_step and options.sampling.processors throw. If
+/// the options remove every token, nothing is thrown: the sequences then have a score of -infinity
+/// and meaningless tokens, as in HuggingFace's search.
 ///
 /// Example:
 ///   const Engine engine(model);

@@ -44,7 +44,7 @@ struct Config {
   bool tie_word_embeddings = true;       ///< whether wte is also the lm_head
 
   /// Special tokens. When a file is read, ids outside the vocabulary are left out, because no text
-  /// can hold them.
+  /// can contain them.
   std::optional<TokenId> bos_token_id = 50256;
   std::vector<TokenId> eos_token_id = {50256};  ///< any of these ends a text; may be empty
 
@@ -54,21 +54,21 @@ struct Config {
   [[nodiscard]] std::size_t head_dim() const noexcept { return n_embd / n_head; }
   [[nodiscard]] std::size_t inner_dim() const noexcept { return n_inner ? n_inner : 4 * n_embd; }
 
-  /// Reads a config.json. bos_token_id and eos_token_id of a generation_config.json beside it, if
-  /// there is one, replace its own, as in HuggingFace. Ignores unknown keys and understands
-  /// HuggingFace's aliases (hidden_size for n_embd, and so on).
+  /// Reads a config.json. If a generation_config.json lies beside it, its bos_token_id and
+  /// eos_token_id replace those of the config.json, as in HuggingFace. Ignores unknown keys and
+  /// understands HuggingFace's aliases (hidden_size for n_embd, and so on).
   ///
   /// Throws Error: not_found if there is no such file; unsupported for another model_type, and for
-  /// a key that changes the maths and has a value that is not implemented; invalid_file for a value
-  /// of the wrong type or out of range, an n_embd that n_head does not divide, and sizes whose
-  /// product exceeds any memory. The message names the file and the key.
+  /// a key that changes the computation and has a value that is not implemented; invalid_file for a
+  /// value of the wrong type or out of range, for an n_embd that is not a multiple of n_head, and
+  /// for sizes whose product exceeds any memory. The message names the file and the key.
   [[nodiscard]] static Config load(const std::filesystem::path& file);
 
-  /// The same from the text of a config.json. `where` takes the place of the file's name in
-  /// messages. Reads no other file.
+  /// Parses the text of a config.json. Error messages name `where` instead of a file. Reads no
+  /// file.
   [[nodiscard]] static Config parse(std::string_view json, std::string_view where);
 
-  /// All of the above as JSON that parse() reads, but for `quantized`; n_inner is written as
+  /// Returns all members except `quantized` as JSON that parse() reads. The value of n_inner is
   /// inner_dim(). Throws Error(invalid_argument) if layer_norm_epsilon is not finite or the
   /// activation_function has no name.
   [[nodiscard]] std::string to_json() const;

@@ -8,8 +8,8 @@
 
 #include "gpt2/session.h"
 
-// What the model makes of a text on the way to the logits: a vector of n_embd floats for each
-// token, and one for the whole text.
+// Hidden states and embeddings: the vector of n_embd floats that the model computes for each token
+// before the logits, and one such vector for a whole text.
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
@@ -20,17 +20,19 @@ struct HiddenSlice {
   std::span<float> states;          ///< (k, n_embd), k <= n: receives those of the last k tokens
 };
 
-/// One forward pass over all slices, as Engine::forward of the first slice's engine, that writes
-/// hidden states instead of logits. The sessions are afterwards as after Engine::forward, so they
-/// can go on with either. The states of a token depend, bit for bit, on the tokens up to it alone.
+/// Runs one forward pass over all slices, as Engine::forward does, on the engine of the first
+/// slice's session, but writes hidden states instead of logits. The sessions change as they do in
+/// Engine::forward, so either function can continue them. The states of a token depend, bit for
+/// bit, only on the tokens up to and including this one.
 ///
-/// `layer` counts as in HuggingFace's `hidden_states`: 0 are the embeddings, i the output of block
-/// i - 1, and n_layer the output of the last block after ln_f, which the logits are computed from.
+/// `layer` counts as in HuggingFace's `hidden_states`: 0 stands for the embeddings, i for the
+/// output of block i - 1, and n_layer for the output of the last block after ln_f, from which the
+/// logits are computed.
 ///
-/// Cost: a forward pass without the product that makes the logits, and a list of the slices. (All
-/// blocks are computed, whatever the layer, because the session needs their keys and values.)
-/// Throws as Engine::forward does, and Error(invalid_argument) if the layer is more than n_layer;
-/// then changes nothing. Does nothing for no slices.
+/// Cost: a forward pass without the matrix product that computes the logits; allocates a list of
+/// the slices. (The pass computes all blocks, whatever the layer, because the sessions need their
+/// keys and values.) Throws as Engine::forward does, and Error(invalid_argument) if the layer is
+/// more than n_layer; in that case, nothing has changed. Does nothing if there are no slices.
 ///
 /// Example:
 ///   Session session(model);
@@ -44,7 +46,7 @@ void hidden_states(std::span<const HiddenSlice> slices, std::size_t layer);
 /// How the hidden states of a text's tokens become one vector.
 enum class Pooling {
   mean,  ///< their mean, added in double from the first token to the last
-  last   ///< that of the last token, the only one that has seen all others
+  last   ///< the hidden state of the last token, the only one that depends on all tokens
 };
 
 /// How to embed texts.
@@ -53,8 +55,8 @@ struct EmbedOptions {
 
   std::optional<std::size_t> layer = {};  ///< as in hidden_states(); if not set: n_layer
 
-  /// Called, unless it is empty, after each forward pass with the share of the tokens that are
-  /// read, up to 1. What it throws passes through, which cancels the work.
+  /// Called, unless it is empty, after each forward pass with the share of the tokens that have
+  /// been read, up to 1. An exception from it cancels the work and reaches the caller of embed().
   std::function<void(double share)> progress = {};
 };
 
@@ -64,10 +66,10 @@ struct EmbedOptions {
 /// Texts share forward passes of about 512 tokens. The vector of a text has the same bits as if it
 /// were embedded alone, on every machine and for any number of threads.
 ///
-/// Cost: one pass over the texts without logits; the keys, values and hidden states of the texts of
-/// one pass. REQUIRES: every text has from 1 to n_positions tokens, all of the vocabulary, the
-/// layer is at most n_layer, and the pooling is one of the above. Otherwise throws
-/// Error(invalid_argument) before any work. Throws std::bad_alloc.
+/// Cost: one pass over the texts without logits; memory for the keys, values and hidden states of
+/// the texts of one pass. REQUIRES: every text has from 1 to n_positions tokens, all in the
+/// vocabulary; the layer is at most n_layer; and the pooling is a value of Pooling. Otherwise
+/// throws Error(invalid_argument) before any work. Throws std::bad_alloc.
 ///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> texts = {tokenizer.encode("The cat sat down."),

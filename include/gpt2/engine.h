@@ -13,9 +13,9 @@ class Session;
 
 /// How to make an engine.
 struct EngineOptions {
-  /// The number of threads that a forward pass uses, the caller's included, up to kMaxThreads. With
-  /// 0 it is thread_count() (runtime.h) at most, and less for small models, for which fewer threads
-  /// are faster.
+  /// The number of threads that a forward pass uses, including the calling thread, up to
+  /// kMaxThreads. 0: thread_count() (runtime.h), or fewer for small models, which run faster on
+  /// fewer threads.
   int threads = 0;
 
   /// How the sessions of this engine hold keys and values. It changes the results a little (see
@@ -25,25 +25,26 @@ struct EngineOptions {
   static constexpr int kMaxThreads = 1024;
 };
 
-/// One sequence's part in a forward pass. It refers to memory of the caller's, which must live
-/// until the pass is over.
+/// One sequence's part in a forward pass. It refers to memory that the caller owns and that must
+/// live until the pass is over.
 struct Slice {
   Session* session;                 ///< whose tokens these are
   std::span<const TokenId> tokens;  ///< appended to the session; n of them
   std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };
 
-/// What forward passes on a model need besides its weights: a team of threads and the memory for
-/// activations; and how sessions hold keys and values. One engine for each model is enough;
-/// sessions share it. No result depends on how many threads it has, nor on which sessions share a
-/// pass, bit for bit.
+/// Runs forward passes on a model. An engine has a team of threads and the memory for activations,
+/// and determines the type in which its sessions hold keys and values. One engine for each model is
+/// enough, because sessions share it. Every result has the same bits for any number of threads and
+/// whichever sessions share a pass.
 ///
-/// An Engine is a handle: copies stand for the same engine, which ends with the last of them and of
-/// the sessions that use it. Any number of threads may call forward: their passes follow one
-/// another. In a child process of fork() an engine starts its threads anew and works as before.
+/// An Engine is a handle: copies refer to the same engine, which is destroyed with the last copy
+/// and the last session that uses it. Any number of threads may call forward; the engine runs their
+/// passes one after another. In a child process of fork(), an engine starts its threads anew and
+/// works as before.
 ///
-/// Cost: threads - 1 sleeping threads, and about 512 rows of activations (20 MB for GPT-2 124M) of
-/// which only what passes use takes memory.
+/// Cost: threads - 1 sleeping threads, and address space for about 512 rows of activations (20 MB
+/// for GPT-2 124M), of which only the rows that passes have used take memory.
 ///
 /// Example:
 ///   Engine engine(model, {.threads = 4});
@@ -57,26 +58,28 @@ struct Slice {
 class Engine {
  public:
   /// Throws Error(invalid_argument) for a number of threads that is negative or above kMaxThreads,
-  /// and Error(unsupported) for an unusable GPT2_ISA. Where the system lets fewer threads start,
-  /// they do the work.
+  /// and Error(unsupported) for an unusable GPT2_ISA. If the system cannot start that many threads,
+  /// the engine works with those that did start.
   explicit Engine(const Model& model, const EngineOptions& options = {});
 
-  /// The engine of those sessions of `model` that are made without one, with default options. It is
-  /// made when the first of them needs it and ends with the last.
+  /// Returns the engine that all sessions of `model` share if they are made without an engine. It
+  /// has the default options. It is made when it is first needed, and destroyed with the last
+  /// handle or session that uses it.
   [[nodiscard]] static Engine shared(const Model& model);
 
-  /// One forward pass over all slices: appends their tokens, which share every read of the weights,
-  /// and writes the logits that are asked for. Allocates nothing.
+  /// Runs one forward pass over all slices: appends their tokens to the sessions and writes the
+  /// requested logits. The weights are read once for all slices. Allocates nothing.
   ///
-  /// REQUIRES: each session is of this engine's model, appears once, has room for its tokens, and
-  /// is used by no other thread meanwhile; the tokens are of the vocabulary; each slice has a
-  /// token, or its session has tokens that wait (Session::append); `logits` has a multiple of
-  /// vocab_size floats, at most one row for each token. Otherwise throws Error(invalid_argument)
-  /// and changes nothing.
+  /// REQUIRES: each session uses this engine's model, appears once, has room for its tokens, and is
+  /// used by no other thread meanwhile; the tokens are in the vocabulary; each slice has a token,
+  /// or its session has waiting tokens (Session::append); `logits` has a multiple of vocab_size
+  /// floats, at most one row for each token. Otherwise throws Error(invalid_argument) and changes
+  /// nothing.
   void forward(std::span<const Slice> slices);
 
-  /// The bytes that an engine with so many threads takes for a model with this config, once passes
-  /// of the largest size have run. The weights and the sessions come on top.
+  /// Returns the number of bytes that an engine with this many threads takes for a model with this
+  /// config, once passes of the largest size have run. The weights and the sessions are not
+  /// included.
   [[nodiscard]] static std::size_t memory_bytes(const Config& config, int threads) noexcept;
 
   [[nodiscard]] const Model& model() const noexcept;

@@ -15,8 +15,8 @@ enum class ErrorCode {
 };
 
 /// The only exception that the library throws of its own accord. Loading throws it for files that
-/// cannot be used. Every function throws it for arguments that break its contract, and has changed
-/// nothing in that case. (Where memory runs out, the standard library throws std::bad_alloc.)
+/// cannot be used. Every function throws it for arguments that break its contract, and in that case
+/// has changed nothing. (If memory runs out, the standard library throws std::bad_alloc.)
 ///
 /// The message says what is wrong, where, what was expected, what was found and what to do. It is
 /// one line of printable text without a trailing period.
@@ -40,10 +40,10 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// The text as one line that is safe to write to a terminal or a log. Replaces by a space, each,
-/// control characters (line breaks too), bytes that are not UTF-8, and marks that change the
-/// direction of writing. Names of tensors and of files come from strangers and may hold any of
-/// these.
+/// Returns the text as one line that is safe to write to a terminal or a log. Replaces each control
+/// character (including line breaks), each byte that is not UTF-8, and each mark that changes the
+/// direction of writing by a space. The names of tensors and files are untrusted and may contain
+/// any of these.
 ///
 /// Example:
 ///   const std::string line = printable("a\nb");  // "a b"

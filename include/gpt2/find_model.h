@@ -9,7 +9,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// finds the model of -m in this way. The name may be
 ///
 ///   - a path: of a directory, or of a file of weights or a config.json in one;
-///   - a name that is looked for in ./models, then in the models of the installation or the source
+///   - a name: the function searches ./models, then the models of the installation or the source
 ///     tree that the running program belongs to (PREFIX/share/gpt2/models if the program is in
 ///     PREFIX/bin), then in the directory $GPT2_MODELS;
 ///   - the name of a model in the HuggingFace cache, with or without its owner ("gpt2" or
@@ -21,14 +21,15 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// name without a model does not hide it. A name that begins with '/', './' or '../' can only be a
 /// path; the other places are not searched for it.
 ///
-/// The library does not know where it is installed. A program in another place than PREFIX/bin
-/// gives the path of an installed model: `pkg-config --variable=modelsdir gpt2` and, in CMake,
-/// gpt2_MODELS_DIR of find_package(gpt2) say where the installed models are. Or its user sets
-/// $GPT2_MODELS.
+/// The library does not know where it is installed. A program that is not in PREFIX/bin must
+/// therefore pass the path of an installed model, or its user must set $GPT2_MODELS. `pkg-config
+/// --variable=modelsdir gpt2` prints the directory of the installed models; in CMake,
+/// find_package(gpt2) sets gpt2_MODELS_DIR to it.
 ///
-/// Returns a path that exists. Nothing is downloaded, and no file but a reference of the cache is
-/// read. Throws Error: not_found, which says where it looked; invalid_file for something of that
-/// name that cannot be read (no permission, a device); invalid_argument for an empty name.
+/// Returns a path that exists. Downloads nothing, and reads no files except the references in the
+/// HuggingFace cache. Throws Error: not_found, with a message that lists the places searched;
+/// invalid_file if something of that name exists but cannot be read (no permission, a device);
+/// invalid_argument for an empty name.
 ///
 /// Example:
 ///   const std::filesystem::path path = find_model("openai-community/gpt2");

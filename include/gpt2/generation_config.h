@@ -10,9 +10,10 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// How HuggingFace's generate() would write with a model if it were called without options: the
-/// model's generation_config.json, with the library's defaults (GenerationConfig, transformers 4)
-/// for what the file does not say. The names are HuggingFace's.
+/// The settings with which HuggingFace's generate() would write if it were called without options:
+/// those of the model's generation_config.json and, for keys that the file does not have, the
+/// defaults of HuggingFace's library (GenerationConfig, transformers 4). The names are
+/// HuggingFace's.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///
@@ -24,9 +25,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 struct GenerationConfig {
   bool do_sample = false;  ///< draw tokens; otherwise always take the most probable one
 
-  /// How tokens are chosen, ready for GenerationOptions::sampling. The temperature is 0 without
-  /// do_sample, and if the file's is too small for a Sampler. Token ids may still be outside the
-  /// model's vocabulary, which a Sampler refuses.
+  /// How tokens are chosen, ready for GenerationOptions::sampling. The temperature is 0 if
+  /// do_sample is false, or if the temperature in the file is too small for a Sampler. Token ids
+  /// may still be outside the model's vocabulary; a Sampler refuses them.
   SamplingOptions sampling = {.temperature = 0.0f, .top_k = 50};
 
   /// For BeamSearchOptions::beams. There is a beam search if num_beams is more than 1; without one,
@@ -40,17 +41,16 @@ struct GenerationConfig {
   std::size_t max_length = 20;                ///< in tokens, those of the prompt included
   std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
 
-  /// Reads generation_config.json of the directory `path`, or of the file `path`'s directory. If
-  /// there is none, reads its config.json, where older models have the same keys. Other keys that
-  /// do not change the text are ignored.
+  /// Reads generation_config.json in the directory `path` or, if `path` is a file, in its
+  /// directory. If there is none, reads config.json in the same directory, because older models
+  /// keep the same keys there. Ignores keys that do not change the text.
   ///
   /// Throws Error, which names the file and the key: not_found if there is neither file;
   /// unsupported for a key that would change the text and is not implemented; invalid_file for a
   /// value of the wrong type or out of range.
   [[nodiscard]] static GenerationConfig load(const std::filesystem::path& path);
 
-  /// The same from the text of such a file. `where` takes the place of the file's name in messages.
-  /// Reads no file.
+  /// Parses the text of such a file. Error messages name `where` instead of a file. Reads no file.
   [[nodiscard]] static GenerationConfig parse(std::string_view json, std::string_view where);
 };
 

@@ -1,13 +1,13 @@
 #pragma once
 
 // The C interface of the library (C99), for programs in C and for bindings of other languages. It
-// does what the C++ headers beside it do, with the same names, formulas and bits. Those headers
-// describe some subjects at more length; they are named below.
+// has the functions of the C++ headers in this directory, with the same names and formulas, and its
+// results have the same bits. Some comments below name a C++ header that has a longer description.
 //
 // CONVENTIONS
 //
-//  1. Status. A function that can fail returns a gpt2_status: GPT2_OK, which is 0, or what kind of
-//     thing went wrong. gpt2_last_error() then has the message. A function that fails has changed
+//  1. Status. A function that can fail returns a gpt2_status: GPT2_OK, which is 0, or the kind of
+//     the error. gpt2_last_error() then returns the message. A function that fails has changed
 //     nothing, unless its comment says otherwise. A function that returns a pointer instead (the
 //     gpt2_..._get_info functions) returns NULL if it fails. No C++ exception crosses this
 //     interface.
@@ -15,27 +15,28 @@
 //     not be NULL. A function that fails sets a handle or result that it would have returned to
 //     NULL, so that it can be freed without a check, and leaves other outputs as they were.
 //  3. Handles (gpt2_model, gpt2_session and so on) are opaque. gpt2_X_load or gpt2_X_new makes one,
-//     and gpt2_X_free ends it. Handles may be freed in any order, because a handle keeps alive what
-//     it needs: a session goes on after its model has been freed. gpt2_X_free(NULL) does nothing.
-//     A handle is freed once and not used afterwards, and no other thread uses it while it is being
-//     freed; the behaviour is undefined otherwise.
+//     and gpt2_X_free frees it. Handles may be freed in any order, because a handle keeps the
+//     objects that it needs alive: a session still works after its model has been freed.
+//     gpt2_X_free(NULL) does nothing. A handle is freed once and not used afterwards, and no other
+//     thread uses it while it is being freed; the behaviour is undefined otherwise.
 //  4. Wrong handles. A NULL handle is refused with GPT2_INVALID_ARGUMENT. So is a handle of another
-//     kind, which a tag at its beginning tells. (gpt2_X_free then frees nothing and sets the last
-//     error.) The tag often finds a handle that has been freed, too, but nothing can be promised
-//     for memory that is gone.
+//     kind, which the library recognizes by a tag at the beginning of each handle. (gpt2_X_free
+//     then frees nothing and sets the last error.) The tag often identifies a handle that has been
+//     freed, too, but this cannot be guaranteed.
 //  5. Results (gpt2_ids, gpt2_bytes, gpt2_generation, gpt2_beams, gpt2_generation_config,
 //     gpt2_scores, gpt2_choices, gpt2_comparison) are structs that the library allocates and
-//     gpt2_X_free frees. Programs read their members and what these point to, and change nothing.
-//     gpt2_X_free(NULL) does nothing.
+//     gpt2_X_free frees. Programs may read the members of these structs and the data that they
+//     point to, but must not change them. gpt2_X_free(NULL) does nothing.
 //  6. Borrowed pointers. Pointers into a handle (logits, infos, the bytes of a token) are not
 //     freed. Each comment says how long they are valid; none outlives its handle.
 //  7. Options. A struct of options begins with its `size`, which lets it grow. Initialise it with
 //     its gpt2_X_options_init(&options, sizeof options), which sets the size and the defaults, and
 //     then change members. NULL instead of options stands for the defaults. A program that was
-//     compiled with an older header gives a smaller size, and what lies beyond has its default. The
-//     part of a larger struct that the library does not know must be zero, as the init function
-//     leaves it; otherwise the function returns GPT2_UNSUPPORTED. The library reads options, and
-//     what they point to, during the call only. Callbacks and their `user` must work for as long as
+//     compiled with an older header gives a smaller size, and the members beyond this size have
+//     their defaults. If a program was compiled with a newer header, its struct is larger: the
+//     members that the library does not know must be zero, as the init function leaves them;
+//     otherwise the function returns GPT2_UNSUPPORTED. The library reads options, and the data that
+//     they point to, during the call only. Callbacks and their `user` must be usable for as long as
 //     the comment says.
 //  8. Texts are UTF-8, given as a pointer and a length in bytes. They may hold any bytes, zeros
 //     included, and need no zero at the end. Names and paths end with a zero byte. All strings that
@@ -51,13 +52,13 @@
 //     called the library, between forward passes unless their comments say otherwise. They must
 //     return normally (no longjmp), and must not use the session or sampler of the call.
 // 12. Threads. Any number of threads may use a model, tokenizer, engine or gpt2_cancel at the same
-//     time. A session, a sampler or a result belongs to one thread at a time; gpt2_scheduler_new
-//     tells what threads may do with a scheduler. After fork(), the child may use all handles,
-//     except those that another thread of the parent was using.
+//     time. A session, a sampler or a result belongs to one thread at a time; the comment of
+//     gpt2_scheduler_new says how threads may use a scheduler. After fork(), the child may use all
+//     handles, except those that another thread of the parent was using.
 // 13. Growth. Members are added at the end of options, infos and results. Functions, values and
 //     members are not removed and do not change their meaning while GPT2_VERSION_MAJOR stays the
-//     same, from version 1 on. Structs that stand in arrays, such as gpt2_slice, do not change. A
-//     program that may run with an older library than it was compiled with must compare
+//     same, from version 1 on. Structs that are elements of arrays, such as gpt2_slice, do not
+//     change. A program that may run with an older library than it was compiled with must compare
 //     gpt2_version() with GPT2_VERSION before it reads a member that is new.
 
 #include <stddef.h>
@@ -82,13 +83,13 @@ typedef struct gpt2_model gpt2_model;
 /// Text to token ids and back. Immutable; any number of threads may use one. (tokenizer.h)
 typedef struct gpt2_tokenizer gpt2_tokenizer;
 /// A team of threads and the memory for activations. Any number of threads may use one: their
-/// passes follow one another. No result depends on which engine computes it. (engine.h)
+/// passes run one after another. No result depends on which engine computes it. (engine.h)
 typedef struct gpt2_engine gpt2_engine;
 /// One sequence: its tokens, keys and values. Belongs to one thread at a time. (session.h)
 typedef struct gpt2_session gpt2_session;
 /// Chooses tokens from logits. Belongs to one thread at a time. (sampler.h)
 typedef struct gpt2_sampler gpt2_sampler;
-/// Writes many texts at once, in passes that they share. (scheduler.h)
+/// Writes many texts at once, in shared forward passes. (scheduler.h)
 typedef struct gpt2_scheduler gpt2_scheduler;
 /// A flag by which one thread stops the work of another. Any number of threads may use one.
 typedef struct gpt2_cancel gpt2_cancel;
@@ -96,23 +97,23 @@ typedef struct gpt2_cancel gpt2_cancel;
 /// A token's number: an index into the vocabulary, from 0 to vocab_size - 1.
 typedef int32_t gpt2_token;
 
-/// What a function returns. gpt2_status_name() has the names.
+/// The status that a function returns. gpt2_status_name() returns its name.
 typedef int32_t gpt2_status;
 enum {
-  GPT2_OK = 0,                ///< it succeeded
+  GPT2_OK = 0,                ///< success
   GPT2_NOT_FOUND = 1,         ///< no such file, directory, model or token
   GPT2_INVALID_FILE = 2,      ///< a file breaks its own format, or contradicts another file
   GPT2_UNSUPPORTED = 3,       ///< a valid file or value that this library does not implement
   GPT2_INVALID_ARGUMENT = 4,  ///< an argument breaks the function's contract
   GPT2_OUT_OF_MEMORY = 5,     ///< an allocation failed
   GPT2_CANCELLED = 6,         ///< a callback or a gpt2_cancel stopped the work
-  GPT2_INTERNAL = 7           ///< anything else: a mistake in the library, or a C++ callback threw
+  GPT2_INTERNAL = 7           ///< anything else: a bug in the library, or a C++ callback threw
 };
 
-/// How a model's matrices are held in memory. (weight_type.h)
+/// The type in which a model holds its matrices. (weight_type.h)
 typedef int32_t gpt2_dtype;
 enum {
-  GPT2_DTYPE_STORED = 0,  ///< as the file has them, used where they lie in the mapped file
+  GPT2_DTYPE_STORED = 0,  ///< the type that the file has; the mapped file is used in place
   GPT2_DTYPE_F32 = 1,     ///< 32-bit floats
   GPT2_DTYPE_F16 = 2,     ///< 16-bit floats of IEEE 754
   GPT2_DTYPE_BF16 = 3,    ///< the upper 16 bits of an f32
@@ -120,7 +121,7 @@ enum {
   GPT2_DTYPE_INT4 = 5     ///< quantized to 4 bits, in blocks of 32
 };
 
-/// How the keys and values of a sequence's tokens are held in memory. (kv_type.h)
+/// The type in which sessions hold keys and values. (kv_type.h)
 typedef int32_t gpt2_kv_type;
 enum {
   GPT2_KV_AUTO = 0,  ///< f16 if the weights are int8 or int4, otherwise f32
@@ -138,27 +139,28 @@ enum {
   GPT2_FINISH_CANCELLED = 4      ///< a callback or a gpt2_cancel stopped it
 };
 
-/// Token ids: `count` of them at `data`. As an argument, it borrows memory of the caller's. As a
-/// result (of gpt2_tokenizer_encode), gpt2_ids_free frees it.
+/// Token ids: `count` of them at `data`. An argument of this type borrows memory that the caller
+/// owns. A result of this type (of gpt2_tokenizer_encode) is freed by gpt2_ids_free.
 typedef struct gpt2_ids {
   const gpt2_token* data;
   size_t count;
 } gpt2_ids;
 
-/// Bytes, usually UTF-8: `size` of them at `data`. As an argument, it borrows memory of the
-/// caller's. As a result (of gpt2_tokenizer_decode), gpt2_bytes_free frees it.
+/// Bytes, usually UTF-8: `size` of them at `data`. An argument of this type borrows memory that the
+/// caller owns. A result of this type (of gpt2_tokenizer_decode or gpt2_find_model) is freed by
+/// gpt2_bytes_free.
 typedef struct gpt2_bytes {
   const char* data;
   size_t size;
 } gpt2_bytes;
 
-/// A token that the model finds likely at some place of a text.
+/// A token that the model finds likely at some position of a text.
 typedef struct gpt2_likely_token {
   gpt2_token id;
   float logprob;  ///< as in gpt2_token_logprob
 } gpt2_likely_token;
 
-/// How likely the model finds a token, given all tokens before it: the natural logarithm of
+/// The log-probability of a token, given all tokens before it: the natural logarithm of
 /// softmax(logits), before any sampling option. (token_logprob.h)
 typedef struct gpt2_token_logprob {
   float logprob;                 ///< NaN for a token that was not scored
@@ -173,8 +175,8 @@ GPT2_API void gpt2_ids_free(gpt2_ids* ids);
 GPT2_API void gpt2_bytes_free(gpt2_bytes* bytes);
 
 /// Called with text as it becomes certain: whole UTF-8 characters, never a part of a stop string.
-/// Called after every token, with no bytes where none became certain. The bytes live for the call
-/// and have no zero byte after them.
+/// Called after every token, with no bytes if none became certain. The bytes are valid during the
+/// call and have no zero byte after them.
 typedef int (*gpt2_on_text)(void* user, const char* text, size_t n_bytes);
 /// Called with each new token.
 typedef int (*gpt2_on_token)(void* user, gpt2_token id);
@@ -185,17 +187,18 @@ typedef int (*gpt2_on_prompt)(void* user, size_t read, size_t total);
 typedef int (*gpt2_on_progress)(void* user, double share);
 /// A logits processor: changes the scores before a token is chosen. `scores` has one element for
 /// each token of the vocabulary; -INFINITY removes a token, NaN is refused. `ids` are all tokens so
-/// far. Must give the same scores for the same arguments. If it returns 0, the function that called
-/// it returns GPT2_CANCELLED. (LogitsProcessor in sampling_options.h)
+/// far. Must give the same scores whenever it gets the same arguments. If it returns 0, the
+/// function that called it returns GPT2_CANCELLED. (LogitsProcessor in sampling_options.h)
 typedef int (*gpt2_on_scores)(void* user, float* scores, size_t n_scores, const gpt2_token* ids,
                               size_t n_ids);
 
 // -- Errors, version, machine --------------------------------------------------------------------
 
 /// The message of the last call on this thread that failed: one line of UTF-8 that says what is
-/// wrong, where, what was expected and what to do; cut off at 1,000 bytes. "" if none has failed. A
-/// call that succeeds does not change it. Valid until the next call on this thread that fails. The
-/// memory belongs to the thread, so even GPT2_OUT_OF_MEMORY is reported without an allocation.
+/// wrong, where, what was expected and what to do, truncated to 1,000 bytes. "" if no call has
+/// failed. A call that succeeds does not change it. Valid until the next call on this thread that
+/// fails. The memory belongs to the thread, so even GPT2_OUT_OF_MEMORY is reported without an
+/// allocation.
 ///
 /// Example:
 ///   gpt2_model* missing = NULL;
@@ -203,14 +206,15 @@ typedef int (*gpt2_on_scores)(void* user, float* scores, size_t n_scores, const 
 ///     fprintf(stderr, "%s: %s\n", gpt2_status_name(gpt2_last_status()), gpt2_last_error());
 ///   }
 GPT2_API const char* gpt2_last_error(void);
-/// The status of the same call, or GPT2_OK if none has failed.
+/// The status of the last call on this thread that failed, or GPT2_OK if none has failed.
 GPT2_API gpt2_status gpt2_last_status(void);
 /// The name of a status in lower case, such as "not_found"; "unknown" for another number. Static.
 GPT2_API const char* gpt2_status_name(gpt2_status status);
 /// The name of a finish reason, such as "stop_string"; "unknown" for another number. Static.
 GPT2_API const char* gpt2_finish_reason_name(gpt2_finish_reason reason);
 
-/// The version of the library, as GPT2_VERSION is that of the header. Any thread may call it.
+/// The version of the library in the format of GPT2_VERSION, which is the version of the header.
+/// Any thread may call it.
 ///
 /// Example:
 ///   if (gpt2_version() < GPT2_VERSION) puts("The library is older than the header");
@@ -220,10 +224,11 @@ GPT2_API int32_t gpt2_version(void);
 /// names, or else the fastest one. Every instruction set gives the same bits. NULL if GPT2_ISA
 /// names one that this machine cannot run. Static. (runtime.h)
 GPT2_API const char* gpt2_isa_name(void);
-/// The instruction sets that this machine can run, the fastest first: the one with this index, or
-/// NULL if there are not so many, which is no error. The last is "scalar". Static.
+/// Returns the instruction set with this index in the list of those that this machine can run, the
+/// fastest first, or NULL if the list is shorter, which is not an error. The last is "scalar".
+/// Static.
 GPT2_API const char* gpt2_available_isa(size_t index);
-/// Uses the named instruction set from now on, in the whole process. GPT2_UNSUPPORTED if the
+/// From now on, uses the named instruction set in the whole process. GPT2_UNSUPPORTED if the
 /// machine cannot run it. REQUIRES: no other thread is in a function of the library.
 ///
 /// Example:
@@ -231,15 +236,15 @@ GPT2_API const char* gpt2_available_isa(size_t index);
 ///     gpt2_force_isa(gpt2_available_isa(i));  // and measure something
 ///   }
 GPT2_API gpt2_status gpt2_force_isa(const char* name);
-/// The most threads that a new engine uses by default: one for each physical core that the process
-/// may use. At least 1.
+/// The max number of threads that a new engine uses by default: one for each physical core that the
+/// process may use. At least 1.
 GPT2_API int32_t gpt2_thread_count(void);
 
 // -- Cancel --------------------------------------------------------------------------------------
 
 /// Makes a flag that is not set. The options of gpt2_generate, gpt2_score and so on take one: if it
-/// is set before or during the call, the work stops at the next opportunity, a fraction of a second
-/// later. One flag may stop any number of calls.
+/// is set before or during the call, the work stops within a fraction of a second. One flag may
+/// stop any number of calls.
 ///
 /// Example:
 ///   gpt2_cancel* cancel = NULL;
@@ -252,10 +257,10 @@ GPT2_API int32_t gpt2_thread_count(void);
 ///   gpt2_generation_free(story);                                         // call gpt2_cancel_set
 ///   gpt2_cancel_free(cancel);
 GPT2_API gpt2_status gpt2_cancel_new(gpt2_cancel** out);
-/// Sets the flag, or clears it if `is_set` is 0. Any thread may call it, a callback and a signal
-/// handler too. A cleared flag can be used again.
+/// Sets the flag, or clears it if `is_set` is 0. It may be called from any thread, from a callback
+/// and from a signal handler. A cleared flag can be used again.
 GPT2_API gpt2_status gpt2_cancel_set(gpt2_cancel* cancel, int32_t is_set);
-/// Frees the flag. A call that is using it goes on and can then no longer be stopped by it.
+/// Frees the flag. A call that is using the flag continues, but can no longer be stopped by it.
 GPT2_API void gpt2_cancel_free(gpt2_cancel* cancel);
 
 // -- Model ---------------------------------------------------------------------------------------
@@ -268,8 +273,8 @@ typedef struct gpt2_load_options {
   void* user;                    ///< for on_progress
   gpt2_cancel* cancel;           ///< default NULL
 } gpt2_load_options;
-/// Sets the defaults. As for all gpt2_X_options_init: `size` is sizeof *options, and
-/// GPT2_INVALID_ARGUMENT is returned for NULL or a size that no version of the struct has.
+/// Sets the defaults. `size` is sizeof *options. Like every gpt2_X_options_init, returns
+/// GPT2_INVALID_ARGUMENT for NULL and for a size that no version of the struct has.
 GPT2_API gpt2_status gpt2_load_options_init(gpt2_load_options* options, size_t size);
 
 /// The numbers of a model. Valid as long as the model.
@@ -287,15 +292,15 @@ typedef struct gpt2_model_info {
   gpt2_token bos_token_id;         ///< or -1
   gpt2_dtype dtype;                ///< of the matrices; never GPT2_DTYPE_STORED
   const char* config_json;         ///< all numbers of the config, as config.json has them
-  const char* path;                ///< that the model was loaded from, as gpt2_find_model gives it;
-                                   ///< "" if it was loaded from memory
+  const char* path;                ///< from which the model was loaded, as found by
+                                   ///< gpt2_find_model; "" if it was loaded from memory
 } gpt2_model_info;
 
-/// Finds a model by its name and returns its path, for people or for other functions; all functions
-/// here that take a model's name do so themselves. A name is a path, the name of a model in
-/// ./models, of the program's installation or of $GPT2_MODELS, or the name of a model in the
-/// HuggingFace cache. Downloads nothing. GPT2_NOT_FOUND if there is none; the message lists the
-/// places. (find_model.h)
+/// Finds a model by its name and returns its path. Functions that take a model's name call it
+/// themselves; use it to show the path to people or to pass it to other programs. A name is a path,
+/// the name of a model in ./models, of the program's installation or of $GPT2_MODELS, or the name
+/// of a model in the HuggingFace cache. Downloads nothing. GPT2_NOT_FOUND if there is none; the
+/// message lists the places. (find_model.h)
 GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 /// Loads a model by its name or path. Its files are mapped and must not change while the model is
 /// in use. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name the file; GPT2_CANCELLED if
@@ -319,10 +324,10 @@ typedef struct gpt2_memory_file {
   const void* data;  ///< its content, at any address; a multiple of 64 may be faster
   size_t size;       ///< in bytes
 } gpt2_memory_file;
-/// The same from files in memory, whose names take the place of paths in messages. The model uses
-/// the weights where they lie, without a copy. So these bytes must stay as they are until the
-/// model, its conversions, and the engines, sessions and schedulers that use them have been freed.
-/// The names and the other files are needed during the call only. Fails as gpt2_model_load does;
+/// The same for files in memory. Messages show their names instead of paths. The model uses the
+/// weights in place, without a copy, so these bytes must not change or be freed before the model,
+/// its conversions, and the engines, sessions and schedulers that use them have been freed. The
+/// names and the other files are needed during the call only. Fails as gpt2_model_load does;
 /// GPT2_INVALID_ARGUMENT if two files have the same name.
 ///
 /// Example:
@@ -335,15 +340,16 @@ typedef struct gpt2_memory_file {
 ///   gpt2_model_free(in_memory);
 GPT2_API gpt2_status gpt2_model_load_memory(const gpt2_memory_file* files, size_t n_files,
                                             const gpt2_load_options* options, gpt2_model** out);
-/// The same model with its matrices converted to another type, for example as a draft. Shares with
-/// `model` what is not converted. GPT2_INVALID_ARGUMENT if the weights are quantized already.
+/// Makes a model with the matrices converted to another type, for example as a draft. It shares the
+/// parts that are not converted with `model`. GPT2_INVALID_ARGUMENT if the weights are already
+/// quantized.
 GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtype,
                                         gpt2_model** out);
-/// Writes a model whose weights are int8 or int4 to the new directory `path`, which
-/// gpt2_model_load maps without work, with the other files from where the model was loaded. Either
-/// writes the whole directory or nothing. GPT2_INVALID_ARGUMENT if the weights are not quantized,
-/// `path` exists or the model was loaded from memory; GPT2_INVALID_FILE if the system refuses to
-/// write. (save_quantized.h)
+/// Writes a model whose weights are int8 or int4 to the new directory `path`, which gpt2_model_load
+/// can map without converting anything. Copies the other files from the directory from which the
+/// model was loaded. Writes either the whole directory or nothing. GPT2_INVALID_ARGUMENT if the
+/// weights are not quantized, `path` exists or the model was loaded from memory; GPT2_INVALID_FILE
+/// if the system refuses to write. (save_quantized.h)
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
 /// The numbers of the model.
 GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
@@ -355,23 +361,23 @@ GPT2_API void gpt2_model_free(gpt2_model* model);
 /// How a text becomes tokens.
 typedef struct gpt2_encode_options {
   size_t size;
-  int32_t parse_special;       ///< default 1: text that reads like a special token becomes it
-  int32_t add_special_tokens;  ///< default 1: add what the tokenizer's files say (GPT-2: nothing)
+  int32_t parse_special;       ///< default 1: encode the text of a special token as that token
+  int32_t add_special_tokens;  ///< default 1: add the tokens that the tokenizer's files demand
 } gpt2_encode_options;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_encode_options_init(gpt2_encode_options* options, size_t size);
 
-/// What a tokenizer is. Valid as long as the tokenizer.
+/// Facts about a tokenizer. Valid as long as the tokenizer.
 typedef struct gpt2_tokenizer_info {
   size_t n_tokens;          ///< one more than the largest id
   gpt2_token end_of_text;   ///< the token that ends a text, or -1
   const char* description;  ///< for people: the files and the kind
 } gpt2_tokenizer_info;
 
-/// Loads the tokenizer that lies beside a model, by the model's name or path. GPT2_NOT_FOUND if
-/// there is none, GPT2_UNSUPPORTED if it is not of GPT-2's kind. (tokenizer.h)
+/// Loads the tokenizer in a model's directory, by the model's name or path. GPT2_NOT_FOUND if there
+/// is none, GPT2_UNSUPPORTED if it is not of GPT-2's kind. (tokenizer.h)
 GPT2_API gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out);
-/// The same from files in memory: tokenizer.json, or vocab.json and merges.txt, and so on; other
+/// The same for files in memory: tokenizer.json, or vocab.json and merges.txt, and so on. Other
 /// files of a model are ignored. The bytes are needed during the call only.
 GPT2_API gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_files,
                                                 gpt2_tokenizer** out);
@@ -397,7 +403,7 @@ GPT2_API gpt2_status gpt2_tokenizer_decode(const gpt2_tokenizer* tokenizer, cons
 /// None for an id without a token. Valid as long as the tokenizer.
 GPT2_API gpt2_status gpt2_tokenizer_token_bytes(const gpt2_tokenizer* tokenizer, gpt2_token id,
                                                 const char** data, size_t* n_bytes);
-/// Whether the id is a token that marks structure and is no part of a text.
+/// Sets *is_special to whether the id is a token that marks structure and is not part of a text.
 GPT2_API gpt2_status gpt2_tokenizer_is_special(const gpt2_tokenizer* tokenizer, gpt2_token id,
                                                int32_t* is_special);
 /// The id of the token with exactly these bytes, or -1 if there is none, which is no error.
@@ -423,8 +429,9 @@ typedef struct gpt2_engine_options {
 GPT2_API gpt2_status gpt2_engine_options_init(gpt2_engine_options* options, size_t size);
 
 /// Makes an engine for the model. Programs need one only to choose the number of threads or the
-/// type of keys and values, or to compute on several threads at the same time: calls whose options
-/// give no engine share one, which the model has. GPT2_INVALID_ARGUMENT for an option out of range.
+/// type of keys and values, or to compute on several threads at the same time: all calls whose
+/// options give no engine share one engine of the model. GPT2_INVALID_ARGUMENT for an option out of
+/// range.
 ///
 /// Example:
 ///   gpt2_engine_options options;
@@ -441,7 +448,7 @@ GPT2_API gpt2_status gpt2_engine_options_init(gpt2_engine_options* options, size
 ///   gpt2_engine_free(engine);
 GPT2_API gpt2_status gpt2_engine_new(const gpt2_model* model, const gpt2_engine_options* options,
                                      gpt2_engine** out);
-/// The most threads that a pass of the engine uses.
+/// Sets *threads to the max number of threads that a pass of the engine uses.
 GPT2_API gpt2_status gpt2_engine_threads(const gpt2_engine* engine, int32_t* threads);
 /// Frees the handle. The threads end with the last session that uses the engine.
 GPT2_API void gpt2_engine_free(gpt2_engine* engine);
@@ -452,32 +459,32 @@ GPT2_API void gpt2_engine_free(gpt2_engine* engine);
 typedef struct gpt2_session_options {
   size_t size;
   const gpt2_engine* engine;  ///< of the model; default NULL: the one that all share
-  size_t max_tokens;          ///< room for so many tokens; default 0: n_positions, the most
+  size_t max_tokens;          ///< the max number of tokens; default 0: n_positions
 } gpt2_session_options;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_session_options_init(gpt2_session_options* options, size_t size);
 
-/// Where a session stands. Valid until the next call that changes the session.
+/// The state of a session. Valid until the next call that changes the session.
 typedef struct gpt2_session_info {
-  const gpt2_token* tokens;  ///< so far, those that wait included
+  const gpt2_token* tokens;  ///< so far, including those that wait
   size_t position;           ///< how many
-  size_t waiting;            ///< the last of these, which gpt2_session_append has added
+  size_t waiting;            ///< how many of the last ones have not been computed
   size_t capacity;           ///< tokens there is room for
-  size_t dropped;            ///< by slides, since the session was empty
+  size_t dropped;            ///< how many tokens slides have dropped since the session was empty
 } gpt2_session_info;
 
-/// One sequence's part in a pass. All pointers are to memory of the caller's.
+/// One sequence's part in a pass. All pointers refer to memory that the caller owns.
 typedef struct gpt2_slice {
   gpt2_session* session;
   const gpt2_token* tokens;  ///< appended to the session
   size_t n_tokens;           ///< how many; may be 0 if tokens wait in the session
   float* out;                ///< (n_out, vocab_size) logits, or (n_out, n_embd) hidden states
-  size_t n_out;              ///< of how many of the last tokens they are wanted; may be 0
+  size_t n_out;              ///< write them for this many of the last tokens; may be 0
 } gpt2_slice;
 
-/// Makes an empty session. Memory for keys and values is taken as tokens come: 75.5 MB for 1,024
-/// tokens of GPT-2 124M. GPT2_INVALID_ARGUMENT if max_tokens is more than n_positions, or for an
-/// engine of another model.
+/// Makes an empty session. Memory for keys and values is used as tokens are added: 75.5 MB for
+/// 1,024 tokens of GPT-2 124M in f32. GPT2_INVALID_ARGUMENT if max_tokens is more than n_positions,
+/// or for an engine of another model.
 ///
 /// Example:
 ///   gpt2_session* greedy = NULL;
@@ -496,39 +503,39 @@ GPT2_API gpt2_status gpt2_session_new(const gpt2_model* model, const gpt2_sessio
                                       gpt2_session** out);
 /// Appends the tokens, computes them and those that wait, and returns the logits after the last
 /// one: vocab_size floats, which are not copied. They are valid until the next call that changes
-/// the session. GPT2_INVALID_ARGUMENT for an id outside the vocabulary, for more tokens than there
-/// is room for, and for no tokens if none wait.
+/// the session. GPT2_INVALID_ARGUMENT for an id outside the vocabulary, if there is no room for the
+/// tokens, and for no tokens if none wait.
 GPT2_API gpt2_status gpt2_session_forward(gpt2_session* session, const gpt2_token* tokens,
                                           size_t n_tokens, const float** logits);
 /// Appends tokens without computing anything: the next pass reads them together with its own.
 GPT2_API gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token* tokens,
                                          size_t n_tokens);
-/// Forgets all tokens after the first `position`. GPT2_INVALID_ARGUMENT if there are fewer.
+/// Removes all tokens after the first `position` ones. GPT2_INVALID_ARGUMENT if there are fewer.
 GPT2_API gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position);
 /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
-/// first `keep` ones, at least half of them. The others wait, to be computed anew by the next pass,
-/// because positions are absolute in GPT-2. Returns in *dropped how many tokens were dropped; 0 if
-/// there was room already. GPT2_INVALID_ARGUMENT if there was not, and keep + room is more than the
-/// capacity. (session.h)
+/// first `keep` ones, at least half of them. The remaining ones after the first `keep` wait until
+/// the next pass, which computes them anew, because positions are absolute in GPT-2. Sets *dropped
+/// to the number of dropped tokens: 0 if there was enough room. GPT2_INVALID_ARGUMENT if there was
+/// not enough room and keep + room is more than the capacity. (session.h)
 GPT2_API gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room,
                                         size_t* dropped);
 /// Makes a second session in the same state, on the same engine. Computes nothing; the two share
 /// memory for their common tokens, in blocks of 256, and may be used by different threads.
 GPT2_API gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out);
-/// Brings the session to the first `position` tokens of `other`, a session of the same model with
-/// keys and values of the same type, without computing anything. Takes at most 255 tokens' worth of
-/// copying. This is how sequences of a search are reordered.
+/// Makes the session equal to the first `position` tokens of `other`, a session of the same model
+/// with keys and values of the same type, without computing anything. Copies the keys and values of
+/// at most 255 tokens. A search can reorder its sequences with this function.
 GPT2_API gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other,
                                          size_t position);
-/// Writes the session to a file, which gpt2_session_load reads. Either writes the whole file,
-/// replacing one that was there, or nothing. GPT2_INVALID_FILE if that fails. (session_file.h)
+/// Writes the session to a file, which gpt2_session_load reads. Writes either the whole file, which
+/// replaces an existing one, or nothing. GPT2_INVALID_FILE if that fails. (session_file.h)
 GPT2_API gpt2_status gpt2_session_save(const gpt2_session* session, const char* path);
-/// Makes a session from a file, which goes on with the same bits. The file must be of the same
-/// model and weight type, which is checked by samples, and have keys and values of the engine's
-/// type; GPT2_INVALID_FILE otherwise.
+/// Makes a session from a file. It continues with the same bits as the session that was saved. The
+/// file must come from the same model and weight type, which is checked by samples, and have keys
+/// and values of the engine's type; GPT2_INVALID_FILE otherwise.
 GPT2_API gpt2_status gpt2_session_load(const gpt2_model* model, const char* path,
                                        const gpt2_session_options* options, gpt2_session** out);
-/// Where the session stands. To be called by the thread that the session belongs to.
+/// Returns the state of the session. Must be called by the thread that the session belongs to.
 GPT2_API const gpt2_session_info* gpt2_session_get_info(gpt2_session* session);
 /// Frees the session.
 GPT2_API void gpt2_session_free(gpt2_session* session);
@@ -548,34 +555,36 @@ GPT2_API void gpt2_session_free(gpt2_session* session);
 ///   if (gpt2_forward(slices, 2) != GPT2_OK) fprintf(stderr, "%s\n", gpt2_last_error());
 ///   free(logits);
 GPT2_API gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices);
-/// The same pass for hidden states instead of logits. `layer` counts as in HuggingFace: 0 are the
-/// embeddings, n_layer the output of the last block after ln_f. GPT2_INVALID_ARGUMENT for a larger
-/// one. (embed.h) Does nothing for no slices, whatever the layer, because there is no model then.
+/// The same pass for hidden states instead of logits. `layer` counts as in HuggingFace: 0 stands
+/// for the embeddings, n_layer for the output of the last block after ln_f. GPT2_INVALID_ARGUMENT
+/// for a larger layer. Does nothing if there are no slices, whatever the layer, because there is
+/// then no model to compare it with. (embed.h)
 GPT2_API gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t layer);
 
 // -- Observer ------------------------------------------------------------------------------------
 
-/// What can be observed of a pass. Each comment tells the shape, which has a row for each token.
-/// HuggingFace's `hidden_states` are the embeddings, then the block_output of every block but the
-/// last, then ln_f_output. Its `attentions` are the attention_weights. (observer.h)
+/// The values of a pass that can be observed. Each comment gives the shape of a row; there is one
+/// row for each token. HuggingFace's `hidden_states` are the embeddings, then the block_output of
+/// every block but the last, then ln_f_output. Its `attentions` are the attention_weights.
+/// (observer.h)
 typedef int32_t gpt2_observed;
 enum {
   GPT2_OBSERVED_EMBEDDINGS = 0,         ///< (n_embd) wte + wpe
-  GPT2_OBSERVED_LN_1_STATISTICS = 1,    ///< (3) mean, variance and rstd of what ln_1 normalizes
+  GPT2_OBSERVED_LN_1_STATISTICS = 1,    ///< (3) mean, variance and rstd of the input of ln_1
   GPT2_OBSERVED_ATTENTION_WEIGHTS = 2,  ///< (keys) one head's weights of the tokens up to this one
-  GPT2_OBSERVED_HEAD_OUTPUTS = 3,       ///< (n_embd) all heads, side by side: what c_proj reads
-  GPT2_OBSERVED_ATTN_OUTPUT = 4,        ///< (n_embd) what attention adds to the residual stream
-  GPT2_OBSERVED_LN_2_STATISTICS = 5,    ///< (3) the same of what ln_2 normalizes
-  GPT2_OBSERVED_MLP_OUTPUT = 6,         ///< (n_embd) what the feed-forward layer adds to it
+  GPT2_OBSERVED_HEAD_OUTPUTS = 3,       ///< (n_embd) all heads, side by side: the input of c_proj
+  GPT2_OBSERVED_ATTN_OUTPUT = 4,        ///< (n_embd) the output of attention
+  GPT2_OBSERVED_LN_2_STATISTICS = 5,    ///< (3) the same for the input of ln_2
+  GPT2_OBSERVED_MLP_OUTPUT = 6,         ///< (n_embd) the output of the feed-forward layer
   GPT2_OBSERVED_BLOCK_OUTPUT = 7,       ///< (n_embd) the residual stream after a block
-  GPT2_OBSERVED_LN_F_STATISTICS = 8,    ///< (3) the same of what ln_f normalizes
-  GPT2_OBSERVED_LN_F_OUTPUT = 9         ///< (n_embd) what the logits are computed from
+  GPT2_OBSERVED_LN_F_STATISTICS = 8,    ///< (3) the same for the input of ln_f
+  GPT2_OBSERVED_LN_F_OUTPUT = 9         ///< (n_embd) the logits are computed from it
 };
 /// The name in lower case, such as "attention_weights"; "unknown" for another number. Static.
 GPT2_API const char* gpt2_observed_name(gpt2_observed what);
 
-/// A piece of what a pass computes: rows for consecutive tokens of one slice. All of it is valid
-/// until the callback returns.
+/// Some of the values that a pass computes: rows for consecutive tokens of one slice. Valid until
+/// the callback returns.
 typedef struct gpt2_observation {
   gpt2_observed what;
   size_t layer;       ///< the block, from 0; 0 for the embeddings and n_layer for ln_f
@@ -589,12 +598,13 @@ typedef struct gpt2_observation {
 } gpt2_observation;
 /// Called during the pass with each observation, in the order in which they are computed. If it
 /// returns 0, it is not called again; the pass goes on to its end, and GPT2_CANCELLED is returned.
-/// Must not use the engine of the pass, nor sessions that are on it.
+/// Must not use the engine of the pass, nor sessions on that engine.
 typedef int (*gpt2_on_observation)(void* user, const gpt2_observation* seen);
-/// Called before the pass, for each combination of `what` and `layer`: whether to observe that.
+/// Called before the pass, for each combination of `what` and `layer`. Returns whether to observe
+/// it.
 typedef int (*gpt2_wants)(void* user, gpt2_observed what, size_t layer);
 
-/// Who watches a pass.
+/// The callbacks that observe a pass.
 typedef struct gpt2_observer {
   size_t size;
   gpt2_on_observation see;  ///< must not be NULL
@@ -604,9 +614,9 @@ typedef struct gpt2_observer {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_observer_init(gpt2_observer* observer, size_t size);
 
-/// The pass of gpt2_forward, with the same bits, which shows the observer what it computes for
-/// every token, whether its logits are wanted or not. A slice of more than about 512 tokens is
-/// shown in several pieces. Fails as gpt2_forward does. (observer.h)
+/// Runs the same pass as gpt2_forward, with the same bits, and shows the observer the values that
+/// it computes for every token, including tokens whose logits are not requested. A slice of more
+/// than about 512 tokens is shown in several pieces. Fails as gpt2_forward does. (observer.h)
 ///
 /// Example:
 ///   const gpt2_token once[] = {443, 452, 258, 401};
@@ -620,21 +630,22 @@ GPT2_API gpt2_status gpt2_observe(const gpt2_slice* slices, size_t n_slices,
 
 // -- Sampling ------------------------------------------------------------------------------------
 
-/// A number that is added to the score of the last of the ids wherever the others come before it.
+/// A bias that is added to the score of the last of the ids if the text so far ends with the
+/// others.
 typedef struct gpt2_sequence_bias {
   gpt2_ids ids;  ///< at least one
   float bias;    ///< from -1e30 to 1e30, or -INFINITY
 } gpt2_sequence_bias;
 
-/// What is added to the logit of a token, from -100 to 100.
+/// A number, from -100 to 100, that is added to the logit of a token.
 typedef struct gpt2_logit_bias {
   gpt2_token id;
   float bias;
 } gpt2_logit_bias;
 
-/// How the next token is chosen, with HuggingFace's names, formulas and order. The defaults draw
-/// from all tokens as the model predicts them. SamplingOptions in sampling_options.h describes each
-/// member, with its range.
+/// How the next token is chosen, with HuggingFace's names, formulas and order. With the defaults,
+/// tokens are drawn from the model's own distribution. SamplingOptions in sampling_options.h
+/// describes each member, with its range.
 typedef struct gpt2_sampling_options {
   size_t size;
   float temperature;       ///< default 1; 0: always the token with the highest score (greedy)
@@ -666,21 +677,22 @@ typedef struct gpt2_sampling_options {
   int32_t renormalize_logits;      ///< default 0
   double decay_factor;  ///< exponential_decay_length_penalty: its factor; default 1, which is none
   size_t decay_start;   ///< and the number of new tokens after which it begins
-  gpt2_on_scores on_scores;  ///< called last; a sampler and a scheduler keep it and its `user`
+  gpt2_on_scores on_scores;  ///< called last; samplers and schedulers keep it and `user`
   void* user;                ///< for on_scores
 } gpt2_sampling_options;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_sampling_options_init(gpt2_sampling_options* options, size_t size);
 
-/// What some sampling options refer to. gpt2_generate sets it by itself; a sampler in a loop of the
-/// caller's is told. (SequenceLimits in sampling_options.h)
+/// Facts about the text that some sampling options need. gpt2_generate sets them itself; a program
+/// that calls a sampler in its own loop passes them to gpt2_sampler_new. (SequenceLimits in
+/// sampling_options.h)
 typedef struct gpt2_sequence_limits {
   size_t size;
   gpt2_ids eos_token_id;      ///< tokens that end the text
   size_t prompt_length;       ///< default 0: the first tokens of `ids`, before the continuation
   size_t max_length;          ///< default SIZE_MAX; counts the tokens of the prompt, too
-  size_t dropped;             ///< default 0: tokens that stood before `ids` and do no longer
-  size_t min_tokens_to_keep;  ///< default 1: that each of the filters keeps
+  size_t dropped;             ///< default 0: the number of tokens dropped before `ids`
+  size_t min_tokens_to_keep;  ///< default 1: each of the filters keeps at least this many
 } gpt2_sequence_limits;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_sequence_limits_init(gpt2_sequence_limits* limits, size_t size);
@@ -706,13 +718,13 @@ GPT2_API gpt2_status gpt2_sequence_limits_init(gpt2_sequence_limits* limits, siz
 ///   gpt2_sampler_free(sampler);
 GPT2_API gpt2_status gpt2_sampler_new(const gpt2_sampling_options* options, size_t vocab_size,
                                       const gpt2_sequence_limits* limits, gpt2_sampler** out);
-/// Chooses the token that follows `ids`, all tokens so far, from vocab_size logits. It depends on
-/// the options, the ids and the logits alone. GPT2_INVALID_ARGUMENT if logits are NaN or +INFINITY,
-/// or if the options have removed every token; GPT2_CANCELLED if on_scores returned 0.
+/// Chooses the token that follows `ids`, all tokens so far, from vocab_size logits. It depends only
+/// on the options, the ids and the logits. GPT2_INVALID_ARGUMENT if logits are NaN or +INFINITY, or
+/// if the options have removed every token; GPT2_CANCELLED if on_scores returned 0.
 GPT2_API gpt2_status gpt2_sampler_sample(gpt2_sampler* sampler, const float* logits,
                                          const gpt2_token* ids, size_t n_ids, gpt2_token* token);
-/// The scores that the token would be chosen from: vocab_size floats, valid until the next call
-/// with this sampler. Fails as gpt2_sampler_sample does.
+/// Returns the scores from which the token would be chosen: vocab_size floats, valid until the next
+/// call with this sampler. Fails as gpt2_sampler_sample does.
 GPT2_API gpt2_status gpt2_sampler_process(gpt2_sampler* sampler, const float* logits,
                                           const gpt2_token* ids, size_t n_ids,
                                           const float** scores);
@@ -733,7 +745,7 @@ typedef struct gpt2_generate_options {
   size_t size;
   size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
   const gpt2_sampling_options* sampling;  ///< default NULL: the defaults of sampling
-  gpt2_ids stop_tokens;                   ///< end the text, besides those of model and tokenizer
+  gpt2_ids stop_tokens;                   ///< also end the text, as those of model and tokenizer do
   const gpt2_bytes* stop;                 ///< strings that end the text: n_stop of them
   size_t n_stop;
   int32_t ignore_eos;        ///< default 0; go on after tokens of the model that end texts
@@ -756,7 +768,7 @@ typedef struct gpt2_generate_options {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_generate_options_init(gpt2_generate_options* options, size_t size);
 
-/// What was written, and what it took. gpt2_generation_free frees it.
+/// The new tokens and their text, with counts and times. gpt2_generation_free frees it.
 typedef struct gpt2_generation {
   gpt2_finish_reason finish_reason;    ///< why it ended
   const gpt2_token* tokens;            ///< the new ones, without a token that ended the text
@@ -767,7 +779,7 @@ typedef struct gpt2_generation {
   uint64_t logits_hash;                ///< of the bits of all logits a token was drawn from
   size_t prompt_tokens;                ///< of the prompt given to this call
   size_t drafted_tokens;               ///< by drafts and prompt_lookup
-  size_t accepted_tokens;              ///< of these, what the model would have drawn as well
+  size_t accepted_tokens;              ///< those of them that the model drew as well
   size_t dropped_tokens;               ///< by GPT2_OVERFLOW_SLIDE
   double prompt_seconds;               ///< for reading the prompt
   double generation_seconds;           ///< for everything after the prompt
@@ -775,12 +787,12 @@ typedef struct gpt2_generation {
 /// Frees a result.
 GPT2_API void gpt2_generation_free(gpt2_generation* generation);
 
-/// Appends the prompt to the session, then token after token until one of gpt2_finish_reason
-/// happens. Afterwards the session holds what it held before, the prompt and the new tokens, so
-/// that another call goes on from there, with a new prompt or with none. If on_text, on_token,
-/// on_prompt or `cancel` stops the work, returns GPT2_OK with the finish reason
-/// GPT2_FINISH_CANCELLED and what was written so far. `tokenizer` may be NULL: then there is no
-/// text, no stop strings and no on_text.
+/// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in
+/// gpt2_finish_reason ends the text. Afterwards the session holds its earlier tokens, the prompt
+/// and the new tokens, so another call, with a new prompt or with none, continues the text. If
+/// on_text, on_token, on_prompt or `cancel` stops the work, returns GPT2_OK with the finish reason
+/// GPT2_FINISH_CANCELLED and the tokens written so far. If `tokenizer` is NULL, the result has no
+/// text, and stop strings and on_text are refused.
 ///
 /// GPT2_INVALID_ARGUMENT for an empty prompt (unless tokens wait in the session), a prompt that
 /// does not fit, an option out of range, a tokenizer of another model, and logits with NaN or
@@ -822,7 +834,7 @@ enum {
   GPT2_EARLY_STOPPING_NEVER = 2  ///< when no open beam can end with a better score
 };
 
-/// What a beam search chose in one step. All pointers are valid until the callback returns.
+/// The choices of a beam search in one step. All pointers are valid until the callback returns.
 typedef struct gpt2_beam_step {
   size_t new_tokens;         ///< of each beam so far: 1 in the first step
   size_t num_beams;          ///< the length of the three arrays that follow
@@ -881,10 +893,10 @@ typedef struct gpt2_beams {
 GPT2_API void gpt2_beams_free(gpt2_beams* beams);
 
 /// Searches for the most probable continuations of a prompt, as HuggingFace's generate() does with
-/// num_beams. `tokenizer` may be NULL: then there are no texts, and the tokenizer's token that ends
-/// texts does not end a sequence. If on_prompt, on_step or `cancel` stops the work, returns GPT2_OK
-/// and what was found so far: nothing before the first step, afterwards num_return_sequences of
-/// which some may have GPT2_FINISH_CANCELLED.
+/// num_beams. If `tokenizer` is NULL, the result has no texts, and only the model's own end-of-text
+/// tokens and stop_tokens end a sequence. If on_prompt, on_step or `cancel` stops the work, returns
+/// GPT2_OK and the sequences found so far: none before the first step, and num_return_sequences
+/// afterwards, some of which may have GPT2_FINISH_CANCELLED.
 ///
 /// GPT2_INVALID_ARGUMENT for an empty prompt, one that does not fit, an option out of range, a
 /// tokenizer of another model, logits with NaN or +INFINITY, and if every token ends a sequence;
@@ -943,11 +955,11 @@ GPT2_API gpt2_status gpt2_generation_config_load(const char* name, gpt2_generati
 
 // -- Scheduler -----------------------------------------------------------------------------------
 
-/// How much a scheduler does at once.
+/// The limits of a scheduler.
 typedef struct gpt2_scheduler_options {
   size_t size;
   const gpt2_engine* engine;  ///< of the model; default NULL: the one that all share
-  size_t max_memory;          ///< bytes of keys and values; default 0: half of what is free
+  size_t max_memory;          ///< bytes of keys and values; default 0: half of the free memory
   size_t max_sequences;       ///< texts that are written at once; default 32
 } gpt2_scheduler_options;
 /// Sets the defaults.
@@ -955,8 +967,8 @@ GPT2_API gpt2_status gpt2_scheduler_options_init(gpt2_scheduler_options* options
 
 /// Makes a scheduler, which writes many texts at once. Each text and its result have the bits that
 /// gpt2_generate gives in a session of its own. Any thread may call gpt2_scheduler_submit and
-/// gpt2_scheduler_take at any time; step and run are for one thread at a time, on which callbacks
-/// are called. A callback may submit texts and take results.
+/// gpt2_scheduler_take at any time; only one thread at a time may call step or run, and callbacks
+/// are called on this thread. A callback may submit texts and take results.
 ///
 /// Example:
 ///   gpt2_scheduler* scheduler = NULL;
@@ -977,23 +989,23 @@ GPT2_API gpt2_status gpt2_scheduler_new(const gpt2_model* model,
                                         const gpt2_scheduler_options* options,
                                         gpt2_scheduler** out);
 /// Adds a text to be written, with arguments as for gpt2_generate, and returns a number for
-/// gpt2_scheduler_take. Callbacks and `user` must work until the text has ended. Some arguments are
-/// checked only when the text begins; gpt2_scheduler_take then returns their status.
+/// gpt2_scheduler_take. Callbacks and `user` must be usable until the text has ended. Some
+/// arguments are checked only when the text begins; gpt2_scheduler_take then returns their status.
 GPT2_API gpt2_status gpt2_scheduler_submit(gpt2_scheduler* scheduler,
                                            const gpt2_tokenizer* tokenizer,
                                            const gpt2_token* prompt, size_t n_prompt,
                                            const gpt2_generate_options* options, uint64_t* id);
-/// Runs one forward pass over the texts that are being written, and tells whether there is more to
-/// do. Does not fail for what belongs to a single text.
+/// Runs one forward pass over the texts that are being written, and sets *has_more to whether there
+/// is more to do. Does not report the errors of single texts: gpt2_scheduler_take does.
 GPT2_API gpt2_status gpt2_scheduler_step(gpt2_scheduler* scheduler, int32_t* has_more);
 /// Runs passes until all texts have ended.
 GPT2_API gpt2_status gpt2_scheduler_run(gpt2_scheduler* scheduler);
 /// The result of a text, which can be taken once. While the text has not ended, sets *out to NULL
-/// and returns GPT2_OK. Returns what gpt2_generate would have returned for the text, and
-/// GPT2_NOT_FOUND if no text has this number or its result has been taken.
+/// and returns GPT2_OK. Otherwise returns the status that gpt2_generate would have returned for the
+/// text, or GPT2_NOT_FOUND if no text has this number or its result has been taken.
 GPT2_API gpt2_status gpt2_scheduler_take(gpt2_scheduler* scheduler, uint64_t id,
                                          gpt2_generation** out);
-/// Frees the scheduler, and gives up the texts that have not ended.
+/// Frees the scheduler, and abandons the texts that have not ended.
 GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
 
 // -- Score ---------------------------------------------------------------------------------------
@@ -1013,7 +1025,7 @@ typedef struct gpt2_score_options {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_score_options_init(gpt2_score_options* options, size_t size);
 
-/// The log-probabilities of one text: of each token, given those before it in its window. The first
+/// The log-probability of each token of a text, given the tokens before it in its window. The first
 /// token of a text has no score.
 typedef struct gpt2_text_score {
   const gpt2_token_logprob* tokens;
@@ -1044,10 +1056,10 @@ typedef struct gpt2_scores {
 /// Frees a result.
 GPT2_API void gpt2_scores_free(gpt2_scores* scores);
 
-/// Tells how likely the model finds texts, in windows, as HuggingFace's page "Perplexity of
-/// fixed-length models" does. Texts share passes, and each has the bits of one that is scored
-/// alone. GPT2_INVALID_ARGUMENT, before any work, for options out of range and ids outside the
-/// vocabulary; GPT2_CANCELLED if on_progress or `cancel` stopped it.
+/// Computes the log-probabilities of texts, in windows, as HuggingFace's page "Perplexity of
+/// fixed-length models" does. Texts share passes, and the result for each text has the same bits as
+/// if it were scored alone. GPT2_INVALID_ARGUMENT, before any work, for options out of range and
+/// ids outside the vocabulary; GPT2_CANCELLED if on_progress or `cancel` stopped it.
 ///
 /// Example:
 ///   const gpt2_token ids[] = {443, 452, 258, 401};
@@ -1060,13 +1072,13 @@ GPT2_API void gpt2_scores_free(gpt2_scores* scores);
 GPT2_API gpt2_status gpt2_score(const gpt2_model* model, const gpt2_ids* texts, size_t n_texts,
                                 const gpt2_score_options* options, gpt2_scores** out);
 
-/// How likely the model finds a continuation.
+/// The log-probability of a continuation.
 typedef struct gpt2_choice {
   const gpt2_token_logprob* tokens;  ///< of the continuation
   size_t n_tokens;
   double sum;            ///< of their log-probabilities
   double mean;           ///< sum / n_tokens
-  int32_t greedy_match;  ///< whether greedy decoding of the context would write it
+  int32_t greedy_match;  ///< whether greedy decoding would continue the context with it
 } gpt2_choice;
 
 /// The scores of continuations, in order. gpt2_choices_free frees it.
@@ -1077,10 +1089,10 @@ typedef struct gpt2_choices {
 /// Frees a result.
 GPT2_API void gpt2_choices_free(gpt2_choices* choices);
 
-/// Scores continuations of one context, for example the answers to a question. Of the options, does
-/// not use `tokenizer`, `context` and `stride`. GPT2_INVALID_ARGUMENT, before any work, if the
-/// context or a continuation is empty, or if both together have more than n_positions + 1 tokens;
-/// GPT2_CANCELLED if on_progress or `cancel` stopped it.
+/// Scores continuations of one context, for example the answers to a question. Ignores the options
+/// `tokenizer`, `context` and `stride`. GPT2_INVALID_ARGUMENT, before any work, if the context or a
+/// continuation is empty, or if both together have more than n_positions + 1 tokens; GPT2_CANCELLED
+/// if on_progress or `cancel` stopped it.
 ///
 /// Example:
 ///   const gpt2_token context = 443, a = 452, b = 361;
@@ -1147,7 +1159,7 @@ GPT2_API gpt2_status gpt2_compare_perplexity(const gpt2_model* a, const gpt2_mod
 typedef int32_t gpt2_pooling;
 enum {
   GPT2_POOLING_MEAN = 0,  ///< their mean
-  GPT2_POOLING_LAST = 1   ///< that of the last token
+  GPT2_POOLING_LAST = 1   ///< the hidden state of the last token
 };
 
 /// How to embed texts.
@@ -1163,10 +1175,11 @@ typedef struct gpt2_embed_options {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_embed_options_init(gpt2_embed_options* options, size_t size);
 
-/// Writes a vector of n_embd floats for each text to `vectors`, memory of the caller's for
-/// (n_texts, n_embd) floats. The vectors are not normalized. Texts share passes, and each has the
-/// bits of one that is embedded alone. GPT2_INVALID_ARGUMENT, before any work, for a text without
-/// tokens or with more than n_positions; GPT2_CANCELLED if on_progress or `cancel` stopped it.
+/// Writes a vector of n_embd floats for each text to `vectors`, memory that the caller owns, with
+/// room for (n_texts, n_embd) floats. The vectors are not normalized. Texts share passes, and each
+/// vector has the same bits as if its text were embedded alone. GPT2_INVALID_ARGUMENT, before any
+/// work, for a text without tokens or with more than n_positions; GPT2_CANCELLED if on_progress or
+/// `cancel` stopped it.
 ///
 /// Example:
 ///   const gpt2_token ids[] = {443, 452, 258, 401};

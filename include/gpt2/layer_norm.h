@@ -6,19 +6,19 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// Layer normalisation, with the words and the meaning of torch.nn.LayerNorm (Ba, Kiros, Hinton
-/// 2016, https://arxiv.org/abs/1607.06450):
+/// Layer normalization, with the names and semantics of torch.nn.LayerNorm (Ba, Kiros, Hinton 2016,
+/// https://arxiv.org/abs/1607.06450):
 ///
 ///   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias
 ///
 /// mean and var are taken over the trailing dimensions, which are `normalized_shape`, separately
 /// for each index of the leading dimensions. var is biased: the mean squared deviation, divided by
-/// the number of elements. It is computed in a second pass over the deviations, because the
-/// shortcut E[x^2] - E[x]^2 cancels where the mean is large against the deviation.
+/// the number of elements. It is computed in a second pass, from the deviations, because the
+/// shortcut E[x^2] - E[x]^2 cancels if the mean is large compared with the deviations.
 ///
-/// The result of a row depends on that row alone, and is the same bits on every machine, whatever
-/// floating-point mode the calling thread is in. Threads may use one object at the same time, as
-/// long as none changes weight or bias.
+/// The result for a row depends only on that row, and has the same bits on every machine, whatever
+/// the floating-point mode of the calling thread. Several threads may use one object at the same
+/// time, as long as none of them changes weight or bias.
 ///
 /// Example:
 ///   LayerNorm ln({768});                     // weight 1, bias 0
@@ -37,9 +37,9 @@ class LayerNorm {
   /// shape.
   [[nodiscard]] Tensor operator()(const Tensor& x) const;
 
-  /// The same for `rows` consecutive rows, each of as many floats as normalized_shape has elements,
-  /// without checks and without allocating. y may be x. Rows of y that begin on 64-byte boundaries
-  /// are up to three times as fast.
+  /// The same for `rows` consecutive rows, without checks and without allocating. Each row has as
+  /// many floats as normalized_shape has elements. y may be x. Writing is up to three times as fast
+  /// if the rows of y begin on 64-byte boundaries.
   ///
   /// REQUIRES: weight and bias have their shape; y and x have room for the rows, and are either the
   /// same or do not overlap.
@@ -49,8 +49,8 @@ class LayerNorm {
   [[nodiscard]] float eps() const noexcept { return eps_; }
   [[nodiscard]] bool elementwise_affine() const noexcept { return elementwise_affine_; }
 
-  Tensor weight;  ///< of normalized_shape; or Tensor(): no scale
-  Tensor bias;    ///< of normalized_shape; or Tensor(): no shift
+  Tensor weight;  ///< (normalized_shape), or Tensor() for no scale
+  Tensor bias;    ///< (normalized_shape), or Tensor() for no shift
 
  private:
   Shape normalized_shape_;

@@ -23,20 +23,22 @@ struct Transformer;
 /// Example:
 ///   const Model small = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});
 struct LoadOptions {
-  /// How the matrices are held. `stored` uses them where they lie in the mapped file: loading takes
-  /// milliseconds, and processes that load the same files share the memory. Another type converts
-  /// them once, on all cores, into memory of the model's own: about 0.2 seconds for GPT-2 124M. A
-  /// checkpoint that is quantized already can only be loaded as it is.
+  /// The type in which the model holds its matrices. `stored` uses them in place in the mapped
+  /// file: loading takes milliseconds, and processes that load the same files share the memory.
+  /// With any other type, load() converts them once, on all cores, into memory that the model owns;
+  /// this takes about 0.2 seconds for GPT-2 124M. A checkpoint that is already quantized can only
+  /// be loaded as it is.
   WeightType dtype = WeightType::stored;
 
-  /// Called, unless it is empty, with the share of the matrices' bytes that are converted, after
-  /// each matrix, up to 1; if nothing has to be converted, once, at the end. What it throws passes
-  /// through, which cancels the work. It is called in the thread that loads.
+  /// Called, unless it is empty, after each matrix, with the share of the matrices' bytes that have
+  /// been converted, up to 1. If nothing has to be converted, it is called once, at the end. It is
+  /// called on the thread that called load(). An exception from it cancels the work and reaches the
+  /// caller of load().
   std::function<void(double share)> progress = {};
 };
 
-/// What a model was made of, to be shown to people, as `gpt2 info` does. Programs should not depend
-/// on the texts and names, which may change between versions.
+/// The files, formats and types that a model was loaded from, to be shown to people, as `gpt2 info`
+/// does. Programs should not depend on the strings, which may change between versions.
 struct ModelDescription {
   std::vector<std::filesystem::path> files = {};  ///< read, in this order
   std::string format = {};                        ///< of the weights: "PyTorch zip, 5 shards" ...
@@ -46,16 +48,16 @@ struct ModelDescription {
   /// attention, embeddings, mlp, norms -> types as stored ("BF16", "INT8") -> how many tensors
   std::map<std::string, std::map<std::string, std::size_t>> dtypes = {};
 
-  std::size_t mapped_bytes = 0;     ///< of matrices that are used where they lie in the files
+  std::size_t mapped_bytes = 0;     ///< of matrices that are used in place in the files
   std::size_t converted_bytes = 0;  ///< of matrices that were converted to LoadOptions::dtype
 };
 
 /// The weights of a GPT-2.
 ///
-/// Immutable, so that any number of threads may use one, and cheap to copy, because copies share
-/// the weights. The weights live as long as a copy, an Engine or a Session uses them. A model alone
-/// computes nothing: a Session (session.h) makes forward passes, and generate (generate.h) writes
-/// text.
+/// A Model is immutable, so any number of threads may use it at the same time. It is cheap to copy,
+/// because copies share the weights. The weights live as long as a copy, an Engine or a Session
+/// uses them. A Model does not compute: a Session (session.h) runs forward passes, and generate()
+/// (generate.h) writes text.
 ///
 /// Example:
 ///   const Model model = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});
@@ -63,24 +65,26 @@ struct ModelDescription {
 class Model {
  public:
   /// Loads a HuggingFace directory (config.json and weights). `path` may also be a file in it: a
-  /// file of weights is loaded itself, any other file of a model stands for its directory. The
-  /// weights are model.safetensors, pytorch_model.bin, an index of shards of either, or nanoGPT's
-  /// ckpt.pt; the first of these that exists. find_model (find_model.h) turns a name into a path.
+  /// file of weights is loaded itself; any other file stands for its directory. The weights are
+  /// model.safetensors, pytorch_model.bin, an index of shards of either, or nanoGPT's ckpt.pt;
+  /// load() uses the first of these that exists. find_model (find_model.h) turns a name into a
+  /// path.
   ///
-  /// The files stay mapped while the model lives and must not change in that time. (If one is cut
-  /// short, the process ends by SIGBUS.) Throws Error, which names the file, for files that cannot
-  /// be used, and for an unusable GPT2_ISA.
+  /// The files stay mapped as long as the model lives and must not change during that time. (If a
+  /// file is truncated, the process may be killed by SIGBUS.) Throws Error, which names the file,
+  /// for files that cannot be used, and for an unusable GPT2_ISA.
   [[nodiscard]] static Model load(const std::filesystem::path& path,
                                   const LoadOptions& options = {});
 
-  /// The same from files in memory, which have the names that they would have in a directory:
-  /// config.json and model.safetensors, or others of those above. Error messages name the files so.
+  /// The same for files in memory. They have the names that they would have in a directory:
+  /// config.json and model.safetensors, or others of those above. Error messages use these names.
   ///
-  /// The model uses matrices of the stored type and wpe where they lie in `files`, without a copy
-  /// and at any alignment. So the bytes of the weights must stay as they are while the model or one
-  /// of its copies, conversions, engines or sessions lives; a file's `owner` is kept for that time.
-  /// The list itself, the names and the other files are needed only during the call. Throws Error
-  /// as above, and Error(invalid_argument) if two files have the same name.
+  /// The model uses wpe, and all matrices if their type is not converted, in place in `files`,
+  /// without a copy and at any alignment. Therefore, the bytes of the weights must not change or be
+  /// freed while the model or any of its copies, conversions, engines or sessions lives. The model
+  /// keeps each file's `owner` for that time. The list itself, the names and the other files are
+  /// needed only during the call. Throws Error as above, and Error(invalid_argument) if two files
+  /// have the same name.
   ///
   /// Example:
   ///   std::vector<std::byte> config, weights;  // of the files, from wherever a program has them
@@ -90,11 +94,12 @@ class Model {
   [[nodiscard]] static Model load(std::span<const MemoryFile> files,
                                   const LoadOptions& options = {});
 
-  /// The same model with its matrices converted to another type, without reading the files again.
-  /// The parts that are not converted are shared with this model. `stored` returns this model.
+  /// Returns the same model with its matrices converted to another type, without reading the files
+  /// again. Shares the parts that are not converted with this model. If `dtype` is `stored`,
+  /// returns this model.
   ///
-  /// Cost: as that of load() with the type. Throws Error(invalid_argument) if the weights are
-  /// quantized already, which loses what another type would need.
+  /// Cost: the same as for load() with this type. Throws Error(invalid_argument) if the weights are
+  /// already quantized, because quantization has lost the precision that another type would need.
   ///
   /// Example:
   ///   const Model draft = model.to(WeightType::int4);
@@ -103,16 +108,16 @@ class Model {
   /// The sizes and settings of the model. The reference lives as long as the weights do.
   [[nodiscard]] const Config& config() const noexcept;
 
-  /// The number of weights: 124,439,808 for GPT-2 124M. Those of a tied lm_head, which is wte,
+  /// The number of weights: 124,439,808 for GPT-2 124M. If wte is also the lm_head, its weights
   /// count once.
   [[nodiscard]] std::size_t parameter_count() const noexcept;
 
-  /// The type that lm_head is held in, never `stored`. The other matrices have the same type,
-  /// unless the files mix types.
+  /// The type of lm_head in memory, never `stored`. The other matrices have the same type unless
+  /// the files mix types.
   [[nodiscard]] WeightType weight_type() const noexcept;
 
-  /// The bytes of weights that a forward pass of one token reads. The time of such a pass is at
-  /// least these bytes divided by the speed of memory.
+  /// The number of bytes of weights that a forward pass over one token reads. Such a pass takes at
+  /// least as long as the machine needs to read these bytes from memory.
   [[nodiscard]] std::size_t bytes_per_token() const noexcept;
 
   /// The files, formats and types that the model was loaded from. Lives as long as the weights do.

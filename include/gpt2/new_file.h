@@ -8,22 +8,21 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// A file that is written beside its place and moved there when it is complete, so that no one ever
-/// sees half of it. A file that has the name already is replaced then, and stays as it is until
-/// then. The destructor removes what was not moved. Only if the process is killed, FILE.partial-PID
-/// stays behind.
+/// Writes a file atomically: the data is written to FILE.partial-PID in the same directory, and
+/// commit() renames this to FILE when it is complete, so that no one ever sees an incomplete FILE.
+/// A FILE that already exists remains unchanged until then. If commit() was not called, the
+/// destructor removes FILE.partial-PID; this file is left behind only if the process is killed.
 ///
-/// A NewFile that is made and destroyed at once tells, before long work, whether the file can be
-/// written.
+/// To find out before long work whether the file can be written, make a NewFile and destroy it.
 ///
-/// Readers of the old file, if there is one, keep what they have opened: the name then leads to the
-/// new file, and the old one goes with its last reader.
+/// A process that has opened the old file, if there was one, continues to read the old content. The
+/// system frees the old file when its last reader has closed it.
 ///
 /// All functions throw Error(invalid_file), which names the file and the reason, if the system
-/// refuses, for example because the disk is full.
+/// reports an error, for example because the disk is full.
 ///
-/// Belongs to one thread at a time. Two objects of one process must not have the same file. Cost:
-/// that of a file stream and a rename; nothing is flushed to the disk.
+/// Belongs to one thread at a time. Two objects in one process must not write the same file. Cost:
+/// a file stream and a rename; nothing is flushed to the disk.
 ///
 /// Example:
 ///   const std::vector<float> vector = {1.0f, 2.0f};
@@ -32,27 +31,27 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   file.commit();
 class NewFile {
  public:
-  /// Makes the file FILE.partial-PID. If `file` is a link to a file, the file it leads to is meant.
-  /// Throws Error(invalid_argument) if the name is empty, or if `file` is there and is not a
-  /// regular file (but a directory or a device).
+  /// Makes the file FILE.partial-PID. If `file` is a symbolic link to a file, the target of the
+  /// link is replaced. Throws Error(invalid_argument) if the name is empty, or if `file` exists and
+  /// is not a regular file (for example, a directory or a device).
   explicit NewFile(const std::filesystem::path& file);
 
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  /// Removes the file unless commit() has moved it. Does not throw.
+  /// Removes FILE.partial-PID unless commit() has renamed it. Does not throw.
   ~NewFile();
 
-  /// Appends the bytes, which the file system may get later. So an error may come with a later call
-  /// or with commit(). REQUIRES: commit() has not been called.
+  /// Appends the bytes. They are buffered, so an error may be reported by a later call or by
+  /// commit(). REQUIRES: commit() has not been called.
   void write(std::span<const std::byte> bytes);
 
-  /// Writes the bytes over those at the beginning, such as a header that counts what follows it.
-  /// Later calls of write() still append. REQUIRES: at least as many bytes have been written, and
-  /// commit() has not been called.
+  /// Overwrites the beginning of the file with the bytes, for example with a header that contains
+  /// the size of the data after it. Later calls of write() still append. REQUIRES: at least as many
+  /// bytes have been written, and commit() has not been called.
   void overwrite(std::span<const std::byte> bytes);
 
-  /// Moves the file to its place. If that fails, the destructor still removes what was written.
+  /// Renames the file to FILE. If that fails, the destructor still removes FILE.partial-PID.
   /// REQUIRES: commit() has not succeeded before.
   void commit();
 
@@ -61,7 +60,7 @@ class NewFile {
   void check() const;
 
   std::filesystem::path given_;    // for messages
-  std::filesystem::path file_;     // absolute, as partial_ is
+  std::filesystem::path file_;     // absolute, like partial_
   std::filesystem::path partial_;  // "" once it has been moved
   std::ofstream out_;
 };

@@ -7,30 +7,32 @@
 
 #include "gpt2/session.h"
 
-// Watching a forward pass from inside: what each layer computes on the way to the logits.
+// Observing a forward pass: the values that each layer computes before the logits.
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// What can be observed. A block computes x = x + attn(ln_1(x)) and then x = x + mlp(ln_2(x)); x is
-/// the residual stream. Each comment tells the shape, which has a row for each token.
+/// The values that can be observed. A block computes first x = x + attn(ln_1(x)) and then x = x +
+/// mlp(ln_2(x)), where x is the residual stream. Each comment gives the shape of a row; there is
+/// one row for each token.
 ///
 /// HuggingFace's `hidden_states` are `embeddings`, then the `block_output` of every block but the
 /// last, then `ln_f_output`. Its `attentions` are the `attention_weights`.
 enum class Observed : std::uint8_t {
   embeddings,         ///< (n_embd) wte + wpe, where the residual stream begins
-  ln_1_statistics,    ///< (3) mean, variance and rstd of what ln_1 normalizes
+  ln_1_statistics,    ///< (3) mean, variance and rstd of the input of ln_1
   attention_weights,  ///< (keys) one head's weights of the tokens up to this one; then zeros
-  head_outputs,       ///< (n_embd) the outputs of all heads, side by side: what attn.c_proj reads
-  attn_output,        ///< (n_embd) what attention adds to the residual stream
-  ln_2_statistics,    ///< (3) mean, variance and rstd of what ln_2 normalizes
-  mlp_output,         ///< (n_embd) what the feed-forward layer adds to the residual stream
+  head_outputs,       ///< (n_embd) the outputs of all heads, side by side: the input of attn.c_proj
+  attn_output,        ///< (n_embd) the output of attention, added to the residual stream
+  ln_2_statistics,    ///< (3) mean, variance and rstd of the input of ln_2
+  mlp_output,         ///< (n_embd) the output of the feed-forward layer, added to the residual
+                      ///< stream
   block_output,       ///< (n_embd) the residual stream after a block
-  ln_f_statistics,    ///< (3) mean, variance and rstd of what ln_f normalizes
-  ln_f_output         ///< (n_embd) what the logits are computed from
+  ln_f_statistics,    ///< (3) mean, variance and rstd of the input of ln_f
+  ln_f_output         ///< (n_embd) the output of ln_f, from which the logits are computed
 };
 
-/// A piece of what a pass computes: rows for consecutive tokens of one slice. The memory is the
-/// engine's and is overwritten as soon as the observer returns.
+/// Some of the values that a pass computes: rows for consecutive tokens of one slice. The engine
+/// owns the memory and overwrites it as soon as the observer returns.
 ///
 /// Example:
 ///   const auto sum = [](const Observation& seen) {
@@ -56,37 +58,37 @@ struct Observation {
   }
 };
 
-/// Who watches a pass.
+/// Receives values that a pass computes.
 struct Observer {
-  /// Called with each observation, in the order in which the pass computes them, in the thread that
-  /// called forward. If it throws, it is not called again, the pass goes on to its end, and
-  /// forward() then throws the same. REQUIRES: does not use the engine of the pass.
+  /// Called with each observation, in the order in which the pass computes them, on the thread that
+  /// called forward(). If it throws, it is not called again; the pass runs to its end, and
+  /// forward() then throws the same exception. REQUIRES: does not use the engine of the pass.
   std::function<void(const Observation&)> see;
 
-  /// Which observations to make. It is called before the pass, once for each combination of `what`
-  /// and `layer`. Empty: all of them.
+  /// Returns whether to observe this. Called before the pass, once for each combination of `what`
+  /// and `layer`. Empty: everything is observed.
   std::function<bool(Observed what, std::size_t layer)> wants = {};
 };
 
-/// One forward pass over all slices, as Engine::forward of the first slice's engine, which shows
-/// the observer what it computes for every token, whether its logits are asked for or not. The
-/// logits and the sessions get the same bits as without an observer. So do the observations,
-/// whatever the number of threads, the instruction set and the division of the text into passes.
+/// Runs one forward pass over all slices, as Engine::forward does, on the engine of the first
+/// slice's session, and shows the observer the values that it computes for every token, including
+/// tokens whose logits are not requested. The logits and the sessions have the same bits as without
+/// an observer. The observations have the same bits for any number of threads, on every instruction
+/// set, and however the text is divided into passes.
 ///
 /// A slice of more than about 512 tokens is shown in several pieces: first all layers of the first
 /// piece, then all layers of the next.
 ///
-/// The attention weights are those that the pass multiplied the values with. The statistics are
-/// computed in double from the same rows that LayerNorm reads, which computes in float. The
-/// variance is divided by n_embd, and rstd is 1 / sqrt(variance + layer_norm_epsilon).
+/// The attention weights are the ones by which the pass multiplied the values. The statistics are
+/// computed in double, from the same rows as in LayerNorm, which computes in float. The variance is
+/// divided by n_embd, and rstd is 1 / sqrt(variance + layer_norm_epsilon).
 ///
-/// Cost: a forward pass in which all rows go through the last block, and what the observer itself
-/// takes. The statistics and the attention weights are computed in the calling thread for the
-/// observer alone. Allocates 512 * n_positions floats. A pass without an observer pays nothing for
-/// all this.
+/// Cost: a forward pass that computes all rows of the last block, plus the time of the observer
+/// itself. The calling thread computes the statistics and the attention weights for the observer
+/// alone. Allocates 512 * n_positions floats. A pass without an observer has no extra cost.
 ///
-/// Throws as Engine::forward does, and Error(invalid_argument) if `see` is empty; then changes
-/// nothing. Throws std::bad_alloc. Does nothing for no slices.
+/// Throws as Engine::forward does, and Error(invalid_argument) if `see` is empty; in that case,
+/// nothing has changed. Throws std::bad_alloc. Does nothing if there are no slices.
 ///
 /// Example:
 ///   Session session(model);

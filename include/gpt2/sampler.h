@@ -11,17 +11,17 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-struct Processing;  // what a logits processor works on; not part of the interface
+struct Processing;  // the arguments of a logits processor; not part of the interface
 
-/// Chooses tokens from logits. The token depends on the options, the tokens so far and the logits
-/// alone, not on what was chosen before. Noise comes from a counter-based generator (Philox
-/// 4x32-10, Salmon et al. 2011, https://doi.org/10.1145/2063384.2063405) whose key is (seed,
-/// sequence) and whose counter is (position, token id). The token is the argmax of score plus
-/// Gumbel noise over the tokens kept, which has exactly the softmax distribution.
+/// Chooses tokens from logits. The token depends only on the options, the tokens so far and the
+/// logits, and not on earlier calls. Noise comes from a counter-based generator (Philox 4x32-10,
+/// Salmon et al. 2011, https://doi.org/10.1145/2063384.2063405) whose key is (seed, sequence) and
+/// whose counter is (position, token id). The sampler adds Gumbel noise to the scores of the tokens
+/// that are kept and chooses the token with the max sum. This choice has exactly the softmax
+/// distribution.
 ///
 /// Two samplers with the same options choose the same token from the same logits after the same
-/// tokens, whatever they chose before, so a sampler may be copied or made anew at any point of a
-/// text.
+/// tokens, so a sampler may be copied, or replaced by a new one, at any point of a text.
 ///
 /// Belongs to one thread at a time. Cost: about 24 bytes for each token of the vocabulary; choosing
 /// allocates nothing. With temperature 0 and no other option, sample is an argmax.
@@ -36,29 +36,29 @@ struct Processing;  // what a logits processor works on; not part of the interfa
 ///   }
 class Sampler {
  public:
-  /// For logits of vocab_size tokens, at least one. Throws Error(invalid_argument) for an option
-  /// outside its range or an id outside the vocabulary, and Error(unsupported) for an unusable
-  /// GPT2_ISA.
+  /// Makes a sampler for logits of vocab_size tokens, at least one. Throws Error(invalid_argument)
+  /// for an option outside its range or an id outside the vocabulary, and Error(unsupported) for an
+  /// unusable GPT2_ISA.
   Sampler(const SamplingOptions& options, std::size_t vocab_size,
           const SequenceLimits& limits = {});
 
-  /// The scores that the token is chosen from: the logits after all options that are set, with
-  /// -infinity where a token was removed. With temperature 0 the options that serve only drawing
-  /// (top_k ... eta_cutoff) do nothing. `ids` are all tokens so far, in order. The span lives until
-  /// the next call.
+  /// Returns the scores from which the token is chosen: the logits after all options have been
+  /// applied. The score of a removed token is -infinity. With temperature 0, the options that only
+  /// affect drawing (top_k ... eta_cutoff) do nothing. `ids` are all tokens so far, in order. The
+  /// span is valid until the next call.
   ///
-  /// Cost: a copy of the logits, and what the options cost that are set.
+  /// Cost: a copy of the logits, plus the cost of each option that is set.
   ///
-  /// Throws Error(invalid_argument) if there are not vocab_size logits or if an option reads the
-  /// ids and one is outside the vocabulary. The same, unless remove_invalid_values is set, if a
-  /// logit is NaN or +infinity or if all are -infinity. The same if a function of the caller's
-  /// writes NaN. Throws what such a function throws.
+  /// Throws Error(invalid_argument) if there are not exactly vocab_size logits; if an option reads
+  /// the ids and one of them is outside the vocabulary; if a logit is NaN or +infinity or all
+  /// logits are -infinity, unless remove_invalid_values is set; and if one of
+  /// SamplingOptions::processors writes NaN. Throws whatever such a function throws.
   [[nodiscard]] std::span<const float> process(std::span<const float> logits,
                                                std::span<const TokenId> ids);
 
-  /// Chooses the token that follows `ids`. Of equal values the lower id wins. Throws as process
-  /// does, and also Error(invalid_argument) if it is to draw and the options have removed every
-  /// token. (With temperature 0 it then returns 0, like HuggingFace.)
+  /// Chooses the token that follows `ids`. If values are equal, the lower id wins. Throws as
+  /// process() does, and also Error(invalid_argument) if the temperature is not 0 and the options
+  /// have removed every token. (With temperature 0, it then returns 0, like HuggingFace.)
   [[nodiscard]] TokenId sample(std::span<const float> logits, std::span<const TokenId> ids);
 
  private:
@@ -70,7 +70,8 @@ class Sampler {
   std::vector<void (*)(const Processing&)> list_;  // the processors that the options ask for
   std::vector<float> scores_;                      // (vocab_size): -infinity where removed
   std::vector<float> noise_;                       // (vocab_size rounded up to 4)
-  std::vector<float> drawn_;                       // the same: scores of tokens left, plus noise
+  std::vector<float> drawn_;                       // the same size: scores of the tokens left, plus
+                                                   // noise
   std::vector<float> keys_;                        // (vocab_size) if typical_p needs it
   std::vector<std::uint32_t> bits_;                // the same
   std::vector<std::uint32_t> order_;

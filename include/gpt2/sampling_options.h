@@ -13,14 +13,14 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// A function of the caller's that changes the scores before a token is chosen. `scores` has one
-/// element for each token of the vocabulary; -infinity removes a token. `ids` are all tokens of the
-/// sequence so far, those of the prompt included. The function must not write NaN. It may throw.
+/// A function that changes the scores before a token is chosen. `scores` has one element for each
+/// token of the vocabulary; a score of -infinity removes the token. `ids` are all tokens of the
+/// sequence so far, including the prompt. The function must not write NaN. It may throw.
 ///
-/// The function must give the same scores for the same arguments if the same seed is to write the
-/// same text. With GenerationOptions::draft it is also called with ids that are then not written; a
-/// std::exception that it throws in such a call ends the draft, not the text. To end the text,
-/// return false from the sink.
+/// A seed gives the same text every time only if the function gives the same scores for the same
+/// arguments. With GenerationOptions::draft, the function is also called with drafted ids that may
+/// not become part of the text; a std::exception that it throws in such a call ends the draft, but
+/// not the text. To end the text, return false from the sink.
 ///
 /// Example:
 ///   // Writes digits only.
@@ -34,40 +34,41 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   const SamplingOptions options{.temperature = 0.0f, .processors = {digits}};
 using LogitsProcessor = std::function<void(std::span<float> scores, std::span<const TokenId> ids)>;
 
-/// A number that is added to the score of the last of the ids wherever the other ids come before
-/// it. With one id, it is always added.
+/// A bias for the last of the ids. It is added to the score of that token if the text so far ends
+/// with the other ids. If there is only one id, it is always added.
 struct SequenceBias {
   std::vector<TokenId> ids;  ///< at least one
   float bias;                ///< from -kMaxBias to kMaxBias, or -infinity
 };
 
-/// How the scores of the tokens that end a text grow with its length.
+/// Makes the scores of the tokens that end a text grow with its length.
 struct ExponentialDecay {
-  std::size_t start;  ///< it begins when the continuation has more tokens than this
+  std::size_t start;  ///< scores grow once the continuation has more tokens than this
   double factor;      ///< from kMinPenalty to kMaxPenalty; above 1, the scores grow
 };
 
 /// How the next token is chosen from the logits, with HuggingFace's names, formulas and order. The
 /// options act on the scores one after another: sequence_bias, logit_bias, presence_penalty and
-/// frequency_penalty, repetition_penalty, and so on, in the order of the members below, down to the
-/// caller's own functions. If tokens are drawn, temperature and the filters top_k ... eta_cutoff
-/// follow. renormalize_logits is the last.
+/// frequency_penalty, repetition_penalty, and so on, in the order of the members below, up to
+/// `processors`. If tokens are drawn, temperature and the filters top_k ... eta_cutoff follow.
+/// renormalize_logits comes last.
 ///
-/// logit_bias and the two penalties beside it are those of OpenAI's API, which HuggingFace does not
-/// have. They stand so early because OpenAI defines them on the model's own logits, and because
-/// tokens that a later option removes or forces then stay removed or forced.
+/// logit_bias, presence_penalty and frequency_penalty come from OpenAI's API; HuggingFace does not
+/// have them. They act so early because OpenAI defines them on the model's own logits, and so that
+/// tokens that a later option removes or forces stay removed or forced.
 ///
-/// The defaults draw from all tokens as the model predicts them. An option that has its default
-/// costs nothing, and one that names tokens costs no more than the tokens it names.
+/// With the defaults, tokens are drawn from the model's own distribution. An option with its
+/// default value costs nothing. The cost of an option that names tokens is proportional to the
+/// number of these tokens.
 ///
-/// A plain value: copies are independent if the caller's own functions are.
+/// A plain value: copies are independent if copies of the functions in `processors` are.
 ///
 /// Example:
 ///   SamplingOptions options{.temperature = 0.8f, .top_k = 40, .seed = 7};
 ///   options.repetition_penalty = 1.2f;
 ///   options.bad_words_ids = {tokenizer.encode(" cat"), tokenizer.encode(" dog")};
 struct SamplingOptions {
-  /// The lowest temperature other than 0. Logits divided by less could overflow.
+  /// The lowest temperature other than 0. Division of logits by a smaller number could overflow.
   static constexpr float kMinTemperature = 1e-6f;
 
   /// The limits of penalties that multiply or divide scores, and of biases that are added to them.
@@ -76,11 +77,12 @@ struct SamplingOptions {
   static constexpr float kMaxBias = 1e30f;    ///< in either direction
 
   /// Below 1, likely tokens become likelier; above 1, unlikely ones do. Finite and at least
-  /// kMinTemperature; or 0: always the token with the highest score (greedy), without the filters
-  /// that follow.
+  /// kMinTemperature, or 0. With 0, the token with the highest score is always chosen (greedy
+  /// decoding), and the filters top_k ... eta_cutoff have no effect.
   float temperature = 1.0f;
 
-  /// Keep the k largest scores, and those equal to the last of them. 0: keep all.
+  /// Keep the k largest scores, and all others that are equal to the smallest of these. 0: keep
+  /// all.
   std::size_t top_k = 0;
 
   /// Keep the smallest set of tokens, most probable first, whose probabilities add up to at least
@@ -90,9 +92,9 @@ struct SamplingOptions {
   /// Remove tokens whose probability is less than this share, from 0 to 1, of the highest one.
   float min_p = 0.0f;
 
-  /// Locally typical sampling (Meister et al. 2022): keep the smallest set of tokens whose
-  /// probabilities add up to at least this, taking those first whose information is closest to the
-  /// entropy of the distribution. More than 0 and at most 1, which keeps all.
+  /// Locally typical sampling (Meister et al. 2022): take tokens in the order of how close their
+  /// information (-log p) is to the entropy of the distribution, until their probabilities add up
+  /// to at least this, and keep only these. More than 0 and at most 1; 1 keeps all tokens.
   float typical_p = 1.0f;
 
   /// Remove tokens with a probability below this: at least 0 and less than 1. The most probable
@@ -107,63 +109,65 @@ struct SamplingOptions {
   std::uint64_t seed = 0;      ///< the same seed draws the same tokens, on every machine
   std::uint64_t sequence = 0;  ///< sequences that share a seed draw independently of one another
 
-  /// Biases that depend on the tokens before. Those of one token are added up first.
+  /// Biases that depend on the preceding tokens. If several biases apply to one token, they are
+  /// added up before their sum is added to the score.
   std::vector<SequenceBias> sequence_bias = {};
 
-  /// OpenAI's logit_bias: tokens and what to add to their logits, from -100 to 100.
+  /// OpenAI's logit_bias: tokens, and the numbers to add to their logits, from -100 to 100.
   std::vector<std::pair<TokenId, float>> logit_bias = {};
 
-  /// OpenAI's penalties for tokens that the continuation has already: each such token loses
-  /// presence_penalty + frequency_penalty * (how often it was written). From -2 to 2; negative
-  /// numbers reward repetition. Tokens of the prompt do not count.
+  /// OpenAI's penalties for tokens that already occur in the continuation: presence_penalty +
+  /// frequency_penalty * (the number of occurrences) is subtracted from the score of each such
+  /// token. From -2 to 2; negative numbers reward repetition. Tokens of the prompt do not count.
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;  ///< see presence_penalty
 
-  /// Divide the score of each token of the prompt and the continuation by this if it is positive,
-  /// and multiply it if it is negative. From kMinPenalty to kMaxPenalty; above 1 discourages
-  /// repetition.
+  /// For each token that occurs in the prompt or the continuation: divide its score by this number
+  /// if the score is positive, and multiply it if it is negative. From kMinPenalty to kMaxPenalty;
+  /// a number above 1 discourages repetition.
   float repetition_penalty = 1.0f;
 
-  /// Remove every token that would complete a sequence of so many tokens that the text has already.
-  /// 0: none. Takes as many comparisons as the text has tokens, times the size at worst.
+  /// Remove every token that would complete a sequence of this many tokens that already occurs in
+  /// the text. 0: off. Cost: at most (tokens of the text) * no_repeat_ngram_size comparisons.
   std::size_t no_repeat_ngram_size = 0;
 
-  /// Sequences of tokens that are never completed. A sequence that is just one of the tokens that
-  /// end texts has no effect.
+  /// Sequences of tokens that must not occur: the last token of a sequence is removed after the
+  /// others. A sequence that consists of a single token that ends texts has no effect.
   std::vector<std::vector<TokenId>> bad_words_ids = {};
 
-  /// Remove the tokens that end texts while there are fewer tokens than this, the prompt included.
+  /// Remove the tokens that end texts while there are fewer tokens than this, including the prompt.
   std::size_t min_length = 0;
-  std::size_t min_new_tokens = 0;  ///< the same for the tokens after the prompt
+  std::size_t min_new_tokens = 0;  ///< the same, but counts only the tokens after the prompt
 
-  /// The second token of the sequence if the prompt has only one.
+  /// If the prompt has only one token, this is the second token of the sequence.
   std::optional<TokenId> forced_bos_token_id = {};
 
   /// If the text reaches its max length, its last token is one of these. Greedy decoding chooses
   /// the one with the lowest id.
   std::vector<TokenId> forced_eos_token_id = {};
 
-  /// Turn NaN into 0 and infinities into the largest finite numbers, instead of refusing logits
-  /// with NaN or +infinity. The scores of tokens that the options above have removed are -infinity,
-  /// so they become finite, too.
+  /// Replace NaN by 0 and infinities by the largest finite numbers, instead of throwing if logits
+  /// are NaN or +infinity. Tokens that the options above have removed have the score -infinity;
+  /// their scores become finite, too.
   bool remove_invalid_values = false;
 
   /// When the continuation has n > 0 tokens more than `start`, raise the scores s of the tokens
-  /// that end texts: s + |s| * (factor^n - 1). Removed tokens stay removed, whereas HuggingFace
-  /// makes NaN of their scores.
+  /// that end texts: s + |s| * (factor^n - 1). Removed tokens stay removed, whereas in HuggingFace
+  /// their scores become NaN.
   std::optional<ExponentialDecay> exponential_decay_length_penalty = {};
 
   std::vector<TokenId> suppress_tokens = {};        ///< tokens that are never chosen
   std::vector<TokenId> begin_suppress_tokens = {};  ///< never as the first token after the prompt
 
-  /// Functions of the caller's, called in this order.
+  /// Functions that the caller supplies. They are called in this order.
   std::vector<LogitsProcessor> processors = {};
 
-  /// Turn the scores into log-probabilities at the end, which changes no probability.
+  /// Turn the scores into log-probabilities at the end. This changes no probability.
   bool renormalize_logits = false;
 };
 
-/// What some options refer to, besides the scores and the tokens so far. `generate` sets it.
+/// Facts about the text that some options need in addition to the scores and the tokens so far.
+/// generate() sets them.
 ///
 /// A plain value: copies are independent.
 struct SequenceLimits {
@@ -171,12 +175,12 @@ struct SequenceLimits {
   std::size_t prompt_length = 0;           ///< the first tokens of `ids`, before the continuation
   std::size_t max_length = std::numeric_limits<std::size_t>::max();  ///< including the prompt
 
-  /// The number of tokens of the text that stood before `ids` but are no longer among them. Noise
-  /// counts them, so that it never repeats within a text.
+  /// The number of tokens of the text that preceded `ids` and have been dropped. The position for
+  /// which noise is generated includes them, so that noise never repeats within a text.
   std::size_t dropped = 0;
 
-  /// The fewest tokens that each of the filters top_k ... eta_cutoff keeps. Beam search needs more
-  /// than one.
+  /// The min number of tokens that each of the filters top_k ... eta_cutoff keeps. (In
+  /// HuggingFace's beam search, this number is greater than 1.)
   std::size_t min_tokens_to_keep = 1;
 };
 

@@ -9,47 +9,49 @@
 #include "gpt2/token_logprob.h"
 #include "gpt2/tokenizer.h"
 
-// What a text is worth to a model: the log-probability of each of its tokens, its perplexity, and
-// which of several continuations the model prefers.
+// Scores of texts: the log-probability of each token, the perplexity, and which of several
+// continuations a model prefers.
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How to score texts.
 struct ScoreOptions {
-  /// The tokens of a window, from 2 to the model's n_positions. 0: n_positions.
+  /// The number of tokens in a window, from 2 to the model's n_positions. 0: n_positions.
   std::size_t context = 0;
 
-  /// How many tokens after the beginning of a window the next one begins, from 1 to `context`. A
-  /// smaller stride gives tokens more text before them and costs more passes. 0: 512, as in
-  /// HuggingFace's recipe, or half a window if that is less.
+  /// The distance from the beginning of a window to that of the next one, in tokens, from 1 to
+  /// `context`. With a smaller stride, tokens have more context, and scoring takes more passes. 0:
+  /// 512, as in HuggingFace's recipe, or half a window if that is less.
   std::size_t stride = 0;
 
   std::size_t top_logprobs = 0;  ///< the length of TokenLogprob::top
 
-  /// Called, unless it is empty, after each forward pass with the share of the tokens that are
-  /// scored, up to 1. What it throws passes through, which cancels the work.
+  /// Called, unless it is empty, after each forward pass with the share of the tokens that have
+  /// been scored, up to 1. An exception from it cancels the work and reaches the caller.
   std::function<void(double share)> progress = {};
 
-  /// Returns these options with the defaults filled in, as score() uses them for a model with this
+  /// Returns these options with the default values that score() fills in for a model with this
   /// config. Throws Error(invalid_argument) for an option out of range.
   [[nodiscard]] ScoreOptions resolved(const Config& config) const;
 };
 
-/// Some tokens of a text that the model reads as if nothing stood before them, and how well it
-/// predicts the last of them.
+/// A window: consecutive tokens of a text, which the model reads without the text before them, and
+/// the score of the last of these tokens.
 struct ScoredWindow {
   std::size_t begin;   ///< the index of its first token in the text
   std::size_t first;   ///< of the first token that it scores; more than `begin`
   std::size_t end;     ///< one more than the index of its last token
-  std::size_t labels;  ///< tokens that the window before did not reach: what HuggingFace counts
+  std::size_t labels;  ///< the tokens after the end of the previous window, which HuggingFace
+                       ///< counts
   double nll = 0.0;    ///< the sum of -log p of tokens [first, end), added in order
 };
 
 /// The scores of one text.
 struct TextScore {
   /// For each token of the text, its log-probability given the tokens before it in its window. A
-  /// token that no window scores has the log-probability NaN, the rank 0 and an empty list: the
-  /// first token of the text and, if the stride is as long as a window, of every window.
+  /// token that no window scores has the log-probability NaN, the rank 0 and an empty list. This is
+  /// the first token of the text and, if the stride is as long as a window, the first token of
+  /// every window.
   std::vector<TokenLogprob> tokens;
 
   std::vector<ScoredWindow> windows;  ///< in order; there are none if the text is empty
@@ -57,18 +59,18 @@ struct TextScore {
 
 /// Scores texts in windows, as HuggingFace's page "Perplexity of fixed-length models" does. Windows
 /// begin at token 0, stride, 2 * stride and so on; the first one that reaches the end of the text
-/// is the last. A window scores the tokens that the one before did not reach, except its own first
-/// token, which nothing predicts. So if the stride is less than a window, every token but the first
-/// is scored exactly once.
+/// is the last. A window scores the tokens that the previous one did not reach, except its own
+/// first token, which nothing predicts. So if the stride is less than the length of a window, every
+/// token but the first is scored exactly once.
 ///
 /// Windows of all texts share forward passes, so that many short texts take little more time than
 /// one long text with as many tokens. The result for a text has the same bits as if it were scored
 /// alone, on every machine and for any number of threads.
 ///
-/// Cost: context / stride forward passes over the texts; memory for 256 rows of logits, the keys
-/// and values of one window or up to 768 tokens of several, and 40 bytes for each token. Throws
-/// Error(invalid_argument), before any work, for options out of range and for a token outside the
-/// vocabulary; and std::bad_alloc.
+/// Cost: each token is computed about context / stride times; memory for 256 rows of logits, for
+/// the keys and values of one window or of up to 768 tokens of several windows, and 40 bytes for
+/// each token. Throws Error(invalid_argument), before any work, for options out of range and for a
+/// token outside the vocabulary; and std::bad_alloc.
 ///
 /// Example:
 ///   const Engine engine = Engine::shared(model);
@@ -87,21 +89,23 @@ struct Estimate {
   double standard_error;  ///< NaN for fewer than two windows
 };
 
-/// How well a model predicts some texts. Lower is better, except for the counts.
+/// How well a model predicts some texts. For all members but the counts, lower is better.
 ///
-/// With N tokens scored and the sum S of their -log p, the perplexity by token is exp(S / N). Each
-/// token counts once, whichever window scores it. By word and by byte, the same sum is divided by
-/// the number of words and bytes; so these numbers can be compared between models with different
-/// tokenizers, as the perplexity by token cannot.
+/// Let N be the number of scored tokens and S the sum of their -log p. The perplexity by token is
+/// exp(S / N). Each token counts once, whichever window scores it. The perplexities by word and by
+/// byte divide the same sum by the number of words or bytes. Unlike the perplexity by token, they
+/// can therefore be compared between models with different tokenizers.
 ///
-/// The standard error says how much the number would vary between texts of this kind and length. It
-/// is estimated from the differences between windows: S / N is a ratio of two sums over W windows,
-/// and with s_w and n_w of window w the variance of such a ratio is
-/// W / (W - 1) * sum((s_w - n_w * S / N)^2) / N^2 (Cochran, Sampling Techniques, 6.4). Windows are
-/// compared instead of tokens because tokens of one passage are easy or hard together.
+/// The standard error estimates how much the number would vary between texts of this kind and
+/// length. It is computed from the differences between windows: S / N is a ratio of two sums over W
+/// windows, of which window w contributes s_w and n_w, and the variance of such a ratio is W / (W -
+/// 1) * sum((s_w - n_w * S / N)^2) / N^2 (Cochran, Sampling Techniques, 6.4). The windows are
+/// treated as the samples, and not the tokens, because the tokens of a passage are not independent:
+/// they tend to be easy or hard to predict together.
 struct Perplexity {
   std::size_t tokens = 0;   ///< that were scored
-  std::size_t words = 0;    ///< that begin in these tokens, after white space (of ASCII) or nothing
+  std::size_t words = 0;    ///< that begin in these tokens, at the start of the text or after ASCII
+                            ///< white space
   std::size_t bytes = 0;    ///< of these tokens
   std::size_t windows = 0;  ///< that score a token
   double nll = 0.0;         ///< S, in nats
@@ -111,19 +115,19 @@ struct Perplexity {
   Estimate by_byte = {};        ///< exp(S / bytes); NaN without a tokenizer
   Estimate bits_per_byte = {};  ///< S / (bytes * log(2)); NaN without a tokenizer
 
-  /// The other two numbers that go by the name of perplexity, to compare with published ones. Both
-  /// weight windows instead of tokens. The code on HuggingFace's page gives the mean loss of a
-  /// window the weight labels - 1, which leaves out a token of each window but the first. Older
-  /// versions of that page gave every window, however short, the same weight.
+  /// Two other numbers that are also called perplexity, for comparison with published results. Both
+  /// weight windows instead of tokens. The code on HuggingFace's page multiplies the mean loss of a
+  /// window by labels - 1, which leaves out a token of each window but the first. Older versions of
+  /// that page gave every window the same weight, however short it was.
   double hf_weighted = 0.0;
   double hf_unweighted = 0.0;  ///< exp of the mean over windows of nll / tokens
 };
 
-/// Sums up scores. Words and bytes are counted only if texts[i], which was scored as scores[i], is
-/// given together with the tokenizer that made it. The numbers have the same bits on every machine.
-/// Throws Error(invalid_argument) if texts do not have as many tokens as their scores, and for a
-/// window that score() cannot have made: REQUIRES begin < first <= end <= the number of tokens, and
-/// labels > 0.
+/// Computes the perplexity from scores. Words and bytes are counted only if `texts` and the
+/// tokenizer that encoded them are given; texts[i] is the text that was scored as scores[i]. The
+/// numbers have the same bits on every machine. Throws Error(invalid_argument) if the texts do not
+/// have as many tokens as their scores, and for a window that score() cannot have made: each window
+/// must have begin < first <= end <= the number of tokens, and labels > 0.
 ///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> text = {tokenizer.encode("Once upon a time")};
@@ -135,12 +139,12 @@ struct Perplexity {
                                     std::span<const std::vector<TokenId>> texts,
                                     const Tokenizer& tokenizer);
 
-/// How likely a model finds a continuation of a context.
+/// The log-probability of a continuation of a context.
 struct ChoiceScore {
   std::vector<TokenLogprob> tokens;  ///< of the continuation, each given all tokens before it
   double sum;                        ///< of their log-probabilities, added in order
   double mean;                       ///< sum / number of tokens
-  bool greedy_match;                 ///< whether greedy decoding of the context would write it
+  bool greedy_match;                 ///< whether greedy decoding would continue the context with it
 };
 
 /// A context and continuations of it, for example a question and its answers.
@@ -163,8 +167,8 @@ struct ChoiceQuestion {
 /// most the size of the vocabulary. Otherwise throws Error(invalid_argument) before any work.
 /// Throws std::bad_alloc.
 ///
-/// Calls `progress`, unless it is empty, as ScoreOptions::progress is called: with the share of the
-/// choices' tokens that are scored. What it throws passes through, which cancels the work.
+/// Calls `progress`, unless it is empty, in the same way as ScoreOptions::progress, with the share
+/// of the choices' tokens that have been scored.
 ///
 /// Cost: memory for 256 rows of logits and for the keys and values of 2,048 tokens and two more
 /// sequences, however many questions and choices there are.

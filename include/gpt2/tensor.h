@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-// Shapes, and arrays of floats that have one. LayerNorm takes and returns them. They are plain
-// values of a few lines, not a library for computing with tensors.
+// Shapes, and arrays of floats with a shape. LayerNorm takes and returns them. They are small value
+// types, not a library for computing with tensors.
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// The sizes of a tensor's dimensions, outermost first. Shape{} is that of a scalar, which has one
-/// element. A dimension may have size 0; the tensor has no elements then. Nothing limits the number
-/// of dimensions.
+/// The sizes of a tensor's dimensions, outermost first. Shape{} is the shape of a scalar, which has
+/// one element. A dimension may have size 0; the tensor then has no elements. The number of
+/// dimensions is not limited.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///
@@ -38,7 +38,7 @@ class Shape {
   /// The size of one dimension. REQUIRES: dimension < rank().
   [[nodiscard]] std::size_t operator[](std::size_t dimension) const { return sizes_[dimension]; }
 
-  /// All sizes. The span lives as long as the shape and until it is assigned to.
+  /// All sizes. The span is valid until the shape is assigned to or destroyed.
   [[nodiscard]] std::span<const std::size_t> sizes() const noexcept { return sizes_; }
 
   /// The product of the sizes: 1 for a scalar. Throws Error(invalid_argument) if it overflows.
@@ -58,9 +58,9 @@ class Shape {
 /// A dense row-major array of floats that owns its elements: element [i, j] of a tensor of shape
 /// [m, n] is values()[i * n + j]. A copy copies the elements.
 ///
-/// Threads may read one at the same time; a thread that changes elements must be the only one that
-/// uses the tensor. Tensors are how LayerNorm takes and returns data. The transformer itself works
-/// on memory of its engine and never copies through a Tensor.
+/// Threads may read one at the same time; while a thread changes elements, no other thread may use
+/// the tensor. LayerNorm takes and returns Tensors. The transformer itself computes in memory of
+/// its engine and does not use them.
 ///
 /// Cost: one allocation of 4 bytes for each element, and one for the shape.
 ///
@@ -69,12 +69,11 @@ class Shape {
 ///   x.values()[768] = 1.0f;         // the first element of the second row
 class Tensor {
  public:
-  /// A tensor without elements, which stands for "none": of LayerNorm's weight, for example.
+  /// A tensor without elements, which means "none", for example for the weight of a LayerNorm.
   Tensor() = default;
 
   /// A tensor of that shape whose elements are all `value`. Throws Error(invalid_argument) if the
-  /// shape has more elements than any memory could hold, and std::bad_alloc if it has more than
-  /// there is memory for.
+  /// elements could not fit in any address space, and std::bad_alloc if there is not enough memory.
   explicit Tensor(Shape shape, float value = 0.0f);
 
   /// Takes over the values, in row-major order, without copying them. Throws

@@ -7,13 +7,13 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// A token that the model finds likely at some place of a text.
+/// A token that the model finds likely at some position of a text.
 struct LikelyToken {
   TokenId id;     ///< which token
   float logprob;  ///< as in TokenLogprob
 };
 
-/// How likely the model finds the token that stands at some place of a text, given all tokens
+/// The log-probability and the rank of the token at some position of a text, given all tokens
 /// before it.
 ///
 /// The log-probabilities are natural logarithms of softmax(logits). The logits are the model's own,
@@ -34,8 +34,8 @@ struct LikelyToken {
 struct TokenLogprob {
   float logprob;  ///< the logarithm of the token's probability; -infinity if its logit is
 
-  /// How many tokens are likelier than this one; 0 for the likeliest. Of tokens with equal logits,
-  /// those with lower ids count as likelier, as in greedy decoding.
+  /// How many tokens are likelier than this one; 0 for the likeliest. If logits are equal, the
+  /// lower id counts as likelier, as in greedy decoding.
   std::size_t rank;
 
   std::vector<LikelyToken> top;  ///< the likeliest tokens, by rank

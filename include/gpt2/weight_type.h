@@ -6,15 +6,15 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// How a model's matrices are held in memory.
+/// The type in which a model holds its matrices.
 ///
-/// Fewer bits are faster wherever the time goes into reading the weights, as it does when a text is
-/// written token by token. f32 holds f16 and bf16 weights exactly. int8 and int4 (the quantized
-/// types) change the results a little; `gpt2 quantize` and compare_perplexity (perplexity.h)
-/// measure by how much. The position embedding and the parameters of LayerNorm always stay as they
-/// are stored.
+/// Types with fewer bits are faster if reading the weights takes most of the time, as it does when
+/// a text is written token by token. Converting f16 or bf16 weights to f32 is exact. int8 and int4
+/// (the quantized types) change the results a little; `gpt2 quantize` and compare_perplexity
+/// (perplexity.h) measure by how much. The position embedding and the parameters of LayerNorm
+/// always stay as they are stored.
 enum class WeightType : std::uint8_t {
-  stored,  ///< as the file has them, used where they lie in the mapped file
+  stored,  ///< the type that the file has; the mapped file is used in place
   f32,     ///< 32-bit floats
   f16,     ///< 16-bit floats of IEEE 754
   bf16,    ///< the upper 16 bits of an f32
@@ -22,14 +22,14 @@ enum class WeightType : std::uint8_t {
   int4,    ///< blocks of 32 weights, each with an f16 scale, and a codebook of 16 values
 };
 
-/// The name of a type as above: "stored", "f32", "f16", "bf16", "int8" or "int4"; "" for a value
-/// that is none of them. The view lives for ever.
+/// Returns the name of a type as above: "stored", "f32", "f16", "bf16", "int8" or "int4"; "" for a
+/// value that is not an enumerator. The view is always valid.
 ///
 /// Example:
 ///   const std::string_view name = name_of(WeightType::int8);  // "int8"
 [[nodiscard]] std::string_view name_of(WeightType type) noexcept;
 
-/// The type that has exactly this name, or nothing. Upper and lower case differ.
+/// Returns the type that has exactly this name, or nothing. The name is case-sensitive.
 ///
 /// Example:
 ///   const WeightType type = weight_type_named("bf16").value_or(WeightType::stored);
