@@ -35,8 +35,8 @@ BeamScorer::Scratch BeamScorer::made() const {
 }
 
 // Adds the tokens that may follow the beam to the candidates. The penalty for tokens that earlier
-// groups have chosen in this step comes first: HuggingFace takes it off after sequence_bias, but
-// both are sums.
+// groups have chosen in this step is subtracted before the processors run. HuggingFace subtracts it
+// after sequence_bias, but the order makes no difference because both are sums.
 void BeamScorer::score(Scratch& scratch, std::span<const float> logits,
                        std::span<const TokenId> ids, std::size_t beam, float sum,
                        std::span<const TokenId> penalized) const {
@@ -45,7 +45,8 @@ void BeamScorer::score(Scratch& scratch, std::span<const float> logits,
   constexpr float kLargest = std::numeric_limits<float>::max();
   if (std::ranges::all_of(logits, [](float logit) { return logit <= kLargest; })) {
     log_softmax(log_probs, logits);
-  } else {  // as in PyTorch: the sampler refuses NaN or, with remove_invalid_values, replaces it
+  } else {  // as in PyTorch; the sampler refuses NaN, or replaces it if remove_invalid_values is
+            // set
     std::ranges::fill(log_probs, std::numeric_limits<float>::quiet_NaN());
   }
   for (const TokenId token : penalized) {
@@ -54,8 +55,8 @@ void BeamScorer::score(Scratch& scratch, std::span<const float> logits,
   scratch.candidates.add(beam, sum, scratch.sampler.process(log_probs, ids));
 }
 
-// If a thread fails, the caller's computes everything again, so that the error is that of the first
-// beam that has one.
+// If a beam fails on any thread, the calling thread scores all beams again, in order, so that the
+// error is always that of the first beam that fails.
 std::span<const Candidate> BeamScorer::best(const BeamSessions& sessions, std::size_t begin,
                                             std::size_t end, std::span<const float> sums,
                                             std::span<const TokenId> penalized) {

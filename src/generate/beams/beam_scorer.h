@@ -12,9 +12,9 @@
 
 namespace gpt2 {
 
-/// Finds the best candidates of some beams. The engine's threads share the beams, each with
-/// processors of its own. If functions of the caller's are among the processors, the caller's
-/// thread does everything.
+/// Finds the best candidates of some beams. The engine's threads share the beams, and each thread
+/// has its own processors. If SamplingOptions::processors has functions, the calling thread does
+/// all the work, because these functions must be called on it.
 class BeamScorer {
  public:
   /// Keeps the best `count` candidates. `options` must outlive the scorer. Throws what the sampler
@@ -22,16 +22,16 @@ class BeamScorer {
   BeamScorer(const Engine& engine, const BeamSearchOptions& options, const SequenceLimits& limits,
              std::size_t count);
 
-  /// The best of all tokens after the beams from `begin` to `end`, best first: fewer than `count`
-  /// if there are fewer. Each token in `penalized` loses the diversity penalty as often as it is
-  /// there. sums: (num_beams). The span lives until the next call. Throws what the processors
-  /// throw.
+  /// Returns the best candidates after the beams [begin, end), best first: fewer than `count` if
+  /// there are fewer. The diversity penalty is subtracted from a token's log-probability once for
+  /// each time that the token occurs in `penalized`. sums: (num_beams). The span lives until the
+  /// next call. Throws what the processors throw.
   [[nodiscard]] std::span<const Candidate> best(const BeamSessions& sessions, std::size_t begin,
                                                 std::size_t end, std::span<const float> sums,
                                                 std::span<const TokenId> penalized);
 
  private:
-  // What a thread works with.
+  // The scratch memory of a thread.
   struct Scratch {
     Sampler sampler;
     std::vector<float> log_probs;  // (vocab_size)
@@ -47,7 +47,7 @@ class BeamScorer {
   SequenceLimits limits_;
   std::size_t count_;
   std::vector<std::optional<Scratch>>
-      scratch_;  // of each thread, once it has work; first: caller's
+      scratch_;  // one for each thread that has had work; the first belongs to the calling thread
 };
 
 }  // namespace gpt2

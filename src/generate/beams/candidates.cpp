@@ -12,7 +12,7 @@ bool is_better(const Candidate& a, const Candidate& b) {
 }
 
 // Adds two numbers that are not NaN. The sum is neither NaN nor +infinity, not even if a function
-// of the caller's has made scores infinite.
+// in SamplingOptions::processors has made scores infinite.
 float add_limited(float a, float b) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   return std::min(a + std::min(b, kLargest), kLargest);
@@ -33,7 +33,7 @@ void BestCandidates::consider(const Candidate& candidate) {
 void BestCandidates::add(std::size_t beam, float sum, std::span<const float> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const float total = add_limited(sum, scores[i]);
-    // Nearly all tokens are worse than the worst candidate.
+    // A shortcut: nearly all tokens are worse than the worst candidate.
     if (heap_.size() == count_ && total < heap_.front().sum) continue;
     consider({total, beam, static_cast<TokenId>(i)});
   }

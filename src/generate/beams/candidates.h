@@ -10,14 +10,14 @@ namespace gpt2 {
 
 /// A token that may follow a beam.
 struct Candidate {
-  float sum;         ///< of the log-probabilities: those of the beam and that of the token
+  float sum;         ///< the sum of the log-probabilities of the beam and the token
   std::size_t beam;  ///< the beam that it continues
   TokenId token;
 };
 
-/// The best candidates of all tokens of some beams, in one pass over each beam's scores. Of equal
-/// sums, the lower beam is better, and then the lower token, so that the order in which candidates
-/// come does not show.
+/// Collects the best candidates of several beams in one pass over the scores of each beam. If sums
+/// are equal, the lower beam is better, and then the lower token, so that the result does not
+/// depend on the order in which candidates are added.
 class BestCandidates {
  public:
   /// Keeps the best `count` candidates. REQUIRES: count > 0.
@@ -32,8 +32,8 @@ class BestCandidates {
   /// Considers the candidates of `other`.
   void merge(const BestCandidates& other);
 
-  /// Returns the candidates, best first: fewer than `count` if there were fewer. They stay until
-  /// clear(), which comes before the next add().
+  /// Returns the candidates, best first: fewer than `count` if there were fewer. They are valid
+  /// until clear(). REQUIRES: clear() is called before the next add().
   [[nodiscard]] std::span<const Candidate> sorted();
 
  private:

@@ -4,8 +4,8 @@
 
 namespace gpt2 {
 
-/// Throws Error(invalid_argument), which names the option, for one that is outside its range or
-/// does not go with another.
+/// Throws Error(invalid_argument), which names the option, if an option is outside its range or
+/// contradicts another one.
 void check_beams(const BeamOptions& options);
 
 }  // namespace gpt2

@@ -6,8 +6,9 @@
 namespace gpt2 {
 namespace {
 
-// Returns base^exponent. It multiplies and takes square roots only, which gives the same bits on
-// every machine, unlike pow(): the exponent is a sum of powers of two.
+// Returns base^exponent with the same bits on every machine, unlike pow(). It writes the exponent
+// as a sum of powers of two, so it needs only multiplications and square roots, which are exactly
+// rounded everywhere.
 double power(double base, double exponent) {
   double rest = std::abs(exponent);
   double result = 1.0;

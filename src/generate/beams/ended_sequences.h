@@ -8,16 +8,17 @@
 
 namespace gpt2 {
 
-/// The best sequences of a group of beams that have ended, with their scores. Answers whether the
-/// search can end. HuggingFace calls such a list BeamHypotheses.
+/// The best sequences of a group of beams that have ended, with their scores. Decides whether the
+/// search of the group can end. HuggingFace calls such a list BeamHypotheses.
 class EndedSequences {
  public:
   /// Keeps the best `count` sequences. `max_length` is the max number of new tokens.
   EndedSequences(std::size_t count, std::size_t max_length, const BeamOptions& options);
 
-  /// Adds a sequence whose log-probabilities have this sum, if the list has room or a worse
-  /// sequence, which then makes room. `length` is the number of new tokens, including the one that
-  /// ended the sequence, which `tokens` does not contain.
+  /// Adds a sequence whose log-probabilities have this sum, if the list is not full or contains a
+  /// worse sequence. In the second case, the new sequence replaces the worst one. `length` is the
+  /// number of new tokens, including the one that ended the sequence, which `tokens` does not
+  /// contain.
   void add(float sum, std::size_t length, std::span<const TokenId> tokens, FinishReason reason);
 
   /// Returns whether the search can end after a step. `best_sum` is the highest sum of all

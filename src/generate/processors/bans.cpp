@@ -28,7 +28,8 @@ void suppress(const Processing& p) {
 }
 
 void suppress_at_begin(const Processing& p) {
-  // If forced_bos_token_id takes the first place after a prompt of one token, the second is meant.
+  // If forced_bos_token_id determines the first token after a prompt of one token, this option
+  // applies to the second one.
   const bool follows_forced =
       p.limits.prompt_length <= 1 && p.options.forced_bos_token_id.has_value();
   if (p.ids.size() != p.limits.prompt_length + (follows_forced ? 1 : 0)) return;

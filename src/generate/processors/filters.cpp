@@ -17,12 +17,13 @@ float kth_largest(const Processing& p, std::size_t k) {
   return largest.back();
 }
 
-// Returns the score from which on tokens are kept whatever their probability.
+// Returns the threshold at or above which a score is kept whatever its probability, so that at
+// least min_tokens_to_keep tokens remain.
 float always_kept(const Processing& p) {
   return kth_largest(p, std::min(p.limits.min_tokens_to_keep, p.scores.size()));
 }
 
-// Removes the tokens whose weight is less than `least`, but for those that are always kept.
+// Removes the tokens whose weight is less than `least` and whose score is less than `always`.
 // REQUIRES: softmax() has written the weights to p.scratch.
 void remove_lighter(const Processing& p, float least, float always) {
   for (std::size_t i = 0; i < p.scores.size(); ++i) {
@@ -63,7 +64,8 @@ std::uint32_t last_within(const Processing& p, std::span<const float> keys, cons
 
 }  // namespace
 
-// Only what was removed before stays minus infinity, and nothing becomes plus infinity.
+// A quotient that overflows becomes the largest finite number, so that a removed token is still the
+// only one with the score -infinity.
 void divide_by_temperature(const Processing& p) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   for (float& score : p.scores) {
@@ -79,9 +81,9 @@ void keep_top_k(const Processing& p) {
   for (float& score : p.scores) score = score < least ? kRemoved : score;
 }
 
-// A token stays if the probabilities of those before it, ordered by score, sum to less than top_p;
-// the first always stays. HuggingFace has the same rule: it removes tokens from the other end while
-// what remains reaches top_p.
+// Orders the tokens by score, and keeps a token if the probabilities of the tokens before it sum to
+// less than top_p. The first token is always kept. HuggingFace's rule is equivalent: it removes the
+// least probable tokens as long as the others add up to at least top_p.
 void keep_top_p(const Processing& p) {
   const Softmax s = softmax(p.scratch, p.scores);
   if (s.sum == 0.0f) return;
@@ -93,7 +95,8 @@ void keep_top_p(const Processing& p) {
   }
 }
 
-// The largest weight is 1, so that the others are their tokens' shares of the highest probability.
+// The largest weight is 1, so each weight is the ratio of its token's probability to the highest
+// one.
 void keep_min_p(const Processing& p) {
   const float always = always_kept(p);
   if (softmax(p.scratch, p.scores).sum == 0.0f) return;
@@ -123,7 +126,8 @@ void cut_epsilon(const Processing& p) {
   remove_lighter(p, p.options.epsilon_cutoff * s.sum, always);
 }
 
-// exp(-entropy) is exp(mean_score()) / sum, so that sqrt(eta) * exp(-entropy) * sum needs no sum.
+// The thresholds are multiplied by the sum because the weights are not normalized. exp(-entropy) is
+// exp(mean_score()) / sum, so the sum cancels in sqrt(eta) * exp(-entropy) * sum.
 void cut_eta(const Processing& p) {
   const float eta = p.options.eta_cutoff;
   const float always = always_kept(p);

@@ -39,7 +39,7 @@ void raise_eos_with_length(const Processing& p) {
   const auto [start, factor] = *p.options.exponential_decay_length_penalty;
   const std::size_t prompt = p.limits.prompt_length;
   if (p.ids.size() <= prompt || p.ids.size() - prompt <= start) return;
-  // Multiplying again and again gives the same bits on every machine, which pow() does not.
+  // Repeated multiplication gives the same bits on every machine, unlike pow().
   double power = 1.0;
   for (std::size_t n = p.ids.size() - prompt - start; n > 0; --n) power *= factor;
   constexpr double kLargest = std::numeric_limits<float>::max();

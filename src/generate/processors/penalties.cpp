@@ -6,8 +6,9 @@
 
 namespace gpt2 {
 
-// The biases are sorted by their last id (see Sampler), so that those of one token can be added up
-// before their sum is added to its score, as HuggingFace does.
+// The Sampler has sorted the biases by their last id. The biases of one token are therefore
+// adjacent, and this function adds them up before it adds their sum to the score, as HuggingFace
+// does.
 void add_sequence_bias(const Processing& p) {
   const auto& all = p.options.sequence_bias;
   for (auto entry = all.begin(); entry != all.end();) {
@@ -24,14 +25,15 @@ void add_logit_bias(const Processing& p) {
   for (const auto& [id, bias] : p.options.logit_bias) p.score(id) += bias;
 }
 
-// The counts are kept in `scratch`, of which only the elements of the ids are ever set or read.
+// Counts the tokens in `scratch`. Sets and reads only the elements of tokens that occur in the
+// text.
 void penalize_presence_and_frequency(const Processing& p) {
   const auto written = p.ids.subspan(std::min(p.limits.prompt_length, p.ids.size()));
   const auto count = [&p](TokenId id) -> float& { return p.scratch[static_cast<std::size_t>(id)]; };
   for (const TokenId id : written) count(id) = 0.0f;
   for (const TokenId id : written) ++count(id);
   for (const TokenId id : written) {
-    if (count(id) == 0.0f) continue;  // this token's turn has been
+    if (count(id) == 0.0f) continue;  // this token has already been penalized
     p.score(id) -= p.options.presence_penalty + p.options.frequency_penalty * count(id);
     count(id) = 0.0f;
   }

@@ -4,10 +4,10 @@
 
 namespace gpt2 {
 
-// The order is that of HuggingFace's _get_logits_processor. OpenAI's logit_bias and penalties,
-// which HuggingFace does not have, stand beside sequence_bias: OpenAI defines them on the model's
-// own logits, so they come before everything that multiplies scores, and a token that a later
-// processor removes or forces stays removed or forced.
+// The order is that of HuggingFace's _get_logits_processor. HuggingFace does not have OpenAI's
+// logit_bias and penalties. They follow sequence_bias, before everything that multiplies scores,
+// because OpenAI defines them on the model's own logits, and so that a token that a later processor
+// removes or forces stays removed or forced.
 std::vector<Processor> processors_for(const SamplingOptions& o) {
   std::vector<Processor> list;
   const auto add = [&list](bool is_wanted, Processor processor) {
@@ -34,7 +34,8 @@ std::vector<Processor> processors_for(const SamplingOptions& o) {
   add(!o.begin_suppress_tokens.empty(), suppress_at_begin);
   add(!o.processors.empty(), call_processors);
   if (o.temperature != 0.0f) {
-    // Even with temperature 1, this limits what the processors before it have made infinite.
+    // If there are other processors, this one runs even with temperature 1, because it limits
+    // scores that they have made infinite.
     add(o.temperature != 1.0f || !list.empty(), divide_by_temperature);
     add(o.top_k != 0, keep_top_k);
     add(o.top_p < 1.0f, keep_top_p);

@@ -8,18 +8,20 @@
 
 #include "gpt2/sampling_options.h"
 
-// The functions that turn logits into the scores that a token is chosen from. Each implements one
-// option of SamplingOptions. They change `scores` in place, in the order of processors_for().
+// Logits processors: the functions that turn logits into the scores from which a token is chosen.
+// Each implements one option of SamplingOptions and changes `scores` in place. processors_for()
+// determines their order.
 //
-// Sums have a fixed order, and exp and log are the project's own, so that the scores are the same
-// bits on every machine. A function that names tokens touches the scores of these tokens alone.
+// Sums are added in a fixed order, and exp and log are the project's own, so that the scores have
+// the same bits on every machine. If an option names tokens, its function accesses only the scores
+// of these tokens.
 
 namespace gpt2 {
 
 /// The score of a removed token.
 inline constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 
-/// What a processor works on.
+/// The arguments of a processor.
 struct Processing {
   std::span<float> scores;       ///< (vocab_size)
   std::span<const TokenId> ids;  ///< all tokens so far
@@ -36,12 +38,12 @@ struct Processing {
 
 using Processor = void (*)(const Processing&);
 
-/// Returns the processors that the options ask for, in order. An option with its default value has
-/// none.
+/// Returns the processors for the options that differ from their defaults, in the order in which
+/// they must run.
 [[nodiscard]] std::vector<Processor> processors_for(const SamplingOptions& options);
 
-/// Throws Error(invalid_argument), which names the option, for one that is outside its range. Does
-/// not look at token ids.
+/// Throws Error(invalid_argument), which names the option, if an option is outside its range. Does
+/// not check token ids.
 void check_ranges(const SamplingOptions& options);
 
 /// Throws Error(invalid_argument), which names the option, if it has a token id outside the

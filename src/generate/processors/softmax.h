@@ -4,7 +4,7 @@
 
 namespace gpt2 {
 
-/// What the softmax of some scores has in common for all of them.
+/// The max and the sum that the softmax of some scores needs.
 struct Softmax {
   float max;  ///< the largest score
   float sum;  ///< of the weights exp(score - max); 0 if every score is -infinity
@@ -12,7 +12,7 @@ struct Softmax {
 
 /// Writes the weight exp(score - max) of each score, whose probability is weight / sum. `weights`
 /// may be `scores`. Writes nothing if every score is -infinity. If a score is NaN or +infinity, the
-/// sum is NaN or, where all others are -infinity, may be 0.
+/// sum is NaN, or possibly 0 if all other scores are -infinity.
 Softmax softmax(std::span<float> weights, std::span<const float> scores);
 
 /// Returns the mean of score - max over the distribution. The entropy, in nats, is log(sum) minus
@@ -24,8 +24,8 @@ Softmax softmax(std::span<float> weights, std::span<const float> scores);
 /// log-probability is, too. REQUIRES: no score is NaN or +infinity, and the spans do not overlap.
 void log_softmax(std::span<float> log_probs, std::span<const float> scores);
 
-/// e^x, and the natural logarithm of a positive normal number. The same bits on every machine,
-/// unlike those of the C library.
+/// e^x, and the natural logarithm of a positive normal number. Unlike the functions of the C
+/// library, they return the same bits on every machine.
 [[nodiscard]] float exp_of(float x);
 [[nodiscard]] float log_of(float x);
 

@@ -37,7 +37,7 @@ void call_processors(const Processing& p) {
          found - p.scores.begin(), ": give every score a value, or -infinity to remove the token");
 }
 
-// Processors before this one may have made a score infinite.
+// Limits the scores first, because the processors before this one may have made a score infinite.
 void renormalize(const Processing& p) {
   for (float& score : p.scores) score = std::min(score, kLargest);
   log_softmax(p.scratch, p.scores);
