@@ -16,11 +16,12 @@
 namespace gpt2 {
 namespace {
 
-// The sum of beams that are not born yet: lower than that of any beam, so that the first step
-// continues only the first beam of each group if that has enough tokens to offer. As HuggingFace's.
+// The initial sum of all beams of a group except the first. It is lower than any real sum, so the
+// first step continues only the first beam of each group, unless that beam has too few tokens.
+// HuggingFace uses the same value.
 constexpr float kUnborn = -1e9f;
 
-// One group of beams, which is a search of its own.
+// One group of beams. Each group is a separate search.
 struct Group {
   std::size_t begin;  // its first beam
   std::size_t end;    // the beam after its last one
@@ -53,14 +54,14 @@ class BeamSearch {
   std::size_t new_tokens_ = 0;  // of each beam
   std::uint64_t logits_hash_ = 0;
 
-  // What the latest step has chosen: (num_beams). The sessions still hold the parents.
+  // The choices of the latest step: (num_beams). The sessions still hold the parents.
   std::vector<TokenId> tokens_;
   std::vector<std::size_t> parents_;
   std::vector<float> sums_;
 };
 
-// What the processors refer to. The last token of a sequence that fills the context needs no room
-// in it.
+// Returns the limits that the processors need. The max length is one more than n_positions, because
+// the last token of a sequence is not read and needs no room in the context.
 SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
                          const BeamSearchOptions& options) {
   SequenceLimits limits{.eos_token_id = end_tokens(config, options),
@@ -73,8 +74,8 @@ SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
   return limits;
 }
 
-// The number of candidates of a group that a step looks at: enough for each beam to go on even if
-// all tokens that end a sequence come first. As HuggingFace's.
+// Returns the number of candidates that a step considers for a group: enough for each beam to go on
+// even if all tokens that end a sequence are ranked first. HuggingFace considers the same number.
 std::size_t candidate_count(std::size_t group_size, std::size_t end_tokens) {
   return std::max<std::size_t>(2, 1 + end_tokens) * group_size;
 }
@@ -126,8 +127,9 @@ void BeamSearch::step() {
   }
 }
 
-// Chooses the beams that go on, and adds the sequences that end to the list of the group. An end
-// counts only among as many candidates as there are beams, as in HuggingFace.
+// Chooses the beams that go on, and adds the sequences that end to the list of the group. As in
+// HuggingFace, a token that ends a sequence counts only if it is among the first n candidates,
+// where n is the number of beams in the group.
 void BeamSearch::choose(Group& group) {
   for (std::size_t beam = group.begin; options_.hash_logits && beam < group.end; ++beam) {
     logits_hash_ = hash_floats(sessions_.logits(beam), logits_hash_);
@@ -150,7 +152,8 @@ void BeamSearch::choose(Group& group) {
   group.is_done = group.ended.is_final(candidates.front().sum, new_tokens_);
 }
 
-// Shows the beams of a group that has ended as HuggingFace does.
+// Sets the tokens, parents and sums of a group that has ended to the values that HuggingFace
+// reports.
 void BeamSearch::retire(const Group& group) {
   for (std::size_t beam = group.begin; beam < group.end; ++beam) {
     tokens_[beam] = options_.beams.pad_token_id.value_or(limits_.eos_token_id.front());
@@ -169,7 +172,7 @@ std::vector<std::size_t> BeamSearch::open_beams() const {
   return open;
 }
 
-// The new tokens of a beam, the latest one included.
+// The new tokens of a beam, including the latest one.
 std::vector<TokenId> BeamSearch::tokens_of(std::size_t beam) const {
   const auto before = sessions_.tokens(parents_[beam]).subspan(limits_.prompt_length);
   std::vector<TokenId> tokens(before.begin(), before.end());
@@ -187,8 +190,8 @@ bool BeamSearch::report(std::span<const std::size_t> open) const {
   return options_.on_step({new_tokens_, tokens_, parents_, sums_, best, logits_hash_});
 }
 
-// Ends the open beams and returns the best sequences of all groups. Of equal scores, the one that
-// was added last is first, as in HuggingFace.
+// Ends the open beams and returns the best sequences of all groups. If scores are equal, the
+// sequence that was added last comes first, as in HuggingFace.
 std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
   const DefaultFloatState state;
   std::vector<BeamSequence> all;
@@ -204,8 +207,8 @@ std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
   return all;
 }
 
-// The checks that need the model. Those of the prompt's ids are the session's, those of
-// options.sampling the sampler's.
+// Checks the options and the length of the prompt. The session checks the ids of the prompt, and
+// the sampler checks options.sampling.
 void check(const Config& config, std::span<const TokenId> prompt,
            const BeamSearchOptions& options) {
   check_beams(options.beams);
@@ -223,7 +226,7 @@ void check(const Config& config, std::span<const TokenId> prompt,
   }
 }
 
-// Throws if no token would be left that a beam can go on with.
+// Throws if every token ends a sequence, so that no beam could go on.
 void check_end_tokens(const SequenceLimits& limits, std::size_t vocab_size) {
   const std::set<TokenId> distinct(limits.eos_token_id.begin(), limits.eos_token_id.end());
   if (distinct.size() < vocab_size) return;

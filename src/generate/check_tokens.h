@@ -8,8 +8,8 @@
 
 namespace gpt2 {
 
-/// Throws Error(invalid_argument) if a token is not of the vocabulary. `where` says in the message
-/// what the tokens belong to.
+/// Throws Error(invalid_argument) if a token is outside the vocabulary. The message begins with
+/// `where`, which names the text that the tokens belong to.
 inline void check_tokens(std::span<const TokenId> tokens, const Config& config,
                          const std::string& where) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {

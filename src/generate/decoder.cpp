@@ -41,7 +41,7 @@ Slice Decoder::next() {
   return {&session_, drafted_, logits_};
 }
 
-// What the sampler throws is left for take(), which draws again.
+// If the sampler throws, take() draws again and then throws the same exception to the caller.
 void Decoder::draw_ahead() noexcept {
   if (!options_.sampling.processors.empty()) return;
   const std::size_t position = session_.position() - drafted_.size();
@@ -63,7 +63,7 @@ std::optional<FinishReason> Decoder::take() {
   return finished;
 }
 
-// Draws a token from each row of logits, as long as the drafted tokens are right.
+// Draws a token from each row of logits until a drafted token differs from the token drawn.
 std::optional<FinishReason> Decoder::draw_all() {
   const std::size_t vocab_size = session_.model().config().vocab_size;
   const std::size_t first = session_.position() - drafted_.size();
@@ -92,7 +92,7 @@ std::optional<FinishReason> Decoder::draw_all() {
   }
 }
 
-// Draws the token at `position`. If that fails, what was drafted is forgotten.
+// Draws the token at `position`. If that fails, removes the drafted tokens from the session.
 TokenId Decoder::draw(std::span<const float> logits, std::size_t position) {
   if (ahead_) return *std::exchange(ahead_, std::nullopt);
   try {
@@ -103,7 +103,8 @@ TokenId Decoder::draw(std::span<const float> logits, std::size_t position) {
   }
 }
 
-// Gives the token to the sink. If the sink ends the text, what was drafted after it is forgotten.
+// Gives the token to the sink. If the sink ends the text, removes the tokens drafted after this
+// one.
 bool Decoder::give(TokenId token, std::size_t position) {
   if (!sink_) return true;
   try {
@@ -116,14 +117,14 @@ bool Decoder::give(TokenId token, std::size_t position) {
   return false;
 }
 
-// Makes `last` the token at `position`, which waits, and forgets what comes after it. In a session
-// that is full, the last token has no room.
+// Makes `last` the token at `position`, where it waits, and removes the tokens after it. If the
+// session is full, it has no room for the last token.
 void Decoder::settle(std::size_t position, TokenId last) {
   session_.rewind(position);
   if (position < session_.capacity()) session_.append(std::span(&last, 1));
 }
 
-// Takes the draft that is being made once it is ready.
+// Starts to use the pending draft model if it is ready.
 void Decoder::take_pending_draft() {
   if (!pending_draft_.valid()) return;
   if (pending_draft_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) return;
@@ -172,7 +173,8 @@ void Decoder::end_draft() {
   drafted_.assign(draft_->tokens().begin(), draft_->tokens().end());
 }
 
-// A pass writes one token more than it accepts, and the last one needs no room.
+// Returns the max number of tokens to draft. A pass writes one more token than it accepts, and the
+// last token of a text needs no room in the session.
 std::size_t Decoder::max_drafted() const {
   const std::size_t left = options_.max_new_tokens - result_.tokens.size();
   return std::min({options_.max_draft_tokens, left - 1, session_.capacity() - session_.position()});

@@ -18,14 +18,15 @@ namespace gpt2 {
 /// the pass that checks the draft overwrites them. So a copy needs no keys and values of its own
 /// and never has to read the prompt.
 ///
-/// A model of other sizes has a session of its own, which it keeps at the tokens of the text: it
-/// rewinds to the first token that differs and reads the others. That session belongs to the text's
-/// session, so that the next text does not have to read its beginning again.
+/// A model of other sizes has its own session. Before each draft, this session is rewound to the
+/// first token that differs from the text, and then reads the tokens that it lacks. It is stored in
+/// the text's session, so that a later text that continues there need not be read from its
+/// beginning.
 ///
-/// A draft draws with the sampler of the text: the noise belongs to the position, so that a draft
-/// with nearly the same logits draws the same token.
+/// A draft draws with the sampler of the text. Because the noise depends on the position and not on
+/// the logits, a model with nearly the same logits usually draws the same token.
 ///
-/// Passes are the caller's, who may have the drafts of many texts take part in one:
+/// The caller runs the passes, in which the drafts of many texts may take part:
 ///
 ///   draft.begin(max);
 ///   while (draft.goes_on()) {
@@ -40,22 +41,22 @@ class Draft {
   /// vocabulary of the text's model, and std::bad_alloc.
   Draft(const Model& model, Session& text);
 
-  /// The bytes that the session of a draft takes once a text of `capacity` tokens is full; 0 for a
-  /// copy. `text` is the config of the text's model.
+  /// Returns the number of bytes that the session of a draft takes when a text of `capacity` tokens
+  /// is full; 0 for a copy. `text` is the config of the text's model.
   [[nodiscard]] static std::size_t memory_bytes(const Model& model, const Config& text,
                                                 std::size_t capacity) noexcept;
 
-  /// The max number of tokens that can be drafted now: 0 if the text is longer than the model's
-  /// context.
+  /// Returns the max number of tokens that can be drafted now: 0 if the text is longer than the
+  /// model's context.
   [[nodiscard]] std::size_t room() const noexcept;
 
-  /// Reads the text, except for its last token, in passes of the size that prompts are read in. The
-  /// next draft then has only the last token to read. What one of `others` has read need not be
-  /// read again. Does nothing for a copy, which has nothing to read. If there is no memory, gives
-  /// up. REQUIRES: room() > 0.
+  /// Reads the text, except for its last token, in pieces like a prompt. The next draft then has
+  /// only the last token to read. Tokens that one of `others` has read are not computed again. Does
+  /// nothing for a copy, which has nothing to read. Stops reading if there is not enough memory.
+  /// REQUIRES: room() > 0.
   void read_text(std::span<const Draft* const> others);
 
-  /// Begins to draft up to `max` tokens. If there is no memory, drafts none.
+  /// Begins to draft up to `max` tokens, or none if there is not enough memory.
   ///
   /// REQUIRES: exactly one token waits in the text's session, which has room for `max` more; max is
   /// at most room().

@@ -9,18 +9,18 @@ namespace {
 // measurement may be disturbed.
 constexpr double kWeight = 0.2;
 
-// What one pass leaves of the counts of accepted and refused tokens: they are those of about the
-// last 20 passes.
+// The factor by which each pass reduces the earlier counts of accepted and refused tokens, so that
+// the counts cover about the last 20 passes.
 constexpr double kMemory = 0.95;
 
-// What is assumed before anything is known: 3 accepted tokens and 1 refused one.
+// The counts that are assumed before any measurement: 3 accepted tokens and 1 refused one.
 constexpr double kPriorAccepted = 3.0;
 constexpr double kPriorRefused = 1.0;
 
 // The share of the time that useless drafts may cost.
 constexpr double kMaxLoss = 0.01;
 
-// After so many passes with drafts, one without measures the plain pass again.
+// After this many passes with drafts, a pass without drafts measures the plain time again.
 constexpr std::size_t kRefresh = 64;
 
 void take_mean(double& mean, double value, bool is_first) {
@@ -72,7 +72,8 @@ void DraftLength::note_plain(double seconds) {
   take_mean(plain_, seconds, plain_ == 0.0);
   passes_ = 0;
   account_ += kMaxLoss * seconds;
-  // Forget slowly, so that drafts are tried again when the text may have become easier.
+  // Reduce the counts slowly, so that drafts are tried again after a while, when the text may have
+  // become easier to draft.
   accepted_ *= 1.0 - kMaxLoss;
   refused_ *= 1.0 - kMaxLoss;
 }

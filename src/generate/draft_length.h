@@ -19,10 +19,10 @@ struct DraftedPass {
 /// measured so far and from how many drafted tokens were accepted. The decision changes how long a
 /// text takes, never the text.
 ///
-/// With the probability p that the next drafted token is right, k drafted tokens give a text
-/// 1 + p + ... + p^k tokens a pass on average. A pass over n texts, m of which draft, takes
-/// plain + k (draft + m row): a plain pass, k passes of the draft model, and m k more rows to
-/// check. The k with the most tokens of all texts for the time wins.
+/// With the probability p that the next drafted token is right, a text with k drafted tokens gets
+/// 1 + p + ... + p^k tokens from a pass on average. A pass over n texts, m of which draft, takes
+/// plain + k (draft + m row) seconds: the time of a plain pass, of k passes of the draft model, and
+/// of m k more rows to check. next() returns the k with the most tokens of all texts per second.
 ///
 /// Drafts that are always wrong cost at most 1 % of the time and one plain pass, or, if that is
 /// more, what the first draft costs, which is not known before. To ensure this, the class keeps an
@@ -40,7 +40,7 @@ class DraftLength {
   /// Records a pass without drafts.
   void note_plain(double seconds);
 
-  /// Records a pass with drafts.
+  /// Records a pass with one or more drafted tokens.
   void note_drafts(const DraftedPass& pass);
 
  private:
@@ -51,7 +51,7 @@ class DraftLength {
   // Means of the latest measurements, in seconds.
   double plain_ = 0.0;         // a pass without drafts; 0 before the first one
   double draft_ = 0.0;         // a pass of the draft model
-  double row_ = 0.0;           // what another row adds to a pass
+  double row_ = 0.0;           // the time that each further row adds to a pass
   bool knows_drafts_ = false;  // whether draft_ and row_ have been measured
 
   // Counts of recent drafted tokens, in which older tokens weigh less: the accepted ones, and those
@@ -60,7 +60,7 @@ class DraftLength {
   double refused_ = 0.0;
 
   double account_ = 0.0;    // the balance, in seconds
-  std::size_t passes_ = 0;  // since the last one without drafts
+  std::size_t passes_ = 0;  // with drafts since the last one without
 };
 
 }  // namespace gpt2

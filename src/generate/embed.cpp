@@ -11,7 +11,7 @@
 namespace gpt2 {
 namespace {
 
-// With so many rows, reading the weights takes a small part of a pass.
+// With this many rows, reading the weights takes only a small share of a pass.
 constexpr std::size_t kEnoughRows = 512;
 
 // Texts that share a pass.

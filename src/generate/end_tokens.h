@@ -6,8 +6,9 @@
 
 namespace gpt2 {
 
-/// Returns the tokens that end a text: those of the model, unless they are ignored, and then those
-/// of the caller. `Options` has the members ignore_eos and stop_tokens (see GenerationOptions).
+/// Returns the tokens that end a text: those of the model, unless options.ignore_eos is set,
+/// followed by options.stop_tokens. `Options` has the members ignore_eos and stop_tokens (see
+/// GenerationOptions).
 template <class Options>
 [[nodiscard]] std::vector<TokenId> end_tokens(const Config& config, const Options& options) {
   std::vector<TokenId> ids;

@@ -43,8 +43,8 @@ std::size_t drop_for(const Session& session, std::span<const TokenId> prompt,
   return 0;
 }
 
-// The limits after `dropped` tokens are gone. A text without a prompt goes on with the one that the
-// session has.
+// Returns the limits after `dropped` tokens have been dropped. A generation without a prompt
+// continues the text that the session holds.
 SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens, std::size_t dropped,
                          const GenerationOptions& options) {
   const std::size_t length = session.position() - dropped + prompt_tokens;
@@ -72,8 +72,8 @@ Generation::Generation(Session& session, std::span<const TokenId> prompt,
       limits_(limits_of(session, prompt.size() - known, result_.dropped_tokens, options)),
       sampler_(options.sampling, session.model().config().vocab_size, limits_),
       decoder_(session, sampler_, options, sink_, result_) {
-  // The session changes only now, when all arguments have been checked. The prompt may be a span of
-  // its tokens, which are about to move.
+  // The session is changed only now, after all arguments have been checked. The prompt is copied
+  // first because it may be a span of the session's tokens, which a slide moves.
   std::vector<TokenId> copy(prompt.begin(), prompt.end());
   if (result_.dropped_tokens != 0) session.slide(options.keep, prompt.size() - known);
   // A text without a prompt begins with the logits after the last token.
@@ -96,14 +96,16 @@ void Generation::take() {
   if (reads_prompt_ && !begin_text()) return;
   const std::optional<FinishReason> reason = decoder_.take();
   if (!reason) return;
-  // However the text ends, a session that slides has all of its tokens.
+  // With Overflow::slide, the session holds all tokens of the text, however it ends, so it slides
+  // even for the last token.
   const bool goes_on = slides(options_) && *reason == FinishReason::context_full;
   if (slides(options_) && decoder_.lacks_room()) slide();
   const bool is_last = result_.tokens.size() == options_.max_new_tokens;
   if (!goes_on || is_last) finish(goes_on ? FinishReason::length : *reason);
 }
 
-// After a pass over a piece of the prompt: returns whether the text begins, from its logits.
+// Called after a pass over a piece of the prompt. Returns whether the first token of the text can
+// now be drawn from its logits.
 bool Generation::begin_text() {
   if (!prompt_->finished()) return false;
   if (!prompt_->goes_on()) {
@@ -119,7 +121,7 @@ bool Generation::begin_text() {
 }
 
 // Makes room in a full session for the token that was just written. The keys and values of the
-// tokens that are kept must be computed anew, as those of a prompt are.
+// tokens that are kept must be computed anew; a PromptReader reads these tokens like a prompt.
 void Generation::slide() {
   session_.impl()->written = session_.position() - limits_.prompt_length;
   const std::size_t dropped = session_.slide(options_.keep, 1);

@@ -21,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-// Keys that would change the text and are not implemented, each with the number that makes it do
-// nothing. null, false and empty lists and objects do nothing for any of them.
+// Keys that would change the text and are not implemented, each with the number for which it has no
+// effect. With null, false, or an empty list or object, none of them has an effect.
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
     {"encoder_no_repeat_ngram_size", 0},
@@ -46,7 +46,7 @@ bool does_nothing(const json& value, double neutral) {
          (value.is_number() && value.get<double>() == neutral);
 }
 
-// Each of these returns nothing if the value has another form.
+// Each of these functions returns nothing if the value does not have the expected form.
 std::optional<TokenId> to_id(const json& value) {
   const bool is_id = value.is_number_unsigned() &&
                      value.get<std::uint64_t>() <= std::numeric_limits<TokenId>::max();
@@ -99,7 +99,7 @@ std::optional<EarlyStopping> to_early_stopping(const json& value) {
   return value.get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
 }
 
-// Sets `field` to what `convert` makes of the member, and leaves it as it is if there is none.
+// Sets `field` to convert(value of the key). Leaves it unchanged if the key is absent.
 template <class Field, class Convert>
 void read(const JsonFields& fields, const char* key, Field& field, Convert convert,
           const char* expected) {
@@ -110,7 +110,7 @@ void read(const JsonFields& fields, const char* key, Field& field, Convert conve
   field = std::move(*converted);
 }
 
-// The same for an array, each of whose elements `convert` accepts.
+// The same for an array: appends convert(element) for each of its elements.
 template <class Element, class Convert>
 void read_all(const JsonFields& fields, const char* key, std::vector<Element>& field,
               Convert convert, const char* expected) {
@@ -154,7 +154,8 @@ void read_processors(const JsonFields& fields, SamplingOptions& options) {
   fields.read("renormalize_logits", options.renormalize_logits);
 }
 
-// Without groups, HuggingFace uses neither diversity_penalty nor pad_token_id.
+// Reads diversity_penalty and pad_token_id only if there are groups, because HuggingFace ignores
+// them otherwise.
 void read_beams(const JsonFields& fields, GenerationConfig& config) {
   BeamOptions& beams = config.beams;
   fields.read("num_beams", beams.num_beams);

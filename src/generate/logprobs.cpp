@@ -15,7 +15,7 @@ namespace {
 
 double log_sum_exp(std::span<const float> logits, std::span<float> scratch) {
   const Softmax s = softmax(scratch, logits);
-  // NaN and +infinity among the logits make the sum NaN; if every logit is -infinity, it is 0.
+  // The sum is NaN if a logit is NaN or +infinity, and 0 if every logit is -infinity.
   if (!(s.sum > 0.0f)) return std::numeric_limits<double>::quiet_NaN();
   return static_cast<double>(s.max) + static_cast<double>(log_of(s.sum));
 }
@@ -55,13 +55,15 @@ void write_logprob(TokenLogprob& score, std::span<const float> logits, TokenId t
   const auto at = static_cast<std::size_t>(token);
   const float own = logits[at];
   score.logprob = logprob(own);
-  // Two loops without branches, because most callers want no more than the rank.
+  // The rank is counted in two loops without branches, separately from the list, because most
+  // callers need only the rank.
   score.rank = static_cast<std::size_t>(
       std::ranges::count_if(logits.first(at), [own](float other) { return other >= own; }) +
       std::ranges::count_if(logits.subspan(at), [own](float other) { return other > own; }));
   if (score.top.empty()) return;
 
-  // Until the end, the entries of the list have logits in place of log-probabilities.
+  // The entries of the list hold logits until the last loop, which replaces them by
+  // log-probabilities.
   const auto tokens = std::views::iota(TokenId{0}, static_cast<TokenId>(logits.size())) |
                       std::views::transform([logits](TokenId id) {
                         return LikelyToken{id, logits[static_cast<std::size_t>(id)]};

@@ -12,17 +12,18 @@ namespace gpt2 {
 /// one of them is NaN or +infinity or because all are -infinity.
 [[nodiscard]] double log_sum_exp(std::span<const float> logits);
 
-/// Throws Error(invalid_argument) if more likely tokens are asked for than the vocabulary has.
+/// Throws Error(invalid_argument) if `top`, the requested number of likeliest tokens, is more than
+/// the vocabulary has.
 void check_top_logprobs(std::size_t top, std::size_t vocab_size);
 
-/// Returns the log-probability and the rank of the token, and the `top` likeliest tokens. Takes
-/// time in proportion to the number of logits for a small `top`. REQUIRES: the token and `top` - 1
+/// Returns the log-probability and the rank of the token, and the `top` likeliest tokens. If `top`
+/// is small, the time is proportional to the number of logits. REQUIRES: the token and `top` - 1
 /// are indices of the logits, or `top` is 0 (see check_top_logprobs).
 [[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, TokenId token,
                                          std::size_t top);
 
-/// Writes the same to `score`, which has as many entries in `top` as are wanted, without allocating
-/// memory. `scratch` has room for as many floats as there are logits.
+/// Writes the same to `score` without allocating memory. REQUIRES: score.top has the requested
+/// size, and `scratch` has room for as many floats as there are logits.
 void write_logprob(TokenLogprob& score, std::span<const float> logits, TokenId token,
                    std::span<float> scratch) noexcept;
 

@@ -14,7 +14,8 @@
 namespace gpt2 {
 namespace {
 
-// Rows of logits held at a time: all rows of a window would be a hundred megabytes and more.
+// The number of rows of logits that are held at a time. All rows of a window would take more than a
+// hundred megabytes.
 constexpr std::size_t kRows = 32;
 
 void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
@@ -37,7 +38,7 @@ void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
   }
 }
 
-// The two models at work on the same text.
+// Runs both models on the same text.
 class Pair {
  public:
   Pair(const Engine& a, const Engine& b)
@@ -45,7 +46,8 @@ class Pair {
     for (auto& logits : logits_) logits.resize(kRows * vocab_size_);
   }
 
-  // Scores window[first ... ] given all of the window before each token. REQUIRES: first >= 1.
+  // Scores the tokens of the window from index `first` on, each given all tokens of the window
+  // before it. REQUIRES: first >= 1.
   WindowScore score(std::span<const TokenId> window, std::size_t first) {
     for (Session& session : sessions_) session.rewind(0);
     if (first > 1) forward_both(window.first(first - 1), 0);
@@ -69,7 +71,7 @@ class Pair {
   [[nodiscard]] double max_logit_change() const { return max_logit_change_; }
 
  private:
-  // Appends the tokens to both sequences; the logits of the last `rows` come into logits_.
+  // Appends the tokens to both sessions and writes the logits of the last `rows` tokens to logits_.
   void forward_both(std::span<const TokenId> tokens, std::size_t rows) {
     for (std::size_t m = 0; m < 2; ++m) {
       const Slice slice{&sessions_[m], tokens, std::span(logits_[m]).first(rows * vocab_size_)};

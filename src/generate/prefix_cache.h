@@ -8,22 +8,24 @@
 
 namespace gpt2 {
 
-/// How many tokens the two have in common from their beginning.
+/// Returns the length of the longest common prefix of a and b.
 [[nodiscard]] std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b);
 
-/// Sessions of texts that have ended, for new texts that begin like one of them. Keeps up to 64;
-/// the least recently used one goes first.
+/// Sessions of texts that have ended. A new text that begins with the same tokens as one of them
+/// need not compute these tokens again. Keeps up to 64 sessions and evicts the least recently used
+/// one.
 class PrefixCache {
  public:
-  /// Adds a session of this model. Its tokens that wait and the session of its draft are forgotten.
-  /// If there is no memory for that, frees the session.
+  /// Adds a session, without its waiting tokens and without the session of its draft. Frees the
+  /// session instead if there is not enough memory. REQUIRES: all sessions in the cache are of the
+  /// same model.
   void add(Session session) noexcept;
 
-  /// The session that has most tokens in common with `prompt`, or nullptr if none has any. It now
-  /// counts as used.
+  /// Returns the session that has the longest common prefix with `prompt`, or nullptr if none has
+  /// any, and marks it as the most recently used one.
   [[nodiscard]] const Session* find(std::span<const TokenId> prompt);
 
-  /// Frees sessions until the others take at most this many bytes.
+  /// Frees the least recently used sessions until the others take at most this many bytes.
   void shrink(std::size_t max_bytes) noexcept;
 
  private:

@@ -5,7 +5,7 @@
 namespace gpt2 {
 
 std::span<const TokenId> look_up(std::span<const TokenId> ids, std::size_t max) {
-  // Two tokens match by chance too often, and four find too little.
+  // Matches of two tokens are too often accidental, and matches of four are too rare.
   constexpr std::size_t kMatched = 3;
   if (ids.size() <= kMatched) return {};
   const auto last = ids.last(kMatched);

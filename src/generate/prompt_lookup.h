@@ -7,12 +7,13 @@
 
 namespace gpt2 {
 
-/// Drafts what followed the last time that the text had the same last tokens (prompt lookup
-/// decoding, https://github.com/apoorvumang/prompt-lookup-decoding). This costs nearly nothing, and
-/// is often right where a text repeats names, quotes its prompt, or has the form of a list.
+/// Drafts the tokens that followed the previous occurrence of the last tokens of the text (prompt
+/// lookup decoding, https://github.com/apoorvumang/prompt-lookup-decoding). This costs nearly
+/// nothing, and is often right if a text repeats names, quotes its prompt, or has the form of a
+/// list.
 ///
-/// Returns up to `max` of the tokens that follow the latest earlier place where the last three
-/// tokens of `ids` stand; none if there is no such place. The span is a part of `ids`.
+/// Finds the latest earlier occurrence of the last three tokens of `ids` and returns up to `max` of
+/// the tokens after it; none if there is no earlier occurrence. The span is a part of `ids`.
 ///
 /// Cost: at most three comparisons for each token of `ids`.
 [[nodiscard]] std::span<const TokenId> look_up(std::span<const TokenId> ids, std::size_t max);

@@ -7,7 +7,7 @@
 
 namespace gpt2 {
 
-// No fewer than 128, because shorter passes read the weights too often.
+// The result is at least 128, because shorter passes would read the weights too often.
 std::size_t prompt_piece(const Model& model) {
   constexpr std::size_t kTokensTimesWeights = std::size_t{64} << 30;
   return std::clamp<std::size_t>(kTokensTimesWeights / model.parameter_count(), 128, 512);

@@ -93,9 +93,9 @@ void Sampler::check(std::span<const float> logits) const {
   }
 }
 
-// Noise is a function of seed, sequence, position and id. A Philox block gives four words, for four
-// neighbouring ids. The blocks that have a token left come together first, so that after a filter
-// such as top_k there is noise for few tokens only.
+// Noise is a function of seed, sequence, position and id. A Philox block yields four words, for
+// four consecutive ids. Only blocks with at least one token left are generated, and they are stored
+// contiguously, so that noise is computed for few tokens after a filter such as top_k.
 std::optional<TokenId> Sampler::draw(std::size_t position) {
   const auto word = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   const std::array key = {word(options_.seed), word(options_.seed >> 32)};

@@ -13,38 +13,40 @@
 
 namespace gpt2 {
 
-/// A text of a Scheduler, from its submission to its end. Its session and its generation are made
-/// when it begins.
+/// A text of a Scheduler, from its submission to its end. begin() makes its session and its
+/// generation.
 struct ScheduledText {
   ScheduledText(std::span<const TokenId> ids, const GenerationOptions& given)
       : prompt(ids.begin(), ids.end()), options(given) {}
 
   std::vector<TokenId> prompt;
   GenerationOptions options;
-  std::optional<TextSink> text;  ///< if there is a tokenizer; `sink` then writes to it
+  std::optional<TextSink> text;  ///< set if there is a tokenizer; `sink` then writes to it
   std::function<bool(TokenId)> sink;
   std::promise<GenerationResult> promise;
   std::optional<Session> session;
   std::optional<Generation> generation;
 
-  /// The number of tokens that its session needs room for.
+  /// Returns the number of tokens for which its session needs room.
   [[nodiscard]] std::size_t capacity(const Config& config) const;
 
-  /// The bytes of its keys and values, and of those of its draft, once its session is full.
+  /// Returns the number of bytes of its keys and values, and of those of its draft, when its
+  /// session is full.
   [[nodiscard]] std::size_t bytes(const Engine& engine) const;
 
-  /// The first tokens of the prompt that another session has computed. The last token of the prompt
-  /// is not among them, because the text begins with its logits.
+  /// Returns how many tokens at the beginning of the prompt `other` has computed. Does not count
+  /// the last token of the prompt, because it must be computed for its logits, from which the first
+  /// token is drawn.
   [[nodiscard]] std::size_t known_by(const Session& other) const;
 
-  /// Begins the text. Its session takes over the first `known` tokens of `other`, if there is one.
-  /// Throws what is wrong with the text.
+  /// Begins the text. Its session takes over the first `known` tokens of `other`, unless `known` is
+  /// 0. Throws the error if the arguments of the text are invalid.
   void begin(const Engine& engine, const Session* other, std::size_t known);
 
-  /// Sets the promise to the result, or to the exception if the sink throws.
+  /// Fulfils the promise with the result, or with the exception if the sink throws.
   void complete();
 
-  /// Sets the promise to the exception that is being handled.
+  /// Fulfils the promise with the exception that is being handled.
   void fail() { promise.set_exception(std::current_exception()); }
 };
 

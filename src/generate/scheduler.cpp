@@ -16,8 +16,9 @@
 namespace gpt2 {
 namespace {
 
-// A text waits for another one that is reading the same beginning if that saves it so many tokens.
-// For fewer tokens, the passes that it would wait for cost more.
+// If another text is reading a prompt with the same beginning, a text waits until it can copy these
+// tokens, provided that this saves more than this many tokens. For fewer tokens, waiting costs more
+// than it saves.
 constexpr std::size_t kWorthWaiting = 16;
 
 using TextPointer = std::unique_ptr<ScheduledText>;
@@ -67,7 +68,7 @@ struct Scheduler::Impl {
   std::mutex mutex;
   std::deque<TextPointer> submitted;  // guarded by the mutex
   std::deque<TextPointer> waiting;
-  std::vector<TextPointer> running;  // nullptr for one that has ended in this step
+  std::vector<TextPointer> running;  // nullptr for a text that has ended in this step
   std::size_t running_bytes = 0;
   bool is_running = false;  // whether step() is on the stack
   PrefixCache cache;
@@ -97,7 +98,7 @@ bool Scheduler::Impl::step() {
   return !running.empty() || !waiting.empty() || !submitted.empty();
 }
 
-// Lets texts begin, in order, as long as there is room for them.
+// Begins texts in the order of submission, as long as there is room for them.
 void Scheduler::Impl::admit() {
   while (!waiting.empty() && running.size() < options.max_sequences) {
     const ScheduledText& first = *waiting.front();
@@ -141,8 +142,8 @@ Donor Scheduler::Impl::best_donor(const ScheduledText& text) {
   return best;
 }
 
-// Whether a running text is reading the beginning of this one's prompt, and will soon have more of
-// it than the `known` tokens.
+// Returns whether a running text is still reading a prompt whose common prefix with this text's
+// prompt is longer than `known` by more than kWorthWaiting tokens.
 bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text, std::size_t known) const {
   return std::ranges::any_of(running, [&](const TextPointer& other) {
     return other->generation->reads_prompt() &&
@@ -150,7 +151,7 @@ bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text, std::size_
   });
 }
 
-// Lets the texts draft tokens for the next pass, unless that also reads pieces of prompts.
+// Drafts tokens of the texts for the next pass, unless that pass also reads pieces of prompts.
 void Scheduler::Impl::draft() {
   std::vector<Decoder*> decoders;
   for (const TextPointer& text : running) {
@@ -163,8 +164,9 @@ void Scheduler::Impl::draft() {
   });
 }
 
-// One forward pass for all running texts: a row and drafted tokens for each that is being written,
-// and pieces of prompts, in order, of as many tokens as one piece may have.
+// Runs one forward pass for all running texts: one row and the drafted tokens of each text that is
+// being written, and pieces of prompts, in order, which together have at most prompt_piece()
+// tokens.
 void Scheduler::Impl::run_pass() {
   std::vector<Slice> slices;
   std::vector<TextPointer*> texts;
@@ -206,7 +208,7 @@ void Scheduler::Impl::run_pass() {
   speculation.note_pass();
 }
 
-// Does one step of a text. Removes the text if that ends it, be it with an exception.
+// Runs one step of a text. Removes the text if the step ends it or throws.
 template <class Step>
 void Scheduler::Impl::attempt(TextPointer& text, const Step& step_of_text) {
   try {
@@ -219,7 +221,8 @@ void Scheduler::Impl::attempt(TextPointer& text, const Step& step_of_text) {
   remove(text);
 }
 
-// A session that has slid is not kept: it holds more memory than its position tells.
+// Adds the session of the text to the cache, unless the session has slid: it then takes more memory
+// than the cache computes from its position.
 void Scheduler::Impl::remove(TextPointer& text) noexcept {
   running_bytes -= text->bytes(engine);
   const bool has_slid = text->generation->result().dropped_tokens != 0;

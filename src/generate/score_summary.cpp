@@ -11,13 +11,14 @@
 namespace gpt2 {
 namespace {
 
-// What tokens are counted in.
+// The numbers of words and bytes of some tokens.
 struct Units {
   std::size_t words = 0;
   std::size_t bytes = 0;
 };
 
-// A word begins at a byte that is not white space, if the byte before it is or if there is none.
+// Returns the units of each token. A word begins at a byte that is not white space and that is the
+// first one or follows white space.
 std::vector<Units> units_of(std::span<const TokenId> text, const Tokenizer& tokenizer) {
   constexpr std::string_view kSpaces = " \t\n\v\f\r";
   std::vector<Units> units;
@@ -40,7 +41,8 @@ Estimate exp_of(const Estimate& x) {
   return {value, value * x.standard_error};
 }
 
-// Windows that score() made are always well-formed, but the members of a TextScore are public.
+// score() makes only well-formed windows, but the members of a TextScore are public, so a program
+// may have changed them.
 void check_windows(std::span<const TextScore> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     for (std::size_t w = 0; w < scores[i].windows.size(); ++w) {
@@ -54,7 +56,7 @@ void check_windows(std::span<const TextScore> scores) {
   }
 }
 
-// Sums up windows one by one.
+// Adds up windows and computes the perplexities from the sums.
 class Summary {
  public:
   void add(const ScoredWindow& window, const Units& units) {
@@ -91,8 +93,8 @@ class Summary {
   }
 
  private:
-  Perplexity result_;                       // its counts and its nll
-  std::array<std::vector<Part>, 3> parts_;  // the windows, by tokens, words and bytes
+  Perplexity result_;                       // only the counts and the nll are set
+  std::array<std::vector<Part>, 3> parts_;  // a Part for each window, in tokens, words and bytes
   Part weighted_ = {0.0, 0.0};
   Part unweighted_ = {0.0, 0.0};
 };

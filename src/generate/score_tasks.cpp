@@ -11,22 +11,23 @@
 namespace gpt2 {
 namespace {
 
-// All rows of a window of GPT-2 would be 200 MB of logits. With fewer rows in a pass, packing the
-// weights takes a larger part of it.
+// The max number of rows of logits in a pass. All rows of a window of GPT-2 would take 200 MB. With
+// fewer rows, packing the weights would take a larger share of the pass.
 constexpr std::size_t kLogitsRows = 256;
 
-// With so many rows, reading the weights takes a small part of a pass.
+// With this many rows, reading the weights takes only a small share of a pass.
 constexpr std::size_t kEnoughRows = 512;
 
-// The keys and values of so many tokens of GPT-2 124M take 150 MB as f32. Many continuations of a
+// The keys and values of this many tokens of GPT-2 124M take 150 MB as f32. Many continuations of a
 // few tokens would take more, because each has a copy of up to 255 tokens of its context.
 constexpr std::size_t kEnoughTokens = 2048;
 
-// A continuation that some passes have read, or will.
+// A continuation that has begun and may continue in further passes.
 //
 // The first continuation of a task is read together with the context. The row of logits after the
-// context scores the first tokens of all continuations, so a continuation of one token needs no
-// row and no session of its own. The others go on from the context in this session.
+// context scores the first tokens of all continuations, so a continuation of one token needs
+// neither a row nor a session of its own. Each of the others has a session that begins as a copy of
+// the one with the context.
 struct Reading {
   const ScoreTask* task;
   const ScoredTokens* part;
@@ -66,8 +67,8 @@ struct Reading {
     return unwritten() == 0 && next == task->continuations.size();
   }
 
-  // The tokens to read in this pass: up to the one before the last that it scores. The session may
-  // have others that wait.
+  // The tokens to read in this pass: up to the one before the last token that this pass scores. The
+  // session may have other tokens that wait.
   [[nodiscard]] std::span<const TokenId> piece() const {
     const std::size_t begin = session.position() - task->context.size();
     return part->tokens.subspan(begin, written + rows - 1 - begin);
@@ -76,7 +77,7 @@ struct Reading {
 
 class TaskReader {
  public:
-  // `scores`: how many the tasks have together.
+  // `scores` is the total number of scores of all tasks.
   TaskReader(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t scores,
              std::size_t top)
       : engine_(engine), vocab_size_(engine.model().config().vocab_size), tasks_(tasks), top_(top) {
@@ -84,7 +85,8 @@ class TaskReader {
     scratch_.resize(static_cast<std::size_t>(engine_.impl().threads) * vocab_size_);
   }
 
-  // Runs a pass and returns how many scores it wrote: 0 when all are written.
+  // Runs a pass and returns the number of scores that it has written: 0 once all scores are
+  // written.
   std::size_t pass() {
     readings_.remove_if([](const Reading& reading) { return reading.is_over(); });
     choose_rows();
@@ -123,8 +125,8 @@ class TaskReader {
   }
 
   // Divides the rows of logits of a pass among the continuations that have begun, and begins others
-  // while there is room: first those whose context has been read, so that its session can go. All
-  // but the last will be at their ends.
+  // while there is room. Continuations whose context has been read come first, so that its session
+  // can be freed. The pass completes all of these continuations except possibly the last one.
   void choose_rows() {
     size_ = {};
     for (Reading& reading : readings_) take(reading);
@@ -139,8 +141,9 @@ class TaskReader {
     }
   }
 
-  // Writes the scores of the pass and returns how many there are. The threads share them: with two
-  // threads, a row of 50,257 logits takes a few percent of the time of the pass for it.
+  // Scores the rows of the pass and returns how many scores there are. The engine's threads share
+  // the rows: with two threads, scoring a row of 50,257 logits takes a few percent of the time that
+  // the pass takes for the row.
   std::size_t write() {
     struct Score {
       std::size_t row;
@@ -175,7 +178,7 @@ class TaskReader {
   Engine engine_;
   std::size_t vocab_size_;
   std::span<const ScoreTask> tasks_;
-  std::size_t next_ = 0;  // of the tasks, the first that is not begun
+  std::size_t next_ = 0;  // the index of the first task that has not begun
   std::size_t top_;
   std::list<Reading> readings_;  // a list, because a new reading refers to another one
   PassSize size_;                // of the next pass

@@ -10,7 +10,7 @@
 
 namespace gpt2 {
 
-/// Tokens that are to be scored, each given all tokens before it.
+/// Tokens to be scored, each given all tokens before it.
 struct ScoredTokens {
   std::span<const TokenId> tokens;
   std::span<TokenLogprob> scores;  ///< of the same size: receives their scores
@@ -23,12 +23,12 @@ struct ScoreTask {
   std::vector<ScoredTokens> continuations;
 };
 
-/// Scores all tasks, many of them to a forward pass. A pass computes at most 256 rows of logits. It
-/// begins nothing more once it has 512 rows, or once the sessions take memory for 2,048 tokens.
-/// Calls `progress`, unless it is empty, after each pass with the share of the scores that are
-/// written. REQUIRES: each task has a token of context and a continuation; each continuation has a
-/// token, and all its tokens but the last one fit the model's context together with the task's; all
-/// tokens are of the vocabulary; `top` is at most the size of the vocabulary.
+/// Scores all tasks; many of them share a forward pass. A pass computes at most 256 rows of logits,
+/// and no further task is added to it once it has 512 rows, or once the sessions take memory for
+/// 2,048 tokens. Calls `progress`, unless it is empty, after each pass with the share of the scores
+/// that have been written. REQUIRES: each context and each continuation has a token; the context
+/// and any one continuation without its last token fit the model's context; all tokens are in the
+/// model's vocabulary; `top` is at most the size of the vocabulary.
 void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::size_t top,
                  const std::function<void(double share)>& progress);
 

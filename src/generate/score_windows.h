@@ -7,7 +7,7 @@
 
 namespace gpt2 {
 
-/// Returns the windows in which a text of so many tokens is scored, with nll 0. REQUIRES: 1 <=
+/// Returns the windows for scoring a text with this many tokens. Their nll is 0. REQUIRES: 1 <=
 /// stride <= context.
 [[nodiscard]] std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context,
                                                    std::size_t stride);

@@ -6,17 +6,17 @@
 
 namespace gpt2 {
 
-/// Lets text through up to the first stop string, however tokens divide it. Holds back text that
-/// may be the beginning of a stop string until it is clear that it is not.
+/// Passes text on up to the first stop string, however the text is divided into tokens. Holds back
+/// text that may be the beginning of a stop string until more text shows that it is not.
 class StopFilter {
  public:
   /// Empty stop strings are ignored.
   explicit StopFilter(std::vector<std::string> stops);
 
-  /// Adds bytes. Returns the text that is certain now.
+  /// Adds bytes. Returns the text that is now known not to be part of a stop string.
   [[nodiscard]] std::string write(std::string_view bytes);
 
-  /// Returns what is held back, at the end of a text without a stop string.
+  /// Returns the text held back. Call this at the end of a text without a stop string.
   [[nodiscard]] std::string flush();
 
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }

@@ -8,7 +8,7 @@
 
 namespace gpt2 {
 
-/// Turns tokens into the text that a caller's sink receives: whole UTF-8 characters, without stop
+/// Turns tokens into text for the sink of a generation: whole UTF-8 characters, without stop
 /// strings.
 class TextSink {
  public:
@@ -17,11 +17,11 @@ class TextSink {
   /// The sink may be empty.
   TextSink(const Tokenizer& tokenizer, const GenerationOptions& options, Sink sink);
 
-  /// Gives the sink what is certain now. Returns false if the text ends here.
+  /// Passes the text that is now certain to the sink. Returns false if the text ends here.
   bool write(TokenId token);
 
-  /// Gives the sink what was held back, now that the text has ended, and corrects the result's
-  /// finish reason.
+  /// Called when the text has ended: passes the text that was held back to the sink, and corrects
+  /// the finish reason of the result if a stop string ended the text.
   void finish(GenerationResult& result);
 
  private:
@@ -32,8 +32,8 @@ class TextSink {
   bool cancelled_ = false;
 };
 
-/// The options for a generation whose text goes to a TextSink: the tokenizer's end-of-text token
-/// ends it, too.
+/// Returns the options for a generation that writes to a TextSink: the given options, with the
+/// tokenizer's end-of-text token added to stop_tokens unless ignore_eos is set.
 [[nodiscard]] GenerationOptions options_with(const Tokenizer& tokenizer,
                                              const GenerationOptions& options);
 

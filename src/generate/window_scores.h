@@ -7,18 +7,19 @@
 
 namespace gpt2 {
 
-/// What two models, a and b, say of the tokens that one window scores.
+/// The scores of two models, a and b, for the tokens that one window scores.
 struct WindowScore {
   std::size_t tokens = 0;  ///< how many
-  double nll[2] = {};      ///< the sum of -log p(token) over them, by a and by b, in nats
+  double nll[2] = {};      ///< the sum of -log p(token) over these tokens for a and for b, in nats
 };
 
-/// Sums up windows, of which there must be one or more; leaves max_logit_change at 0.
+/// Computes the comparison from the scores of all windows, except max_logit_change, which is 0.
+/// REQUIRES: there is at least one window.
 ///
-/// Window w scores n_w tokens, N in all, and d_w = nll_b - nll_a is the difference on them. Both
-/// models score the same tokens, so that a window which is hard to predict is hard for both: only
-/// the differences vary, and the models can be told apart on far less text than the perplexities
-/// themselves would need. With
+/// Window w scores n_w tokens, all windows together score N tokens, and d_w = nll_b - nll_a is the
+/// difference for window w. Both models score the same tokens, so a window that is hard to predict
+/// is hard for both, and d_w varies much less than nll_a and nll_b. The difference between the
+/// models is therefore significant with far less text than the perplexities alone would need. With
 ///
 ///   D = sum d_w / N = log(perplexity_b / perplexity_a)
 ///
