@@ -11,29 +11,30 @@
 #include "gpt2/memory_file.h"
 #include "gpt2/token_id.h"
 
-// Checks of what C programs pass. All of these throw Error(invalid_argument). `name` is the
-// argument's name in messages.
+// Checks of the arguments that C programs pass. All of these functions throw
+// Error(invalid_argument). `name` is the name of the argument in messages.
 
 namespace gpt2::c_api {
 
 /// Throws if the pointer is NULL.
 void require(const void* pointer, const char* name);
 
-/// Throws if the pointer is NULL and count is not 0, or if there cannot be so many elements.
+/// Throws if the pointer is NULL and count is not 0, or if so many elements would not fit in
+/// memory.
 void require_array(const void* pointer, std::size_t count, std::size_t element_size,
                    const char* name);
 
 /// Throws unless `value` is from 0 to `last`.
 void require_value(std::int32_t value, std::int32_t last, const char* name);
 
-/// The caller's elements.
+/// Returns a span of the caller's array.
 template <class Element>
 std::span<Element> span_of(Element* data, std::size_t count, const char* name) {
   require_array(data, count, sizeof(Element), name);
   return {data, count};
 }
 
-/// The same as a list of its own.
+/// Returns a copy of the caller's array.
 template <class Element>
 std::vector<Element> list_of(const Element* data, std::size_t count, const char* name) {
   const std::span<const Element> elements = span_of(data, count, name);
@@ -46,10 +47,10 @@ std::vector<std::vector<TokenId>> lists_of(const gpt2_ids* lists, std::size_t co
 
 std::string_view text_of(const char* data, std::size_t size, const char* name);
 
-/// A name or a path, which ends with a zero byte.
+/// Returns a name or a path, which ends with a zero byte, as a string.
 std::string c_string(const char* text, const char* name);
 
-/// The caller's files, which stay where they are.
+/// Returns the caller's files. Their contents are not copied.
 std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count);
 
 }  // namespace gpt2::c_api

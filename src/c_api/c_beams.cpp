@@ -33,7 +33,7 @@ struct BeamsStorage {
 };
 using OwnedBeams = Owned<gpt2_beams, BeamsStorage>;
 
-// The text that gpt2_generate would give for the tokens.
+// Returns the text that gpt2_generate would write for the tokens.
 std::string text_of(const Tokenizer& tokenizer, std::span<const TokenId> tokens) {
   Utf8Stream characters;
   std::string text;

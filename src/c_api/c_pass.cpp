@@ -20,8 +20,8 @@ static_assert(std::size(kObservedNames) == GPT2_OBSERVED_LN_F_OUTPUT + 1);
 static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
 static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
 
-// The slices as C++ has them. Each row of the results has as many floats as `row_size` says for the
-// session's model.
+// Converts the slices to C++. `row_size` is the member of the model's Config that is the number of
+// floats in a row of the results.
 template <class CppSlice>
 std::vector<CppSlice> slices_of(const gpt2_slice* slices, std::size_t n_slices,
                                 std::size_t Config::*row_size) {

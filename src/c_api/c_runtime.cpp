@@ -6,7 +6,7 @@ using namespace gpt2::c_api;
 
 namespace {
 
-// Their names, with a zero byte after each.
+// The names as std::string, because C needs a zero byte after each.
 const std::vector<std::string>& isa_names() {
   static const std::vector<std::string> names = gpt2::available_isas();
   return names;

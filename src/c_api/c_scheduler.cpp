@@ -14,7 +14,7 @@ using namespace gpt2::c_api;
 namespace {
 
 // A text that was submitted and whose result has not been taken. The future is shared so that the
-// result stays if there is no memory to copy it.
+// result is kept if there is not enough memory to copy it.
 struct SubmittedText {
   std::shared_future<gpt2::GenerationResult> result = {};
   std::shared_ptr<std::string> text = {};
@@ -41,8 +41,8 @@ void set_defaults(gpt2_scheduler_options& options) {
 
 namespace {
 
-// Adds an entry for the text before it submits the text, so that a failing allocation cannot leave
-// a text behind that nobody can take.
+// Adds an entry for the text before it submits the text, so that a failed allocation cannot leave a
+// submitted text without an entry.
 std::uint64_t submit(gpt2_scheduler& to, std::span<const TokenId> prompt,
                      const GenerationArguments& arguments) {
   const std::scoped_lock lock(to.mutex);

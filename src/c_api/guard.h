@@ -5,12 +5,13 @@
 #include "gpt2/error.h"
 #include "gpt2/gpt2.h"
 
-// How no exception crosses the C interface: every function of it runs inside one of these.
+// No exception crosses the C interface, because each of its functions runs inside one of these
+// guards.
 
 namespace gpt2::c_api {
 
-/// What a callback that stops the work throws. It is no std::exception, because Decoder takes those
-/// of a logits processor for the end of a draft.
+/// The exception that a callback throws to stop the work. It is not a std::exception, because Draft
+/// ends a draft, and not the text, if a logits processor throws one.
 struct Cancelled {};
 
 /// Throws Error(invalid_argument).
@@ -18,11 +19,11 @@ struct Cancelled {};
   throw Error(ErrorCode::invalid_argument, message);
 }
 
-/// Makes the exception that is being handled the last error of this thread, and returns its status.
-/// Allocates nothing. REQUIRES: called from a catch block.
+/// Records the exception that is being handled as the last error of this thread, and returns its
+/// status. Allocates nothing. REQUIRES: called from a catch block.
 gpt2_status note_exception() noexcept;
 
-/// Runs `work`. Returns GPT2_OK or the status of what it throws.
+/// Runs `work`. Returns GPT2_OK, or the status of the exception that it throws.
 template <class Work>
 gpt2_status guard(const Work& work) noexcept {
   try {
@@ -33,7 +34,7 @@ gpt2_status guard(const Work& work) noexcept {
   }
 }
 
-/// For functions that return a pointer: what `work` returns, or nullptr if it throws.
+/// For functions that return a pointer. Returns the result of `work`, or nullptr if it throws.
 template <class Work>
 auto guard_pointer(const Work& work) noexcept -> decltype(work()) {
   decltype(work()) result = nullptr;
@@ -41,8 +42,8 @@ auto guard_pointer(const Work& work) noexcept -> decltype(work()) {
   return result;
 }
 
-/// For functions that make a handle or a result: sets *out to what `make` returns, a unique_ptr, or
-/// to nullptr if it throws.
+/// For functions that make a handle or a result. Sets *out to the pointer in the unique_ptr that
+/// `make` returns, or to nullptr if `make` throws.
 template <class Made, class Make>
 gpt2_status guard_new(Made** out, const Make& make) noexcept {
   if (out != nullptr) *out = nullptr;

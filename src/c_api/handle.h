@@ -7,8 +7,8 @@
 
 #include "c_api/guard.h"
 
-// A handle is a struct that begins with a tag, by which functions recognise handles of another
-// kind. It names itself by kName and has a tag of its own, kTag.
+// A handle is a struct that begins with a tag, by which functions recognize handles of another
+// kind. Each kind of handle defines its own tag, kTag, and its name in messages, kName.
 
 namespace gpt2::c_api {
 
@@ -27,7 +27,8 @@ Handle& checked(Handle* handle) {
   return *handle;
 }
 
-/// Frees a handle. Does nothing for NULL, and notes an error for a handle of another kind.
+/// Frees a handle. Does nothing for NULL. For a handle of another kind, frees nothing and sets the
+/// last error.
 template <class Handle>
 void release(Handle* handle) noexcept {
   if (handle == nullptr) return;

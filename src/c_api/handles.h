@@ -10,7 +10,8 @@
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
 
-// The handles that functions of several files take. C declares them in the global namespace.
+// The handles that are used in several files. They are in the global namespace because gpt2.h
+// declares them for C.
 
 struct gpt2_model {
   static constexpr const char* kName = "gpt2_model";
@@ -61,11 +62,11 @@ struct gpt2_cancel {
 
 namespace gpt2::c_api {
 
-/// The engine that the options of a call name, or the one that all calls without one share. Throws
-/// Error(invalid_argument) if it is of another model.
+/// Returns `engine` or, if it is NULL, the engine that all calls for this model share. Throws
+/// Error(invalid_argument) if `engine` belongs to another model.
 Engine engine_for(const gpt2_model* model, const gpt2_engine* engine);
 
-/// The tokenizer, or nullptr if there is none.
+/// Returns the tokenizer of the handle, or nullptr if the handle is NULL.
 const Tokenizer* optional_tokenizer(const gpt2_tokenizer* tokenizer);
 
 }  // namespace gpt2::c_api

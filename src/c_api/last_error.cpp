@@ -7,8 +7,8 @@
 namespace gpt2::c_api {
 namespace {
 
-// The memory of a thread's last error. It is part of the thread, so that an error can be reported
-// when there is no other memory left.
+// A thread's last error. It is thread-local, so that an error can be reported even if no memory is
+// left.
 struct LastError {
   gpt2_status status = GPT2_OK;
   char message[1001] = {};
@@ -16,8 +16,8 @@ struct LastError {
 
 thread_local constinit LastError last_error;
 
-// Copies the message, cut off between two characters, and without line breaks. A callback may have
-// thrown any bytes, even nothing but ones that continue a character.
+// Copies the message without line breaks. If it is too long, truncates it between two characters.
+// The message of an exception from a callback may be any bytes, even only UTF-8 continuation bytes.
 gpt2_status note(gpt2_status status, const char* message) noexcept {
   std::size_t length = strnlen(message, sizeof last_error.message);
   if (length == sizeof last_error.message) {

@@ -5,12 +5,12 @@
 
 #include "c_api/arguments.h"
 
-// Structs of options begin with their size, by which a library and a program that know different
-// versions of one understand each other.
+// Structs of options begin with their size, so that a program and a library that were compiled with
+// different versions of a struct work together.
 
 namespace gpt2::c_api {
 
-/// Sets the members whose default is not zero. The others are zero already.
+/// Sets the members whose default is not zero. All others must already be zero.
 inline void set_defaults(gpt2_load_options&) {}
 inline void set_defaults(gpt2_engine_options&) {}
 inline void set_defaults(gpt2_session_options&) {}
@@ -28,12 +28,12 @@ void set_defaults(gpt2_embed_options& options);
 /// Throws Error(invalid_argument) for a size that no struct of options can have.
 void require_size(std::size_t size);
 
-/// Copies what the caller's struct has to `known`, a struct of known_size bytes. Throws
-/// Error(unsupported) if the caller's has more than that and the rest is not zero.
+/// Copies the caller's struct to `known`, a struct of known_size bytes. Throws Error(unsupported)
+/// if the caller's struct is larger and the bytes beyond known_size are not zero.
 void copy_known(void* known, std::size_t known_size, const void* given);
 
-/// All options: the caller's, and the defaults of those that the caller does not know. Padding is
-/// zero, too, because a later version may have a member there.
+/// Returns the caller's options, with the defaults for members that the caller's struct does not
+/// have. Padding is zero, too, because a later version may put a member there.
 template <class Options>
 Options options_of(const Options* given) {
   Options options;
@@ -44,7 +44,7 @@ Options options_of(const Options* given) {
   return options;
 }
 
-/// What the gpt2_X_options_init functions do.
+/// Implements the gpt2_X_options_init functions.
 template <class Options>
 gpt2_status init_options(Options* out, std::size_t size) noexcept {
   return guard([&] {

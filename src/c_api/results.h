@@ -8,7 +8,7 @@
 #include "c_api/guard.h"
 #include "gpt2/generate.h"
 
-// Results: a struct that C programs read, followed by the memory that it points to.
+// A result is a struct that C programs read, followed by the memory that it points to.
 
 namespace gpt2::c_api {
 
@@ -30,8 +30,8 @@ using OwnedBytes = Owned<gpt2_bytes, std::string>;
 std::unique_ptr<OwnedIds> make_ids(std::vector<TokenId> ids);
 std::unique_ptr<OwnedBytes> make_bytes(std::string bytes);
 
-/// The scores of some tokens as C has them, with the lists that they point to. Moving one keeps the
-/// pointers valid.
+/// The scores of some tokens as C structs, with the lists that they point to. The pointers stay
+/// valid if the struct is moved.
 struct Logprobs {
   explicit Logprobs(std::span<const TokenLogprob> scores);
   Logprobs(Logprobs&&) noexcept = default;
