@@ -25,8 +25,8 @@ std::string mismatch(const CLI::App& app, const std::string& message) {
   return name + " expects a value: " + name + ' ' + option->get_option_text();
 }
 
-// Rewords CLI11's message about two options of which only one may be given: "--a excludes --b"
-// could also mean that --b is ignored.
+// Rewords CLI11's message about two options of which only one may be given, because "--a excludes
+// --b" could also mean that --b is ignored.
 std::string conflict(std::string message) {
   const std::string verb = " excludes ";
   const std::size_t at = message.find(verb);
@@ -34,15 +34,16 @@ std::string conflict(std::string message) {
   return message + ": give only one of them";
 }
 
-// Whether CLI11 takes the word for an option: -x, -xVALUE, --name or --name=VALUE.
+// Returns whether CLI11 treats the word as an option: -x, -xVALUE, --name or --name=VALUE.
 bool is_option(const std::string& word) {
   const std::size_t dashes = word.starts_with("--") ? 2 : 1;
   return word.starts_with('-') && word.size() > dashes &&
          std::isalnum(static_cast<unsigned char>(word[dashes])) != 0;
 }
 
-// Returns the option that a word names, or nullptr. The value of a short one may be in the same
-// word: -n5. But -ngl is no number, and -model is a misspelt --model.
+// Returns the option that a word names, or nullptr. The value of a short option may be in the same
+// word, as in -n5. But -ngl is not -n with a value, because gl is not a number, and -model is a
+// misspelt --model.
 const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   const CLI::Option* const option = app.get_option_no_throw(name);
@@ -56,7 +57,8 @@ const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
 
 // Returns the option that the user probably meant by an unknown one, or "".
 std::string meant_by(const CLI::App& app, const std::string& word) {
-  // The names of other programs. Those that resemble one here would be taken for another option.
+  // The names that other programs use. This table is needed because nearest() would suggest a wrong
+  // option for some of them.
   constexpr std::pair<const char*, const char*> kOtherNames[] = {
       {"--max-length", "--max-new-tokens"},
       {"--n-predict", "--max-new-tokens"},
@@ -71,7 +73,8 @@ std::string meant_by(const CLI::App& app, const std::string& word) {
   return nearest(name, names);
 }
 
-// Whether the command takes a text: its positional argument is optional, and no FILE.
+// Returns whether the command takes a text: it has an optional positional argument that is not a
+// FILE.
 bool takes_text(const CLI::App& app) {
   return !app.get_options([](const CLI::Option* option) {
                return option->get_positional() && !option->get_required() &&
@@ -90,9 +93,9 @@ bool takes_text(const CLI::App& app) {
                    (name == word ? ", before the --?)" : "?)"));
 }
 
-// Refuses unknown options before CLI11 sees the words, because it would take -ngl for -n, and the
-// value of an unknown option for a positional argument. Spells -n=5 as --max-new-tokens=5, because
-// CLI11 would leave the '=' in the value.
+// Refuses unknown options before CLI11 parses the words, because CLI11 would treat -ngl as -n, and
+// the value of an unknown option as a positional argument. Rewrites -n=5 as --max-new-tokens=5,
+// because CLI11 would include the '=' in the value.
 void check_options(const CLI::App& app, std::span<std::string> words) {
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     std::string& word = words[i];
@@ -109,7 +112,7 @@ void check_options(const CLI::App& app, std::span<std::string> words) {
   }
 }
 
-// Refuses the words that CLI11 could not use.
+// Refuses the words that CLI11 could not assign to an option or argument.
 void check_extras(const CLI::App& app) {
   const bool has_positionals =
       !app.get_options([](const CLI::Option* option) { return option->get_positional(); }).empty();

@@ -40,7 +40,7 @@ template <class Number>
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// A number as messages and help show it: "1000", "0.8", "1e-06".
+/// Formats a number for messages and help: "1000", "0.8", "1e-06".
 template <class Number>
 [[nodiscard]] std::string number_text(Number value) {
   if constexpr (std::is_integral_v<Number>) return std::to_string(value);

@@ -23,11 +23,11 @@ class RequestReader {
 
   void read_prompt(const std::string& text);
 
-  // Reads a line, and sets `object` even if the line is wrong, as far as it is JSON.
+  // Reads a line. Sets `object` even if the line is invalid, provided that it is JSON.
   void read_json(json& object, const std::string& text);
 
-  // Fits the prompt into the context, and the text into the max_length of the model's generation
-  // config, unless the line has a length of its own.
+  // Fits the prompt into the context. Unless the line has its own length, limits the text to the
+  // max_length of the model's generation config.
   void fit(bool truncate, bool has_length);
 
  private:
@@ -58,7 +58,7 @@ void RequestReader::fit(bool truncate, bool has_length) {
       new_tokens(*settings_.defaults.max_length, request_.prompt.size());
 }
 
-// Reads a line in this command's own form, or the body of one in OpenAI's.
+// Reads a line in this command's own format, or the body of a line in OpenAI's format.
 void RequestReader::read_completion(const json& object) {
   if (!object.is_object()) refuse("\"body\" is not an object: see OpenAI's batch format");
   Members members(object);

@@ -7,10 +7,10 @@
 
 namespace gpt2::cli {
 
-/// Joins the files that the shares of `output` were written to, in the order of the lines. Writes
-/// another file first and renames it in the end. `input` tells how many lines there are. Returns
-/// the number of records with errors. Throws Error if `output` exists, and if records are missing,
-/// which it names.
+/// Joins the files of the shares of `output`, in the order of the lines. Writes a temporary file
+/// and renames it at the end. The number of lines is that of `input`. Returns the number of records
+/// with errors. Throws Error if `output` exists or if records are missing; the message names the
+/// missing records.
 std::size_t merge_shards(const InputFile& input, const std::string& output);
 
 }  // namespace gpt2::cli

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// The options that GenerationConfig reads, too. A line draws tokens unless it says otherwise.
+// Reads the options that GenerationConfig reads, too. do_sample is true unless the line sets it.
 void read_sampling(Members& members, const GenerationConfig& config, SamplingOptions& sampling) {
   take_sampling(sampling, config.sampling,
                 [&](const std::string& name) { return members.find(name) != nullptr; });

@@ -8,13 +8,14 @@
 
 namespace gpt2::cli {
 
-/// Returns how many tokens may follow the prompt if the text may have `max_length` with it. Throws
-/// Error if that is none.
+/// Returns how many tokens may follow the prompt if the prompt and the text may have `max_length`
+/// tokens together. Throws Error if there is no room for any.
 [[nodiscard]] std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens);
 
-/// Changes `options` to what the members say, by the names of HuggingFace's generate() and OpenAI's
-/// completions. `prompt_tokens` counts for max_length. Throws Error for a value of the wrong type
-/// or, mostly, range; Scheduler::submit and its future find the others.
+/// Sets `options` from the members of the object, whose names are those of HuggingFace's generate()
+/// and OpenAI's completions. max_length includes the `prompt_tokens` tokens of the prompt. Throws
+/// Error for a value of the wrong type and for most values out of range; Scheduler::submit and its
+/// future report the others.
 void read_options(Members& members, const nlohmann::json& object, std::size_t prompt_tokens,
                   GenerationOptions& options);
 

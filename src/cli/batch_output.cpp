@@ -17,7 +17,7 @@
 namespace gpt2::cli {
 namespace {
 
-// Of each record, more than what is compared.
+// The number of bytes that are kept of each record: more than are compared.
 constexpr std::size_t kBeginBytes = 256;
 
 // Makes sure that a new file is still in its directory after a power failure.
@@ -111,7 +111,8 @@ void RecordReader::advance() {
   offset_ = reader_.offset();
   const std::string first = "{\"line\":";
   if (!reader_.next(line_) || line_.is_whole) return;
-  // Only a record is ever cut off, never the end of a file that is not this command's.
+  // Only an incomplete record may be cut off, and never the end of a file that this command has not
+  // written.
   const std::size_t common = std::min(line_.text.size(), first.size());
   if (line_.text.compare(0, common, first, 0, common) != 0) {
     refuse(name_ + " ends in something that is no record of gpt2 batch: give another -o");

@@ -9,10 +9,11 @@
 
 namespace gpt2::cli {
 
-/// The file that the records are appended to. While it is open, no other process can open it so.
+/// The file to which records are appended. While it is open, no other process can open it as an
+/// OutputFile.
 class OutputFile {
  public:
-  /// Opens or creates the file. Throws Error if that fails, if the file is `input` or no regular
+  /// Opens or creates the file. Throws Error if that fails, if the file is `input` or not a regular
   /// file, or if another process is writing it.
   OutputFile(const std::string& name, const InputFile& input);
   ~OutputFile();
@@ -22,10 +23,10 @@ class OutputFile {
   [[nodiscard]] int descriptor() const noexcept { return file_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// Cuts the file off after `bytes`; records are appended there.
+  /// Truncates the file to `bytes`. Further records are appended there.
   void cut(std::size_t bytes);
 
-  /// Appends a record. If that fails, for example because the disk is full, cuts off the part that
+  /// Appends a record. If that fails, for example because the disk is full, removes the part that
   /// was written and throws Error.
   void append(std::string_view record);
 
@@ -35,7 +36,7 @@ class OutputFile {
   /// Gives the file another name. Throws Error if that fails.
   void rename(const std::string& name);
 
-  /// The same, at most once in a second.
+  /// Calls sync(), but at most once a second.
   void sync_sometimes();
 
  private:
@@ -43,27 +44,27 @@ class OutputFile {
 
   std::string name_;
   int file_;
-  std::size_t bytes_ = 0;  // of whole records
+  std::size_t bytes_ = 0;  // the size of all whole records
   std::size_t synced_ = 0;
   std::chrono::steady_clock::time_point last_sync_ = std::chrono::steady_clock::now();
 };
 
-/// Reads the records of a file, in order, as far as they are whole lines.
+/// Reads the records of a file, in order, up to the first one that is not a whole line.
 class RecordReader {
  public:
   RecordReader(int file, const std::string& name);
 
-  /// Returns how many records of this line come next, and goes to the one after them.
+  /// Skips the records of this line that come next, and returns their number.
   std::size_t skip(std::size_t line, const std::string& id);
 
-  /// The record that comes next; "" if there is none. Only its first bytes, if it is long.
+  /// The next record, or only its first bytes if it is long; "" if there is none.
   [[nodiscard]] const std::string& next() const noexcept { return line_.text; }
   [[nodiscard]] bool at_end() const noexcept { return !line_.is_whole; }
 
   /// The bytes of the records before the next one.
   [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
 
-  /// How many of the records that were skipped say that there was an error.
+  /// How many of the skipped records report an error.
   [[nodiscard]] std::size_t errors() const noexcept { return errors_; }
 
  private:

@@ -13,7 +13,8 @@
 namespace gpt2::cli {
 namespace {
 
-// Any single text must have room, or whether it has a record would depend on the machine.
+// max_memory must suffice for any single text, because otherwise it would depend on the machine
+// which texts get an error.
 SchedulerOptions scheduler_options(const Engine& engine, const std::optional<Model>& draft) {
   const Config& config = engine.model().config();
   std::size_t needed = Session::memory_bytes(config, engine.kv_type(), config.n_positions);
@@ -52,7 +53,7 @@ void BatchRun::run() {
   Progress progress("writing " + output_.name());
   bool has_more = true;
   while (!interrupted()) {
-    // What can be written is written before the run waits for a pipe.
+    // Waits for a pipe only if there is no text to write.
     const auto may_read = [&] { return texts_.empty() || lines_.is_ready(); };
     while (has_more && texts_.size() < kWindow && may_read()) has_more = begin_text();
     if (texts_.empty()) break;
@@ -69,7 +70,7 @@ void BatchRun::run() {
   summary_.errors += records_.errors();
 }
 
-// Begins one text. Returns false if there are no more.
+// Begins the next text. Returns false if there are no more texts.
 bool BatchRun::begin_text() {
   while (!has_texts()) {
     if (!begin_line()) return false;
@@ -82,8 +83,8 @@ bool BatchRun::begin_text() {
   return true;
 }
 
-// Reads the next line and finds out which of its texts are still to be written, if any. Returns
-// false if there is no line.
+// Reads the next line and determines which of its texts, if any, still have to be written. Returns
+// false if there are no more lines.
 bool BatchRun::begin_line() {
   Line line;
   if (!lines_.next(line, hash_bytes(std::to_string(line_), hash_))) return false;
@@ -133,7 +134,8 @@ void BatchRun::submit(Text& text) {
   }
 }
 
-// Returns the record. Only an Error is the line's own fault and will be the same next time.
+// Returns the record of a text. Only an Error becomes a record, because it is caused by the line
+// and would occur again in another run.
 std::string BatchRun::record_of(Text& text) {
   try {
     if (text.error) throw Error(ErrorCode::invalid_argument, *text.error);

@@ -16,12 +16,12 @@
 
 namespace gpt2::cli {
 
-/// What a run did.
+/// The results of a run.
 struct BatchSummary {
-  std::size_t lines = 0;    ///< of the share that OUT has records of
+  std::size_t lines = 0;    ///< the lines of this share for which OUT has records
   std::size_t written = 0;  ///< records that this run wrote
-  std::size_t errors = 0;   ///< records with errors, those that OUT had before included
-  std::size_t tokens = 0;   ///< that this run wrote
+  std::size_t errors = 0;   ///< records with errors, including those that OUT had before
+  std::size_t tokens = 0;   ///< tokens that this run wrote
 };
 
 /// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, and appends
@@ -30,22 +30,22 @@ class BatchRun {
  public:
   static constexpr std::size_t kWindow = 256;
 
-  /// `hash` tells which model this is. The references must outlive the run.
+  /// `hash` identifies the model. The references must outlive the run.
   BatchRun(const Engine& engine, const std::optional<Model>& draft,
            const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
            std::uint64_t hash, const InputFile& input, OutputFile& output);
 
   /// Runs until all lines have their records, or interrupted() becomes true. Throws Error if OUT
-  /// has records that are not those of the lines, and if reading or writing fails.
+  /// has records that do not belong to the lines, and if reading or writing fails.
   void run();
 
   [[nodiscard]] const BatchSummary& summary() const noexcept { return summary_; }
 
  private:
-  // A text that is being written or waits for those before it.
+  // A text that is being written, or that is complete and waits until the texts before it are.
   struct Text {
     RecordHead head;
-    std::size_t offset;  // of the end of its line
+    std::size_t offset;  // the offset of the end of its line
     std::string text = {};
     std::future<GenerationResult> result = {};
     std::optional<std::string> error = {};
@@ -68,15 +68,15 @@ class BatchRun {
   const Config config_;
   GenerationOptions defaults_;
   LineReader lines_;
-  RecordReader records_;              // those that OUT has already
+  RecordReader records_;              // the records that OUT already has
   std::size_t line_ = 0;              // the number of the next line
   BatchRequest request_;              // of the line before it
   RecordHead head_ = {.samples = 0};  // of the next text of that line
   std::deque<Text> texts_;
   Scheduler scheduler_;
   BatchSummary summary_;
-  std::size_t first_offset_ = 0;  // of the input, where this run began to write
-  std::size_t offset_ = 0;        // of the input, up to which there are records
+  std::size_t first_offset_ = 0;  // the offset in the input at which this run began to write
+  std::size_t offset_ = 0;        // the offset in the input up to which there are records
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point shown_ = start_;
 };

@@ -71,8 +71,8 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
       ->option_text("N");
 }
 
-// Two runs with the same hash, the same model and the same input write the same. Options that do
-// not decide what is written are left out, so that they may differ when a run goes on.
+// Two runs with the same hash, the same model and the same input write the same output. Options
+// that do not affect the output are left out, so that they may differ when a run is resumed.
 std::uint64_t hash_of_options(const CLI::App& app) {
   constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",  "--shard",
                                          "--merge", "--draft",  "--threads"};
@@ -88,7 +88,7 @@ std::uint64_t hash_of_options(const CLI::App& app) {
   return hash_bytes(text);
 }
 
-// With --hf-defaults, these files decide what is written, too.
+// With --hf-defaults, these files affect the output, too.
 std::uint64_t hash_of_generation_config(const std::filesystem::path& model, std::uint64_t hash) {
   const auto directory = is_directory(model) ? model : model.parent_path();
   for (const char* const name : {"generation_config.json", "config.json"}) {

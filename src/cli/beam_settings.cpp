@@ -14,7 +14,8 @@ void check_needed(const CLI::App& app) {
   }
 }
 
-// Beam search draws nothing and drafts nothing, does not slide, and looks at no text.
+// Refuses options that have no effect in beam search, which does not draw or draft tokens, does not
+// slide, and does not search the text.
 void check_contradictions(const CLI::App& app) {
   const bool is_given = app.count("--num-beams") != 0;
   for (const std::string option :

@@ -9,7 +9,7 @@ namespace gpt2::cli {
 /// Adds the options of beam search, in a group of their own.
 void add_beam_options(CLI::App& app, BeamOptions& beams);
 
-/// Sets those that were not given to what the model's generation config says.
+/// Sets the options that were not given to those of the model's generation config.
 void take_beam_defaults(const CLI::App& app, BeamOptions& beams, const BeamOptions& config);
 
 /// Throws UsageError for options that contradict beam search or one another, or that do nothing

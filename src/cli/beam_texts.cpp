@@ -14,8 +14,7 @@
 namespace gpt2::cli {
 namespace {
 
-// Returns no sequence if the prompt was interrupted. Counts the tokens of all beams as those of the
-// texts.
+// Returns no sequence if the prompt was interrupted. The token count in `stats` includes all beams.
 std::vector<BeamSequence> search(const Engine& engine, const Prompt& prompt,
                                  BeamSearchOptions options, StatsOfTexts& stats) {
   Progress reading("reading the prompt");

@@ -20,7 +20,7 @@ class Timer {
 
   Attempt attempt() {
     Run run{.limit_before = limit_, .limit_after = {}, .before = use_, .after = {}};
-    texts_.run();  // warm up: if a cache can hold what the run reads, it does so from now on
+    texts_.run();  // warm up: loads the data of the run into the caches that can hold it
     const double switches = forced_switches();
     const auto start = Clock::now();
     texts_.run();
@@ -37,7 +37,7 @@ class Timer {
   WorkloadTexts& texts_;
   LimitMeter& meter_;
   Load load_;
-  CpuUse use_;  // as it was before the latest measurement of the limits
+  CpuUse use_;  // the reading before the latest measurement of the limits
   Work limit_;
 };
 

@@ -9,10 +9,10 @@
 
 namespace gpt2::cli {
 
-/// Times a workload, `repetitions` times and as often again if other programs disturb it, and
-/// returns the row for bench_row(): the median speed, the slowest and the fastest, and the share of
-/// the machine's limits, which `meter` measures between the repetitions. A row that the model has
-/// too few positions for says so instead.
+/// Times a workload `repetitions` times, or up to twice as often if other programs disturb it, and
+/// returns the row for bench_row(): the median, min and max speed, and the share of the machine's
+/// limits, which `meter` measures between the repetitions. If the model has too few positions for
+/// the workload, the row has a note about this instead.
 [[nodiscard]] Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
                            std::size_t repetitions);
 

@@ -21,11 +21,12 @@ class BenchSubject {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The weight types to measure unless the user chooses: f32, bf16, int8 and int4, or only the one
-  /// that a quantized model has.
+  /// Returns the weight types to measure by default: f32, bf16, int8 and int4, or only its own type
+  /// if the model is quantized.
   [[nodiscard]] std::vector<std::string> default_dtypes() const;
 
-  /// Whether the model can be loaded as this type. One that is quantized has only its own.
+  /// Returns whether the model can be loaded with weights of this type. A quantized model can only
+  /// be loaded as it is.
   [[nodiscard]] bool can_load(const std::string& dtype) const;
 
   [[nodiscard]] Model load(const std::string& dtype) const;

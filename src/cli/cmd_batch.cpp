@@ -26,11 +26,11 @@ namespace gpt2::cli {
 namespace {
 
 // The exit status of a complete run in which some lines have errors. It differs from 1, so that a
-// script which starts a failed run again does not go on forever.
+// script that restarts failed runs does not loop forever.
 constexpr int kLinesWithErrors = 3;
 
-// A hash of what the model computes and how its tokens are spelt. The logits of a short pass depend
-// on every matrix and on the weight type, and have the same bits on every machine.
+// Returns a hash of the model's logits and of the bytes of its tokens. The logits of a short pass
+// depend on every matrix and on the weight type, and have the same bits on every machine.
 std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>& tokenizer) {
   const Config& config = engine.model().config();
   std::vector<TokenId> ids;

@@ -72,10 +72,9 @@ struct Options {
   }
 };
 
-// Estimates how long the whole benchmark will take, and prints that. The other weight types are
-// assumed to take no longer than the first one, which has just been loaded. Each repetition runs
-// the work twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the
-// limits.
+// Prints an estimate of how long the whole benchmark will take. The other weight types are assumed
+// to take no longer than the first one, which has just been loaded. Each repetition runs the work
+// twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the limits.
 void announce(const Options& options, const Engine& engine, const Work& limits, double loading) {
   double total = loading;
   for (const Workload& workload : workloads()) {
@@ -104,8 +103,8 @@ std::string heading(const std::string& dtype, KVType kv_type, const Work& limits
       limits.int8_ops * 1e-9);
 }
 
-// Returns an int4 copy of the model, or nothing if the model is no larger than that, or too short
-// for the measurement.
+// Returns an int4 copy of the model, or nothing if the model is not larger than such a copy or has
+// too few positions for the measurement.
 std::optional<Engine> draft_of(const Engine& engine, const BenchSubject& subject,
                                const Options& options) {
   const bool is_long = engine.model().config().n_positions >= kDraftGainTokens;

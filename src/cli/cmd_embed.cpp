@@ -150,7 +150,7 @@ void Embedder::write_array(NpyWriter& writer) const {
 
 int embed(Arguments arguments) {
   const Settings settings = read_settings(std::move(arguments));
-  // Throws if the file cannot be written: better now than after the long work.
+  // Throws now, before the long work, if the file cannot be written.
   std::optional<NpyWriter> writer;
   if (!settings.npy.empty()) writer.emplace(settings.npy);
   const std::filesystem::path path = model_path(settings.model);

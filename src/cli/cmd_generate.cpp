@@ -20,7 +20,7 @@
 namespace gpt2::cli {
 namespace {
 
-// Returns the options of the command line. A max_length, which includes the prompt, becomes a
+// Returns the options of the command line. Converts a max_length, which includes the prompt, to a
 // number of new tokens.
 GenerationOptions make_options(const GenerateSettings& settings, std::size_t prompt_tokens,
                                const std::optional<Tokenizer>& tokenizer) {

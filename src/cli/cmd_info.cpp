@@ -74,7 +74,7 @@ void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_siz
                  : "texts that contain the last ids of the tokenizer are refused"));
 }
 
-// Formats a JSON value for people. Strings may come from a file and hold any bytes, so they are
+// Formats a JSON value for people. Strings may come from a file and contain any bytes, so they are
 // made printable. `is_inside` puts the items of a list or an object in parentheses.
 std::string words(const Json& value, bool is_inside = false) {
   constexpr std::size_t kShown = 8;  // items of a list: all files of a model without shards

@@ -45,7 +45,7 @@ int quantize(Arguments arguments) {
     throw UsageError("--dtype", "expected int8 or int4, found '" + type + "'");
   }
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write, found ''");
-  // Throws if OUT cannot be written: better now than after the long work.
+  // Throws now, before the long work, if OUT cannot be written.
   require_new_directory(out);
 
   const std::filesystem::path path = find_model(name);

@@ -31,7 +31,7 @@ ScoreOptions resolved(const ScoreOptions& options, const Config& config) {
   return options.resolved(config);
 }
 
-// A model, and how to score with it.
+// A model with the settings for scoring.
 class Scorer {
  public:
   Scorer(const ScoreSettings& settings, const std::filesystem::path& path)

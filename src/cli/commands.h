@@ -6,8 +6,8 @@ namespace gpt2::cli {
 
 /// The commands. Each takes the arguments that follow its name, writes its answer to standard
 /// output and returns the exit status. Throws what parse() throws if the arguments are invalid, and
-/// Error if anything else fails. `generate` calls `check` with its PROMPT, unless a -- stands
-/// before the PROMPT.
+/// Error if anything else fails. `generate` calls `check` with its PROMPT, unless a -- precedes the
+/// PROMPT.
 int generate(Arguments arguments, void (*check)(const std::string& prompt) = nullptr);
 int batch(Arguments arguments);
 int tokenize(Arguments arguments);

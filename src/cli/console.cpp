@@ -33,7 +33,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
   std::_Exit(128 + signal);
 }
 
-// Sets what the signals do that note_interrupts() is about, unless they are ignored.
+// Sets the action of the signals that note_interrupts() records, except those that are ignored.
 void set_action(const struct sigaction& action) {
   for (const int signal : kNotedSignals) {
     struct sigaction before = {};

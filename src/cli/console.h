@@ -14,7 +14,7 @@ namespace gpt2::cli {
 /// process by SIGPIPE, like a program that does not ignore this signal.
 void write_stdout(std::string_view text);
 
-/// Reads a file to its end. The name - means standard input; if that is a terminal, first says on
+/// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
 /// standard error that the command waits for a text. Throws Error if the file cannot be read or is
 /// longer than 256 MiB.
 [[nodiscard]] std::string read_file(const std::string& name);
@@ -59,9 +59,9 @@ void forget_interrupts();
 /// the next command.
 void end_if_interrupted();
 
-/// Shows on one line of the terminal what the command is doing and, once part() is called, how much
-/// of that is done: a share from 0 to 1, or whatever show() is given. The destructor or done()
-/// erases the line. Cuts a long `what`. Shows nothing if standard error is not a terminal.
+/// Shows the current activity on one line of the terminal. part() adds the share of the work that
+/// is done, from 0 to 1; show() adds any other text. The destructor and done() erase the line.
+/// Truncates a long `what`. Shows nothing if standard error is not a terminal.
 class Progress {
  public:
   explicit Progress(const std::string& what);

@@ -2,9 +2,9 @@
 
 namespace gpt2::cli {
 
-// Every paragraph of the raw string is on one line, which may be longer than 100 columns, because
-// that is how the bundled model saw paragraphs in training: a line break ends a paragraph. The text
-// is in a source file so that it needs neither a build step nor a file at run time.
+// Every paragraph of the raw string is on one line, which may be longer than 100 columns, because a
+// line break ends a paragraph in the training data of the bundled model. The text is in a source
+// file so that it needs neither a build step nor a file at run time.
 const std::string_view kDefaultText =
     R"(Once upon a time, there was a little girl named Nora. She lived in a small house near the sea with her grandpa and a gray cat. Every night, Grandpa went up the stairs of the tall tower and turned on the big light, so that all the boats could find their way home.
 One day, the wind was very strong and Grandpa hurt his foot. "Oh no," he said. "I can not go up the stairs. Who will turn on the light tonight?" Nora looked out of the window. The sea was dark and the waves were big. Far away, she saw a little red boat. It was the boat of her friend Tom and his dad.

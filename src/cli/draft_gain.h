@@ -10,15 +10,15 @@ namespace gpt2::cli {
 /// The number of positions that draft_gain() needs.
 inline constexpr std::size_t kDraftGainTokens = 32;
 
-/// How many plain passes take about as long as a repetition of draft_gain().
+/// The number of plain passes that take about as long as a repetition of draft_gain().
 inline constexpr double kDraftGainPasses = 60.0;
 
 /// Measures what speculative decoding with an int4 copy of a model would gain. Returns the median
 /// times, in seconds, of a plain pass ("plain_seconds"), of drafting a token ("draft_seconds") and
 /// of checking 1, 2, ... drafted tokens in one pass ("check_seconds"). "gains" has, for acceptance
 /// rates of 0.7, 0.8 and 0.9 ("accepted"), how many tokens to draft at a time ("drafted") and the
-/// speed-up over plain passes ("gain"). Random weights cannot tell the acceptance rate of a trained
-/// model.
+/// speed-up over plain passes ("gain"). The acceptance rates are assumed because random weights do
+/// not have the acceptance rate of a trained model.
 ///
 /// `draft` computes with the int4 copy. REQUIRES: both engines have the same sizes, and
 /// kDraftGainTokens positions or more.

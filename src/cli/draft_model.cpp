@@ -42,7 +42,7 @@ Models load_models(const GenerateSettings& settings) {
 std::size_t draft_bytes(const Model& model) noexcept { return model.parameter_count() * 9 / 16; }
 
 bool gains_from_draft(const Model& model, const GenerationOptions& options) {
-  constexpr std::size_t kCaches = std::size_t{64} << 20;  // as much as a large cache holds
+  constexpr std::size_t kCaches = std::size_t{64} << 20;  // the size of a large cache
   constexpr std::size_t kLongText = 128;
   const std::size_t bytes = model.bytes_per_token();
   const std::size_t of_draft = draft_bytes(model);

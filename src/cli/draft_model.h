@@ -24,21 +24,22 @@ struct Models {
 /// draft of another vocabulary.
 [[nodiscard]] Models load_models(const GenerateSettings& settings);
 
-/// The bytes that an int4 copy of the model takes: 4 bits for each weight, and 16 for each block of
-/// 32 weights.
+/// Returns the size of an int4 copy of the model in bytes: 4 bits for each weight, and 16 for each
+/// block of 32 weights.
 [[nodiscard]] std::size_t draft_bytes(const Model& model) noexcept;
 
-/// Whether --draft auto makes an int4 draft for this text: if most of the time goes into reading
-/// weights, so that the caches hold only a small part of them, if the text is long enough to gain
-/// back the time that quantizing takes, and if there is memory for the draft.
+/// Returns whether --draft auto makes an int4 draft for this text. It does if reading the weights
+/// takes most of the time, which is the case if the caches hold only a small part of them; if the
+/// text is long enough to save more time than quantizing takes; and if there is enough memory for
+/// the draft.
 [[nodiscard]] bool gains_from_draft(const Model& model, const GenerationOptions& options);
 
-/// An int4 copy of a model, made in a thread of its own so that the text does not wait for it.
+/// Makes an int4 copy of a model on a separate thread, so that the text need not wait for it.
 class BackgroundDraft {
  public:
   explicit BackgroundDraft(const Model& model) : model_(model) {}
 
-  /// If it was started, waits for the thread.
+  /// Waits for the thread if it was started.
   ~BackgroundDraft();
   BackgroundDraft(const BackgroundDraft&) = delete;
   BackgroundDraft& operator=(const BackgroundDraft&) = delete;
@@ -46,7 +47,7 @@ class BackgroundDraft {
   /// For GenerationOptions::pending_draft.
   [[nodiscard]] std::shared_future<Model> future() { return promise_.get_future(); }
 
-  /// Begins to make the copy, at the first call.
+  /// Starts the thread. Later calls do nothing.
   void start();
 
  private:

@@ -195,8 +195,8 @@ GenerateSettings read_generate_settings(Arguments arguments,
   parse(app, arguments);
   settings.given = given_options(app);
   if (check != nullptr && app.count("PROMPT") != 0 && settings.prompt) {
-    // A -- before the prompt says that the word is a prompt, so that it needs no check. A -- at the
-    // end of the arguments says nothing about it.
+    // A -- before the prompt marks the word as a prompt, so it needs no check. A -- at the end of
+    // the arguments does not.
     const std::size_t at_end = arguments.back() == "--" ? 1 : 0;
     if (app.remaining().size() <= at_end) check(*settings.prompt);
   }

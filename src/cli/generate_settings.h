@@ -14,7 +14,7 @@
 
 namespace gpt2::cli {
 
-/// What the arguments of `gpt2 generate` say.
+/// The settings from the arguments of `gpt2 generate`.
 struct GenerateSettings {
   std::set<std::string> given;  ///< the options of the command line, by their long names
   std::filesystem::path model;
@@ -26,10 +26,10 @@ struct GenerateSettings {
   bool truncate = false;
   StateFiles state;
   bool talks = false;   ///< line after line
-  bool dialog = false;  ///< each line is a turn that the end-of-text token ends
+  bool dialog = false;  ///< each line is a turn and ends with the end-of-text token
   int threads = 0;
   bool tokens = false;
-  std::vector<std::string> bad_words;  ///< texts, which only a tokenizer turns into ids
+  std::vector<std::string> bad_words;  ///< texts; converted to ids once the tokenizer is loaded
   bool as_json = false;
   bool no_echo = false;
   bool no_newline = false;
@@ -41,8 +41,8 @@ struct GenerateSettings {
   GenerationOptions generation = {.sampling = {.temperature = 0.8f, .top_k = 40}};
 };
 
-/// Reads the arguments of `gpt2 generate`. Calls `check` with the PROMPT, unless a -- stands before
-/// it. Throws what parse(), find_model() and, with --hf-defaults, GenerationConfig::load() throw.
+/// Reads the arguments of `gpt2 generate`. Calls `check` with the PROMPT, unless a -- precedes it.
+/// Throws what parse(), find_model() and, with --hf-defaults, GenerationConfig::load() throw.
 [[nodiscard]] GenerateSettings read_generate_settings(Arguments arguments,
                                                       void (*check)(const std::string& prompt));
 

@@ -7,11 +7,11 @@
 
 namespace gpt2::cli {
 
-/// Prints the lines of --stats on standard error. `session` is the one that the text was generated
-/// in, and had `before` tokens before that.
+/// Prints the lines of --stats on standard error. `session` is the session of the text; it had
+/// `before` tokens before the generation.
 void print_stats(const GenerationResult& result, const Session& session, std::size_t before);
 
-/// What --stats prints for several texts from one prompt.
+/// The numbers that --stats prints for several texts from one prompt.
 struct StatsOfTexts {
   const char* name;  ///< of the texts, such as "samples"
   std::size_t texts = 0;

@@ -20,7 +20,7 @@ std::string filled(const std::string& text, std::string line, std::size_t indent
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     std::string value;
-    if (word == "(default" && words >> value) word += ' ' + value;  // stay together
+    if (word == "(default" && words >> value) word += ' ' + value;  // keep these two words together
     if (line.size() > indent && line.size() + 1 + word.size() > kWidth) {
       lines += line + '\n';
       line.assign(indent, ' ');

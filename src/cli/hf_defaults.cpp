@@ -10,7 +10,7 @@
 namespace gpt2::cli {
 namespace {
 
-// Whether options were given that replace or exclude --samples.
+// Returns whether options were given that replace or exclude --samples.
 bool asks_for_one_text(const GenerateSettings& settings, const CLI::App& app) {
   const std::initializer_list<const char*> options = {"--samples",    "--greedy", "--draft",
                                                       "--no-newline", "--state",  "--save-state",
@@ -22,14 +22,15 @@ bool asks_for_one_text(const GenerateSettings& settings, const CLI::App& app) {
          });
 }
 
-// The option of the command that has this name in HuggingFace.
+// Returns the option of the command for HuggingFace's name of an option.
 std::string option_of(std::string name) {
   if (name == "bad_words_ids") return "--bad-words";
   std::ranges::replace(name, '_', '-');
   return "--" + name;
 }
 
-// Commands without beam search would write other texts than HuggingFace.
+// Takes the settings of beam search. A command without beam search refuses them, because its texts
+// would differ from HuggingFace's.
 void take_beams(GenerateSettings& settings, const CLI::App& app, const BeamOptions& beams) {
   if (app.get_option_no_throw("--num-beams") != nullptr) {
     take_beam_defaults(app, settings.beams, beams);

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::string_view kLine = "the line";  // what messages call it
+constexpr std::string_view kLine = "the line";  // its name in messages
 
 }  // namespace
 
@@ -23,9 +23,10 @@ void parse_object(json& object, const std::string& line) {
     cli::refuse("expected a JSON object, found an empty line");
   }
   object = json::parse(line, nullptr, false);
-  // The parser of generation configs refuses what is no object, and what the JSON library accepts
-  // but should not: keys that appear twice, and nesting too deep for its recursive functions. One
-  // level up, the parser does not look at the members.
+  // The parser of generation configs refuses values that are not objects, and also two things that
+  // the JSON library accepts: keys that appear twice, and nesting that is too deep for the
+  // library's recursive functions. The line is wrapped in another object so that this parser does
+  // not check its members as options.
   static_cast<void>(
       GenerationConfig::parse(object.is_object() ? "{\"\":" + line + "}" : line, kLine));
 }

@@ -9,15 +9,15 @@
 namespace gpt2::cli {
 
 /// Parses a line of the input, which must be one JSON object. Throws Error if it is anything else
-/// (which says so of an empty line), if a key appears twice in it, or if it is nested too deeply.
-/// Where the line can be parsed at all, `object` is set even then.
+/// (with a special message for an empty line), if a key appears twice in it, or if it is nested too
+/// deeply. Sets `object` even in these cases, if the line can be parsed at all.
 void parse_object(nlohmann::json& object, const std::string& line);
 
-/// Returns "line 3: ..." for what is wrong with a line, such as the message of parse_object().
-/// `number` counts from 1.
+/// Returns "line 3: ...": an error message about a line, such as one from parse_object(), with the
+/// number of the line, which counts from 1.
 [[nodiscard]] std::string about_line(std::size_t number, std::string message);
 
-/// Reads the members of a JSON object and remembers which ones.
+/// Reads the members of a JSON object and records which ones have been read.
 class Members {
  public:
   /// REQUIRES: the object outlives it.
@@ -39,7 +39,7 @@ class Members {
   [[nodiscard]] std::optional<float> number(const std::string& name);
   [[nodiscard]] std::optional<bool> flag(const std::string& name);
 
-  /// Throws Error for the first member that was never asked for.
+  /// Throws Error for the first member that has not been read.
   void refuse_others() const;
 
  private:

@@ -23,7 +23,7 @@ namespace {
 constexpr auto kInvalid = static_cast<std::size_t>(-1);  // what mbrtowc() returns
 
 // Reads a character from the terminal. Returns 1, or 0 at the end of the input, or -1 if a signal
-// was recorded. (poll() returns after a signal, even where read() would go on.)
+// was recorded. (poll() returns after a signal, whereas read() may be restarted.)
 int read_character(EditLine*, wchar_t* character) {
   std::mbstate_t state = {};
   while (!interrupted()) {
@@ -32,7 +32,7 @@ int read_character(EditLine*, wchar_t* character) {
     char byte = 0;
     if (read(STDIN_FILENO, &byte, 1) <= 0) return 0;
     std::size_t length = std::mbrtowc(character, &byte, 1, &state);
-    if (length == kInvalid) {  // what came before this byte is no character, and is left out
+    if (length == kInvalid) {  // the bytes before this one are not a character; drop them
       state = {};
       length = std::mbrtowc(character, &byte, 1, &state);
     }
@@ -50,7 +50,8 @@ char* prompt(EditLine*) {
 }  // namespace
 
 LineEditor::LineEditor() {
-  std::setlocale(LC_CTYPE, "C.UTF-8");  // for libedit, which counts the columns of characters
+  std::setlocale(LC_CTYPE, "C.UTF-8");  // so that libedit computes the width of characters
+                                        // correctly
   impl_ = std::make_unique<Impl>();
   EditLine* const editor = impl_->editor;
   if (editor == nullptr || impl_->history == nullptr) throw std::bad_alloc();
@@ -72,7 +73,7 @@ LineEditor::~LineEditor() {
 std::optional<std::string> LineEditor::read() {
   while (true) {
     note_interrupts();
-    el_set(impl_->editor, EL_PREP_TERM, 1);  // before the prompt, so that no key comes too early
+    el_set(impl_->editor, EL_PREP_TERM, 1);  // before the prompt, so that no key is typed too early
     int length = 0;
     const char* const text = el_gets(impl_->editor, &length);
     const bool is_dropped = interrupted();

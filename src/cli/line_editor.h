@@ -7,12 +7,12 @@
 namespace gpt2::cli {
 
 /// Reads lines from the terminal. With libedit, lines can be edited, the arrow keys bring back
-/// earlier ones, and Ctrl-C drops the line and begins a new one; ~/.editrc configures the keys.
-/// In a build without libedit, the terminal itself offers its few keys, and Ctrl-C ends the
+/// earlier ones, and Ctrl-C drops the line and begins a new one; ~/.editrc configures the keys. In
+/// a build without libedit, only the editing keys of the terminal itself work, and Ctrl-C ends the
 /// process.
 ///
-/// The prompt and what is typed are shown on standard error. REQUIRES: standard input and standard
-/// error are terminals; there is one editor at a time.
+/// The prompt and the typed characters are shown on standard error. REQUIRES: standard input and
+/// standard error are terminals; there is one editor at a time.
 class LineEditor {
  public:
   LineEditor();

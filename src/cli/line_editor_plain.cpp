@@ -1,4 +1,4 @@
-// Takes the place of line_editor.cpp in a build without libedit.
+// Replaces line_editor.cpp in a build without libedit.
 #include <cstdio>
 
 #include "cli/console.h"

@@ -75,15 +75,15 @@ bool LineReader::is_ready() {
   return true;
 }
 
-// Polls even before a read that would block, because a signal that is only recorded does not end
-// such a read.
+// Polls before every read, because a signal that is only recorded would not interrupt a read that
+// blocks.
 bool LineReader::has_input(int milliseconds) const {
   pollfd events = {.fd = file_, .events = POLLIN, .revents = 0};
   return poll(&events, 1, milliseconds) > 0;
 }
 
-// Appends the next bytes to what next() has not yet returned of the buffer. Returns false if there
-// are none.
+// Appends the next bytes of the file to the data in buffer_ that next() has not returned yet.
+// Returns false if there are no more bytes.
 bool LineReader::fill() {
   while (!has_input(100)) {
     if (interrupted()) return false;

@@ -7,21 +7,22 @@
 
 namespace gpt2::cli {
 
-/// Goes on with the FNV-1a hash of some bytes.
+/// Returns the FNV-1a hash of the bytes, continued from `hash`.
 [[nodiscard]] std::uint64_t hash_bytes(std::string_view bytes,
                                        std::uint64_t hash = 0xcbf29ce484222325) noexcept;
 
-/// The max length of a line of input. Of a longer one only the beginning is kept in memory.
+/// The max length of a line of input. If a line is longer, only its beginning is kept in memory.
 inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 
-/// Returns what messages call a file: its name, or "standard input" for "-".
+/// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
+/// itself.
 [[nodiscard]] std::string shown_input(const std::string& name);
 
 /// A file that is open for reading.
 class InputFile {
  public:
-  /// Opens the file; "-" is standard input. If that is a terminal, says on standard error that the
-  /// command waits for input. Throws Error if the file cannot be opened.
+  /// Opens the file; "-" is standard input. If that is a terminal, prints on standard error that
+  /// the command waits for input. Throws Error if the file cannot be opened.
   explicit InputFile(const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -32,7 +33,7 @@ class InputFile {
   /// For messages.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// 0 for what is no regular file.
+  /// The size of the file, or 0 if it is not a regular file.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -48,19 +49,20 @@ struct Line {
   bool is_whole = false;   ///< whether it ends in a newline
 };
 
-/// Returns the text of a line without a carriage return at its end. Throws Error if the line is too
-/// long, so that only its beginning was kept.
+/// Returns the text of a line without a carriage return at its end. Throws Error if the line was
+/// too long and only its beginning was kept.
 [[nodiscard]] std::string text_of(const Line& line);
 
 /// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept.
 class LineReader {
  public:
-  /// Reads from where the descriptor stands, which stays the caller's. `name` is for messages.
+  /// Reads from the current position of the descriptor, which the caller still owns. `name` is for
+  /// messages.
   LineReader(int file, std::string name, std::size_t max_bytes);
 
-  /// Reads the next line. Its hash goes on from `hash`. Returns false at the end of the file, and
-  /// also, with a part of a line at most, when interrupted() becomes true while it waits for a
-  /// pipe. Throws Error if the file cannot be read.
+  /// Reads the next line. Its hash continues from `hash`. Returns false at the end of the file, and
+  /// also if interrupted() becomes true while it waits for a pipe; `line` then has at most a part
+  /// of a line. Throws Error if the file cannot be read.
   bool next(Line& line, std::uint64_t hash = 0xcbf29ce484222325);
 
   /// Whether next() would find a whole line, or the end of the file, without waiting for a pipe.
@@ -78,7 +80,7 @@ class LineReader {
   std::string name_;
   std::size_t max_bytes_;
   std::string buffer_;
-  std::size_t begin_ = 0;  // of what next() has not yet returned of the buffer
+  std::size_t begin_ = 0;  // the beginning of the data in buffer_ that next() has not returned
   std::size_t offset_ = 0;
 };
 

@@ -8,8 +8,8 @@
 namespace gpt2::cli {
 
 /// Returns the object that JSON has for a token of a text: its id, its text if there is a
-/// tokenizer, its log-probability, its rank and the likeliest tokens. Of a token that nothing
-/// predicts, the log-probability and the rank are null.
+/// tokenizer, its log-probability, its rank and the likeliest tokens. If no token precedes the
+/// token and predicts it, the log-probability and the rank are null.
 [[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
                                 const TokenLogprob& score);
 

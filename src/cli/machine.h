@@ -7,7 +7,7 @@
 
 namespace gpt2::cli {
 
-/// A reading of clocks and of CPU time. Only differences between two readings mean something.
+/// A reading of clocks and of CPU time. Only the differences between two readings are meaningful.
 struct CpuUse {
   double seconds = 0.0;  ///< a monotonic wall clock
 
@@ -33,8 +33,8 @@ struct Cpus {
 
 [[nodiscard]] Cpus usable_cpus();
 
-/// The share, from 0 to 1, of the time of `cpus` CPUs that others than this process took between
-/// two readings.
+/// Returns the share, from 0 to 1, of the time of `cpus` CPUs that anything other than this process
+/// took between two readings.
 [[nodiscard]] double share_of_others(const CpuUse& before, const CpuUse& after, int cpus);
 
 /// The seconds for which CPUs were busy since the system started, summed over the CPUs for which

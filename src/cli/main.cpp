@@ -71,8 +71,8 @@ const std::map<std::string, int (*)(Arguments)> kCommands = {
     {"embed", embed},
     {"bench", bench}};
 
-// Returns what the user of a word that is no command may want: one that it resembles, or what does
-// the work of another program's command. Returns "" if there is nothing.
+// Returns a suggestion for a word that is not a command: a command with a similar name, or the
+// equivalent of another program's command. Returns "" if there is none.
 std::string hint(const std::string& word) {
   static const std::map<std::string, std::string> kOfOthers = {
       {"chat", "did you mean 'gpt2 -i'?"},
@@ -89,10 +89,10 @@ std::string hint(const std::string& word) {
   return name.empty() ? "" : "did you mean 'gpt2 " + name + "'?";
 }
 
-// Detects a word that was meant as a command, but is none. A prompt of several words must be
-// quoted, so a single lower-case word that resembles a command and stands before other arguments
-// was almost certainly meant as a command: throws UsageError. A word that stands alone or after
-// options may well be a prompt (`may_be_prompt`): only prints a hint.
+// Detects misspelt commands. A prompt of several words must be quoted, so a single lower-case word
+// that resembles a command and precedes other arguments was almost certainly meant as a command: in
+// this case, throws UsageError. A word that is alone or follows options may well be a prompt
+// (`may_be_prompt`): in this case, only prints a hint.
 void check_misspelt(const std::string& word, bool may_be_prompt) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   const std::string advice = hint(word);

@@ -11,7 +11,7 @@
 namespace gpt2::cli {
 
 /// Throws UsageError if an option of the command line names a token that the model does not have,
-/// or if --keep or --logprobs is too large for it. Says nothing about options from the model's own
+/// or if --keep or --logprobs is too large for it. Does not check options from the model's own
 /// generation config.
 void check_limits(const GenerateSettings& settings, const Config& config);
 

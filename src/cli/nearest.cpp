@@ -8,8 +8,8 @@
 namespace gpt2::cli {
 namespace {
 
-// The edit distance: how many letters must be inserted, removed, replaced or swapped with their
-// neighbour to turn `a` into `b`.
+// Returns the edit distance: the min number of letters that must be inserted, removed, replaced or
+// swapped with their neighbour to turn `a` into `b`.
 std::size_t edits(std::string_view a, std::string_view b) {
   // count[i][j] is the distance between the first i letters of a and the first j letters of b.
   std::vector count(a.size() + 1, std::vector<std::size_t>(b.size() + 1));

@@ -7,7 +7,8 @@ namespace {
 
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: a magic word, the
 // version, the length of the description in two bytes, and the description, padded so that the data
-// begins at a multiple of 64 bytes. The header of any shape has the same length.
+// begins at a multiple of 64 bytes. The header has the same length for any shape, so it can be
+// overwritten later.
 std::string header(std::size_t rows, std::size_t columns) {
   constexpr std::size_t kBytes = 128;
   std::string bytes("\x93NUMPY\x01\x00", 8);

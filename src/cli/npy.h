@@ -10,7 +10,8 @@
 namespace gpt2::cli {
 
 /// Writes NumPy's array file, version 1.0: a float32 matrix whose shape need not be known
-/// beforehand. Replaces a file that is there when the new one is whole. Throws what NewFile throws.
+/// beforehand. When the new file is complete, it replaces an existing one. Throws what NewFile
+/// throws.
 class NpyWriter {
  public:
   explicit NpyWriter(const std::string& file);

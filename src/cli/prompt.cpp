@@ -19,7 +19,8 @@ std::string read_text(const GenerateSettings& settings) {
   return text;
 }
 
-// Refuses a prompt for which the context has no room after a state, even if that may slide.
+// Refuses a prompt for which the context has no room after the tokens of --state, even after a
+// slide.
 void require_room(std::size_t before, std::size_t tokens, const GenerationOptions& options,
                   std::size_t n_positions) {
   const bool slides = options.overflow == Overflow::slide;

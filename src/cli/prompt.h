@@ -26,8 +26,8 @@ struct Prompt {
 /// Returns the token that stands for an empty prompt. Throws Error if the model has none.
 [[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
 
-/// Takes a prompt that is longer than the context: with `truncate`, removes tokens from its
-/// beginning, so that it leaves room for max_new_tokens or, if the context is not larger than that,
+/// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
+/// beginning, so that there is room for max_new_tokens or, if the context is not larger than that,
 /// for one token. Without `truncate`, throws Error. Returns how many tokens were removed.
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
                         std::size_t n_positions);
@@ -35,20 +35,23 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
 /// Returns the prompt that the arguments give, in full or as a file; if they give none, reads
 /// standard input, unless that is a terminal. A file loses one newline at its end. Without a
 /// tokenizer, the prompt consists of token ids. Throws Error if the prompt cannot be read, has
-/// words that are not token ids, or is longer than the model's context. With --truncate, however, a
-/// prompt that is too long loses tokens at its beginning, which a note on standard error says. The
-/// prompt follows `before` tokens of a state.
+/// words that are not token ids, or is longer than the model's context. With --truncate, however,
+/// removes tokens from the beginning of a prompt that is too long, and prints a note about it on
+/// standard error. `before` is the number of tokens in the session of --state, which the prompt
+/// follows.
 [[nodiscard]] Prompt read_prompt(const GenerateSettings& settings,
                                  const std::optional<Tokenizer>& tokenizer, const Config& config,
                                  std::size_t before);
 
-/// Returns the prompt that the arguments give, in full or as a file, for a talk that reads standard
-/// input itself; nothing if they give none. Throws Error if the file cannot be read.
+/// Returns the prompt that the arguments give, in full or as a file, for an interactive session,
+/// which reads standard input itself. Returns nothing if they give none. Throws Error if the file
+/// cannot be read.
 [[nodiscard]] std::optional<std::string> first_line(const GenerateSettings& settings);
 
-/// Converts the texts of --bad-words to token ids and adds them to the options. A text is forbidden
-/// as it is and after a space, because the tokens of a word inside a text begin with the space
-/// before it. Throws UsageError for a text that the vocabulary cannot spell.
+/// Converts the texts of --bad-words to token ids and adds them to the options. Each text is
+/// forbidden both as it is and with a space before it, because the first token of a word inside a
+/// text includes the space before it. Throws UsageError for a text that the vocabulary cannot
+/// spell.
 void add_bad_words(SamplingOptions& options, std::span<const std::string> words,
                    const Tokenizer& tokenizer);
 

@@ -29,7 +29,7 @@ Json json_of(const PerplexityComparison& found) {
           {"standard_error_percent", 100.0 * found.standard_error}};  // NaN becomes null in JSON
 }
 
-// "14.3975 -> 14.4012 (+0.03 % +- 0.08 %)" of what json_of() returned.
+// Formats the result of json_of(), for example as "14.3975 -> 14.4012 (+0.03 % +- 0.08 %)".
 std::string change_in_words(const Json& cost, int decimals) {
   const auto perplexity = cost["perplexity"].get<std::array<double, 2>>();
   const double error = cost["standard_error_percent"].get<double>();

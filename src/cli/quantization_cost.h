@@ -14,9 +14,9 @@ namespace gpt2::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// The text that perplexity is measured on unless the user names a file: short stories for
-/// children, written for this engine. They are children's stories because the bundled model knows
-/// nothing else; larger models can predict them as well.
+/// The text on which perplexity is measured by default: short stories for children, written for
+/// this engine. They are children's stories because the bundled model was trained on nothing else;
+/// larger models can predict them, too.
 extern const std::string_view kDefaultText;
 
 /// The part of --help that says how perplexity is measured.
@@ -36,21 +36,18 @@ text before it. The change is printed with its standard error over the windows, 
                                                      const std::optional<Tokenizer>& tokenizer);
 
 /// Measures what converting a model's weights to another type costs:
-///   bytes                      bytes of weights that are read for each token, before and after
-///   tokens                     the number of tokens scored, or 0 if perplexity is not measured
-///   windows                    the number of windows they are scored in; see compare()
-///   perplexity                 before and after
-///   perplexity_change_percent
-///   standard_error_percent     of that change, over the windows; null for a single window
-///   max_logit_change
-///   kv                         what keys and values of f16 have of that: the same perplexities,
+///   bytes bytes of weights that are read for each token, before and after tokens the number of
+///   tokens scored, or 0 if perplexity is not measured windows the number of windows they are
+///   scored in; see compare_perplexity() perplexity before and after perplexity_change_percent
+///   standard_error_percent of that change, over the windows; null for a single window
+///   max_logit_change kv what keys and values of f16 have of that: the same perplexities,
 ///                              change and error for the converted weights, with f32 and with f16
 ///                              keys and values; absent if `after` has f32 ones by default
 /// Perplexity is not measured if there are no tokens, or if one of them is not in the model's
 /// vocabulary. In that case the keys after "tokens" are absent.
 ///
 /// Throws Error if a perplexity is infinite or NaN, which means that the weights are damaged, and
-/// what compare() throws.
+/// what compare_perplexity() throws.
 [[nodiscard]] Json quantization_cost(const Model& before, const Model& after,
                                      std::span<const TokenId> tokens);
 

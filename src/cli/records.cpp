@@ -65,7 +65,7 @@ std::string line_of(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-// A float as a double has 17 digits, of which the last 8 say nothing.
+// If a float is converted to a double, JSON writes 17 digits, of which the last 8 are meaningless.
 double short_number(float value) {
   char digits[32];
   const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;

@@ -16,13 +16,13 @@
 #include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
 
-// Commands that answer every line of their input with one line of JSON.
+// Helpers for commands that answer every line of their input with one line of JSON.
 
 namespace gpt2::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// How texts become tokens. Without a tokenizer, texts consist of token ids.
+/// Converts texts to tokens. Without a tokenizer, texts consist of token ids.
 struct TokenReader {
   const std::optional<Tokenizer>& tokenizer;
   std::size_t vocab_size;
@@ -30,7 +30,7 @@ struct TokenReader {
   /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
 
-  /// Returns the tokens of a list of token ids. `name` is what messages call it. Throws Error for
+  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws Error for
   /// any other value.
   [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
                                               const std::string& name) const;
@@ -44,21 +44,21 @@ struct TokenReader {
   [[nodiscard]] std::vector<TokenId> read_record(const std::string& line) const;
 };
 
-/// Returns the line that stands for a JSON value, with U+FFFD for bytes that are not UTF-8.
+/// Returns a JSON value as a line of text, with U+FFFD in place of bytes that are not UTF-8.
 [[nodiscard]] std::string line_of(const Json& value);
 
-/// Returns the number that JSON shows with the digits of the float, and no more than those.
+/// Returns the double that JSON writes with as few digits as the float needs.
 [[nodiscard]] double short_number(float value);
 
 /// Returns {"error": message}.
 [[nodiscard]] Json error_record(const std::string& message);
 
-/// Some lines of the input, and what was read from them.
+/// Some lines of the input, and the items read from them.
 template <class Item>
 struct LineGroup {
   std::size_t first = 1;                           ///< the number of its first line, from 1
-  std::vector<Item> items = {};                    ///< of the lines without an error
-  std::vector<std::optional<std::string>> errors;  ///< one for each line; nothing if it has an item
+  std::vector<Item> items = {};                    ///< one for each line without an error
+  std::vector<std::optional<std::string>> errors;  ///< one for each line; nullopt if it has an item
 };
 
 /// Reads a file line by line, in bounded memory, and calls take(group) for groups of about 4,096

@@ -6,18 +6,18 @@ namespace gpt2::cli {
 namespace {
 
 constexpr double kSpread = 0.2;              // the share by which a limit may change around a run
-constexpr double kSwitchesPerSecond = 12.0;  // how often the system itself interrupts a thread
+constexpr double kSwitchesPerSecond = 12.0;  // how often the system itself preempts a thread
 
-// Returns whether the threads and the others together need more cores than there are. Tolerates a
-// tenth of a core and 1 % of the threads' time, for the system and because the times in /proc/stat
-// are inexact.
+// Returns whether the threads and the other programs together need more cores than there are.
+// Tolerates a tenth of a core and 1 % of the threads' time, for the system and because the times in
+// /proc/stat are inexact.
 bool is_crowded(const Load& load, double busy) {
   const double cores = load.available.cores;
   const double wanted = std::min<double>(load.threads, cores);
   return wanted + busy * load.available.cpus > cores + 0.1 + 0.01 * wanted;
 }
 
-// Returns whether threads had to leave their cores more often than the system itself makes them.
+// Returns whether the threads had to leave their cores more often than the system itself causes.
 bool is_switched(const Load& load, const Run& run) {
   if (load.threads > load.available.cores) return false;  // they take turns anyway
   return run.switches > 1.0 + kSwitchesPerSecond * load.threads * run.seconds;

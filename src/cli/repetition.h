@@ -8,8 +8,8 @@
 #include "cli/machine.h"
 #include "measure/limit_meter.h"
 
-// How gpt2 bench turns timed runs into numbers on a machine that other programs use as well.
-// Nothing in this file reads a clock, so that a test can supply the measurements.
+// The evaluation of timed runs in gpt2 bench, on a machine that other programs use as well. No
+// function here reads a clock, so that a test can supply the measurements.
 
 namespace gpt2::cli {
 
@@ -21,7 +21,7 @@ struct Run {
   CpuUse before, after;  ///< read before the first and after the second of these measurements
 };
 
-/// What is the same for all runs of a workload.
+/// The facts that are the same for all runs of a workload.
 struct Load {
   Work work;            ///< the minimum work of one run
   double tokens = 0.0;  ///< the number of tokens of one run
@@ -38,18 +38,19 @@ struct Attempt {
   bool is_disturbed = false;
 };
 
-/// Computes the speed of a run and compares it with the machine's limit. The limit for each kind of
-/// work is the larger of the two measured right before and right after the run; reading memory or
-/// arithmetic, whichever would take longer at these limits, is the limit that counts.
+/// Computes the speed of a run and compares it with the machine's limit. There are two kinds of
+/// work: reading memory and arithmetic. The limit for each kind is the larger of the speeds
+/// measured right before and right after the run. The kind of work that would take longer at its
+/// limit determines the limit of the run.
 ///
-/// A run is disturbed, so that its speed says little about the engine, if
+/// A run is disturbed, so that its speed is not a measure of the engine, if
 ///   - the threads (at most one for each core) and the other programs together need more cores than
 ///     there are, even if only by a fraction of one core, because a thread that loses its core
 ///     holds up all the other threads;
 ///   - its threads had to leave their cores more often than the system itself makes them, which is
 ///     about 12 times a second for each thread; this is not checked if there are more threads than
 ///     cores, because these take turns anyway;
-///   - the limit that counts differs by more than a fifth between before and after;
+///   - the limit of the run changed by more than a fifth between the two measurements;
 ///   - the run was faster than the limit, because the machine was slower during both measurements.
 [[nodiscard]] Attempt judge(const Load& load, const Run& run);
 
@@ -60,8 +61,8 @@ struct Attempt {
 [[nodiscard]] std::vector<Attempt> repeat(std::size_t repetitions, std::size_t& attempts,
                                           const std::function<Attempt()>& attempt);
 
-/// What is printed about a workload. A median of an even number of values is the lower of the two
-/// in the middle.
+/// The numbers that are printed for a workload. The median of an even number of values is the lower
+/// of the two in the middle.
 struct Summary {
   double tokens_per_s = 0.0, min = 0.0, max = 0.0;  ///< the median and the extremes
   double of_limit = 0.0;                            ///< the median

@@ -23,7 +23,7 @@ bool is_ready(const std::future<GenerationResult>& result) {
   return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-// The hash of two hashes, in this order: a step of FNV-1a.
+// Combines two hashes, in this order, by a step of FNV-1a.
 std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   return (first ^ second) * kPrime;
@@ -38,7 +38,8 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   note_interrupts();
   options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };
   Scheduler scheduler(engine);
-  std::deque<Sample> samples;  // those that are not yet written in full; the first one is shown
+  std::deque<Sample> samples;  // the samples that are not completely written; the first one is
+                               // shown
   for (std::size_t i = 0; i < settings.samples; ++i) {
     Sample& sample = samples.emplace_back(TextWriter(settings, tokenizer, prompt, i));
     sample.writer.hold();

@@ -9,9 +9,10 @@
 
 namespace gpt2::cli {
 
-/// Writes settings.samples texts that continue the same prompt, side by side, and with --stats how
-/// long that took. Text i is the one that its SamplingOptions::sequence, the first plus i, gives
-/// alone. They go to standard output in order; while one is being written, the next ones wait.
+/// Generates settings.samples texts that continue the same prompt, in shared passes; with --stats,
+/// also prints times. Text i is the same as the text generated alone with SamplingOptions::sequence
+/// increased by i. Writes the texts to standard output in order: the output of a text is held back
+/// until the texts before it have ended.
 void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
                    const GenerateSettings& settings, const Prompt& prompt,
                    GenerationOptions options);

@@ -14,7 +14,7 @@
 namespace gpt2::cli {
 namespace {
 
-// Reads token ids that are separated by commas. Returns false unless all of `text` is ids.
+// Reads token ids that are separated by commas. Returns false if `text` has anything else.
 bool read_ids(std::string_view text, std::vector<TokenId>& ids) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -47,7 +47,7 @@ SequenceBias parse_bias(const std::string& option, const std::string& text, cons
                                text + "'");
 }
 
-// Adds an option whose value `assign` reads. It throws UsageError for a wrong one.
+// Adds an option whose value is read by `assign`, which throws UsageError if the value is invalid.
 template <class Assign>
 CLI::Option* add_value(CLI::App& app, const std::string& names, const char* form,
                        const Assign& assign, const std::string& help) {
@@ -95,7 +95,7 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
     std::uint64_t& seed = settings.generation.sampling.seed;
     settings.draws_seed = text == "random";
     if (settings.draws_seed) {
-      std::uint32_t bits = 0;  // a short number is easier to type again
+      std::uint32_t bits = 0;  // 32 bits only, because a short number is easier to type again
       if (::getentropy(&bits, sizeof bits) != 0) refuse("this system gives no random numbers");
       seed = bits;
     } else if (!read_number(text, seed)) {

@@ -7,9 +7,9 @@
 
 namespace gpt2::cli {
 
-/// Returns what `score` found as JSON: the numbers of Perplexity, each with its standard error.
-/// What does not exist is null: numbers by word and byte without a tokenizer, and the standard
-/// errors of a single window.
+/// Returns the result of `score` as JSON: the numbers of Perplexity, each with its standard error.
+/// Numbers by word and by byte are null without a tokenizer, and standard errors are null if there
+/// is a single window.
 [[nodiscard]] Json perplexity_json(const Perplexity& found, const ScoreOptions& options);
 
 /// Returns the same as lines of text.

@@ -7,7 +7,7 @@
 
 namespace gpt2::cli {
 
-/// What the arguments of `gpt2 score` say.
+/// The settings from the arguments of `gpt2 score`.
 struct ScoreSettings {
   std::string model = GPT2_BUNDLED_MODEL;
   std::string file = "-";

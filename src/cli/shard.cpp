@@ -18,7 +18,8 @@ Number variable(const char* name) {
   return text != nullptr && read_number(text, value) ? Number(value) : std::nullopt;
 }
 
-// What a launcher says: always an index, and perhaps how many processes there are.
+// The variables of a launcher: always the index of the process, and perhaps the number of
+// processes.
 struct Rank {
   std::size_t index;
   Number count;
@@ -31,9 +32,10 @@ void add(Ranks& ranks, const char* index_name, Number count) {
   if (const Number index = variable(index_name)) ranks.push_back({*index, count, index_name});
 }
 
-// Processes that were started together. Only the first kind counts, because one launcher may start
-// another one: mpirun uses srun to start its own servers. A Slurm script has SLURM_PROCID even
-// before srun, where it means nothing; only steps have SLURM_STEP_ID.
+// Returns the ranks of processes that were started together. Uses only the first launcher found,
+// because one launcher may start another one: mpirun uses srun to start its own servers.
+// SLURM_PROCID is set in a Slurm script even before srun, where it is meaningless, so SLURM_STEP_ID
+// must be set as well: only steps have it.
 Ranks ranks_of_processes() {
   Ranks ranks;
   add(ranks, "OMPI_COMM_WORLD_RANK", variable("OMPI_COMM_WORLD_SIZE"));
@@ -46,9 +48,9 @@ Ranks ranks_of_processes() {
   return ranks;
 }
 
-// Jobs of an array. If the number of jobs is given, indices begin at 0, but in SGE at 1. Otherwise
-// they follow from the first, the last and the step, unless there is only one: that may be one of
-// many, started again.
+// Returns the ranks of the jobs of an array. If the number of jobs is given, indices begin at 0,
+// but in SGE at 1. Otherwise, index and number are computed from the first index, the last index
+// and the step, unless there is only one job, because it may be one of many that was started again.
 Ranks ranks_of_jobs(bool has_count) {
   struct Array {
     const char *index, *first, *last, *step;
@@ -72,7 +74,7 @@ Ranks ranks_of_jobs(bool has_count) {
       ranks.push_back({*id, std::nullopt, array.index});
     }
   }
-  // A Slurm array may be a list such as 1,3,7, in which an index is no position.
+  // A Slurm array may be a list such as 1,3,7, in which the index of a job is not its position.
   const Number jobs = variable("SLURM_ARRAY_TASK_COUNT");
   if (!ranks.empty() && jobs && ranks.front().count != jobs) ranks.front().count.reset();
   add(ranks, "PBS_ARRAY_INDEX", std::nullopt);

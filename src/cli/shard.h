@@ -6,12 +6,12 @@
 
 namespace gpt2::cli {
 
-/// Which share of the lines a process takes: those whose number, divided by `count`, leaves
-/// `index`. The rest does not depend on shares, so a line has the same record in any of them.
+/// The share of the lines that a process takes: those whose number modulo `count` is `index`. The
+/// record of a line does not depend on the share that it is in.
 struct Shard {
   std::size_t index = 0;
   std::size_t count = 1;
-  std::string source = {};  ///< where this is from: "--shard", or variables of the environment
+  std::string source = {};  ///< the origin of the share: "--shard", or environment variables
 
   /// Whether the process takes a share at all. --shard 0/1 is a share, too.
   [[nodiscard]] bool is_share() const noexcept { return !source.empty(); }
@@ -22,11 +22,11 @@ struct Shard {
 [[nodiscard]] std::string shard_file(const std::string& output, std::size_t index,
                                      std::size_t count);
 
-/// Returns the share that `argument` gives: "I/N", "all", "/N" (a launcher gives I), or none, so
-/// that a launcher gives both. Launchers are known by their environment variables, and processes
-/// that a launcher started alone take all lines. Throws UsageError for another argument, and if a
-/// launcher gives an index without a number, an index that is not less than the number, or if two
-/// launchers give different shares.
+/// Returns the share that `argument` gives: "I/N", "all", "/N" (the launcher sets I), or none, in
+/// which case the launcher sets both. Launchers are recognized by their environment variables. A
+/// process that a launcher has started alone takes all lines. Throws UsageError for any other
+/// argument, if a launcher sets an index without a number, or an index that is not less than the
+/// number, and if two launchers set different shares.
 [[nodiscard]] Shard choose_shard(const std::optional<std::string>& argument);
 
 }  // namespace gpt2::cli

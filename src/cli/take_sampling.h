@@ -7,8 +7,8 @@
 
 namespace gpt2::cli {
 
-/// Copies those options that GenerationConfig reads and that takes(name) returns true for, which
-/// gets HuggingFace's name of each option ("top_k").
+/// Copies those of the options that GenerationConfig reads for which takes(name) returns true.
+/// `name` is HuggingFace's name of the option ("top_k").
 void take_sampling(SamplingOptions& to, const SamplingOptions& from,
                    const std::function<bool(const std::string& name)>& takes);
 

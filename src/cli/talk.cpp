@@ -37,7 +37,7 @@ is a command:
 To begin a text with a slash, type two: //
 )";
 
-// A text that grows by turns: a line, and the answer to it.
+// A text that grows in turns. A turn is a line and the answer to it.
 class Talk {
  public:
   Talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer, Session session,
@@ -54,7 +54,7 @@ class Talk {
     }
   }
 
-  // Takes a line, which may be a command. Returns false if the talk ends here.
+  // Handles a line, which may be a command. Returns false if the command ends the session.
   bool take(const std::string& line) {
     if (!line.starts_with('/')) {
       take_turn(line);
@@ -77,9 +77,10 @@ class Talk {
     answer();
   }
 
-  // Returns what the line appends to the text. A turn of a dialog ends with the end-of-text token,
-  // which the session does not have after an answer. In other texts, a line break stands between an
-  // answer and the next line, because that is what the terminal shows.
+  // Returns the tokens that the line adds to the text. In a dialog, every turn ends with the
+  // end-of-text token. The session does not have this token after an answer, so it is added before
+  // the line as well. In other texts, a line break separates an answer from the next line, as on
+  // the terminal.
   [[nodiscard]] std::vector<TokenId> tokens_of(const std::string& line) const {
     if (line.empty()) return {};
     const bool is_first = session_.position() == 0;
@@ -114,7 +115,7 @@ class Talk {
     if (settings_.stats) print_stats(result, session_, before);
   }
 
-  // Refuses a line for which the context has no room, even if it may slide.
+  // Refuses a line for which the context has no room, even after a slide.
   void require_room() const {
     const std::size_t capacity = session_.capacity();
     const std::size_t keep = settings_.generation.keep;
@@ -163,8 +164,8 @@ class Talk {
   const std::optional<Tokenizer>& tokenizer_;
   Session session_;
   const OptionsOf& options_of_;
-  std::optional<Session> before_;  // before the last turn
-  std::vector<TokenId> line_;      // of the last turn
+  std::optional<Session> before_;  // the session before the last turn
+  std::vector<TokenId> line_;      // the tokens of the line of the last turn
 };
 
 bool Talk::run_command(const std::string& line) {

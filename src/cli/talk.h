@@ -11,7 +11,7 @@ namespace gpt2::cli {
 /// Adds --interactive and --dialog. REQUIRES: the options that they exclude have been added.
 void add_talk_options(CLI::App& app, GenerateSettings& settings);
 
-/// What a turn is generated with. /set changes the settings.
+/// Returns the options for generating a turn from the current settings, which /set can change.
 using OptionsOf = std::function<GenerationOptions(const GenerateSettings&)>;
 
 /// `gpt2 --interactive`: reads line after line from standard input and continues the session's text

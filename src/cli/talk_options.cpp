@@ -16,7 +16,7 @@ class SetOptions {
  public:
   explicit SetOptions(GenerateSettings& settings) : settings_(settings) {
     add_sampling_options(app_, settings, greedy_);
-    app_.set_help_flag();  // is no option of /set
+    app_.set_help_flag();  // --help is not an option of /set
   }
 
   // Returns the option top_k, or throws UsageError.

@@ -6,9 +6,9 @@
 
 namespace gpt2::cli {
 
-/// /set: changes the settings as `gpt2 generate --top-k 10` would, for the words "top_k 10".
-/// Throws UsageError if there is no such option of the sampler, or if its value is invalid; then
-/// the settings may have changed.
+/// /set: changes the settings as `gpt2 generate --top-k 10` would, for the words "top_k 10". Throws
+/// UsageError if the sampler has no such option, or if its value is invalid; in that case, the
+/// settings may have changed.
 void set_option(GenerateSettings& settings, const std::string& words);
 
 /// /help OPTION: returns the help of an option of /set. Throws UsageError if there is none.

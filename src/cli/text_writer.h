@@ -15,17 +15,17 @@ namespace gpt2::cli {
 class TextWriter {
  public:
   /// Keeps references to all of these. Writes nothing yet, so that nothing is written if the model
-  /// refuses the prompt. `sample` says which of settings.samples texts this is, from 0 on. If there
-  /// are several, a line such as "--- 1 of 5" stands before each plain text. Token ids are for
-  /// programs: each text is a line of them, and nothing stands between.
+  /// refuses the prompt. `sample` is the index of this text among settings.samples texts, from 0.
+  /// If there are several texts, a line such as "--- 1 of 5" precedes each plain text. Token ids
+  /// are for programs: each text is a line of ids, without lines between them.
   TextWriter(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
              const Prompt& prompt, std::size_t sample = 0);
 
-  /// From now on, keeps what it would write until the text ends or show() is called: another text
-  /// is being written to standard output.
+  /// From now on, holds back the output until the text ends or show() is called. Call this function
+  /// while another text is being written to standard output.
   void hold() { is_held_ = true; }
 
-  /// Writes what was held back, and the rest as it comes.
+  /// Writes the output that was held back. From now on, writes each piece at once.
   void show();
 
   /// Adds a piece to the continuation.
@@ -35,8 +35,8 @@ class TextWriter {
   void write(TokenId token);
 
   /// Ends the text. A plain text that was cancelled before its first token stays unwritten, because
-  /// the prompt alone would look like a text. `score` is that of a beam search, and stands in the
-  /// JSON in the place of the seed. REQUIRES: nothing is written afterwards.
+  /// the prompt alone would look like a text. `score` is the score from a beam search; the JSON has
+  /// it in place of the seed. REQUIRES: nothing is written afterwards.
   void end(const GenerationResult& result, std::optional<double> score = std::nullopt);
 
  private:
@@ -44,7 +44,7 @@ class TextWriter {
   const std::optional<Tokenizer>& tokenizer_;
   const Prompt& prompt_;
   std::size_t sample_;
-  std::string waiting_;  // what has not been written to standard output
+  std::string waiting_;  // output that has not been written to standard output
   char last_ = '\0';     // the last character that was written there
   bool is_empty_;
   bool is_held_;
