@@ -5,7 +5,7 @@
 >>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
 ', there was a little girl'
 
-See Model, Session, Tokenizer and Sampler, and GenerateOptions for what generate() takes.
+See Model, Session, Tokenizer and Sampler. GenerateOptions lists the options of generate().
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["CancelledError", "Choice", "Comparison", "Error", "Estimate", "Gener
 
 
 def isa_name() -> str:
-    """The instruction set in use, such as "avx2". Every one gives the same bits."""
+    """The instruction set in use, such as "avx2". All of them give the same bits."""
     name = lib.gpt2_isa_name()
     if name is None:
         raise UnsupportedError("GPT2_ISA names an instruction set that this machine cannot run")

@@ -1,4 +1,4 @@
-"""Arrays in and out: numpy's if numpy is installed, those of the standard library otherwise."""
+"""Arrays as arguments and results: numpy's if it is installed, or else the standard library's."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import numpy.typing
 
 FloatArray = Union["numpy.typing.NDArray[numpy.float32]", memoryview]
-"""What functions return: a numpy array of float32 if numpy is installed, else a memoryview."""
+"""An array that functions return: a numpy array of float32, or a memoryview without numpy."""
 
 
 def items(name: str, value: Any, expected: str) -> List[Any]:
-    """The items of the argument `name`. Refuses a text and bytes, which would be taken apart."""
+    """The items of the argument `name`. Refuses str and bytes, whose items would be characters and numbers."""
     try:
         iterator = None if isinstance(value, (str, bytes, bytearray)) else iter(value)
     except TypeError:
@@ -32,7 +32,7 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
 
 
 def int32(name: str, value: Any) -> int:
-    """The value of the argument `name`, which an int32_t can hold."""
+    """The value of the argument `name`, which must fit in an int32_t."""
     try:
         return array.array("i", [value])[0]
     except (TypeError, OverflowError) as error:
@@ -41,19 +41,19 @@ def int32(name: str, value: Any) -> int:
 
 
 def ids_array(ids: Iterable[int], name: str = "tokens", expected: str = "token ids") -> Any:
-    """Token ids as a ctypes array. Ids that are no 32-bit numbers raise OverflowError."""
+    """Token ids as a ctypes array. Raises OverflowError for ids that do not fit in 32 bits."""
     numbers = array.array("i", [int32(name, id) for id in items(name, ids, expected)])
     return (c_int32 * len(numbers)).from_buffer(numbers) if numbers else (c_int32 * 0)()
 
 
 def ids_struct(ids: Iterable[int], name: str = "tokens") -> c.Ids:
-    """Token ids as a gpt2_ids, which keeps their memory."""
+    """Token ids as a gpt2_ids, which keeps their memory alive."""
     numbers = ids_array(ids, name)
     return c.Ids(numbers, len(numbers))
 
 
 def ids_structs(lists: Iterable[Iterable[int]], name: str = "tokens") -> Any:
-    """Lists of token ids as a ctypes array of gpt2_ids, which keeps their memory."""
+    """Lists of token ids as a ctypes array of gpt2_ids, which keeps their memory alive."""
     structs = [ids_struct(ids, name) for ids in items(name, lists, "lists of token ids")]
     return (c.Ids * len(structs))(*structs)
 
@@ -79,9 +79,9 @@ _release_buffer.argtypes, _release_buffer.restype = [POINTER(_PyBuffer)], None
 
 
 class Buffer:
-    """The memory of bytes, an array, an mmap and so on, which stays where it is while this lives.
+    """The memory of bytes, an array, an mmap and so on. It does not move while the Buffer lives.
 
-    ctypes itself gives no address of memory that is read-only.
+    Needed because ctypes itself gives no address for read-only memory.
     """
 
     def __init__(self, data: Any):
@@ -92,7 +92,7 @@ class Buffer:
 
 
 def float_buffer(name: str, numbers: Any) -> Buffer:
-    """The numbers as floats: where they lie if that is an array of float32, or else a copy."""
+    """The numbers as floats: an array of float32 is used in place, anything else is copied."""
     try:
         given = memoryview(numbers)
         if given.format == "f" and given.c_contiguous:
@@ -124,7 +124,7 @@ def zeros(shape: Tuple[int, ...]) -> Tuple[FloatArray, int]:
     for extent in shape:
         size *= extent
     if size == 0:
-        return memoryview(b"").cast("f"), 0  # a memoryview of several dimensions cannot be empty
+        return memoryview(b"").cast("f"), 0  # a memoryview with several dimensions cannot be empty
     memory = (c_float * size)()
     return memoryview(memory).cast("B").cast("f", shape), ctypes.addressof(memory)
 
@@ -139,7 +139,7 @@ def row(array: FloatArray, index: int) -> FloatArray:
 
 
 def view(address: int, kind: Any, count: int) -> Any:
-    """The `count` numbers at the address, without a copy. Valid as long as the library says."""
+    """The `count` numbers at the address, without a copy. They are valid as long as gpt2.h says."""
     memory = (kind * count).from_address(address) if count else (kind * 0)()
     numpy = _numpy()
     if numpy is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def write_texts(model: Model, prompts: Sequence[Tokens],
                 options: Dict[str, Any]) -> List[Generation]:
-    """Continues all prompts side by side. Text number j has the sequence of the options plus j."""
+    """Continues all prompts in shared passes. Text j has the option `sequence` plus j."""
     work = Work()
     scheduler_options = defaults(c.SchedulerOptions, lib.gpt2_scheduler_options_init)
     model._set_engine(scheduler_options)

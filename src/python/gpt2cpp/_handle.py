@@ -14,10 +14,10 @@ Self = TypeVar("Self", bound="Handle")
 
 
 class Owned:
-    """A pointer that the library frees when Python has no reference to this object any more.
+    """A pointer. The library frees it when Python has no more references to this object.
 
     A call holds a reference to its arguments, so nothing is freed during a call on another thread.
-    `kept` is memory of the caller's that the library uses until then.
+    `kept` is memory that the library uses until then.
     """
 
     __slots__ = ("_as_parameter_", "kept", "__weakref__")
@@ -26,7 +26,7 @@ class Owned:
                  kept: Tuple[Any, ...] = ()):
         self._as_parameter_ = pointer
         self.kept = kept
-        # When the process ends, daemon threads may still be in a call. Its memory goes anyway.
+        # Free nothing at exit: daemon threads may still be in a call, and all memory is released.
         weakref.finalize(self, free, pointer).atexit = False
 
     @property
@@ -40,8 +40,8 @@ def new(function: Callable[..., int], *arguments: Any, free: Callable[[c_void_p]
         kept: Tuple[Any, ...] = ()) -> Owned:
     """Calls a function that returns a new handle through its last argument.
 
-    The new handle also keeps what the handles among the arguments keep: a session, for example,
-    uses the weights of its model.
+    The new handle also keeps the memory alive that the handles among the arguments keep alive: a
+    session, for example, uses the weights of its model.
     """
     pointer = c_void_p()
     function(*arguments, byref(pointer))

@@ -4,7 +4,7 @@ The first of these is used:
 
 1. the file that the environment variable GPT2CPP_LIBRARY names;
 2. libgpt2.so in this package, where a wheel has it;
-3. the installed library: in ~/.local, beside the Python that runs, or where the system looks.
+3. the installed library: in ~/.local, beside the Python interpreter, or where the system searches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, List, Type
 from . import _structs as c
 from .errors import BY_STATUS, Error, InternalError, NotFoundError, UnsupportedError
 
-__version__ = "0.1.0"  # of the package and of gpt2.h, from which it was written
+__version__ = "0.1.0"  # the version of the package and of the gpt2.h that it matches
 
 _VERSION = tuple(int(part) for part in __version__.split("."))
 _SONAME = "libgpt2.so.%d.%d" % _VERSION[:2]

@@ -1,4 +1,4 @@
-"""What a forward pass computes on the way to the logits."""
+"""Observes the values that a forward pass computes before the logits."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ATTENTION = OBSERVED.index("attention_weights")
 
 
 class Observations(Dict[Tuple[str, int], FloatArray]):
-    """What was observed, by name and layer, such as ["block_output", 3]. Layers count from 0; it is
-    0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
+    """Observed values by name and layer, such as ["block_output", 3]. Layers count from 0; the
+    layer is 0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
 
     embeddings:         (n, n_embd) wte + wpe, where the residual stream begins
     ln_1_statistics, ln_2_statistics, ln_f_statistics:
-                        (n, 3) mean, variance and rstd of what these LayerNorms normalize
-    attention_weights:  (n_head, n, n_keys) of each token's query, for all tokens up to it, then 0
-    head_outputs:       (n, n_embd) the outputs of all heads, which attn.c_proj reads
-    attn_output:        (n, n_embd) what attention adds to the residual stream
-    mlp_output:         (n, n_embd) what the feed-forward layer adds to it
+                        (n, 3) mean, variance and rstd of the input of these LayerNorms
+    attention_weights:  (n_head, n, n_keys) each token's weights of the tokens up to it, then zeros
+    head_outputs:       (n, n_embd) the outputs of all heads: the input of attn.c_proj
+    attn_output:        (n, n_embd) the output of attention, added to the residual stream
+    mlp_output:         (n, n_embd) the output of the feed-forward layer, added to the stream
     block_output:       (n, n_embd) the residual stream after a block
-    ln_f_output:        (n, n_embd) what the logits are computed from
+    ln_f_output:        (n, n_embd) the output of ln_f; the logits are computed from it
     """
 
     def __init__(self, n_layer: int):
@@ -42,19 +42,19 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
 
     @property
     def hidden_states(self) -> List[FloatArray]:
-        """As transformers gives them with output_hidden_states=True, without the batch."""
+        """The same as transformers' output_hidden_states=True, without the batch dimension."""
         last = self._n_layer - 1
         return [self["embeddings", 0], *(self["block_output", layer] for layer in range(last)),
                 self["ln_f_output", last + 1]]
 
     @property
     def attentions(self) -> List[FloatArray]:
-        """As transformers gives them with output_attentions=True, without the batch."""
+        """The same as transformers' output_attentions=True, without the batch dimension."""
         return [self["attention_weights", layer] for layer in range(self._n_layer)]
 
 
 class _Recorder:
-    """The callbacks of a pass, which copy what it shows into arrays."""
+    """The callbacks of a pass, which copy the observed values to arrays."""
 
     def __init__(self, model: Model, n_tokens: int, n_known: int, work: Work):
         self.seen = Observations(model.n_layer)

@@ -1,4 +1,4 @@
-"""The structs and callbacks of gpt2/gpt2.h, with the same names of members in the same order."""
+"""The structs and callbacks of gpt2/gpt2.h, with the same members in the same order."""
 
 from __future__ import annotations
 

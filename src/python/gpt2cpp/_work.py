@@ -1,4 +1,4 @@
-"""Calls that may take long: Ctrl-C ends them, and exceptions of callbacks come out of them."""
+"""Long calls: Ctrl-C ends them, and they raise the exceptions of their callbacks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OnProgress = Optional[Callable[[float], Any]]
 class Work:
     """One such call, with the flag that cancels it.
 
-    Python raises KeyboardInterrupt in the main thread, wherever that is: in the middle of a
-    callback, ctypes would print and forget it. So a call of the main thread is made on a thread of
-    its own, callbacks included, while the main thread waits. Other threads make their calls
-    themselves.
+    Python raises KeyboardInterrupt in the main thread, whatever that thread is doing: inside a
+    callback, ctypes would print and discard it. So a call by the main thread, including its
+    callbacks, runs on a separate thread while the main thread waits. Other threads make their
+    calls themselves.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Work:
         lib.gpt2_cancel_set(self.cancel_flag, 1)
 
     def callback(self, name: str, function: Callable[..., Any]) -> Callable[..., int]:
-        """Wraps a callback, which ends the call by an exception or by returning False."""
+        """Wraps a callback. It ends the call by raising an exception or returning False."""
         if not callable(function):
             raise TypeError(f"{name}: expected a function, found {function!r}")
 
@@ -45,13 +45,13 @@ class Work:
                 return int(function(*arguments) is not False)
             except BaseException as error:
                 self._error = error
-                self.cancel()  # of a batch, the other texts
+                self.cancel()  # in a batch, this ends the other texts
                 return 0
 
         return guarded
 
     def set_progress(self, options: Any, on_progress: OnProgress) -> None:
-        """Sets the members of a struct of options by which it tells its progress and is stopped.
+        """Sets the members of a struct of options that report progress and stop the call.
 
         The struct must not outlive this Work.
         """
@@ -60,7 +60,7 @@ class Work:
             options.on_progress = c.OnProgress(self.callback("on_progress", on_progress))
 
     def run(self, call: Callable[[], T]) -> T:
-        """Returns what `call` returns, or raises what it or a callback raises."""
+        """Returns the result of `call`, or raises the exception of it or of a callback."""
         if threading.current_thread() is not threading.main_thread():
             return self.call_here(call)
         outcome: queue.SimpleQueue[Tuple[Optional[T], Optional[BaseException]]]
@@ -76,10 +76,10 @@ class Work:
         try:
             thread.start()
             result, error = outcome.get()
-            thread.join()  # so that it is gone if a fork() follows
+            thread.join()  # so that it has ended if a fork() follows
         except BaseException:
             self.cancel()
-            while thread.is_alive():  # and uses the arguments of the call
+            while thread.is_alive():  # it still uses the arguments of the call
                 with suppress(KeyboardInterrupt):
                     thread.join()
             raise

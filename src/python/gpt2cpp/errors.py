@@ -1,6 +1,6 @@
 """The exceptions of the package.
 
-Each is an Error, and where Python has a class for the same thing, it is of that class, too:
+Each is derived from Error and, if Python has a matching class, from that class, too:
 
 ====================  =====================  ==========================================
 code                  exception              also a
@@ -14,14 +14,14 @@ cancelled             CancelledError
 internal              InternalError
 ====================  =====================  ==========================================
 
-A wrong type is a TypeError, and so is the name of an option that does not exist.
+An argument of the wrong type and an unknown option raise a TypeError.
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """What went wrong, in one line. `code` is the name of the C interface's status."""
+    """An error, described in one line. `code` is the name of the C interface's status."""
 
     code = "internal"
 
@@ -63,7 +63,7 @@ class CancelledError(Error):
 
 
 class InternalError(Error):
-    """Anything else: a mistake in the library."""
+    """Anything else: a bug in the library."""
 
 
 BY_STATUS = (None, NotFoundError, InvalidFileError, UnsupportedError, InvalidArgumentError,

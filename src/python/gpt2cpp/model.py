@@ -1,4 +1,4 @@
-"""The weights of a GPT-2, and what they can be asked."""
+"""The weights of a GPT-2, and the functions that use them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Model(Handle):
                  on_progress: OnProgress = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
-        name:     without it, the small model that is part of the project
-        dtype:    "f32", "f16", "bf16", "int8" or "int4"; without it, the one of the file
-        threads:  the most that compute; 0 or without it, one for each physical core, and fewer
+        name:     default: the small model that is part of the project
+        dtype:    "f32", "f16", "bf16", "int8" or "int4"; default: the type of the file
+        threads:  the max number of threads; 0 (default): one for each physical core, and fewer
                   for small models
-        kv_type:  how sessions hold keys and values: "f32" or "f16"; without it, f16 if the dtype
-                  is int8 or int4
-        on_progress:  called with the share of the weights that are converted
+        kv_type:  the type of keys and values: "f32" or "f16"; default: f16 if the dtype is int8
+                  or int4, and f32 otherwise
+        on_progress:  called with the share of the weights converted so far
         """
         file = c_path(_bundled() if name is None else name)
         self._setup(_loaded(lib.gpt2_model_load, file, dtype=dtype, on_progress=on_progress),
@@ -69,10 +69,10 @@ class Model(Handle):
     def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
                    threads: Optional[int] = None, kv_type: Optional[str] = None,
                    on_progress: OnProgress = None) -> Model:
-        """Loads a model whose files are in memory, by the names that they have in a directory.
+        """Loads a model from files in memory. The keys are their names in a model's directory.
 
         The contents are bytes or anything else with the buffer protocol, such as an mmap. The model
-        uses the weights where they lie, so they must not change. They are kept as long as the
+        uses the weights in place, so they must not change. They are kept alive as long as the
         model or a session uses them.
 
         >>> from pathlib import Path
@@ -116,7 +116,7 @@ class Model(Handle):
     n_head: int
     n_inner: int
     parameter_count: int
-    bytes_per_token: int  # of weights that are read for one token
+    bytes_per_token: int  # bytes of weights that are read for one token
     bos_token_id: Optional[int]
     dtype: str
     path: str  # "" if it was loaded from memory
@@ -124,7 +124,7 @@ class Model(Handle):
     eos_token_id: List[int]  # the tokens that end a text
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # A process that is spawned loads the files again, which takes milliseconds.
+        # A spawned process loads the files again, which takes milliseconds.
         if self._arguments is None:
             raise TypeError("a Model that was converted or loaded from memory cannot be pickled: "
                             "load it by its path, with dtype=")
@@ -136,13 +136,13 @@ class Model(Handle):
 
     @property
     def tokenizer(self) -> Optional[Tokenizer]:
-        """The tokenizer that lies beside the model; None if there is none."""
+        """The tokenizer in the model's directory; None if there is none."""
         return self._tokenizer
 
     @property
     def threads(self) -> int:
-        """The most threads that compute. Without the argument `threads`, passes use fewer of them
-        if the work is too small to be shared out.
+        """The max number of threads that compute. Without the argument `threads`, passes use fewer
+        threads if the work is too small for all of them.
         """
         self._use()
         engine = self._engine
@@ -189,14 +189,14 @@ class Model(Handle):
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
                  num_return_sequences: Optional[int] = None,
                  **options: Unpack[GenerateOptions]) -> Any:
-        """Returns what the model writes after the prompt, as a Generation, which is a str.
+        """Returns the continuation of the prompt as a Generation, which is a str.
 
-        A list of prompts gives a list of texts, which are written side by side, and so does
-        num_return_sequences=N with one prompt: N texts. Text number j is the one that the option
-        sequence=j writes alone. GenerateOptions lists the options.
+        For a list of prompts, returns a list of texts, which are written in shared passes. With
+        num_return_sequences=N and one prompt, returns N texts. Text j is the same as a single text
+        with the option sequence=j. GenerateOptions lists the options.
 
-        num_beams=N searches for the most probable text, with N beams; num_return_sequences then is
-        the number of texts for each prompt, best first. They have a `score`.
+        num_beams=N searches for the most probable text, with N beams; num_return_sequences is then
+        the number of texts for each prompt, best first. Each has a `score`.
 
         >>> model = Model()
         >>> texts = model.generate(["The cat", "One day,"], max_new_tokens=4, do_sample=False)
@@ -219,7 +219,7 @@ class Model(Handle):
         return write_texts(self, [one for one in prompts for _ in range(copies)], dict(options))
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
-        """The same as an iterator over the pieces of the text, which come as they are written.
+        """Like generate(), but returns an iterator over the pieces of the text as it is written.
 
         >>> stream = Model().stream("Once", temperature=0, max_new_tokens=3)
         >>> list(stream)
@@ -230,13 +230,13 @@ class Model(Handle):
         return self.session().stream(prompt, **options)
 
     def session(self, max_tokens: Optional[int] = None) -> Session:
-        """An empty session, with room for max_tokens, or else as many as the model can read."""
+        """An empty session with room for max_tokens tokens, by default the model's n_positions."""
         options = self._session_options(max_tokens)
         return Session(self, new(lib.gpt2_session_new, self._use(), byref(options),
                                  free=lib.gpt2_session_free))
 
     def load_session(self, path: PathLike, max_tokens: Optional[int] = None) -> Session:
-        """A session from a file of Session.save(), which goes on with the same bits."""
+        """Loads a session from a file of Session.save(). It continues with the same bits."""
         options = self._session_options(max_tokens)
         return Session(self, new(lib.gpt2_session_load, self._use(), c_path(path),
                                  byref(options), free=lib.gpt2_session_free))
@@ -246,7 +246,7 @@ class Model(Handle):
     def logits(self, text: Tokens) -> FloatArray:
         """The logits after each token of the text: (n_tokens, vocab_size) floats.
 
-        This is one forward pass, which Ctrl-C cannot interrupt: it acts when the pass is over. The
+        This is one forward pass. Ctrl-C cannot interrupt it and takes effect when it is over. The
         same is true of hidden_states(), and of these two functions of a Session.
         """
         return self._rows(text, self.vocab_size, lib.gpt2_forward)
@@ -254,8 +254,8 @@ class Model(Handle):
     def hidden_states(self, text: Tokens, layer: int = -1) -> FloatArray:
         """The hidden state of each token: (n_tokens, n_embd) floats.
 
-        `layer` counts as in transformers: 0 are the embeddings, n_layer or -1 the output of the
-        last block after ln_f.
+        `layer` counts as in transformers: 0 stands for the embeddings, n_layer or -1 for the output
+        of the last block after ln_f.
         """
         index = self._layer(layer)
         return self._rows(text, self.n_embd,
@@ -263,10 +263,10 @@ class Model(Handle):
 
     def observe(self, text: Tokens, what: Union[str, Iterable[str], None] = None,
                 layers: Optional[Iterable[int]] = None) -> Observations:
-        """What a pass over the text computes: Observations describes the names and shapes.
+        """The values that a pass over the text computes. Observations lists names and shapes.
 
-        `what` names one of them or several, and `layers` are numbers of blocks; without them, all
-        are observed, which takes much memory for long texts.
+        `what` is one name or several, and `layers` are the numbers of blocks. By default, all
+        values are observed, which takes much memory for long texts.
 
         >>> model = Model()
         >>> seen = model.observe("Once upon a time", "attention_weights", layers=[0])
@@ -288,11 +288,11 @@ class Model(Handle):
     def score(self, texts: Union[Tokens, Sequence[Tokens]], *, context: int = 0, stride: int = 0,
               top_logprobs: int = 0,
               on_progress: OnProgress = None) -> Scores:
-        """Tells how well the model predicts a text, or a list of texts together.
+        """Computes how well the model predicts a text, or a list of texts together.
 
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
         transformers' page "Perplexity of fixed-length models" does. on_progress is called with the
-        share of the work that is done.
+        share of the work done so far.
 
         >>> scores = Model().score("The cat sat on the mat.")
         >>> round(scores.perplexity)
@@ -303,7 +303,7 @@ class Model(Handle):
 
     def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
                 top_logprobs: int = 0, on_progress: OnProgress = None) -> List[Choice]:
-        """Tells how likely the model finds each continuation of the context.
+        """Computes the log-probability of each continuation of the context.
 
         >>> cat, sky = Model().choices("The cat", [" was happy", " sky seven"])
         >>> cat.mean > sky.mean
@@ -333,7 +333,7 @@ class Model(Handle):
               on_progress: OnProgress = None) -> FloatArray:
         """A vector for a text: n_embd floats; or one for each text of a list: (n_texts, n_embd).
 
-        It is the mean of the text's hidden states, or with pooling="last" the last of them.
+        The vector is the mean of the text's hidden states or, with pooling="last", the last one.
         """
         listed, is_batch = _as_list("texts", texts)
         lists = [self._encode("texts", text) for text in listed]
@@ -394,7 +394,7 @@ class Model(Handle):
         return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
 
     def _prompt(self, prompt: Tokens) -> List[int]:
-        """The tokens of a prompt. Where it is empty, the model begins a text of its own."""
+        """The tokens of a prompt. If it is empty, the model begins a new text."""
         ids = self._encode("prompt", prompt)
         if ids:
             return ids
@@ -426,7 +426,7 @@ def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int]
 
 
 def _bundled() -> str:
-    """The bundled model: the wheel has it in the package."""
+    """The bundled model. A wheel has it in the package."""
     path = os.path.join(os.path.dirname(__file__), "models", "gpt2-stories")
     return path if os.path.exists(path) else "gpt2-stories"
 
@@ -450,7 +450,7 @@ def _if_found(load: Callable[[], Tokenizer]) -> Optional[Tokenizer]:
 
 
 def _as_list(name: str, texts: Any) -> Tuple[List[Tokens], bool]:
-    """The texts, and whether they are a list of texts, not one text or its ids."""
+    """The texts, and whether the argument is a list of texts (not one text or its ids)."""
     if isinstance(texts, str):
         return [texts], False
     listed = items(name, texts, "a text, token ids or a list of them")

@@ -24,11 +24,11 @@ Processor = Callable[[Any, Any], Any]
 class SamplingOptions(TypedDict, total=False):
     """How the next token is chosen: the options of a Sampler, and of generate() and stream().
 
-    The defaults are those of the gpt2 command: temperature 0.8, top_k 40, seed 0. Where HuggingFace
-    has an option, it has HuggingFace's name and formula.
+    The defaults are those of the gpt2 command: temperature 0.8, top_k 40, seed 0. Options that
+    HuggingFace has as well have its names and formulas.
     """
 
-    do_sample: bool  # False: always take the likeliest token, as temperature=0 does
+    do_sample: bool  # False: always take the likeliest token, like temperature=0
     temperature: float
     top_k: int  # 0: keep all
     top_p: float
@@ -39,7 +39,7 @@ class SamplingOptions(TypedDict, total=False):
     seed: int  # the same seed draws the same tokens, on every machine
     sequence: int  # texts that share a seed draw independently of one another
     repetition_penalty: float
-    presence_penalty: float  # OpenAI's, and so are frequency_penalty and logit_bias
+    presence_penalty: float  # OpenAI's, like frequency_penalty and logit_bias
     frequency_penalty: float
     logit_bias: Dict[int, float]
     sequence_bias: Dict[Tuple[int, ...], float]
@@ -57,7 +57,7 @@ class SamplingOptions(TypedDict, total=False):
 
 
 class GenerateOptions(SamplingOptions, total=False):
-    """The options of generate() and stream(), besides those of SamplingOptions.
+    """The options of generate() and stream(), in addition to those of SamplingOptions.
 
     The default of max_new_tokens is 256. Callbacks must not use the session of the call. They run
     on another thread if the main thread makes the call.
@@ -67,19 +67,19 @@ class GenerateOptions(SamplingOptions, total=False):
     max_length: int  # counts the tokens of the prompt, too; not used with max_new_tokens
     stop: Union[str, Sequence[str]]  # strings that end the text; also called stop_strings
     stop_strings: Union[str, Sequence[str]]
-    stop_tokens: Sequence[int]  # besides those of the model and the tokenizer
+    stop_tokens: Sequence[int]  # in addition to those of the model and the tokenizer
     ignore_eos: bool
     overflow: str  # "stop", or "slide": when the context is full, drop the oldest tokens
     keep: int  # the first tokens, which a slide keeps
-    logprobs: int  # fill Generation.logprobs, with so many likely tokens for each
+    logprobs: int  # fill Generation.logprobs, with this many likely tokens each
     draft: Model  # drafts tokens: a quantized copy, or a smaller model of the same vocabulary
     prompt_lookup: bool  # draft tokens from the text so far
     max_draft_tokens: int
     constant_draft: bool
     logits_processor: Union[Processor, Sequence[Processor]]  # f(ids, scores) changes the scores
     on_prompt: Callable[[int, int], Any]  # f(read, total); returns False to stop
-    num_beams: int  # of Model.generate(): more than 1 search for the likeliest text; draws nothing
-    length_penalty: float  # of beams, and so are the others from here on
+    num_beams: int  # only Model.generate(): above 1, beam search, which draws nothing
+    length_penalty: float  # for beam search, like all options below
     early_stopping: Union[bool, str]  # True, False or "never"
     num_beam_groups: int
     diversity_penalty: float
@@ -87,9 +87,9 @@ class GenerateOptions(SamplingOptions, total=False):
 
 
 class SamplingArguments:
-    """The options of sampling as the C interface takes them, and what they refer to.
+    """The options of sampling for the C interface, and the objects that they refer to.
 
-    ctypes keeps alive what a pointer in a struct refers to; handles and strings are in _kept.
+    ctypes keeps the targets of pointers in a struct alive; handles and strings are in _kept.
     """
 
     def __init__(self, given: Dict[str, Any]):
@@ -105,7 +105,7 @@ class SamplingArguments:
         self._set_penalties()
 
     def refuse_others(self, why: str) -> None:
-        """Refuses the options that have not been taken; `why` tells it of those that exist."""
+        """Refuses the options that have not been taken. `why` explains it for those that exist."""
         for name, value in self._left.items():
             if name not in GenerateOptions.__annotations__:
                 meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
@@ -115,7 +115,7 @@ class SamplingArguments:
                 raise ValueError(f"{name}: {why}")
 
     def _take(self, name: str) -> Any:
-        """The value of an option; None, which stands for the default, if it is not given."""
+        """The value of an option, or None if it is not given, which stands for the default."""
         return self._left.pop(name, None)
 
     def _set_numbers(self, struct: Any, names: Sequence[str]) -> None:
@@ -164,7 +164,7 @@ class SamplingArguments:
 
 
 class _TextArguments(SamplingArguments):
-    """What the structs of options of generation and of beam search have in common."""
+    """The common part of the options of generation and of beam search."""
 
     def __init__(self, struct: Any, given: Dict[str, Any], n_prompt: int, work: Work):
         super().__init__(given)
@@ -198,7 +198,7 @@ class _TextArguments(SamplingArguments):
 
 
 class GenerateArguments(_TextArguments):
-    """The options of one text that is drawn."""
+    """The options for drawing one text."""
 
     def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
         struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)

@@ -1,4 +1,4 @@
-"""What the functions of Model and Session return."""
+"""The results of the functions of Model and Session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._library import lib
 
 
 class TokenLogprob(NamedTuple):
-    """How likely the model found a token, given all tokens before it.
+    """The log-probability of a token, given all tokens before it.
 
     `logprob` is the natural logarithm of softmax(logits), before any sampling option; NaN for a
     token that was not scored. `rank` is the number of likelier tokens. `top` lists the likeliest
@@ -25,12 +25,12 @@ class TokenLogprob(NamedTuple):
 
 
 class Generation(str):
-    """The text that was written, without the prompt. A str, with what is known about it.
+    """The new text, without the prompt: a str with attributes.
 
     finish_reason:  "end_of_text", "stop_string", "length", "context_full" or "cancelled"
     token_ids:      the new tokens, without one that ended the text
     logprobs:       of each token; None unless the option `logprobs` is given
-    score:          of a beam search: the sum of log-probabilities after the length_penalty
+    score:          in a beam search: the sum of log-probabilities after the length_penalty
     prompt_tokens, drafted_tokens, accepted_tokens, dropped_tokens:  numbers of tokens
     prompt_seconds, generation_seconds:  for reading the prompt, and for everything after it; not
                     measured in a beam search
@@ -49,7 +49,7 @@ class Generation(str):
 
 
 class TextScore(NamedTuple):
-    """The scores of one text: those of each token. The first token of a text has none."""
+    """The scores of all tokens of a text. The first token of a text has none."""
 
     tokens: List[TokenLogprob]
 
@@ -67,7 +67,7 @@ class Scores(NamedTuple):
     perplexity:     exp(nll / n_tokens), the mean number of tokens that the model hesitates between
     by_token, by_word, by_byte, bits_per_byte:  with standard errors
     nll:            the sum of -logprob, in nats
-    n_tokens, n_words, n_bytes, n_windows:  what was scored
+    n_tokens, n_words, n_bytes, n_windows:  the numbers of units scored
     texts:          the scores of each text
     """
 
@@ -85,10 +85,10 @@ class Scores(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """How likely the model finds a continuation.
+    """The log-probability of a continuation.
 
-    `sum` and `mean` are of the log-probabilities of its tokens. `greedy_match` tells whether greedy
-    decoding of the context would write it.
+    `sum` and `mean` are of the log-probabilities of its tokens. `greedy_match` is whether greedy
+    decoding would continue the context with it.
     """
 
     tokens: List[TokenLogprob]
@@ -122,7 +122,7 @@ def logprobs_of(data: Any, ids: List[int]) -> List[TokenLogprob]:
 
 
 def _text_of(result: Any) -> Generation:
-    """What gpt2_generation and gpt2_beam have in common."""
+    """The common part of gpt2_generation and gpt2_beam."""
     text = Generation(string_at(result.text, result.n_text), "utf-8", "replace")
     text.finish_reason = lib.gpt2_finish_reason_name(result.finish_reason).decode()
     text.token_ids = ids_list(result.tokens, result.n_tokens)

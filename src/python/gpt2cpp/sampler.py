@@ -1,4 +1,4 @@
-"""Choosing tokens from logits, in a loop of one's own."""
+"""Chooses tokens from logits, for programs with their own loop."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Sampler(Handle):
     def __init__(self, vocab_size: int, *, prompt_length: int = 0,
                  max_length: Optional[int] = None, eos_token_id: Iterable[int] = (),
                  dropped: int = 0, min_tokens_to_keep: int = 1, **options: Unpack[SamplingOptions]):
-        """`vocab_size` is the number of logits. Some options refer to the numbers that follow it.
+        """`vocab_size` is the number of logits. Some options need the other arguments.
 
         prompt_length:  tokens before the first one that is chosen
-        max_length:     of the text, the prompt included; without it, there is none
+        max_length:     of the text, including the prompt; default: no limit
         eos_token_id:   tokens that end the text
-        dropped:        tokens that stood before the others and do so no longer
-        min_tokens_to_keep:  that each of the filters keeps
+        dropped:        the number of tokens that preceded the others and were dropped
+        min_tokens_to_keep:  each of the filters keeps at least this many
         """
         arguments = SamplingArguments(dict(options))
         arguments.refuse_others("is no option of a Sampler: see gpt2cpp.SamplingOptions")
@@ -66,7 +66,7 @@ class Sampler(Handle):
         return token.value
 
     def process(self, logits: Any, ids: Iterable[int]) -> FloatArray:
-        """The scores that the token would be chosen from; -inf for tokens that are removed."""
+        """The scores from which the token would be chosen; -inf for removed tokens."""
         scores = c_void_p()
         floats, tokens = self._floats(logits), ids_array(ids, "ids")
         result, address = zeros((self.vocab_size,))

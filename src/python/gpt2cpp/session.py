@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Session(Handle):
-    """A text that goes on from call to call, without computing anything twice.
+    """A text that several calls continue, without computing anything twice.
 
     Made by Model.session(), Model.load_session() and fork(). A session belongs to one thread at a
     time; a call while another thread or an open stream uses it raises InvalidArgumentError.
@@ -83,18 +83,18 @@ class Session(Handle):
 
     @property
     def capacity(self) -> int:
-        """The most tokens that there is room for."""
+        """The max number of tokens."""
         with self._exclusive() as owned:
             return lib.gpt2_session_get_info(owned).contents.capacity
 
     @property
     def dropped(self) -> int:
-        """How many tokens slides have dropped, those of generate(overflow="slide") included."""
+        """The number of tokens that slides have dropped, also in generate(overflow="slide")."""
         with self._exclusive() as owned:
             return lib.gpt2_session_get_info(owned).contents.dropped
 
     def append(self, tokens: Tokens) -> None:
-        """Adds tokens without computing anything: the next call reads them with its own."""
+        """Adds tokens without computing anything: the next call reads them before its own."""
         ids = ids_array(self._encode("tokens", tokens))
         with self._exclusive() as owned:
             lib.gpt2_session_append(owned, ids, len(ids))
@@ -106,8 +106,8 @@ class Session(Handle):
     def hidden_states(self, tokens: Tokens = (), layer: int = -1) -> FloatArray:
         """The same for the hidden state of the last token: n_embd floats.
 
-        `layer` counts as in transformers: 0 are the embeddings, n_layer or -1 the output of the
-        last block after ln_f.
+        `layer` counts as in transformers: 0 stands for the embeddings, n_layer or -1 for the output
+        of the last block after ln_f.
         """
         index = self._model._layer(layer)
         return self._forward(tokens, self._model.n_embd,
@@ -115,9 +115,10 @@ class Session(Handle):
 
     def observe(self, tokens: Tokens = (), what: Union[str, Iterable[str], None] = None,
                 layers: Optional[Iterable[int]] = None) -> Observations:
-        """Appends the tokens and returns what the pass computes for them, and for those that wait.
+        """Appends the tokens; returns the values that the pass computes for new and waiting tokens.
 
-        As Model.observe() does. Attention weights have a column for each token of the session.
+        The arguments and names are those of Model.observe(). Attention weights have a column for
+        each token of the session.
         """
         ids = self._encode("tokens", tokens)
         with self._exclusive() as owned:
@@ -131,7 +132,7 @@ class Session(Handle):
         return out
 
     def truncate(self, n_tokens: int) -> None:
-        """Forgets all tokens after the first n_tokens."""
+        """Removes all tokens after the first n_tokens."""
         count = number("n_tokens", n_tokens, None)
         with self._exclusive() as owned:
             lib.gpt2_session_rewind(owned, count)
@@ -140,7 +141,7 @@ class Session(Handle):
         """Makes room for `room` more tokens by dropping the oldest ones after the first `keep`.
 
         Returns how many were dropped: at least half of those after the first `keep`, or 0 if there
-        was room already. The next call computes the others anew.
+        was enough room. The next call computes the remaining ones anew.
         """
         dropped = c_size_t()
         with self._exclusive() as owned:
@@ -160,9 +161,9 @@ class Session(Handle):
             lib.gpt2_session_save(owned, c_path(path))
 
     def generate(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Generation:
-        """Appends the prompt and what the model writes after it, and returns the latter.
+        """Appends the prompt and its continuation by the model, and returns the continuation.
 
-        Without a prompt, the text goes on where it ended. Options are as in Model.generate().
+        Without a prompt, the text continues at its end. Options are as in Model.generate().
         """
         work = Work()
         ids = self._prompt(prompt)
@@ -171,10 +172,10 @@ class Session(Handle):
             return work.run(lambda: self._write(owned, ids, arguments))
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
-        """The same as an iterator over the pieces of the text, as Model.stream() returns it.
+        """Like generate(), but returns an iterator over the pieces, like Model.stream().
 
-        The session can be used again when the stream has ended. If it was closed early, the session
-        holds what was written, which may be a little more than what was read.
+        The session can be used again when the stream has ended. If it is closed early, the session
+        holds all pieces written, which may be a few more than the pieces read.
         """
         self._model._require_tokenizer()
         work = Work()

@@ -12,17 +12,18 @@ from . import _structs as c
 from ._work import Work
 from .results import Generation
 
-_AHEAD = 2  # pieces that may be written before they are asked for
+_AHEAD = 2  # the max number of pieces written ahead of the reader
 
 
 class _Writer:
-    """The thread that writes. It has no reference to the Stream, which can be collected then."""
+    """The thread that writes. It does not refer to the Stream, so the Stream can be collected."""
 
     def __init__(self, work: Work, on_end: Callable[[], None]):
         self.work = work
         self.on_end = on_end
         self.room = threading.Semaphore(_AHEAD)
-        self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of str; the outcome is the last
+        self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()  # strings; the last item is the
+                                                                   # outcome
         self.thread: Optional[threading.Thread] = None
 
     def on_text(self, address: int, size: int) -> bool:
@@ -52,10 +53,10 @@ class _Writer:
 
 
 class Stream(Iterator[str]):
-    """An iterator over the pieces of a text, which are written at most two ahead of the reader.
+    """An iterator over the pieces of a text. At most two are written ahead of the reader.
 
-    `result` is the whole text as a Generation when it has ended, and None before. A loop that is
-    left early, an exception or Ctrl-C ends the text; close() or a `with` block does so at once.
+    `result` is the whole text as a Generation when it has ended, and None before. Leaving
+    a loop early, an exception and Ctrl-C end the text; close() or a `with` block ends it at once.
     A Stream belongs to one thread at a time.
     """
 

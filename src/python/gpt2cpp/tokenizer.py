@@ -30,14 +30,14 @@ class Tokenizer(Handle):
     """
 
     def __init__(self, name: PathLike):
-        """Loads the tokenizer that lies beside a model, by the model's name or path."""
+        """Loads the tokenizer in a model's directory, by the model's name or path."""
         super().__init__(new(lib.gpt2_tokenizer_load, c_path(name),
                              free=lib.gpt2_tokenizer_free))
         self._name: Optional[PathLike] = name
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any]) -> Tokenizer:
-        """Loads a tokenizer whose files are in memory, as Model.from_bytes() does."""
+        """Loads a tokenizer from files in memory, as Model.from_bytes() loads a model."""
         tokenizer = cls.__new__(cls)
         structs, _ = memory_files(files)
         Handle.__init__(tokenizer, new(lib.gpt2_tokenizer_load_memory, structs, len(structs),
@@ -58,7 +58,7 @@ class Tokenizer(Handle):
         """The token ids of a text.
 
         With parse_special=False, text that reads like a special token ("<|endoftext|>") is encoded
-        as the characters it is made of, which is right for text by strangers.
+        as plain characters; use this for untrusted text.
         """
         options = defaults(c.EncodeOptions, lib.gpt2_encode_options_init)
         options.add_special_tokens = flag("add_special_tokens", add_special_tokens)
@@ -74,7 +74,7 @@ class Tokenizer(Handle):
             lib.gpt2_ids_free(result)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of tokens, which need not be whole characters."""
+        """The bytes of tokens, which may begin or end with a part of a character."""
         numbers = ids_array(ids, "token_ids")
         result = POINTER(c.Bytes)()
         lib.gpt2_tokenizer_decode(self._use(), numbers, len(numbers), byref(result))
@@ -85,7 +85,7 @@ class Tokenizer(Handle):
 
     def decode(self, token_ids: Union[int, Iterable[int]], *,
                skip_special_tokens: bool = False) -> str:
-        """The text of tokens. Bytes that are no characters become U+FFFD."""
+        """The text of tokens. Bytes that are not valid UTF-8 become U+FFFD."""
         ids: Any = [token_ids] if isinstance(token_ids, Integral) else token_ids
         if skip_special_tokens:
             ids = [id for id in ids if not self.is_special(id)]
@@ -108,14 +108,14 @@ class Tokenizer(Handle):
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
-        if not 0 <= id < self.vocab_size:  # ctypes would cut off what a C number cannot hold
+        if not 0 <= id < self.vocab_size:  # ctypes would truncate larger numbers
             return b""
         data, size = c_void_p(), c_size_t()
         lib.gpt2_tokenizer_token_bytes(self._use(), id, byref(data), byref(size))
         return string_at(data, size.value) if size.value else b""
 
     def convert_ids_to_tokens(self, ids: Any) -> Any:
-        """The name of a token as vocab.json has it, or those of several: a space is "\u0120".
+        """The name of one token, or of several, in vocab.json, where a space is "\u0120".
 
         >>> import gpt2cpp
         >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
@@ -145,7 +145,7 @@ class Tokenizer(Handle):
         return id.value if id.value >= 0 else None
 
     def is_special(self, id: int) -> bool:
-        """Whether the token marks structure and is no part of a text."""
+        """Whether the token marks structure and is not part of a text."""
         if not 0 <= id < self.vocab_size:
             return False
         result = c_int32()
@@ -157,7 +157,7 @@ class Tokenizer(Handle):
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest id, added tokens included."""
+        """One more than the largest id, including added tokens."""
         return self._info().n_tokens
 
     def __len__(self) -> int:
@@ -171,18 +171,18 @@ class Tokenizer(Handle):
 
     @property
     def eos_token(self) -> Optional[str]:
-        """Its name, usually "<|endoftext|>"."""
+        """The name of the token that ends a text, usually "<|endoftext|>"."""
         id = self.eos_token_id
         return None if id is None else self.token_bytes(id).decode("utf-8", "replace")
 
     @property
     def description(self) -> str:
-        """The files that it was read from, and its kind, for people."""
+        """The kind of the tokenizer and its files, for people."""
         return self._info().description.decode("utf-8", "replace")
 
 
 def c_path(path: PathLike) -> bytes:
-    """The path for C, where a zero byte would end it too early."""
+    """The path for C. Refuses a zero byte, which would end the path early."""
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError(f"the path {path!r} has a zero byte: give one without")
@@ -190,7 +190,7 @@ def c_path(path: PathLike) -> bytes:
 
 
 def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
-    """An array of gpt2_memory_file, and the memory that its pointers lead to."""
+    """An array of gpt2_memory_file, and the memory that its pointers refer to."""
     if not isinstance(files, Mapping):
         raise TypeError(f"files: expected a dict of names and contents, found {files!r}")
     buffers = tuple(_content(name, data) for name, data in files.items())
@@ -208,7 +208,7 @@ def _content(name: str, data: Any) -> Buffer:
 
 
 def _byte_names() -> List[str]:
-    """GPT-2's names of the 256 bytes: printable ones as they are, others from U+0100 on."""
+    """GPT-2's names of the 256 bytes: printable ones unchanged, the others from U+0100 on."""
     printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     names, shifted = [], 0x100
     for byte in range(256):
