@@ -18,7 +18,8 @@ namespace gpt2::test {
 inline std::atomic<bool> counting{false};
 inline std::atomic<std::size_t> calls{0};
 inline std::atomic<std::size_t> failing_call{0};  // 1 is the first call; 0: none fails
-inline std::atomic<std::ptrdiff_t> in_use{0};     // what has been allocated and not been freed
+inline std::atomic<std::ptrdiff_t> in_use{0};     // the number of allocations that have not been
+                                                  // freed
 
 // dlsym may call calloc before it has found calloc. Such calls get memory from this buffer, which
 // is never freed.
@@ -46,7 +47,7 @@ F* look_up(std::atomic<F*>& cached, const char* name) {
   return function;
 }
 
-// Counts a call and lets `allocate` do it, or fails with what `failure` is.
+// Counts a call. Returns the result of `allocate` or, if this call is to fail, `failure`.
 template <class Allocate>
 auto hook(const Allocate& allocate, decltype(allocate()) failure) -> decltype(allocate()) {
   if (counting && ++calls == failing_call) {

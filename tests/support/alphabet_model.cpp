@@ -38,8 +38,9 @@ std::vector<float> directions() {
   return values;
 }
 
-// Every token is embedded as the direction of its successor. Attention and feed-forward add nothing
-// to it, so the logits are the inner products of that direction with the directions of all tokens.
+// Every token is embedded as the direction of its successor. Attention and the feed-forward layer
+// add nothing to this, so the logits are the inner products of that direction with the directions
+// of all tokens.
 std::vector<float> successors(const std::vector<float>& direction) {
   std::vector<float> values;
   for (std::size_t token = 0; token < kVocab; ++token) {

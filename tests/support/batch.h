@@ -34,7 +34,7 @@ struct Batch {
   }
 };
 
-/// Lines of prompts that differ in their lengths and in the lengths of their texts.
+/// Returns lines of prompts with different lengths, and with texts of different lengths.
 inline std::string numbered_prompts(int count) {
   std::string input;
   for (int i = 0; i < count; ++i) {

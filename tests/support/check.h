@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-// A check for tests in C, which have no framework. CHECK counts and prints what is false. main()
-// returns failures != 0.
+// A check for tests in C, which have no framework. CHECK counts and prints the conditions that are
+// false. main() returns failures != 0.
 
 static int failures = 0;
 

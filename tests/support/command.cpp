@@ -25,8 +25,8 @@ std::FILE* temporary_file(const std::string& content) {
   return file;
 }
 
-// Opens a terminal for the command. `keyboard` becomes the test's end of it, on which `input` is
-// typed.
+// Opens a terminal for the command. Sets `keyboard` to the test's end of the terminal, and types
+// `input` on it.
 std::FILE* new_terminal(int& keyboard, const std::string& input) {
   keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (keyboard < 0 || grantpt(keyboard) != 0 || unlockpt(keyboard) != 0) {

@@ -13,7 +13,8 @@ using Words = std::vector<std::string>;
 /// The surroundings of a run of the gpt2 command. The command inherits only PATH and the
 /// sanitizers' options from the environment; its HOME is an empty directory.
 struct Surroundings {
-  std::string input = {};                     ///< standard input, or what is typed
+  std::string input = {};                     ///< the content of standard input, or the keys typed
+                                              ///< on the terminal
   std::filesystem::path directory = ".";      ///< the current directory
   std::vector<std::string> environment = {};  ///< more variables, "NAME=value"
   bool terminal = false;                      ///< standard input is a terminal
@@ -22,8 +23,8 @@ struct Surroundings {
   std::filesystem::path program = GPT2_COMMAND;
 };
 
-/// A run of the gpt2 command. Its standard output is a pipe that is read only by the functions that
-/// say so.
+/// A run of the gpt2 command. Its standard output is a pipe. Only the functions whose comments say
+/// so read it.
 class Command {
  public:
   explicit Command(const Words& arguments, const Surroundings& surroundings = {});
@@ -42,7 +43,7 @@ class Command {
   /// Reads standard error, which must be a terminal, until it has this text.
   void await_error(const std::string& text);
 
-  /// Waits for the text on standard error, forgets it and what came before it, and types the keys.
+  /// Waits for the text on standard error, discards everything up to its end, and types the keys.
   void type_after(const std::string& text, const std::string& keys);
   void send(int signal) const;
   [[nodiscard]] bool running() const;
@@ -51,8 +52,9 @@ class Command {
   /// the signal that ended the command.
   int wait();
 
-  std::string out;  ///< the standard output that was read so far
-  std::string err;  ///< standard error: after wait(), or as far as the terminal was read
+  std::string out;  ///< the standard output that has been read so far
+  std::string err;  ///< standard error: all of it after wait(); before, the part read from the
+                    ///< terminal
 
  private:
   pid_t process_ = -1;

@@ -10,8 +10,8 @@
 
 namespace gpt2::test {
 
-/// A golden.json and the tensors in the file beside it, as tests/data/oracle/README.md describes
-/// them.
+/// A golden.json and the tensors in the file beside it. tests/data/oracle/README.md describes the
+/// format.
 class Golden {
  public:
   explicit Golden(const std::filesystem::path& json_file);

@@ -17,13 +17,14 @@
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
 
-// What the tests of kernels share: all kernel tables of this machine, buffers that end at
-// inaccessible memory, random numbers, and the rules of kernels.h written out one element at a
-// time. Those rules define "one answer": every table must match them bit for bit.
+// Shared parts of the kernel tests: all kernel tables of this machine, buffers that end at
+// inaccessible memory, random numbers, and a literal implementation of the rules of kernels.h, one
+// element at a time. These rules define the exact result: every table must match them bit for bit.
 
 namespace kernel_test {
 
-/// What `in_use` (kernels or norm_kernels) returns for each instruction set of this machine.
+/// Returns the results of `in_use` (kernels or norm_kernels) for all instruction sets of this
+/// machine.
 template <class Table>
 std::vector<const Table*> tables(const Table& (*in_use)() noexcept) {
   const std::string before(gpt2::isa_name());
@@ -106,7 +107,7 @@ inline bool same_bits(const float* a, const float* b, std::size_t n) {
   return n == 0 || std::memcmp(a, b, n * sizeof(float)) == 0;
 }
 
-/// Returns the distance in units of the last place of the exact value.
+/// Returns the distance between the two values in units in the last place of the exact one.
 inline double ulps(float actual, double exact) {
   const int exponent = std::max(std::ilogb(exact), -126);
   return std::abs(static_cast<double>(actual) - exact) / std::ldexp(1.0, exponent - 23);

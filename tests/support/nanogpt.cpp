@@ -72,7 +72,7 @@ std::string nanogpt_file(const std::filesystem::path& huggingface, const NanoGpt
     storages.push_back({key, bytes});
   }
   state.push_back({nano.prefix + "lm_head.weight", wte});  // tied, so it has the same storage
-  // The storages of the optimiser are not in the file, so that a reader that touches them fails.
+  // The storages of the optimizer are not in the file, so that a reader that accesses them fails.
   const std::string moment = py_tensor(py_storage("FloatStorage", "gone", 9), 0, {9}, {1});
   const std::string optimizer =
       py_dict({{"state", "}(" + py_int(0) + py_dict({{"exp_avg", moment}}) + "u"},

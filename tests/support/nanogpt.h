@@ -9,7 +9,7 @@ namespace gpt2::test {
 /// Options for writing a ckpt.pt.
 struct NanoGpt {
   std::string prefix = "_orig_mod.";
-  std::size_t vocab_size = 0;  ///< above the source's: pads with rows of zeros
+  std::size_t vocab_size = 0;  ///< if larger than the source's, padding with rows of zeros
   bool bias = true;
   bool zero_bias = false;
   std::string without = {};  ///< a key of model_args to leave out

@@ -14,7 +14,7 @@ namespace gpt2::test {
                                                const std::vector<std::size_t>& capacities,
                                                KVType kv_type = KVType::automatic);
 
-/// Returns one such session, with keys and values of that type.
+/// Returns one such session, with keys and values of the given type.
 [[nodiscard]] Session session_of(const Model& model, int threads, std::size_t capacity = 0,
                                  KVType kv_type = KVType::automatic);
 

@@ -7,7 +7,7 @@
 namespace gpt2::test {
 
 /// Returns the message of the gpt2::Error that `call` throws, or "(accepted)" if it throws nothing.
-/// Any other exception passes through and fails the test.
+/// Does not catch any other exception, so it fails the test.
 template <class Call>
 std::string refusal_of(const Call& call) {
   try {

@@ -8,7 +8,7 @@
 
 namespace gpt2::test {
 
-/// What the file of a session has, for tests that write such files themselves.
+/// The fields of a session file, for tests that write such files themselves.
 struct StateFields {
   std::uint64_t version;
   std::string weight_type;  ///< 8 bytes
@@ -27,7 +27,7 @@ struct StateFields {
 /// Reads the fields of a file that save_session() has written.
 [[nodiscard]] StateFields fields_of(const std::string& bytes);
 
-/// Writes them as a file, with a right checksum.
+/// Returns the bytes of a file with these fields and a correct checksum.
 [[nodiscard]] std::string bytes_of(const StateFields& fields);
 
 /// Returns the bytes with the last eight replaced by the checksum of the others.

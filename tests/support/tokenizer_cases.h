@@ -23,7 +23,7 @@ namespace gpt2::test {
 /// of the repository.
 [[nodiscard]] std::filesystem::path real_vocabulary();
 
-/// Returns `bytes` decoded as with Python's errors="replace".
+/// Returns `bytes` decoded as UTF-8, in the same way as Python with errors="replace".
 [[nodiscard]] std::string replaced(std::string_view bytes);
 
 /// The numbers of comparisons made.

@@ -40,7 +40,8 @@ std::string write_zip(const std::vector<ZipMember>& members, const ZipOptions& o
     const std::uint64_t header = member.header.value_or(archive.size());
     directory += central_header(member, header, options.zip64);
     const std::size_t known = options.data_descriptors ? 0 : member.data.size();
-    const std::string padding = u16(0x4246) + u16(3) + "ZZZ";  // as PyTorch aligns its records
+    const std::string padding = u16(0x4246) + u16(3) + "ZZZ";  // PyTorch aligns its records with
+                                                               // such a field
     archive += u32(0x04034b50) + u16(0) + u16(member.flags) + u16(member.method) + u32(0) + u32(0) +
                u32(known) + u32(known) + u16(member.name.size()) + u16(padding.size()) +
                member.name + padding + member.data;

@@ -7,7 +7,7 @@
 
 namespace gpt2::test {
 
-/// One file of an archive to be written, and the false statements to make about it.
+/// One file of an archive to be written, and the false values to write for it.
 struct ZipMember {
   std::string name;
   std::string data;
