@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures and builds a preset of CMakePresets.json: tools/build.sh PRESET [TARGET...]. Writes to
-# stderr only. On a terminal it shows progress; elsewhere it writes a line and, if the build fails,
-# the log.
+# stderr only. On a terminal it shows the progress; otherwise it writes one line and, if the build
+# fails, the log.
 set -euo pipefail
 
 preset="${1:?is missing: tools/build.sh PRESET [TARGET...]}"
@@ -20,8 +20,8 @@ quietly() {
   exit 1
 }
 
-# If the checkout was copied or moved, its build directory still belongs to the original's sources.
-# Then the build starts anew.
+# If the checkout has been copied or moved, its build directory still refers to the sources at the
+# old path. In this case, the build starts anew.
 cache="build/$preset/CMakeCache.txt"
 if [[ -f "$cache" ]]; then
   sources="$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")"

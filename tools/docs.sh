@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the reference of the public headers as web pages, in build/docs/html: tools/docs.sh
-# Installs Doxygen if it is missing. Fails if a comment does not fit its declaration.
+# Installs Doxygen if it is missing. Fails if a comment does not match its declaration.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -8,7 +8,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root"
 mkdir -p build/docs
 
-# Turns the examples in comments into blocks of code.
+# Formats the examples in comments as blocks of code.
 filter=build/docs/examples.sed
 cat >"$filter" <<'END'
 /^ *\/\/\/ Example:$/ {

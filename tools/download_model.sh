@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads a GPT-2 model from the HuggingFace hub to a place where `gpt2 -m NAME` finds it.
+# Downloads a GPT-2 model from the HuggingFace hub to a directory where `gpt2 -m NAME` finds it.
 #
 #   tools/download_model.sh NAME[@REVISION] [DIRECTORY]
 #
@@ -10,11 +10,11 @@
 #
 # Downloads the files that gpt2 reads (config.json, the weights, the tokenizer) and prints their
 # directory. The default is NAME in $GPT2_MODELS, or in models/ of this repository. Every file is
-# checked against the size and the hash that the hub gives. If a download was cut off, run the
-# script again: it continues, and keeps complete files. HF_ENDPOINT names another hub to use.
-# HF_TOKEN is the access token for gated and private models.
+# checked against the size and the hash that the hub reports. If a download was interrupted, run the
+# script again: it keeps complete files and continues the others. HF_ENDPOINT names another hub to
+# use. HF_TOKEN is the access token for gated and private models.
 set -euo pipefail
-export LC_ALL=C  # [a-z] means 26 letters, and tools write the messages that this script expects
+export LC_ALL=C  # [a-z] matches 26 letters, and tools print the messages that this script expects
 unset CDPATH     # otherwise cd may go to another directory, and print its name
 
 say() { printf '%s\n' "$*" >&2; }
@@ -52,7 +52,7 @@ origin_of() {
   printf '%s://%s' "$scheme" "${url%%/*}"
 }
 
-# Reads the first lines of an answer: sets $status, and $header, whose keys are names in lower case.
+# Reads the header of a response. Sets $status and $header, whose keys are names in lower case.
 declare -A header
 parse() {
   local line
@@ -69,10 +69,10 @@ parse() {
   done <<<"$1"
 }
 
-# look FILE: sets $status, $url, $size and $hash to what the hub knows of a file, without
-# downloading it. Follows redirects within the hub, because a model may have been renamed. A
-# redirect that leaves the hub leads to the file's content; before that, the hub tells the size and
-# hash of a large file.
+# look FILE: asks the hub about a file and sets $status, $url, $size and $hash, without downloading
+# the file. Follows redirects within the hub, because a model may have been renamed. A redirect that
+# leaves the hub leads to the content of a large file; the hub reports the size and the hash of this
+# file in the same response.
 look() {
   local file="$1" hops answer location commit=''
   url="$endpoint/$name/resolve/${revision//\//%2F}/$file"
@@ -107,8 +107,8 @@ look() {
   if [[ "$commit" =~ ^[0-9a-f]{40}$ ]]; then revision="$commit"; fi
 }
 
-# Returns whether the hub has the file that `look` asked for. Ends the program if the hub's answer
-# is neither yes nor no.
+# Returns whether the hub has the file of the last `look`. Ends the script if the response does not
+# show it.
 is_there() {
   local file="$1"
   case "$status:${header[x-error-code]:-}" in
@@ -139,7 +139,7 @@ size_of() {
   if [[ -f "$1" ]]; then wc -c <"$1"; else printf 0; fi
 }
 
-# The hub's hash of a large file is its SHA-256; that of a small file is git's.
+# The hub's hash of a large file is its SHA-256; its hash of a small file is git's blob hash.
 hash_of() {
   if [[ ${#hash} -eq 64 ]]; then
     sha256sum <"$1"
@@ -148,7 +148,8 @@ hash_of() {
   fi | cut -d ' ' -f 1
 }
 
-# Returns whether a file has the size and hash that `look` found, as far as the hub tells them.
+# Returns whether a file has the size and the hash that `look` found. Does not check what the hub
+# has not reported.
 is_right() {
   [[ -f "$1" ]] && [[ -z "$size" || "$(size_of "$1")" == "$size" ]] &&
     [[ -n "$size$hash" ]] && [[ -z "$hash" || "$(hash_of "$1")" == "$hash" ]]
@@ -191,7 +192,8 @@ transfer() {
   fi
 }
 
-# Completes $part. If the download is cut off, continues as long as some data arrives.
+# Completes $part. If the download is interrupted, continues it as long as each attempt receives
+# some data.
 fill() {
   local file="$1" tries=0 before have
   while :; do
@@ -215,16 +217,16 @@ fill() {
   done
 }
 
-# fetch FILE: downloads the file that `look` was last asked for. It appears under its name only when
-# it is complete and checked.
+# fetch FILE: downloads the file of the last `look`. The file gets its name only when it is complete
+# and checked.
 fetch() {
   local file="$1" target="$directory/$1" have found
   if is_right "$target"; then
     say "$file: already complete"
     return
   fi
-  # A part of another version has another name, because the name contains the hash. Without a hash,
-  # a part is never continued.
+  # The name of a partial file contains the hash, so partial files of different versions have
+  # different names. If there is no hash, a partial file is never continued.
   part="$directory/.$file.${hash:0:16}.part"
   if [[ -z "$hash" || (-n "$size" && "$(size_of "$part")" -gt "$size") ]]; then rm -f "$part"; fi
 
@@ -242,13 +244,12 @@ fetch() {
     fail "$file: its hash is $found, expected $hash: it was damaged on the way; run this again"
   fi
   mv -f "$part" "$target"
-  rm -f "$directory/.$file."*.part  # parts of other versions
+  rm -f "$directory/.$file."*.part  # partial files of other versions
 }
 
 # -- A model -------------------------------------------------------------------------------------
 
-# Prints the names of the shards in an index. The index comes from a stranger, so the names are
-# checked.
+# Prints the names of the shards in an index. The index is untrusted, so the names are checked.
 shards_in() {
   local suffix="$2" shards shard
   shards="$(tr '\n\r' '  ' <"$directory/$1" |
@@ -262,8 +263,8 @@ shards_in() {
   printf '%s\n' "$shards"
 }
 
-# Sets $weights and $tokenizer to the names of the files that the hub has. No file is downloaded
-# before it is known that the files make a model.
+# Sets $weights and $tokenizer to the names of the files that the hub has. Downloads nothing, so
+# that the script can first check that the files form a complete model.
 find_files() {
   has config.json || fail "$name has no config.json at $endpoint, so it is not a model for gpt2"
   for weights in {model.safetensors,pytorch_model.bin}{,.index.json} ''; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that building and testing need and that are missing. If none is missing, it
 # does and prints nothing. It works on Debian and Ubuntu; on other systems it prints what to
-# install. The arguments are more packages to install.
+# install. The arguments are the names of further packages to install.
 set -euo pipefail
 
 packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev libedit-dev
@@ -48,7 +48,7 @@ install() {
 say "installing ${missing[*]}"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
-# The package lists are updated only if the installation fails with the present ones.
+# Updates the package lists only if the installation fails with the current ones.
 if ! install >"$log" 2>&1 &&
   ! { "${as_root[@]}" apt-get update --quiet=2 && install; } >"$log" 2>&1; then
   cat "$log" >&2

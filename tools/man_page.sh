@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints a man page of the gpt2 command, made from what its --help prints.
+# Prints a man page of the gpt2 command, generated from the output of its --help.
 #
 #   man_page.sh PROGRAM > gpt2.1
 set -euo pipefail
@@ -22,7 +22,7 @@ to_roff() {
       if (on != is_literal) print on ? ".PP\n.nf" : ".fi"
       is_literal = on
     }
-    # What an option does may begin on the line below its name.
+    # The description of an option may begin on the line below its name.
     function entry(line, name) {
       literal(0)
       sub(/^  /, "", line)
@@ -34,7 +34,7 @@ to_roff() {
     }
     function title(line) {
       sub(/:$/, "", line)
-      sub(/ variables$/, "", line)  # a man page has ENVIRONMENT
+      sub(/ variables$/, "", line)  # the heading in a man page is ENVIRONMENT
       return heading == ".SH" ? toupper(line) : line
     }
     /^[A-Z][^.]*:$/ { literal(0); print heading " " text(title($0))
@@ -47,7 +47,7 @@ to_roff() {
     END { literal(0) }'
 }
 
-# Prints the line of a help text that says how to call the command, as roff.
+# Prints the usage line of a help text as roff.
 synopsis() { sed -nE 's/-/\\-/g; s/^Usage: (.*)/.B \1\n.br/p' <<<"$1"; }
 
 help="$("$program" --help)"

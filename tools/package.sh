@@ -34,9 +34,10 @@ for kind in ${kinds[*]}; do
   case "$kind" in
     deb) package deb -DCMAKE_INSTALL_PREFIX=/usr ;;
     tgz)
-      # Links everything statically but glibc and libgcc_s, which every system has. libedit would
-      # bring a terminal library along, so gpt2 --interactive reads plain lines.
-      # Unused sections go, because a part of libstdc++ that is never called needs a newer glibc.
+      # Links everything statically except glibc and libgcc_s, which every system has. Builds
+      # without libedit, which would add a dependency on a terminal library, so gpt2 --interactive
+      # reads plain lines. Removes unused sections, because a part of libstdc++ that is never called
+      # needs a newer glibc.
       flags="-static-libstdc++ -Wl,--gc-sections"
       utf8proc="$("${CXX:-c++}" -print-file-name=libutf8proc.a)"
       package tgz -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \

@@ -24,7 +24,7 @@ else
   "$root/tools/install_dependencies.sh"
 fi
 "$root/tools/build.sh" "$preset"
-if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # long tests run only in part
+if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # run only a part of the long tests
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"

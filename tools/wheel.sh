@@ -2,8 +2,8 @@
 # Makes the wheel of the Python package, in build/: tools/wheel.sh
 #
 # Its library is the one of the .tar.gz, which tools/package.sh builds: it needs no libraries but
-# those that every system has. The name of the wheel says which version of glibc suffices. Prints
-# the path of the wheel.
+# those that every system has. The name of the wheel contains the oldest version of glibc that
+# suffices. Prints the path of the wheel.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
