@@ -7,8 +7,8 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// When a beam search ends, once as many sequences have ended as there are beams. HuggingFace's
-/// values of early_stopping are given in parentheses.
+/// Determines when a beam search ends, once the number of ended sequences has reached the number of
+/// beams. HuggingFace's values of early_stopping are given in parentheses.
 enum class EarlyStopping {
   no,     ///< (false) when no open beam is likely to end with a better score: the best sum of
           ///< log-probabilities in this step, divided by its current length, is no better than the

@@ -36,7 +36,7 @@ struct BeamStep {
   std::uint64_t logits_hash;
 };
 
-/// What to search for, and when to stop.
+/// Options for beam_search().
 struct BeamSearchOptions {
   BeamOptions beams = {};            ///< how many beams, and how they are compared
   std::size_t max_new_tokens = 256;  ///< for each sequence, at least 1

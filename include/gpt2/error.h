@@ -6,7 +6,7 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// What kind of thing went wrong. The message says the rest.
+/// The kind of an error. The message has the details.
 enum class ErrorCode {
   not_found,         ///< no such file, directory, model or token
   invalid_file,      ///< a file breaks its own format, or contradicts another file
@@ -18,8 +18,8 @@ enum class ErrorCode {
 /// cannot be used. Every function throws it for arguments that break its contract, and in that case
 /// has changed nothing. (If memory runs out, the standard library throws std::bad_alloc.)
 ///
-/// The message says what is wrong, where, what was expected, what was found and what to do. It is
-/// one line of printable text without a trailing period.
+/// The message says what is wrong and where, what was expected, what was found and what to do. It
+/// is one line of printable text without a trailing period.
 ///
 /// Example:
 ///   try {

@@ -21,10 +21,10 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// name without a model does not hide it. A name that begins with '/', './' or '../' can only be a
 /// path; the other places are not searched for it.
 ///
-/// The library does not know where it is installed. A program that is not in PREFIX/bin must
-/// therefore pass the path of an installed model, or its user must set $GPT2_MODELS. `pkg-config
-/// --variable=modelsdir gpt2` prints the directory of the installed models; in CMake,
-/// find_package(gpt2) sets gpt2_MODELS_DIR to it.
+/// The path of the installation is not compiled into the library. A program that is not in
+/// PREFIX/bin must therefore pass the path of an installed model, or its user must set
+/// $GPT2_MODELS. `pkg-config --variable=modelsdir gpt2` prints the directory of the installed
+/// models; in CMake, find_package(gpt2) sets gpt2_MODELS_DIR to it.
 ///
 /// Returns a path that exists. Downloads nothing, and reads no files except the references in the
 /// HuggingFace cache. Throws Error: not_found, with a message that lists the places searched;

@@ -29,13 +29,13 @@ enum class FinishReason {
 /// The reason's name as above, such as "end_of_text".
 [[nodiscard]] std::string_view name_of(FinishReason reason) noexcept;
 
-/// What happens when the session is full and the text has not ended.
+/// The action to take when the session is full and the text has not ended.
 enum class Overflow {
   stop,   ///< the text ends: FinishReason::context_full
   slide,  ///< the oldest tokens are dropped, and the text goes on after the others
 };
 
-/// What to write, and when to stop.
+/// Options for generate().
 struct GenerationOptions {
   std::size_t max_new_tokens = 256;  ///< the max number of new tokens; 0: only read the prompt
   SamplingOptions sampling = {};     ///< how tokens are drawn
@@ -52,11 +52,12 @@ struct GenerationOptions {
   /// generate() and ends in the next.
   std::vector<std::string> stop = {};
 
-  /// What happens when the session is full, or has too little room for the prompt. With `slide`,
-  /// Session::slide(keep, ...) makes room: the text goes on exactly as it would in a new session
-  /// with the tokens that were kept. Sampling options see only these tokens, and those of the prompt
-  /// still count as tokens of the prompt. The noise still depends on the position in the whole text.
-  /// keep: at most the session's capacity - 2, unless the text is too short to fill the session.
+  /// The action to take when the session is full, or has too little room for the prompt. With
+  /// `slide`, Session::slide(keep, ...) makes room: the text goes on exactly as it would in a new
+  /// session with the tokens that were kept. Sampling options see only these tokens, and those of
+  /// the prompt still count as tokens of the prompt. The noise still depends on the position in the
+  /// whole text. keep: at most the session's capacity - 2, unless the text is too short to fill the
+  /// session.
   ///
   /// With ignore_eos, a text may contain end-of-text tokens. The model has learnt that the text
   /// after such a token is unrelated to the text before it, but a slide treats these tokens like

@@ -195,7 +195,7 @@ typedef int (*gpt2_on_scores)(void* user, float* scores, size_t n_scores, const 
 // -- Errors, version, machine --------------------------------------------------------------------
 
 /// The message of the last call on this thread that failed: one line of UTF-8 that says what is
-/// wrong, where, what was expected and what to do, truncated to 1,000 bytes. "" if no call has
+/// wrong and where, what was expected and what to do, truncated to 1,000 bytes. "" if no call has
 /// failed. A call that succeeds does not change it. Valid until the next call on this thread that
 /// fails. The memory belongs to the thread, so even GPT2_OUT_OF_MEMORY is reported without an
 /// allocation.
@@ -541,10 +541,10 @@ GPT2_API const gpt2_session_info* gpt2_session_get_info(gpt2_session* session);
 GPT2_API void gpt2_session_free(gpt2_session* session);
 
 /// One forward pass over several sessions of one engine, which reads the weights once for all of
-/// them. Each logit has the bits that a pass of its own would give. Allocates a list of the slices
-/// and nothing else. GPT2_INVALID_ARGUMENT as for gpt2_session_forward, for a session that appears
-/// twice, for sessions of different models, and if n_out is more than the tokens of a slice. Does
-/// nothing for no slices.
+/// them. Each logit has the same bits as in a separate pass. Allocates only a list of the slices.
+/// GPT2_INVALID_ARGUMENT as for gpt2_session_forward, for a session that appears twice, for
+/// sessions of different models, and if n_out is more than the tokens of a slice. Does nothing for
+/// no slices.
 ///
 /// Example:
 ///   const gpt2_token once[] = {443, 452}, cat = 361;
@@ -733,14 +733,14 @@ GPT2_API void gpt2_sampler_free(gpt2_sampler* sampler);
 
 // -- Generate ------------------------------------------------------------------------------------
 
-/// What happens when the session is full and the text has not ended.
+/// The action to take when the session is full and the text has not ended.
 typedef int32_t gpt2_overflow;
 enum {
   GPT2_OVERFLOW_STOP = 0,  ///< the text ends: GPT2_FINISH_CONTEXT_FULL
-  GPT2_OVERFLOW_SLIDE = 1  ///< the oldest tokens after the first `keep` are dropped; it goes on
+  GPT2_OVERFLOW_SLIDE = 1  ///< drop the oldest tokens after the first `keep`, and continue
 };
 
-/// What to write, and when to stop. GenerationOptions in generate.h describes each member.
+/// Options for gpt2_generate. GenerationOptions in generate.h describes each member.
 typedef struct gpt2_generate_options {
   size_t size;
   size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
@@ -748,7 +748,7 @@ typedef struct gpt2_generate_options {
   gpt2_ids stop_tokens;                   ///< also end the text, as those of model and tokenizer do
   const gpt2_bytes* stop;                 ///< strings that end the text: n_stop of them
   size_t n_stop;
-  int32_t ignore_eos;        ///< default 0; go on after tokens of the model that end texts
+  int32_t ignore_eos;        ///< default 0; continue after end-of-text tokens of the model
   gpt2_overflow overflow;    ///< default GPT2_OVERFLOW_STOP
   size_t keep;               ///< default 0; see gpt2_overflow
   int32_t hash_logits;       ///< default 0; compute gpt2_generation.logits_hash
@@ -826,7 +826,8 @@ GPT2_API gpt2_status gpt2_generate_text(gpt2_session* session, const gpt2_tokeni
 
 // -- Beam search ---------------------------------------------------------------------------------
 
-/// When a beam search ends, once as many sequences have ended as there are beams. (beam_options.h)
+/// Determines when a beam search ends, once the number of ended sequences has reached the number of
+/// beams. (beam_options.h)
 typedef int32_t gpt2_early_stopping;
 enum {
   GPT2_EARLY_STOPPING_NO = 0,    ///< when no open beam is likely to end with a better score
@@ -848,8 +849,8 @@ typedef struct gpt2_beam_step {
 /// Called after each step of a beam search.
 typedef int (*gpt2_on_step)(void* user, const gpt2_beam_step* step);
 
-/// What to search for. BeamOptions in beam_options.h and BeamSearchOptions in beam_search.h
-/// describe each member.
+/// Options for gpt2_beam_search. BeamOptions in beam_options.h and BeamSearchOptions in
+/// beam_search.h describe each member.
 typedef struct gpt2_beam_options {
   size_t size;
   const gpt2_engine* engine;              ///< of the model; default NULL: the one that all share
@@ -965,8 +966,8 @@ typedef struct gpt2_scheduler_options {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_scheduler_options_init(gpt2_scheduler_options* options, size_t size);
 
-/// Makes a scheduler, which writes many texts at once. Each text and its result have the bits that
-/// gpt2_generate gives in a session of its own. Any thread may call gpt2_scheduler_submit and
+/// Makes a scheduler, which writes many texts at once. Each text and its result have the same bits
+/// as with gpt2_generate in a separate session. Any thread may call gpt2_scheduler_submit and
 /// gpt2_scheduler_take at any time; only one thread at a time may call step or run, and callbacks
 /// are called on this thread. A callback may submit texts and take results.
 ///

@@ -18,7 +18,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// HuggingFace's `hidden_states` are `embeddings`, then the `block_output` of every block but the
 /// last, then `ln_f_output`. Its `attentions` are the `attention_weights`.
 enum class Observed : std::uint8_t {
-  embeddings,         ///< (n_embd) wte + wpe, where the residual stream begins
+  embeddings,         ///< (n_embd) wte + wpe: the first value of the residual stream
   ln_1_statistics,    ///< (3) mean, variance and rstd of the input of ln_1
   attention_weights,  ///< (keys) one head's weights of the tokens up to this one; then zeros
   head_outputs,       ///< (n_embd) the outputs of all heads, side by side: the input of attn.c_proj

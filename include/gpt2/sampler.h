@@ -67,8 +67,8 @@ class Sampler {
 
   SamplingOptions options_;
   SequenceLimits limits_;
-  std::vector<void (*)(const Processing&)> list_;  // the processors that the options ask for
-  std::vector<float> scores_;                      // (vocab_size): -infinity where removed
+  std::vector<void (*)(const Processing&)> list_;  // the processors for the options
+  std::vector<float> scores_;                      // (vocab_size): -infinity for removed tokens
   std::vector<float> noise_;                       // (vocab_size rounded up to 4)
   std::vector<float> drawn_;                       // the same size: scores of the tokens left, plus
                                                    // noise

@@ -64,8 +64,8 @@ struct TextScore {
 /// token but the first is scored exactly once.
 ///
 /// Windows of all texts share forward passes, so that many short texts take little more time than
-/// one long text with as many tokens. The result for a text has the same bits as if it were scored
-/// alone, on every machine and for any number of threads.
+/// one long text with the same number of tokens. The result for a text has the same bits as if it
+/// were scored alone, on every machine and for any number of threads.
 ///
 /// Cost: each token is computed about context / stride times; memory for 256 rows of logits, for
 /// the keys and values of one window or of up to 768 tokens of several windows, and 40 bytes for

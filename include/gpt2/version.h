@@ -2,7 +2,7 @@
 
 // The version of these headers, for C++ and C.
 //
-// What may change between versions:
+// Changes between versions:
 //   - While the major version is 0, a new minor version may change anything, and the shared library
 //     gets another name (its SOVERSION), so that a program never loads an incompatible library. A
 //     new patch version changes no declaration.
@@ -11,7 +11,7 @@
 //     each minor version, because classes may grow.
 //   - The bits of the logits, and with them the text that a seed gives, change only with a new
 //     minor version, and CHANGELOG.md says so.
-//   - What a header does not declare may change at any time.
+//   - Anything that no header declares may change at any time.
 //
 // A program may run with a different version of the library than the one it was compiled with.
 // gpt2_version() in gpt2.h returns the version of the library that it runs with.

@@ -14,7 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-// Reads one line into a request. What is read before an error stays in the request.
+// Reads one line into a request. If the line has an error, the request keeps the members read
+// before it.
 class RequestReader {
  public:
   RequestReader(BatchRequest& request, const BatchSettings& settings,

@@ -23,7 +23,7 @@ struct BatchRequest {
   std::size_t lost_bytes = 0;             ///< bytes of the prompt for which the vocabulary has no
                                           ///< tokens
   std::size_t truncated = 0;              ///< tokens at the prompt's beginning that were left out
-  std::optional<std::string> error = {};  ///< what is wrong with the line
+  std::optional<std::string> error = {};  ///< the error message if the line is invalid
 };
 
 /// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt

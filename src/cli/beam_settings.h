@@ -6,7 +6,7 @@
 
 namespace gpt2::cli {
 
-/// Adds the options of beam search, in a group of their own.
+/// Adds the options of beam search as a separate group.
 void add_beam_options(CLI::App& app, BeamOptions& beams);
 
 /// Sets the options that were not given to those of the model's generation config.

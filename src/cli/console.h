@@ -25,7 +25,7 @@ void write_stdout(std::string_view text);
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
-/// Returns what printf would write.
+/// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
 /// Returns "1 token" or "2 tokens".

@@ -13,7 +13,7 @@ inline constexpr std::size_t kDraftGainTokens = 32;
 /// The number of plain passes that take about as long as a repetition of draft_gain().
 inline constexpr double kDraftGainPasses = 60.0;
 
-/// Measures what speculative decoding with an int4 copy of a model would gain. Returns the median
+/// Measures the gain from speculative decoding with an int4 copy of a model. Returns the median
 /// times, in seconds, of a plain pass ("plain_seconds"), of drafting a token ("draft_seconds") and
 /// of checking 1, 2, ... drafted tokens in one pass ("check_seconds"). "gains" has, for acceptance
 /// rates of 0.7, 0.8 and 0.9 ("accepted"), how many tokens to draft at a time ("drafted") and the

@@ -22,7 +22,7 @@ struct GenerateSettings {
   KVType kv_type = KVType::automatic;
   std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
   std::optional<std::string> prompt;
-  std::string prompt_file;  ///< where to read the prompt from, if it is not given; "-": stdin
+  std::string prompt_file;  ///< the file with the prompt, if it is not given; "-": stdin
   bool truncate = false;
   StateFiles state;
   bool talks = false;   ///< line after line

@@ -9,7 +9,7 @@ namespace gpt2::cli {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-constexpr std::size_t kColumn = 28;  // where descriptions begin
+constexpr std::size_t kColumn = 28;  // the column in which descriptions begin
 
 using Options = std::vector<const CLI::Option*>;
 

@@ -15,10 +15,10 @@ namespace gpt2::cli {
 /// generation config.
 void check_limits(const GenerateSettings& settings, const Config& config);
 
-/// Throws UsageError if the vocabulary of the model that --draft names has another size.
+/// Throws UsageError if the model of --draft has a vocabulary of another size.
 void check_draft(const Config& draft, const Config& config);
 
-/// Throws UsageError if --logprobs asks for more tokens than there are.
+/// Throws UsageError if the number of --logprobs is larger than the vocabulary.
 void check_logprobs(std::size_t count, const Config& config);
 
 }  // namespace gpt2::cli

@@ -35,14 +35,19 @@ text before it. The change is printed with its standard error over the windows, 
 [[nodiscard]] std::vector<TokenId> tokens_to_measure(const std::string& file,
                                                      const std::optional<Tokenizer>& tokenizer);
 
-/// Measures what converting a model's weights to another type costs:
-///   bytes bytes of weights that are read for each token, before and after tokens the number of
-///   tokens scored, or 0 if perplexity is not measured windows the number of windows they are
-///   scored in; see compare_perplexity() perplexity before and after perplexity_change_percent
-///   standard_error_percent of that change, over the windows; null for a single window
-///   max_logit_change kv what keys and values of f16 have of that: the same perplexities,
-///                              change and error for the converted weights, with f32 and with f16
-///                              keys and values; absent if `after` has f32 ones by default
+/// Measures the effect of converting a model's weights to another type. Returns these keys:
+///   bytes                      bytes of weights that are read for each token, before and after
+///   tokens                     the number of tokens scored, or 0 if perplexity is not measured
+///   windows                    the number of windows in which they are scored; see
+///                              compare_perplexity()
+///   perplexity                 before and after
+///   perplexity_change_percent
+///   standard_error_percent     of that change, over the windows; null for a single window
+///   max_logit_change
+///   kv                         the part of the change that is due to f16 keys and values: the same
+///                              perplexities, change and error for the converted weights, with f32
+///                              and with f16 keys and values; absent if `after` uses f32 ones by
+///                              default
 /// Perplexity is not measured if there are no tokens, or if one of them is not in the model's
 /// vocabulary. In that case the keys after "tokens" are absent.
 ///

@@ -13,7 +13,7 @@
 
 namespace gpt2::cli {
 
-/// One timed run, and what was measured around it.
+/// One timed run, and the measurements before and after it.
 struct Run {
   double seconds = 0.0;   ///< how long the run took
   double switches = 0.0;  ///< involuntary context switches of this process during the run

@@ -358,7 +358,7 @@ class Model(Handle):
         """Writes a model of type int8 or int4 to a new directory, which Model() loads."""
         lib.gpt2_model_save_quantized(self._use(), c_path(path))
 
-    # -- What the other modules of the package use -----------------------------------------------
+    # -- For the other modules of the package ----------------------------------------------------
 
     def _set_engine(self, options: Any) -> None:
         engine = self._engine
