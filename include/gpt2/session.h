@@ -33,10 +33,11 @@ struct SessionOptions {
 /// reached takes memory. Shared blocks take memory once.
 ///
 /// Example:
-///   Session session(model); std::span<const float> logits = session.forward(tokenizer.encode("Once
-///   upon a time")); Session other = session.fork(); // the same prompt, computed once logits =
-///   other.forward(tokenizer.encode(" there was")); session.assign(other); // both continue after "
-///   there was"
+///   Session session(model);
+///   std::span<const float> logits = session.forward(tokenizer.encode("Once upon a time"));
+///   Session other = session.fork();  // the same prompt, computed once
+///   logits = other.forward(tokenizer.encode(" there was"));
+///   session.assign(other);  // both continue after " there was"
 class Session {
  public:
   /// Makes an empty session on Engine::shared(model). Throws Error(invalid_argument) if max_tokens
