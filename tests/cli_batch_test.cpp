@@ -376,4 +376,7 @@ TEST_CASE("arguments of batch that are wrong are refused") {
   check({"--logprobs", "101"}, "--logprobs: expected a whole number from 0 to 100");
   check({"--shard", "3/3"}, "--shard: expected I/N with I from 0 to N - 1, /N or all");
   check({"--samples", "0"}, "--samples: expected a whole number from 1 to");
+  const Outcome outcome = run({"batch", "in", "-o", "-"}, {.directory = batch.directory.path()});
+  CHECK(outcome.status == 2);
+  CHECK(outcome.err.starts_with("gpt2: -o -: the run is resumed where the output ends"));
 }

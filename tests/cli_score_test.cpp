@@ -192,6 +192,7 @@ TEST_CASE("--logprobs prints a line for each token, with as many alternatives as
       check_token(lines[i], expected.tokens[i], expected.score.tokens[i]);
     }
   }
+  CHECK(score_well({"--logprobs"}).out == score_well({"--logprobs", "0"}).out);
 }
 
 TEST_CASE("--json prints one record for each text, with its tokens if they are asked for") {
@@ -410,7 +411,10 @@ TEST_CASE("score refuses what it cannot do in one line") {
         "gpt2: --logprobs: expected a whole number from 0 to 4096, the size of the vocabulary, "
         "found 4097" +
             see);
-  CHECK(usage({"--logprobs", "x"}) == "gpt2: --logprobs: expected a whole number, found 'x'" + see);
+  CHECK(usage({"--logprobs", "x"}) ==
+        "gpt2: --logprobs: expected a whole number, found 'x'; without a number, it must be the "
+        "last argument" +
+            see);
   CHECK(usage({"a", "b"}) == "gpt2: unexpected argument 'b'" + see);
   CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);
   for (const std::string option : {"--context", "--stride"}) {

@@ -33,6 +33,7 @@ class RequestReader {
 
  private:
   void read_completion(const json& object);
+  void read_scoring(Members& members);
   void begin_if_empty();
 
   BatchRequest& request_;
@@ -64,11 +65,13 @@ void RequestReader::read_completion(const json& object) {
   if (!object.is_object()) refuse("\"body\" is not an object: see OpenAI's batch format");
   Members members(object);
   static_cast<void>(members.text("custom_id"));
+  if (object.contains("text") || object.contains("choices")) return read_scoring(members);
   const json* const prompt = members.find("prompt");
   const json* const ids = members.find("token_ids");
   if ((prompt != nullptr) == (ids != nullptr)) {
     refuse(prompt ? "both \"prompt\" and \"token_ids\" are given: remove one of them"
-                  : "neither \"prompt\" nor \"token_ids\" is given: give one of them");
+                  : "neither \"prompt\" nor \"token_ids\" is given: give one of them, or \"text\" "
+                    "or \"choices\" to score");
   }
   if (ids != nullptr || prompt->is_array()) {
     const TokenReader reader = {tokenizer_, config_.vocab_size};
@@ -103,6 +106,15 @@ void RequestReader::read_completion(const json& object) {
     has_length = has_length || members.find(name) != nullptr;
   }
   fit(truncate, has_length);
+}
+
+void RequestReader::read_scoring(Members& members) {
+  const TokenReader reader = {tokenizer_, config_.vocab_size, &request_.lost_bytes};
+  request_.scoring =
+      read_score_request(members, reader, config_, settings_.defaults.generation.top_logprobs);
+  request_.samples = 1;
+  for (const char* const ignored : {"model", "user"}) static_cast<void>(members.find(ignored));
+  members.refuse_others();
 }
 
 void RequestReader::read_json(json& object, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/batch_score.h"
 #include "cli/batch_settings.h"
 #include "cli/line_reader.h"
 #include "gpt2/generate.h"
@@ -17,6 +18,7 @@ inline constexpr std::size_t kMaxLogprobs = 100;
 /// A request: the contents of a line of the input.
 struct BatchRequest {
   std::optional<std::string> custom_id = {};
+  std::optional<ScoreRequest> scoring = {};  ///< set if the line is to be scored, not continued
   std::vector<TokenId> prompt = {};
   GenerationOptions options = {};
   std::size_t samples = 1;                ///< how many texts to write
@@ -27,8 +29,9 @@ struct BatchRequest {
 };
 
 /// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt
-/// and options by HuggingFace's names, or a request in OpenAI's batch format. `defaults` has the
-/// options that the line does not set. An invalid line becomes a request with an error.
+/// and options by HuggingFace's names, a request in OpenAI's batch format, or an object with a text
+/// or choices to score. `defaults` has the options that the line does not set. An invalid line
+/// becomes a request with an error.
 [[nodiscard]] BatchRequest read_request(const Line& line, const BatchSettings& settings,
                                         const GenerationOptions& defaults,
                                         const std::optional<Tokenizer>& tokenizer,

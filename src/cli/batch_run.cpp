@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <utility>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/elapsed.h"
@@ -12,6 +13,10 @@
 
 namespace gpt2::cli {
 namespace {
+
+// About this many tokens are scored at once, so that records are written and interrupts are noticed
+// often enough.
+constexpr std::size_t kScoredTokens = 4096;
 
 // max_memory must suffice for any single text, because otherwise it would depend on the machine
 // which texts get an error.
@@ -38,7 +43,9 @@ GenerationOptions default_options(const BatchSettings& settings, const std::opti
 BatchRun::BatchRun(const Engine& engine, const std::optional<Model>& draft,
                    const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
                    std::uint64_t hash, const InputFile& input, OutputFile& output)
-    : tokenizer_(tokenizer),
+    : engine_(engine),
+      tokenizer_(tokenizer),
+      score_records_(engine.model(), tokenizer),
       settings_(settings),
       hash_(hash),
       input_(input),
@@ -57,6 +64,7 @@ void BatchRun::run() {
     const auto may_read = [&] { return texts_.empty() || lines_.is_ready(); };
     while (has_more && texts_.size() < kWindow && may_read()) has_more = begin_text();
     if (texts_.empty()) break;
+    score_some();
     scheduler_.step();
     write_finished();
     output_.sync_sometimes();
@@ -78,7 +86,8 @@ bool BatchRun::begin_text() {
   Text& text = texts_.emplace_back(Text{.head = head_, .offset = lines_.offset()});
   text.sequence = head_.line * settings_.defaults.samples + head_.sample;
   text.error = request_.error;
-  if (!text.error) submit(text);
+  text.scoring = request_.scoring;
+  if (!text.error && !text.scoring) submit(text);
   ++head_.sample;
   return true;
 }
@@ -134,11 +143,36 @@ void BatchRun::submit(Text& text) {
   }
 }
 
+// Scores the first line that waits for it, together with further lines that have the same options.
+void BatchRun::score_some() {
+  std::vector<Text*> group;
+  std::vector<const ScoreRequest*> requests;
+  std::size_t tokens = 0;
+  for (Text& text : texts_) {
+    if (is_complete(text) || !text.scoring || tokens >= kScoredTokens) continue;
+    if (!requests.empty() && !text.scoring->has_same_options(*requests.front())) continue;
+    group.push_back(&text);
+    requests.push_back(&*text.scoring);
+    tokens += text.scoring->tokens();
+  }
+  if (requests.empty()) return;
+  std::vector<Json> scores = score_requests(engine_, score_records_, requests);
+  for (std::size_t i = 0; i < scores.size(); ++i) group[i]->scores = std::move(scores[i]);
+  if (!scores.empty()) summary_.tokens += tokens;
+}
+
+bool BatchRun::is_complete(const Text& text) {
+  if (text.error || text.scores) return true;
+  return !text.scoring &&
+         text.result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 // Returns the record of a text. Only an Error becomes a record, because it is caused by the line
 // and would occur again in another run.
 std::string BatchRun::record_of(Text& text) {
   try {
     if (text.error) throw Error(ErrorCode::invalid_argument, *text.error);
+    if (text.scores) return score_record_json(text.head, *text.scores);
     const GenerationResult result = text.result.get();
     summary_.tokens += result.tokens.size();
     return record_json(text.head, tokenizer_, text.sequence, text.text, result);
@@ -150,9 +184,6 @@ std::string BatchRun::record_of(Text& text) {
 
 // Appends the records of all texts before the first one that is not complete.
 void BatchRun::write_finished() {
-  const auto is_complete = [](const Text& text) {
-    return text.error || text.result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  };
   for (; !texts_.empty() && is_complete(texts_.front()); texts_.pop_front()) {
     if (summary_.written == 0) output_.cut(records_.offset());
     Text& text = texts_.front();

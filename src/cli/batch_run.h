@@ -21,11 +21,11 @@ struct BatchSummary {
   std::size_t lines = 0;    ///< the lines of this share for which OUT has records
   std::size_t written = 0;  ///< records that this run wrote
   std::size_t errors = 0;   ///< records with errors, including those that OUT had before
-  std::size_t tokens = 0;   ///< tokens that this run wrote
+  std::size_t tokens = 0;   ///< tokens that this run wrote or scored
 };
 
-/// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, and appends
-/// the records in order. However many lines there are, at most kWindow texts are in memory.
+/// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the
+/// lines that are to be scored, and appends the records in order. However many lines there are, at most kWindow texts are in memory.
 class BatchRun {
  public:
   static constexpr std::size_t kWindow = 256;
@@ -42,10 +42,13 @@ class BatchRun {
   [[nodiscard]] const BatchSummary& summary() const noexcept { return summary_; }
 
  private:
-  // A text that is being written, or that is complete and waits until the texts before it are.
+  // A text that is being written or waits to be scored, or that is complete and waits until the
+  // texts before it are.
   struct Text {
     RecordHead head;
     std::size_t offset;  // the offset of the end of its line
+    std::optional<ScoreRequest> scoring = {};
+    std::optional<Json> scores = {};
     std::string text = {};
     std::future<GenerationResult> result = {};
     std::optional<std::string> error = {};
@@ -56,11 +59,15 @@ class BatchRun {
   bool begin_line();
   [[nodiscard]] bool has_texts() const noexcept { return head_.sample < head_.samples; }
   void submit(Text& text);
+  void score_some();
+  [[nodiscard]] static bool is_complete(const Text& text);
   void write_finished();
   [[nodiscard]] std::string record_of(Text& text);
   void show(Progress& progress);
 
+  const Engine& engine_;
   const std::optional<Tokenizer>& tokenizer_;
+  const ScoreRecords score_records_;
   const BatchSettings& settings_;
   const std::uint64_t hash_;
   const InputFile& input_;

@@ -23,8 +23,15 @@ plain text. IN may be -, which is standard input.
   {"prompt": "Once upon a time", "max_new_tokens": 50, "stop": ["\n\n"]}
   {"custom_id": "a", "token_ids": [258, 401], "do_sample": false}
 
+A line with a "text" is scored instead, as gpt2 score --jsonl does, and may set "logprobs", "stride"
+and "context", the tokens of a window. A line with "choices" of a "context" is scored as gpt2 score
+--choices does. Here, "text" and "context" may be lists of token ids.
+
+  {"text": "The cat sat.", "logprobs": 2}
+  {"context": "The cat", "choices": [" sat", " moon"]}
+
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
-the "text", its "token_ids" and the "finish_reason", or an "error". An empty line is an error, too,
+the "text", its "token_ids" and the "finish_reason", or the scores, or an "error". An empty line is an error, too,
 so that the objects stay aligned with the lines; with --lines, it is an empty prompt. Text j of line
 i is the one that gpt2 generate --sequence S writes, where S is i times --samples, plus j;
 "sequence" repeats it.
@@ -39,13 +46,14 @@ command, it takes its share without being asked. For array jobs of PBS and index
 Kubernetes, and to start single jobs of an array again, give /N; indices then begin at 0 (SGE: 1).
 In the end, --merge joins the files of all shares to what one machine would have written.
 
-The exit status is 3 if the run is complete, but some lines have errors. That of a share is then 0, so
-that a launcher does not end the other shares, and that of --merge is 3.
+The exit status is 3 if the run is complete, but some lines have errors. That of a share is then 0,
+so that a launcher does not end the other shares, and that of --merge is 3.
 
 Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
   gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --samples 4
   gpt2 batch --lines prompts.txt -o texts.jsonl
+  jq -Rc '{text: .}' sentences.txt | gpt2 batch - -o scores.jsonl
   mpirun -n 8 gpt2 batch prompts.jsonl -o texts.jsonl -t 4
   gpt2 batch prompts.jsonl -o texts.jsonl --merge)";
 
@@ -107,7 +115,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
   std::optional<std::string> share;
   bool greedy = false;
   bool hf_defaults = false;
-  CLI::App app("Continues every line of a file; resumes a run that was interrupted", "gpt2 batch");
+  CLI::App app("Continues or scores every line of a file; resumes a run that was interrupted", "gpt2 batch");
   app.footer(kExamples);
   add_file(app, "IN", settings.input, "The prompts, one JSON object a line")->required();
   add_file(app, "-o,--output", settings.output, "Append the texts to FILE; resume where it ends")
@@ -131,6 +139,9 @@ BatchSettings read_batch_settings(Arguments arguments) {
   add_overflow_options(app, defaults.generation);
   parse(app, std::move(arguments));
   defaults.given = given_options(app);
+  if (settings.output == "-") {
+    throw UsageError("-o -", "the run is resumed where the output ends: give a file");
+  }
   if (defaults.draws_seed) {
     throw UsageError("--seed random", "the run could not be continued: give a number");
   }

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <optional>
 
 #include "cli/commands.h"
@@ -8,6 +7,7 @@
 #include "cli/logprob_json.h"
 #include "cli/model_limits.h"
 #include "cli/prompt.h"
+#include "cli/score_records.h"
 #include "cli/score_report.h"
 #include "cli/score_settings.h"
 #include "gpt2/score.h"
@@ -38,7 +38,8 @@ class Scorer {
       : settings_(settings),
         engine_(load_model(path, settings.dtype),
                 {.threads = settings.threads, .kv_type = settings.kv_type}),
-        options_(resolved(settings.score, engine_.model().config())) {
+        options_(resolved(settings.score, engine_.model().config())),
+        records_(engine_.model(), tokenizer_) {
     if (!settings.tokens) tokenizer_ = load_tokenizer(path);
   }
 
@@ -53,39 +54,22 @@ class Scorer {
   [[nodiscard]] std::vector<TokenId> read_text() const;
   [[nodiscard]] std::vector<TokenId> read_line(const std::string& line) const;
   [[nodiscard]] ChoiceQuestion read_question(const std::string& line) const;
-  [[nodiscard]] std::vector<std::size_t> bytes_of(const ChoiceQuestion& question) const;
-  [[nodiscard]] Json record_of(const std::vector<TokenId>& text, const TextScore& score) const;
-  [[nodiscard]] Perplexity sum_up(const std::vector<TokenId>& text, const TextScore& score) const;
+  [[nodiscard]] Json record_of(const std::vector<TokenId>& text, const TextScore& score) const {
+    return records_.text_record(text, score, options_, settings_.with_logprobs);
+  }
 
   const ScoreSettings& settings_;
   Engine engine_;
   ScoreOptions options_;
   std::optional<Tokenizer> tokenizer_;
+  ScoreRecords records_;
 };
-
-Perplexity Scorer::sum_up(const std::vector<TokenId>& text, const TextScore& score) const {
-  const Perplexity found =
-      tokenizer_ ? perplexity({&score, 1}, {&text, 1}, *tokenizer_) : perplexity({&score, 1});
-  if (std::isfinite(found.nll)) return found;
-  throw Error(ErrorCode::invalid_file,
-              engine_.model().description().files.back().string() +
-                  ": expected finite log-probabilities, found NaN or infinity: the weights are "
-                  "damaged");
-}
-
-void check_length(std::span<const TokenId> text) {
-  if (text.size() >= 2) return;
-  refuse(
-      format("expected a text of two tokens or more, because nothing predicts the first one; "
-             "found %zu",
-             text.size()));
-}
 
 std::vector<TokenId> Scorer::read_text() const {
   const std::string bytes = read_file(settings_.file);
   try {
     std::vector<TokenId> text = reader().read(bytes);
-    check_length(text);
+    check_scored_length(text);
     return text;
   } catch (const Error& error) {
     throw Error(error.code(), shown_input(settings_.file) + ": " + error.what());
@@ -106,19 +90,13 @@ void Scorer::score_text() const {
       write_stdout(line_of(logprob_json(tokenizer_, text[i], score.tokens[i])));
     }
   } else {
-    write_stdout(perplexity_in_words(sum_up(text, score), options));
+    write_stdout(perplexity_in_words(records_.perplexity(text, score), options));
   }
-}
-
-Json Scorer::record_of(const std::vector<TokenId>& text, const TextScore& score) const {
-  Json record = perplexity_json(sum_up(text, score), options_);
-  if (settings_.with_logprobs) record["logprobs"] = logprobs_json(tokenizer_, text, score.tokens);
-  return record;
 }
 
 std::vector<TokenId> Scorer::read_line(const std::string& line) const {
   std::vector<TokenId> text = settings_.jsonl ? reader().read_record(line) : reader().read(line);
-  check_length(text);
+  check_scored_length(text);
   return text;
 }
 
@@ -142,26 +120,7 @@ ChoiceQuestion Scorer::read_question(const std::string& line) const {
   nlohmann::json record;
   parse_object(record, line);
   Members members(record);
-  ChoiceQuestion question = {reader().read_json(members.need("context"), "context"), {}};
-  const nlohmann::json& choices = members.need("choices");
-  if (!choices.is_array() || choices.empty()) {
-    refuse(std::string("choices: expected a list with a choice or more, found ") +
-           (choices.is_array() ? "none" : choices.type_name()));
-  }
-  for (const nlohmann::json& choice : choices) {
-    const std::string name = format("choices[%zu]", question.choices.size());
-    question.choices.push_back(reader().read_json(choice, name));
-  }
-  question.check(engine_.model().config());
-  return question;
-}
-
-// Returns the length of each choice. Without a tokenizer, there are none.
-std::vector<std::size_t> Scorer::bytes_of(const ChoiceQuestion& question) const {
-  std::vector<std::size_t> bytes;
-  if (!tokenizer_) return bytes;
-  for (const auto& choice : question.choices) bytes.push_back(tokenizer_->decode(choice).size());
-  return bytes;
+  return gpt2::cli::read_question(members, reader(), engine_.model().config());
 }
 
 void Scorer::score_choices() const {
@@ -169,18 +128,13 @@ void Scorer::score_choices() const {
     const auto scores = gpt2::score_choices(engine_, questions);
     std::vector<Json> records;
     for (std::size_t i = 0; i < questions.size(); ++i) {
-      records.push_back(choices_json(scores[i], bytes_of(questions[i])));
+      records.push_back(records_.question_record(questions[i], scores[i]));
     }
     return records;
   };
-  const auto size = [](const ChoiceQuestion& question) {
-    std::size_t tokens = question.context.size();
-    for (const auto& choice : question.choices) tokens += choice.size();
-    return tokens;
-  };
   answer_lines<ChoiceQuestion>(
       settings_.file, "scoring " + shown_input(settings_.file),
-      [&](const std::string& line) { return read_question(line); }, size, answer);
+      [&](const std::string& line) { return read_question(line); }, size_of, answer);
 }
 
 }  // namespace

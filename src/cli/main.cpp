@@ -25,7 +25,8 @@ which writes stories for children.
 
 Commands:
   generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
-  batch      continue every line of a file; resumes a run that was interrupted
+  batch      continue or score every line of a file; resumes a run that was
+             interrupted
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
   score      measure how well a model predicts a text, or which continuation it

@@ -10,7 +10,9 @@ using nlohmann::json;
 
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
-  std::vector<TokenId> tokens = encode(*tokenizer, text);
+  if (lost_bytes != nullptr) *lost_bytes += tokenizer->unencodable_bytes(text);
+  const std::vector<TokenId> tokens =
+      lost_bytes != nullptr ? tokenizer->encode(text) : encode(*tokenizer, text);
   for (const TokenId token : tokens) {
     if (static_cast<std::size_t>(token) < vocab_size) continue;
     refuse(

@@ -27,6 +27,10 @@ struct TokenReader {
   const std::optional<Tokenizer>& tokenizer;
   std::size_t vocab_size;
 
+  /// If set, the bytes of texts for which the vocabulary has no tokens are added here. Otherwise, a
+  /// note on standard error says how many there are.
+  std::size_t* lost_bytes = nullptr;
+
   /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
 

@@ -25,11 +25,14 @@ log-probability, and there is one by token and by byte. Texts may also be given 
 record of a line that cannot be scored has "error", and the command ends with status 1.
 
 --logprobs K prints a line of JSON for each token: its log-probability given the tokens before it,
-its rank (0: the likeliest) and the K likeliest tokens. With --json, --per-line and --jsonl, the
+its rank (0: the likeliest) and the K likeliest tokens (default 0). With --json, --per-line and --jsonl, the
 record of each text has these as "logprobs".
 
 A context and a choice are scored as one sequence, without windows. Together they may have at most
 one token more than the model has positions.
+
+For files whose scoring takes hours, use gpt2 batch: it scores the lines that --jsonl and --choices
+read, resumes after an interruption, and shares the lines among machines.
 
 )";
 
@@ -51,13 +54,15 @@ void add_format_options(CLI::App& app, ScoreSettings& settings) {
              "--jsonl and --choices always do");
   const auto set_logprobs = [&settings](const std::string& text) {
     settings.with_logprobs = true;
-    if (read_number(text, settings.score.top_logprobs)) return;
-    throw UsageError("--logprobs", "expected a whole number, found '" + text + "'");
+    if (text.empty() || read_number(text, settings.score.top_logprobs)) return;
+    throw UsageError("--logprobs", "expected a whole number, found '" + text +
+                                       "'; without a number, it must be the last argument");
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
                                        "Print each token's log-probability and rank, and the K "
                                        "likeliest tokens")
-      ->option_text("K")
+      ->option_text("[K]")
+      ->expected(0, 1)
       ->excludes("--choices");
 }
 

@@ -52,6 +52,14 @@ std::string record_json(const RecordHead& head, const std::optional<Tokenizer>& 
   return line_of(record);
 }
 
+std::string score_record_json(const RecordHead& head, const Json& scores) {
+  Json record = {{"line", head.line}, {"id", head.id}};
+  add_sample(record, head);
+  if (head.lost_bytes != 0) record["lost_bytes"] = head.lost_bytes;
+  record.update(scores);
+  return line_of(record);
+}
+
 std::string error_record_json(const RecordHead& head, const std::string& error) {
   Json record = {{"line", head.line}, {"id", head.id}, {"error", error}};
   add_sample(record, head);

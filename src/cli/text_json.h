@@ -6,6 +6,7 @@
 
 #include "cli/generate_settings.h"
 #include "cli/prompt.h"
+#include "cli/records.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -41,6 +42,9 @@ struct RecordHead {
                                       const std::optional<Tokenizer>& tokenizer,
                                       std::uint64_t sequence, const std::string& text,
                                       const GenerationResult& result);
+
+/// Returns the record of a line that was scored, with its newline.
+[[nodiscard]] std::string score_record_json(const RecordHead& head, const Json& scores);
 
 /// Returns the record for a text that could not be written, with the error message and a newline.
 [[nodiscard]] std::string error_record_json(const RecordHead& head, const std::string& error);
