@@ -689,6 +689,20 @@ class SessionTest(ModelTest):
             self.assertEqual(tokenizer.token_bytes(id), b"")
             self.assertFalse(tokenizer.is_special(id))
         self.assertFalse(tokenizer.is_special(2**32 + tokenizer.eos_token_id))
+        for call in (tokenizer.token_bytes, tokenizer.is_special):
+            with self.assertRaisesRegex(TypeError, r"id: expected a number, found \[443\]"):
+                call([443])
+        with self.assertRaisesRegex(TypeError, "ids: expected a token id or a list of token ids"):
+            tokenizer.convert_ids_to_tokens("Once")
+
+    def test_messages_have_one_line_whatever_the_argument(self):
+        class TwoLines:
+            def __repr__(self):
+                return "two\nlines"
+
+        for call in (self.model.convert, self.model.session, gpt2cpp.Tokenizer.from_bytes):
+            with self.assertRaisesRegex((TypeError, ValueError), "found two lines$"):
+                call(TwoLines())
 
     def test_fork_and_truncate(self):
         session = self.model.session()

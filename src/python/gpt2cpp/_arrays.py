@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import array
 import ctypes
-import reprlib
 import weakref
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
 from ctypes import py_object
 from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
 
 from . import _structs as c
+from .errors import shown
 
 if TYPE_CHECKING:
     import numpy
@@ -21,13 +21,13 @@ FloatArray = Union["numpy.typing.NDArray[numpy.float32]", memoryview]
 
 
 def items(name: str, value: Any, expected: str) -> List[Any]:
-    """The items of the argument `name`. Refuses str and bytes, whose items would be characters and numbers."""
+    """The items of the argument `name`. Refuses str and bytes, because they are not lists."""
     try:
         iterator = None if isinstance(value, (str, bytes, bytearray)) else iter(value)
     except TypeError:
         iterator = None
     if iterator is None:
-        raise TypeError(f"{name}: expected {expected}, found {reprlib.repr(value)}")
+        raise TypeError(f"{name}: expected {expected}, found {shown(value)}")
     return list(iterator)
 
 
@@ -36,7 +36,7 @@ def int32(name: str, value: Any) -> int:
     try:
         return array.array("i", [value])[0]
     except (TypeError, OverflowError) as error:
-        raise type(error)(f"{name}: expected a number of 32 bits, found {reprlib.repr(value)}"
+        raise type(error)(f"{name}: expected a number of 32 bits, found {shown(value)}"
                           ) from None
 
 
@@ -103,7 +103,7 @@ def float_buffer(name: str, numbers: Any) -> Buffer:
     try:
         return Buffer(array.array("f", listed))
     except TypeError:
-        raise TypeError(f"{name}: expected numbers, found {reprlib.repr(listed)}") from None
+        raise TypeError(f"{name}: expected numbers, found {shown(listed)}") from None
 
 
 def _numpy() -> Any:

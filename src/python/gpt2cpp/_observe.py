@@ -10,6 +10,7 @@ from ._arrays import FloatArray, ids_array, items, zeros
 from ._handle import Owned, defaults
 from ._library import lib
 from ._work import Work
+from .errors import shown
 from .options import named
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Itera
     for layer in only:
         if layer not in known:
             raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found "
-                             f"{layer!r}")
+                             f"{shown(layer)}")
     info = lib.gpt2_session_get_info(session).contents
     n_known = info.position - info.waiting
     recorder = _Recorder(model, info.waiting + len(ids), n_known, work)

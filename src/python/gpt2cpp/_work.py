@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Tuple, TypeVar
 from . import _structs as c
 from ._handle import new
 from ._library import lib
+from .errors import shown
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ class Work:
     def callback(self, name: str, function: Callable[..., Any]) -> Callable[..., int]:
         """Wraps a callback. It ends the call by raising an exception or returning False."""
         if not callable(function):
-            raise TypeError(f"{name}: expected a function, found {function!r}")
+            raise TypeError(f"{name}: expected a function, found {shown(function)}")
 
         def guarded(_user: Optional[int], *arguments: Any) -> int:
             try:

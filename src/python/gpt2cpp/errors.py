@@ -19,6 +19,9 @@ An argument of the wrong type and an unknown option raise a TypeError.
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 
 class Error(Exception):
     """An error, described in one line. `code` is the name of the C interface's status."""
@@ -68,3 +71,8 @@ class InternalError(Error):
 
 BY_STATUS = (None, NotFoundError, InvalidFileError, UnsupportedError, InvalidArgumentError,
              OutOfMemoryError, CancelledError, InternalError)
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: shortened, and on one line."""
+    return " ".join(reprlib.repr(value).split())

@@ -17,7 +17,7 @@ from ._handle import Handle, Owned, defaults, new
 from ._library import lib
 from ._observe import Observations
 from ._work import OnProgress, Work
-from .errors import InvalidArgumentError, NotFoundError
+from .errors import InvalidArgumentError, NotFoundError, shown
 from .options import named, number
 from .results import Choice, Comparison, Generation, Scores
 from .session import Session
@@ -325,7 +325,7 @@ class Model(Handle):
         True
         """
         if not isinstance(other, Model):
-            raise TypeError(f"other: expected a Model, found {other!r}")
+            raise TypeError(f"other: expected a Model, found {shown(other)}")
         return _scoring.compare(self, other, self._encode("text", text), on_progress)
 
     def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
@@ -374,7 +374,7 @@ class Model(Handle):
 
     def _layer(self, layer: int) -> int:
         if not isinstance(layer, Integral):
-            raise TypeError(f"layer: expected a number, found {layer!r}")
+            raise TypeError(f"layer: expected a number, found {shown(layer)}")
         index = layer + self.n_layer + 1 if layer < 0 else layer
         if not 0 <= index <= self.n_layer:
             raise InvalidArgumentError(f"layer: expected a number from {-self.n_layer - 1} to "

@@ -14,6 +14,7 @@ from ._arrays import ids_struct, ids_structs, int32, items, view
 from ._handle import defaults
 from ._library import lib
 from ._work import Work
+from .errors import shown
 
 if TYPE_CHECKING:
     from .model import Model
@@ -158,7 +159,8 @@ class SamplingArguments:
             name = "exponential_decay_length_penalty"
             pair = items(name, decay, "a pair of start and factor")
             if len(pair) != 2:
-                raise ValueError(f"{name}: expected a pair of start and factor, found {decay!r}")
+                raise ValueError(f"{name}: expected a pair of start and factor, "
+                                 f"found {shown(decay)}")
             self.sampling.decay_start = number(name, pair[0], None)
             self.sampling.decay_factor = number(name, pair[1], c_double)
 
@@ -216,7 +218,7 @@ class GenerateArguments(_TextArguments):
         if draft is not None:
             from .model import Model
             if not isinstance(draft, Model):
-                raise TypeError(f"draft: expected a Model, found {draft!r}")
+                raise TypeError(f"draft: expected a Model, found {shown(draft)}")
             owned = draft._use()
             self._kept.append(owned)
             self.struct.draft = owned.address
@@ -256,7 +258,7 @@ def _process_with(name: str,
                   processors: List[Processor]) -> Callable[[int, int, int, int], None]:
     for processor in processors:
         if not callable(processor):
-            raise TypeError(f"{name}: expected functions, found {processor!r}")
+            raise TypeError(f"{name}: expected functions, found {shown(processor)}")
 
     def process(scores: int, n_scores: int, ids: int, n_ids: int) -> None:
         for processor in processors:
@@ -271,14 +273,14 @@ def _texts(name: str, value: Any) -> List[bytes]:
         name, value, "a text or a list of texts")
     for text in texts:
         if not isinstance(text, str):
-            raise TypeError(f"{name}: expected texts, found {text!r}")
+            raise TypeError(f"{name}: expected texts, found {shown(text)}")
     return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
 def _pairs(name: str, value: Any) -> Any:
     """The keys and values of a dict."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: expected a dict, found {value!r}")
+        raise TypeError(f"{name}: expected a dict, found {shown(value)}")
     return value.items()
 
 
@@ -287,7 +289,7 @@ def flag(name: str, value: Any) -> int:
     try:
         return {False: 0, True: 1}[value]
     except (KeyError, TypeError):
-        raise TypeError(f"{name}: expected True or False, found {value!r}") from None
+        raise TypeError(f"{name}: expected True or False, found {shown(value)}") from None
 
 
 def number(name: str, value: Any, kind: Any) -> Any:
@@ -299,7 +301,7 @@ def number(name: str, value: Any, kind: Any) -> Any:
             return float(value)
         count = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}: expected a number, found {value!r}") from None
+        raise TypeError(f"{name}: expected a number, found {shown(value)}") from None
     except OverflowError:
         raise ValueError(f"{name}: the number is too large for a float") from None
     if not 0 <= count < 2**64:
@@ -309,8 +311,10 @@ def number(name: str, value: Any, kind: Any) -> Any:
 
 def named(option: str, name: Any, names: Sequence[Any]) -> int:
     """The number of a name among others."""
-    if name not in names:
-        raise ValueError(f"{option}: expected one of {', '.join(map(str, names))}, found {name!r}")
+    # A numpy array, which is not hashable, would be compared element by element.
+    if name.__hash__ is None or name not in names:
+        raise ValueError(f"{option}: expected one of {', '.join(map(str, names))}, "
+                         f"found {shown(name)}")
     return names.index(name)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 import os
-import reprlib
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
 from numbers import Integral
@@ -13,6 +13,7 @@ from . import _structs as c
 from ._arrays import Buffer, ids_array, ids_list, items
 from ._handle import Handle, defaults, new
 from ._library import lib
+from .errors import shown
 from .options import flag
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -64,7 +65,7 @@ class Tokenizer(Handle):
         options.add_special_tokens = flag("add_special_tokens", add_special_tokens)
         options.parse_special = flag("parse_special", parse_special)
         if not isinstance(text, str):
-            raise TypeError(f"text: expected a str, found {text!r}")
+            raise TypeError(f"text: expected a str, found {shown(text)}")
         data = text.encode("utf-8", "surrogatepass")
         result = POINTER(c.Ids)()
         lib.gpt2_tokenizer_encode(self._use(), data, len(data), byref(options), byref(result))
@@ -108,7 +109,7 @@ class Tokenizer(Handle):
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
-        if not 0 <= id < self.vocab_size:  # ctypes would truncate larger numbers
+        if not self._has(id):
             return b""
         data, size = c_void_p(), c_size_t()
         lib.gpt2_tokenizer_token_bytes(self._use(), id, byref(data), byref(size))
@@ -122,7 +123,8 @@ class Tokenizer(Handle):
         ['Once', '\u0120upon']
         """
         if not isinstance(ids, Integral):
-            return [self.convert_ids_to_tokens(id) for id in ids]
+            return [self.convert_ids_to_tokens(id)
+                    for id in items("ids", ids, "a token id or a list of token ids")]
         id = int(ids)
         content = self.token_bytes(id)
         if self.is_special(id):
@@ -139,6 +141,13 @@ class Tokenizer(Handle):
         id = self._find(content) if named else None
         return id if id is not None else self._find(tokens.encode("utf-8", "surrogatepass"))
 
+    def _has(self, id: int) -> bool:
+        """Whether there is a token with this id. ctypes would truncate ids of more than 32 bits."""
+        try:
+            return 0 <= operator.index(id) < self.vocab_size
+        except TypeError:
+            raise TypeError(f"id: expected a number, found {shown(id)}") from None
+
     def _find(self, content: bytes) -> Optional[int]:
         id = c_int32()
         lib.gpt2_tokenizer_find(self._use(), content, len(content), byref(id))
@@ -146,7 +155,7 @@ class Tokenizer(Handle):
 
     def is_special(self, id: int) -> bool:
         """Whether the token marks structure and is not part of a text."""
-        if not 0 <= id < self.vocab_size:
+        if not self._has(id):
             return False
         result = c_int32()
         lib.gpt2_tokenizer_is_special(self._use(), id, byref(result))
@@ -192,7 +201,7 @@ def c_path(path: PathLike) -> bytes:
 def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
     """An array of gpt2_memory_file, and the memory that its pointers refer to."""
     if not isinstance(files, Mapping):
-        raise TypeError(f"files: expected a dict of names and contents, found {files!r}")
+        raise TypeError(f"files: expected a dict of names and contents, found {shown(files)}")
     buffers = tuple(_content(name, data) for name, data in files.items())
     structs = [c.MemoryFile(c_path(name), buffer.address, buffer.size)
                for name, buffer in zip(files, buffers)]
@@ -203,7 +212,7 @@ def _content(name: str, data: Any) -> Buffer:
     try:
         return Buffer(data)
     except TypeError:
-        raise TypeError(f"files: expected the bytes of {name!r}, found {reprlib.repr(data)}"
+        raise TypeError(f"files: expected the bytes of {shown(name)}, found {shown(data)}"
                         ) from None
 
 
