@@ -90,7 +90,8 @@ TEST_CASE("a line has its own options for scoring") {
   CHECK(batch.run({"--samples", "3"}).status == 0);  // a line that is scored has one record
   const json record = json::parse(batch.read());
   const json expected = json::parse(
-      run({"score", "--json", "--context", "6", "--stride", "3", "--logprobs", "1"}, {.input = text})
+      run({"score", "--json", "--context", "6", "--stride", "3", "--logprobs", "1"},
+          {.input = text})
           .out);
   for (const auto& [name, value] : expected.items()) CHECK(record.at(name) == value);
 }

@@ -88,9 +88,10 @@ struct GenerationOptions {
   ///
   /// A draft of other sizes (n_layer, n_embd, n_head, n_inner or n_positions) computes keys and
   /// values of its own, on the threads of the session's engine. The session keeps them for the next
-  /// call. Reading the prompt with the draft comes in addition to what drafting costs, once for
-  /// each prompt and slide. When the text becomes longer than the draft's n_positions, drafting ends.
-  /// If there is no memory for the keys and values, generate() throws std::bad_alloc.
+  /// call. In addition to the drafts themselves, the draft model has to read the prompt once, and
+  /// the remaining text after each slide. When the text becomes longer than the draft's
+  /// n_positions, drafting ends. If there is no memory for the keys and values, generate() throws
+  /// std::bad_alloc.
   ///
   /// REQUIRES: the draft has as many tokens as the session's model, with the same ids.
   std::optional<Model> draft = {};

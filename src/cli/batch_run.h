@@ -25,7 +25,8 @@ struct BatchSummary {
 };
 
 /// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the
-/// lines that are to be scored, and appends the records in order. However many lines there are, at most kWindow texts are in memory.
+/// lines that are to be scored, and appends the records in order. However many lines there are, at
+/// most kWindow texts are in memory.
 class BatchRun {
  public:
   static constexpr std::size_t kWindow = 256;

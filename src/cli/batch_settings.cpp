@@ -31,10 +31,10 @@ and "context", the tokens of a window. A line with "choices" of a "context" is s
   {"context": "The cat", "choices": [" sat", " moon"]}
 
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
-the "text", its "token_ids" and the "finish_reason", or the scores, or an "error". An empty line is an error, too,
-so that the objects stay aligned with the lines; with --lines, it is an empty prompt. Text j of line
-i is the one that gpt2 generate --sequence S writes, where S is i times --samples, plus j;
-"sequence" repeats it.
+the "text", its "token_ids" and the "finish_reason", or the scores, or an "error". An empty line is
+an error, too, so that the objects stay aligned with the lines; with --lines, it is an empty prompt.
+Text j of line i is the one that gpt2 generate --sequence S writes, where S is i times --samples,
+plus j; "sequence" repeats it.
 
 If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
 whether the lines, the options or the model have changed, which is refused. Standard input has to be
@@ -115,7 +115,8 @@ BatchSettings read_batch_settings(Arguments arguments) {
   std::optional<std::string> share;
   bool greedy = false;
   bool hf_defaults = false;
-  CLI::App app("Continues or scores every line of a file; resumes a run that was interrupted", "gpt2 batch");
+  CLI::App app("Continues or scores every line of a file; resumes a run that was interrupted",
+               "gpt2 batch");
   app.footer(kExamples);
   add_file(app, "IN", settings.input, "The prompts, one JSON object a line")->required();
   add_file(app, "-o,--output", settings.output, "Append the texts to FILE; resume where it ends")

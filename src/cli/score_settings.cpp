@@ -25,8 +25,8 @@ log-probability, and there is one by token and by byte. Texts may also be given 
 record of a line that cannot be scored has "error", and the command ends with status 1.
 
 --logprobs K prints a line of JSON for each token: its log-probability given the tokens before it,
-its rank (0: the likeliest) and the K likeliest tokens (default 0). With --json, --per-line and --jsonl, the
-record of each text has these as "logprobs".
+its rank (0: the likeliest) and the K likeliest tokens (default 0). With --json, --per-line and
+--jsonl, the record of each text has these as "logprobs".
 
 A context and a choice are scored as one sequence, without windows. Together they may have at most
 one token more than the model has positions.

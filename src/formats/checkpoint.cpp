@@ -86,7 +86,8 @@ Checkpoint Checkpoint::open(const ModelFiles& files) {
 
 ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
   const auto document = parse_json(text, where);
-  const JsonFields map = JsonFields(document.root, std::string(where)).required_object("weight_map");
+  const JsonFields map =
+      JsonFields(document.root, std::string(where)).required_object("weight_map");
   ShardIndex index;
   for (const auto& [tensor, shard] : map.object().items()) {
     if (!shard.is_string()) fail(where, "the shard of ", quote(tensor), " is not a string");

@@ -68,7 +68,7 @@ class Draft {
   /// Ends the draft before there are `max` tokens.
   void give_up() noexcept { max_ = 0; }
 
-  /// What the next pass has to compute. REQUIRES: goes_on().
+  /// Returns the slice that the next pass must compute. REQUIRES: goes_on().
   [[nodiscard]] Slice next();
 
   /// Whether the two can take part in one pass.
@@ -81,14 +81,14 @@ class Draft {
 
   /// After a pass that next() was called for, draws the next token. Otherwise does nothing. Ends
   /// the draft if the sampler cannot choose a token, because the logits contain NaN or +infinity,
-  /// or because a processor of the caller's throws a std::exception. What else that throws passes
-  /// through, after end().
+  /// or because a processor of the caller's throws a std::exception. Exceptions of other types
+  /// reach the caller, after end().
   void take(Sampler& sampler);
 
   /// Leaves the text's session as it was before begin().
   void end();
 
-  /// The tokens drafted since begin(). The span lives until the next call of begin().
+  /// The tokens drafted since begin(). The span is valid until the next call of begin().
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }
 
  private:
@@ -96,8 +96,8 @@ class Draft {
 
   Model model_;
   Session& text_;
-  Session* session_;             // whose keys and values the model reads and writes
-  std::size_t start_ = 0;        // where the text's last token stands
+  Session* session_;             // the one whose keys and values the model uses
+  std::size_t start_ = 0;        // the position of the text's last token
   TokenId last_ = 0;             // that token
   std::size_t max_ = 0;          // tokens to draft
   bool has_logits_ = false;      // whether a pass has computed logits, or is about to

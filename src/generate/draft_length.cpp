@@ -44,7 +44,8 @@ double DraftLength::agreement() const {
 
 std::size_t DraftLength::next(std::size_t max, std::size_t drafting) const {
   if (plain_ == 0.0 || passes_ >= kRefresh) return 0;
-  // What the first draft costs is not known. So it is short, and waits until others are paid for.
+  // The cost of the first draft is not known yet. Therefore it is short, and it is made only if the
+  // account is not overdrawn.
   const std::size_t first = texts_ == 1 ? 2 : 1;
   if (!knows_drafts_) return account_ < 0.0 ? 0 : std::min(max, first);
   const double p = agreement();
@@ -82,7 +83,7 @@ void DraftLength::note_drafts(const DraftedPass& pass) {
   accepted_ = kMemory * accepted_ + static_cast<double>(pass.accepted);
   refused_ = kMemory * refused_ + static_cast<double>(pass.refused);
   ++passes_;
-  if (plain_ == 0.0) return;  // with constant_draft: the other times say nothing then
+  if (plain_ == 0.0) return;  // with constant_draft, there may be no plain pass to compare with
   const auto drafted = static_cast<double>(pass.drafted);
   double added = 0.0;  // to the pass, by these tokens
   if (pass.drafted != 0) {

@@ -4,20 +4,20 @@
 
 namespace gpt2 {
 
-/// What a pass with drafted tokens took, and what came of them.
+/// The times and the counts of a pass that checked drafted tokens.
 struct DraftedPass {
   std::size_t steps = 0;        ///< passes of the draft model; 0 if there is none
   std::size_t drafted = 0;      ///< tokens of all texts
-  std::size_t accepted = 0;     ///< of these
+  std::size_t accepted = 0;     ///< the accepted tokens among them
   std::size_t refused = 0;      ///< texts whose draft ended with a refused token or had no token
   double draft_seconds = 0.0;   ///< of the passes of the draft model
   double check_seconds = 0.0;   ///< of the pass that checked the tokens
-  std::size_t all_drafted = 0;  ///< tokens that it checked, those of another kind of draft included
+  std::size_t all_drafted = 0;  ///< all tokens that it checked, including other kinds of drafts
 };
 
 /// Decides how many tokens each text of a pass drafts before the pass checks them, from the times
-/// measured so far and from how many drafted tokens were accepted. The decision changes how long a
-/// text takes, never the text.
+/// measured so far and from the share of drafted tokens that were accepted. The decision affects
+/// only the time, never the text.
 ///
 /// With the probability p that the next drafted token is right, a text with k drafted tokens gets
 /// 1 + p + ... + p^k tokens from a pass on average. A pass over n texts, m of which draft, takes
@@ -25,16 +25,16 @@ struct DraftedPass {
 /// of m k more rows to check. next() returns the k with the most tokens of all texts per second.
 ///
 /// Drafts that are always wrong cost at most 1 % of the time and one plain pass, or, if that is
-/// more, what the first draft costs, which is not known before. To ensure this, the class keeps an
-/// account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
+/// more, the cost of the first draft, which is not known beforehand. To ensure this, the class keeps
+/// an account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
 /// drafts have cost, and allows no draft that costs more than the balance and one plain pass.
 class DraftLength {
  public:
-  /// Says how many texts the next pass has. If that is not what it was, the times are measured
-  /// anew, because those of a pass depend on it.
+  /// Sets the number of texts in the next pass. If it has changed, the times are measured anew,
+  /// because they depend on it.
   void set_texts(std::size_t texts) noexcept;
 
-  /// The number of tokens that each of `drafting` texts should draft, from 0 to `max`.
+  /// Returns the number of tokens that each of `drafting` texts should draft, from 0 to `max`.
   [[nodiscard]] std::size_t next(std::size_t max, std::size_t drafting) const;
 
   /// Records a pass without drafts.

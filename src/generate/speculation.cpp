@@ -24,7 +24,7 @@ void Speculation::for_each_text(const F& f) {
   }
 }
 
-// Returns how many tokens each text should draft, of which a text can draft max_of(text).
+// Returns the number of tokens that each text should draft. A text can draft at most max_of(text).
 template <class MaxOf>
 std::size_t Speculation::length_of(const Source& source, const MaxOf& max_of) {
   std::size_t drafting = 0;
@@ -36,7 +36,7 @@ std::size_t Speculation::length_of(const Source& source, const MaxOf& max_of) {
   return source.length.next(max, drafting);
 }
 
-// A text drafts with its model if it has found nothing to look up, or if that does not gain.
+// A text drafts with its model if no tokens could be looked up, or if these would not save time.
 void Speculation::choose_lengths() {
   const std::size_t found =
       length_of(lookup_, [](const Decoder& text) { return text.drafted().size(); });
@@ -52,8 +52,8 @@ void Speculation::choose_lengths() {
   draft_start_ = std::chrono::steady_clock::now();
 }
 
-// Runs a pass of a draft model for all texts that use it and have not drafted enough. Returns
-// whether there was one.
+// Runs a pass of a draft model for all texts that use it and have tokens left to draft. Returns
+// false if there are no such texts, or if there is not enough memory.
 bool Speculation::forward_drafts() {
   Draft* first = nullptr;
   slices_.clear();
@@ -66,7 +66,7 @@ bool Speculation::forward_drafts() {
     });
     if (first == nullptr) return false;
     first->forward(slices_);
-  } catch (const std::exception&) {  // no memory: the texts go on without more drafts
+  } catch (const std::exception&) {  // not enough memory: the texts get no more drafted tokens
     return false;
   }
   ++model_.pass.steps;

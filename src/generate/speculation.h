@@ -12,7 +12,7 @@
 namespace gpt2 {
 
 /// Speculative decoding for the texts of a pass: decides how many tokens they draft, and drafts
-/// them in passes that the texts share. The caller does, for each pass:
+/// them in passes that the texts share. For each pass, the caller runs:
 ///
 ///   speculation.draft(texts, attempt);         // unless the pass reads pieces of prompts
 ///   ...                                        // Decoder::next() of each text
@@ -22,8 +22,8 @@ namespace gpt2 {
 class Speculation {
  public:
   /// Lets the texts, which are all of the next pass, draft tokens for it. `attempt(i, f)` calls
-  /// f(), which does a step of text i and may throw. It returns whether the text goes on; if not,
-  /// the text has been destroyed.
+  /// f(), which runs a step of text i and may throw. It returns false if this has ended the text,
+  /// which is then destroyed.
   template <class Attempt>
   void draft(std::span<Decoder* const> texts, const Attempt& attempt) {
     const auto attempt_each = [&](const auto& step) {
@@ -42,10 +42,10 @@ class Speculation {
   /// Runs the pass that checks the drafts.
   void forward(Engine& engine, std::span<const Slice> slices);
 
-  /// Counts what came of the text's draft.
+  /// Counts the drafted and the accepted tokens of the text.
   void count(const Decoder& text);
 
-  /// Records the time of the pass and what was counted, if draft() was called for this pass.
+  /// Records the time and the counts of the pass, if draft() was called for it.
   void note_pass();
 
  private:
@@ -65,7 +65,7 @@ class Speculation {
   [[nodiscard]] std::size_t length_of(const Source& source, const MaxOf& max_of);
 
   Source model_, lookup_;
-  std::vector<Decoder*> texts_;  // of the pass; nullptr for one that has ended meanwhile
+  std::vector<Decoder*> texts_;  // of the pass; nullptr for a text that has ended
   std::vector<Slice> slices_;    // of a pass of the draft model
   bool is_timed_ = false;        // whether a text of the pass may draft
   std::chrono::steady_clock::time_point draft_start_;

@@ -64,7 +64,9 @@ void refuse_other_models(const JsonFields& fields) {
     gpt2::fail(ErrorCode::unsupported, fields.where(), parts...);
   };
   if (const json* const type = fields.find("model_type")) {
-    if (!is_text(*type, "gpt2")) fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
+    if (!is_text(*type, "gpt2")) {
+      fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
+    }
   } else if (const json* const classes = fields.find("architectures")) {  // in the oldest configs
     if (classes->is_array() && !classes->empty() &&
         std::none_of(classes->begin(), classes->end(), is_gpt2_class)) {

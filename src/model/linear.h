@@ -22,7 +22,9 @@ struct Linear {
                ActivationKernel activation = nullptr) const noexcept;
 };
 
-/// rows[i] = x[i] w for every row of x. The rows of results may be anywhere in memory. REQUIRES:
+/// rows[i] = x[i] w for every row of x. The rows of results may be anywhere in memory: each thread
+/// computes a tile of columns and copies its rows from there, which Linear::forward need not do. In
+/// return, there is no bias, no activation and no special path for a single row. REQUIRES:
 /// the layout of `weight` is nk, or it is quantized.
 void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
                   Workspace& ws) noexcept;

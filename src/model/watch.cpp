@@ -112,7 +112,9 @@ ConstMatrix Watch::attention_weights(const Batch::Slice& slice, std::size_t laye
   const Matrix keys = {keys_.data(), seen, head_dim_, head_dim_};
   slice.cache->read(layer, head, keys, {values_.data(), seen, head_dim_, head_dim_});
   for (std::size_t key = 0; key < seen; ++key) {
-    for (std::size_t i = 0; i < head_dim_; ++i) transposed_.data()[i * seen + key] = keys.row(key)[i];
+    for (std::size_t i = 0; i < head_dim_; ++i) {
+      transposed_.data()[i * seen + key] = keys.row(key)[i];
+    }
   }
   const Matrix weights = {weights_.data(), slice.rows, seen, round_up(seen, kPanel)};
   const Matmul scores = {.y = weights.data,
