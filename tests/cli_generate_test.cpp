@@ -376,7 +376,11 @@ TEST_CASE("--draft changes the speed, not the text") {
     CHECK(outcome.err == "");
     CHECK(outcome.out == text);
   }
-  CHECK(generate({"def", "--draft", "f32"}).status == 2);
+  for (const std::string other : {"f32", ""}) {
+    const Outcome outcome = generate({"def", "--draft", other});
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err.starts_with("gpt2: --draft: expected auto, off, int8, int4, prompt or a "));
+  }
   const Outcome other =
       generate({"def", "--draft", std::string(GPT2_MODELS_DIR) + "/gpt2-stories"});
   CHECK(other.status == 2);

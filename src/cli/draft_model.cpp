@@ -26,7 +26,7 @@ Models load_models(const GenerateSettings& settings) {
     return {load_model(settings.model, settings.dtype), std::nullopt};
   }
   const auto type = weight_type_named(draft);
-  if (type && *type != WeightType::int8 && *type != WeightType::int4) {
+  if (draft.empty() || (type && *type != WeightType::int8 && *type != WeightType::int4)) {
     throw UsageError("--draft",
                      "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
   }
