@@ -20,16 +20,18 @@ endif()
 # optimizes at all compiles the kernels with -O3.
 #
 # With a sanitizer, which adds checks to every lane, -O3 and GCC's tracking of variables would make
-# the compilation take minutes, so these builds use -O1. UBSan's checks of every pointer would
-# nearly double the time again, so they are left out. AddressSanitizer still finds each access
-# outside a buffer, but nothing checks alignment.
+# the compilation take minutes, so these builds use -O1. Two kinds of checks are left out, because
+# each multiplies the time again: UBSan's checks of every pointer, and AddressSanitizer's of
+# variables on the stack, where the kernels keep their tiles. AddressSanitizer still finds each
+# access outside a buffer, and UBSan each index outside an array. Nothing checks alignment.
 set(gpt2_kernels_optimised -O3)
 if(GPT2_SANITIZE)
   set(gpt2_kernels_optimised "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking>")
 endif()
 set(gpt2_kernels_unchecked "")
 if(GPT2_SANITIZE MATCHES "address,undefined")
-  set(gpt2_kernels_unchecked -fno-sanitize=null,alignment,object-size,pointer-overflow)
+  set(gpt2_kernels_unchecked -fno-sanitize=null,alignment,object-size,pointer-overflow
+                             $<$<CXX_COMPILER_ID:GNU>:--param=asan-stack=0>)
 endif()
 
 foreach(isa IN LISTS gpt2_isas)
