@@ -501,7 +501,7 @@ static void test_option_structs(void) {
   TEST_INIT(compare_options);
   TEST_INIT(embed_options);
 
-  // Every function that reads a struct refuses one that was not initialised.
+  // Every function that reads a struct refuses one that was not initialized.
   const gpt2_load_options load = {0, 0, NULL, NULL, NULL};
   const gpt2_encode_options encode = {0, 0, 0};
   const gpt2_engine_options engine = {1, 0, 0};

@@ -358,7 +358,7 @@ TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the tens
   CHECK(refusal(whole.substr(0, size - 1)) == message("second", size - 1, 1));
   CHECK(refusal(whole.substr(0, size - 5)) == message("second", size - 5, 2));
   CHECK(refusal(whole.substr(0, size - 11)) == message("first", size - 11, 1));
-  // Only the optimiser refers to this storage.
+  // Only the optimizer refers to this storage.
   const std::string wrapped = py_dict({{"model", object}, {"optimizer", byte_pair("3", 2, true)}});
   const std::string more = torch_legacy(wrapped, {{"1", "ab"}, {"2", "cd"}, {"3", "ef"}}, 1);
   CHECK(refusal(more.substr(0, more.size() - 1)) ==

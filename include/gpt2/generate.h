@@ -59,7 +59,7 @@ struct GenerationOptions {
   /// whole text. keep: at most the session's capacity - 2, unless the text is too short to fill the
   /// session.
   ///
-  /// With ignore_eos, a text may contain end-of-text tokens. The model has learnt that the text
+  /// With ignore_eos, a text may contain end-of-text tokens. The model has learned that the text
   /// after such a token is unrelated to the text before it, but a slide treats these tokens like
   /// any others. Therefore, use `keep` for a beginning that applies to the whole text, such as
   /// instructions.

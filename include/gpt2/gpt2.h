@@ -29,7 +29,7 @@
 //     point to, but must not change them. gpt2_X_free(NULL) does nothing.
 //  6. Borrowed pointers. Pointers into a handle (logits, infos, the bytes of a token) are not
 //     freed. Each comment says how long they are valid; none outlives its handle.
-//  7. Options. A struct of options begins with its `size`, which lets it grow. Initialise it with
+//  7. Options. A struct of options begins with its `size`, which lets it grow. Initialize it with
 //     its gpt2_X_options_init(&options, sizeof options), which sets the size and the defaults, and
 //     then change members. NULL instead of options stands for the defaults. A program that was
 //     compiled with an older header gives a smaller size, and the members beyond this size have

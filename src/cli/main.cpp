@@ -90,7 +90,7 @@ std::string hint(const std::string& word) {
   return name.empty() ? "" : "did you mean 'gpt2 " + name + "'?";
 }
 
-// Detects misspelt commands. A prompt of several words must be quoted, so a single lower-case word
+// Detects misspelled commands. A prompt of several words must be quoted, so a single lower-case word
 // that resembles a command and precedes other arguments was almost certainly meant as a command: in
 // this case, throws UsageError. A word that is alone or follows options may well be a prompt
 // (`may_be_prompt`): in this case, only prints a hint.
