@@ -83,9 +83,8 @@ TEST_CASE("a full disk is one clear error, and the run goes on when there is roo
     const Outcome outcome = full.run();
     CHECK(outcome.status == 1);
     CHECK(outcome.err ==
-          "gpt2: out: cannot be written: File too large; what it has is whole, and the same "
-          "command goes "
-          "on there\n");
+          "gpt2: out: cannot be written: File too large; its records are complete, and the same "
+          "command resumes there\n");
     const std::string text = full.read();
     CHECK(whole.starts_with(text));
     CHECK((text.empty() || text.ends_with("\n")));

@@ -66,7 +66,7 @@ TEST_CASE("merging says what is missing") {
   batch.directory.write("out.2-of-3", "");
   refused("out.2-of-3 lacks line 2, out.0-of-3 lacks line 6: ");
   batch.directory.write("out.1-of-4", "");
-  refused("there are shares out of 3 and of 4: remove those of one of them");
+  refused("there are files out.I-of-3 and .I-of-4: remove one of the two sets");
 }
 
 TEST_CASE("merging with another input is refused") {

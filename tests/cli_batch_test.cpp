@@ -338,7 +338,7 @@ TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal") {
                   {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
   command.await_error(" left");
   command.send(SIGINT);
-  command.await_error("; the same command goes on");
+  command.await_error("; the same command resumes");
   CHECK(command.wait() == -SIGINT);
   const std::string text = batch.read();
   CHECK((text.empty() || text.ends_with("\n")));
@@ -350,7 +350,7 @@ TEST_CASE("Ctrl-C ends a run that waits for its input") {
                   {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
   command.await_error("writing out");
   command.send(SIGINT);
-  command.await_error("stopped after 0 lines; the same command goes on");
+  command.await_error("stopped after 0 lines; the same command resumes");
   CHECK(command.wait() == -SIGINT);
 }
 

@@ -412,8 +412,8 @@ TEST_CASE("score refuses what it cannot do in one line") {
         "found 4097" +
             see);
   CHECK(usage({"--logprobs", "x"}) ==
-        "gpt2: --logprobs: expected a whole number, found 'x'; without a number, it must be the "
-        "last argument" +
+        "gpt2: --logprobs: expected a whole number, found 'x'; without a number, --logprobs must "
+        "be the last argument" +
             see);
   CHECK(usage({"a", "b"}) == "gpt2: unexpected argument 'b'" + see);
   CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);

@@ -134,7 +134,7 @@ TEST_CASE("/set changes an option") {
 TEST_CASE("what a line cannot be is refused, and ends a talk that is read from a file") {
   check_refused("ab\n/agian\nk\n", "cde\n",
                 "no command '/agian': /help lists them; to begin a text with a slash, type two");
-  check_refused("/again\n", "", "there is no answer to write anew");
+  check_refused("/again\n", "", "there is no answer to write again");
   check_refused("/save\n", "", "expected /save FILE");
   check_refused("/reset all\n", "", "expected /reset");
   check_refused(

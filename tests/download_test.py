@@ -277,7 +277,7 @@ class DownloadTest(unittest.TestCase):
                 self.refused("is no model's name", name)
         self.assertEqual(os.listdir(self.home), [])
         self.refused("HF_TOKEN is no token", "owner/tiny", token='x"\nurl = "file:///etc/passwd')
-        self.refused("no web address", "owner/tiny", HF_ENDPOINT="file:///etc")
+        self.refused("not a web address", "owner/tiny", HF_ENDPOINT="file:///etc")
 
     def test_hostile_shard_names(self):
         for shard in ("../evil.safetensors", "/tmp/evil.safetensors", ".hidden.safetensors",

@@ -249,7 +249,7 @@ TEST_CASE("a slide that has no room for new tokens is refused") {
   options.keep = 7;
   CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
         "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
-        "and is to keep 7");
+        "and keep is 7");
 }
 
 TEST_CASE("an overflow that does not exist is refused before anything is read") {

@@ -654,7 +654,7 @@ class SamplerTest(ModelTest):
         with self.assertRaisesRegex(ValueError, "the logits contain NaN or infinity: if a model "
                                     "computed them, its weights are damaged"):
             sampler.sample([float("nan")] * 4, [])
-        with self.assertRaisesRegex(ValueError, "stop: is no option of a Sampler"):
+        with self.assertRaisesRegex(ValueError, "stop: is not an option of a Sampler"):
             gpt2cpp.Sampler(4, stop=".")
         with self.assertRaisesRegex(TypeError, "did you mean temperature"):
             gpt2cpp.Sampler(4, temprature=1)

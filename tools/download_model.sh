@@ -329,7 +329,7 @@ main() {
   endpoint="${HF_ENDPOINT:-https://huggingface.co}"
   endpoint="${endpoint%/}"
   [[ "$endpoint" =~ ^https?://[^[:space:]]+$ ]] ||
-    fail "HF_ENDPOINT is no web address: '$endpoint'; expected https://..."
+    fail "HF_ENDPOINT is not a web address: '$endpoint'; expected https://..."
   origin="$(origin_of "$endpoint")"
   protocols='=https'
   [[ "$origin" == http://* ]] && protocols='=http,https'

@@ -91,7 +91,7 @@ int run(const BatchSettings& settings) {
   batch.run();
   const BatchSummary& summary = batch.summary();
   if (interrupted()) {
-    print_error("stopped after " + counted(summary.lines, "line") + "; the same command goes on");
+    print_error("stopped after " + counted(summary.lines, "line") + "; the same command resumes");
     return 1;
   }
   print_summary(summary, seconds_since(start));

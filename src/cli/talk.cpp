@@ -129,7 +129,7 @@ class Talk {
   }
 
   void again() {
-    if (!before_) refuse("there is no answer to write anew");
+    if (!before_) refuse("there is no answer to write again");
     session_.assign(*before_);
     ++settings_.generation.sampling.sequence;
     answer();

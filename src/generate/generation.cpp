@@ -30,7 +30,7 @@ void check(const Session& session, std::span<const TokenId> prompt,
   const std::size_t capacity = session.capacity();
   if (slides(options) && can_fill && (capacity < 2 || options.keep > capacity - 2)) {
     reject("a session that slides needs room for two tokens more than it keeps: it has room for ",
-           capacity, ", and is to keep ", options.keep);
+           capacity, ", and keep is ", options.keep);
   }
 }
 
