@@ -20,7 +20,7 @@ constexpr const char* kHelp =
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
 A model is a directory with a HuggingFace checkpoint, a file in it, or a name,
-which is looked for in several places. Without -m, gpt2 uses the bundled model,
+which gpt2 looks for in several places. Without -m, gpt2 uses the bundled model,
 which writes stories for children.
 
 Commands:
