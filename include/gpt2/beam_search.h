@@ -50,7 +50,7 @@ struct BeamSearchOptions {
   /// Tokens that end a sequence, in addition to the model's own (Config::eos_token_id). To stop at
   /// the same tokens as generate() with a tokenizer, add Tokenizer::end_of_text().
   std::vector<TokenId> stop_tokens = {};
-  bool ignore_eos = false;  ///< whether sequences go on after the model's own end-of-text tokens
+  bool ignore_eos = false;  ///< whether sequences continue after the model's own end-of-text tokens
 
   bool hash_logits = false;  ///< fill BeamStep::logits_hash
 
@@ -82,8 +82,8 @@ struct BeamSequence {
 /// equal scores, the one that ended last comes first.
 ///
 /// HuggingFace's results differ in two cases since version 4.50: it decides from the best beam that
-/// goes on, and not from the best candidate, whether the search has ended; and at the max length it
-/// ends only the first num_beams candidates.
+/// continues, and not from the best candidate, whether the search has ended; and at the max length
+/// it ends only the first num_beams candidates.
 ///
 /// With one beam and no processors, the tokens are those of generate() with temperature 0, unless
 /// early_stopping is EarlyStopping::never. With processors, they may differ, because a processor

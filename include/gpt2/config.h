@@ -21,8 +21,8 @@ enum class ActivationFunction : std::uint8_t {
   linear, laplace,
 };
 
-/// The numbers of a GPT-2, with HuggingFace's names and defaults (GPT2Config). A default Config is
-/// that of GPT-2 124M.
+/// The hyperparameters of a GPT-2, with HuggingFace's names and defaults (GPT2Config). A
+/// default-constructed Config describes GPT-2 124M.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///

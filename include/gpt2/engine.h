@@ -40,7 +40,7 @@ struct Slice {
 ///
 /// An Engine is a handle: copies refer to the same engine, which is destroyed with the last copy
 /// and the last session that uses it. Any number of threads may call forward; the engine runs their
-/// passes one after another. In a child process of fork(), an engine starts its threads anew and
+/// passes one after another. In a child process of fork(), an engine starts new threads and
 /// works as before.
 ///
 /// Cost: threads - 1 sleeping threads, and address space for about 512 rows of activations (20 MB

@@ -32,7 +32,7 @@ enum class FinishReason {
 /// The action to take when the session is full and the text has not ended.
 enum class Overflow {
   stop,   ///< the text ends: FinishReason::context_full
-  slide,  ///< the oldest tokens are dropped, and the text goes on after the others
+  slide,  ///< the oldest tokens are dropped, and the text continues after the others
 };
 
 /// Options for generate().
@@ -44,7 +44,7 @@ struct GenerationOptions {
   /// model (Config::eos_token_id) and the tokenizer (Tokenizer::end_of_text).
   std::vector<TokenId> stop_tokens = {};
 
-  /// Whether the text goes on after the end-of-text tokens of the model and the tokenizer.
+  /// Whether the text continues after the end-of-text tokens of the model and the tokenizer.
   bool ignore_eos = false;
 
   /// Strings that end the text. The text ends before the first occurrence of any of them. A stop
@@ -53,7 +53,7 @@ struct GenerationOptions {
   std::vector<std::string> stop = {};
 
   /// The action to take when the session is full, or has too little room for the prompt. With
-  /// `slide`, Session::slide(keep, ...) makes room: the text goes on exactly as it would in a new
+  /// `slide`, Session::slide(keep, ...) makes room: the text continues exactly as it would in a new
   /// session with the tokens that were kept. Sampling options see only these tokens, and those of
   /// the prompt still count as tokens of the prompt. The noise still depends on the position in the
   /// whole text. keep: at most the session's capacity - 2, unless the text is too short to fill the
@@ -131,7 +131,7 @@ struct GenerationResult {
   std::vector<TokenLogprob> logprobs = {};  ///< of each of `tokens`, if top_logprobs is set
   std::uint64_t logits_hash = 0;            ///< of the bits of all logits a token was drawn from
   std::size_t drafted_tokens = 0;           ///< by GenerationOptions::draft and prompt_lookup
-  std::size_t accepted_tokens = 0;  ///< those of them that the model drew as well
+  std::size_t accepted_tokens = 0;  ///< how many of those the model drew as well
   std::size_t dropped_tokens = 0;   ///< by slides; see GenerationOptions::overflow
   double prompt_seconds = 0.0;      ///< for reading the prompt
   double generation_seconds = 0.0;  ///< for everything after the prompt. The pass over the prompt

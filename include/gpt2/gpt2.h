@@ -277,7 +277,7 @@ typedef struct gpt2_load_options {
 /// GPT2_INVALID_ARGUMENT for NULL and for a size that no version of the struct has.
 GPT2_API gpt2_status gpt2_load_options_init(gpt2_load_options* options, size_t size);
 
-/// The numbers of a model. Valid as long as the model.
+/// The properties of a model. Valid as long as the model.
 typedef struct gpt2_model_info {
   size_t vocab_size;               ///< the number of tokens, and of logits
   size_t n_positions;              ///< the longest sequence (n_ctx), in tokens
@@ -291,7 +291,7 @@ typedef struct gpt2_model_info {
   size_t n_eos_token_id;           ///< how many; may be 0
   gpt2_token bos_token_id;         ///< or -1
   gpt2_dtype dtype;                ///< of the matrices; never GPT2_DTYPE_STORED
-  const char* config_json;         ///< all numbers of the config, as config.json has them
+  const char* config_json;         ///< the whole config, as the text of a config.json
   const char* path;                ///< from which the model was loaded, as found by
                                    ///< gpt2_find_model; "" if it was loaded from memory
 } gpt2_model_info;
@@ -351,7 +351,7 @@ GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtyp
 /// weights are not quantized, `path` exists or the model was loaded from memory; GPT2_INVALID_FILE
 /// if the system refuses to write. (save_quantized.h)
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
-/// The numbers of the model.
+/// Returns the properties of the model.
 GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
 /// Frees the handle. The weights live as long as a session, an engine or another handle uses them.
 GPT2_API void gpt2_model_free(gpt2_model* model);
@@ -367,7 +367,7 @@ typedef struct gpt2_encode_options {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_encode_options_init(gpt2_encode_options* options, size_t size);
 
-/// Facts about a tokenizer. Valid as long as the tokenizer.
+/// The properties of a tokenizer. Valid as long as the tokenizer.
 typedef struct gpt2_tokenizer_info {
   size_t n_tokens;          ///< one more than the largest id
   gpt2_token end_of_text;   ///< the token that ends a text, or -1
@@ -406,13 +406,13 @@ GPT2_API gpt2_status gpt2_tokenizer_token_bytes(const gpt2_tokenizer* tokenizer,
 /// Sets *is_special to whether the id is a token that marks structure and is not part of a text.
 GPT2_API gpt2_status gpt2_tokenizer_is_special(const gpt2_tokenizer* tokenizer, gpt2_token id,
                                                int32_t* is_special);
-/// The id of the token with exactly these bytes, or -1 if there is none, which is no error.
+/// The id of the token with exactly these bytes, or -1 if there is none, which is not an error.
 GPT2_API gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const char* content,
                                          size_t n_bytes, gpt2_token* id);
 /// GPT2_INVALID_ARGUMENT if the model cannot have been trained with the tokenizer.
 GPT2_API gpt2_status gpt2_tokenizer_require_match(const gpt2_tokenizer* tokenizer,
                                                   const gpt2_model* model);
-/// The numbers of the tokenizer.
+/// Returns the properties of the tokenizer.
 GPT2_API const gpt2_tokenizer_info* gpt2_tokenizer_get_info(const gpt2_tokenizer* tokenizer);
 /// Frees the handle.
 GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);
@@ -514,7 +514,7 @@ GPT2_API gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token
 GPT2_API gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position);
 /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
 /// first `keep` ones, at least half of them. The remaining ones after the first `keep` wait until
-/// the next pass, which computes them anew, because positions are absolute in GPT-2. Sets *dropped
+/// the next pass, which recomputes them, because positions are absolute in GPT-2. Sets *dropped
 /// to the number of dropped tokens: 0 if there was enough room. GPT2_INVALID_ARGUMENT if there was
 /// not enough room and keep + room is more than the capacity. (session.h)
 GPT2_API gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room,
@@ -745,7 +745,7 @@ typedef struct gpt2_generate_options {
   size_t size;
   size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
   const gpt2_sampling_options* sampling;  ///< default NULL: the defaults of sampling
-  gpt2_ids stop_tokens;                   ///< also end the text, as those of model and tokenizer do
+  gpt2_ids stop_tokens;                   ///< also end the text, like the model's own
   const gpt2_bytes* stop;                 ///< strings that end the text: n_stop of them
   size_t n_stop;
   int32_t ignore_eos;        ///< default 0; continue after end-of-text tokens of the model
@@ -779,7 +779,7 @@ typedef struct gpt2_generation {
   uint64_t logits_hash;                ///< of the bits of all logits a token was drawn from
   size_t prompt_tokens;                ///< of the prompt given to this call
   size_t drafted_tokens;               ///< by drafts and prompt_lookup
-  size_t accepted_tokens;              ///< those of them that the model drew as well
+  size_t accepted_tokens;              ///< how many of those the model drew as well
   size_t dropped_tokens;               ///< by GPT2_OVERFLOW_SLIDE
   double prompt_seconds;               ///< for reading the prompt
   double generation_seconds;           ///< for everything after the prompt

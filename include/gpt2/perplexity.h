@@ -27,13 +27,12 @@ struct PerplexityComparison {
 
 /// Scores a text with two models, for example one and its quantized copy.
 ///
-/// The text is scored in windows. Each has as many tokens as the model with the smaller n_positions
-/// has positions, or all tokens of the text if it is shorter. Each window begins half a window
-/// after the previous one, and the last one ends with the text. A window scores the tokens that the
-/// previous one did not reach: the first window scores all tokens but its first, which nothing
-/// predicts; the others score their second half (the last one perhaps fewer tokens). So every token
-/// except the first is scored once, and from the second window on, at least half a window of text
-/// precedes it.
+/// The text is scored in windows. A window has min(a's n_positions, b's n_positions) tokens, or all
+/// tokens of the text if it is shorter. Each window begins half a window after the previous one,
+/// and the last one ends with the text. A window scores the tokens that the previous one did not
+/// reach: the first window scores all tokens but its first, which nothing predicts; the others
+/// score their second half (the last one perhaps fewer tokens). So every token except the first is
+/// scored once, and from the second window on, at least half a window of text precedes it.
 ///
 /// Calls `progress`, unless it is empty, after each window with the share of the tokens that have
 /// been scored, up to 1; an exception from it reaches the caller. Uses Engine::shared of both

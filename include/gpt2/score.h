@@ -19,9 +19,9 @@ struct ScoreOptions {
   /// The number of tokens in a window, from 2 to the model's n_positions. 0: n_positions.
   std::size_t context = 0;
 
-  /// The distance from the beginning of a window to that of the next one, in tokens, from 1 to
-  /// `context`. With a smaller stride, tokens have more context, and scoring takes more passes. 0:
-  /// 512, as in HuggingFace's recipe, or half a window if that is less.
+  /// The distance between the beginnings of consecutive windows, in tokens, from 1 to `context`.
+  /// With a smaller stride, tokens have more context, and scoring takes more passes. 0: 512, as in
+  /// HuggingFace's recipe, or half a window if that is less.
   std::size_t stride = 0;
 
   std::size_t top_logprobs = 0;  ///< the length of TokenLogprob::top
@@ -35,11 +35,11 @@ struct ScoreOptions {
   [[nodiscard]] ScoreOptions resolved(const Config& config) const;
 };
 
-/// A window: consecutive tokens of a text, which the model reads without the text before them, and
-/// the score of the last of these tokens.
+/// A window: consecutive tokens of a text, which the model reads without the text before them. The
+/// window scores the last of its tokens, from index `first` on.
 struct ScoredWindow {
   std::size_t begin;   ///< the index of its first token in the text
-  std::size_t first;   ///< of the first token that it scores; more than `begin`
+  std::size_t first;   ///< the index of the first token that it scores; more than `begin`
   std::size_t end;     ///< one more than the index of its last token
   std::size_t labels;  ///< the tokens after the end of the previous window, which HuggingFace
                        ///< counts
