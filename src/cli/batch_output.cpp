@@ -17,7 +17,7 @@
 namespace gpt2::cli {
 namespace {
 
-// The number of bytes that are kept of each record: more than are compared.
+// The number of bytes that are kept of each record. Comparisons need fewer.
 constexpr std::size_t kBeginBytes = 256;
 
 // Makes sure that a new file is still in its directory after a power failure.

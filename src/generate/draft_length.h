@@ -30,7 +30,7 @@ struct DraftedPass {
 /// drafts have cost, and allows no draft that costs more than the balance and one plain pass.
 class DraftLength {
  public:
-  /// Sets the number of texts in the next pass. If it has changed, the times are measured anew,
+  /// Sets the number of texts in the next pass. If it has changed, the times are measured again,
   /// because they depend on it.
   void set_texts(std::size_t texts) noexcept;
 

@@ -21,9 +21,9 @@ namespace gpt2 {
 ///   speculation.note_pass();
 class Speculation {
  public:
-  /// Lets the texts, which are all of the next pass, draft tokens for it. `attempt(i, f)` calls
-  /// f(), which runs a step of text i and may throw. It returns false if this has ended the text,
-  /// which is then destroyed.
+  /// Lets the texts draft tokens for the next pass, which all of them share.
+  /// `attempt(i, f)` calls f(), which runs a step of text i and may throw. `attempt` returns false
+  /// if this has ended the text, which is then destroyed.
   template <class Attempt>
   void draft(std::span<Decoder* const> texts, const Attempt& attempt) {
     const auto attempt_each = [&](const auto& step) {
