@@ -47,7 +47,7 @@ std::vector<json> records(const std::string& text) {
   return result;
 }
 
-// Checks that the records of batch are those of `gpt2 score`, with a line and an id.
+// Checks that the records of batch are the same as those of `gpt2 score`, plus a line and an id.
 void check_scores(const std::vector<std::string>& lines, const Words& batch_options,
                   const Words& score_options) {
   const Batch batch(in_lines(lines));

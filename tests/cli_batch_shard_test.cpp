@@ -11,7 +11,7 @@ using namespace gpt2::test;
 
 namespace {
 
-// The error messages of a run without what follows the share.
+// Returns the part of the first message that names the share.
 std::string share_of(const Outcome& outcome) {
   const std::size_t end = outcome.err.find(": writing ");
   return end == std::string::npos ? "" : outcome.err.substr(6, end - 6);

@@ -1,4 +1,4 @@
-// Tests gpt2 batch: what it writes, what it refuses, and how it goes on.
+// Tests gpt2 batch: what it writes, what it refuses, and how it resumes.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ const std::string kPrompts = R"({"prompt": "Once upon a time", "max_new_tokens":
 {"prompt": "Tom", "frequency_penalty": 1, "logit_bias": {"11": -100}, "logprobs": 2}
 )";
 
-// What `gpt2 generate` needs for the text of each of these lines.
+// The arguments with which `gpt2 generate` writes the text of each of these lines.
 const std::vector<Words> kAlone = {
     {"-n", "12", "Once upon a time"},
     {"--greedy", "--stop", " had", "-n", "8", "The cat"},
@@ -226,7 +226,7 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
   CHECK(first["token_ids"].size() + first["prompt_tokens"].get<std::size_t>() == 21);
   CHECK(json::parse(out.substr(out.find('\n') + 1))["token_ids"] != first["token_ids"]);
 
-  // Another config would write other texts, so the run must not go on with it.
+  // Another config would write other texts, so the run must not be resumed with it.
   model.write("generation_config.json", R"({"do_sample": true, "max_length": 22})");
   CHECK(again().status == 1);
   model.write("generation_config.json", R"({"num_beams": 4})");
@@ -284,7 +284,7 @@ TEST_CASE("a run does not go on if the lines, the options or the model have chan
   CHECK(batch.read().starts_with(whole));
 }
 
-TEST_CASE("a file that is no output of a run stays as it is") {
+TEST_CASE("a file that is not the output of a run stays as it is") {
   const Batch batch(kPrompts);
   for (const std::string content : {"my notes", "my notes\n", "{\"line\":0}\n"}) {
     batch.directory.write("out", content);

@@ -1,4 +1,4 @@
-// The help texts, and words that are no commands.
+// Tests the help texts, and the messages about words that are not commands.
 #include <sstream>
 #include <string>
 

@@ -1,4 +1,4 @@
-// gpt2 generate --json: one JSON object for each text, on one line.
+// Tests gpt2 generate --json: one JSON object for each text, on one line.
 #include <signal.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ TEST_CASE("the JSON tells why the text ended") {
   const Json stopped = generate({"--stop", "de", "a"});
   CHECK(stopped["finish_reason"] == "stop_string");
   CHECK(stopped["text"] == "bc");
-  CHECK(stopped["token_ids"] == Json{98, 99, 100, 101});  // with those of the stop string
+  CHECK(stopped["token_ids"] == Json{98, 99, 100, 101});  // including the tokens of the stop string
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const Outcome full = run({"-m", small.path().string(), "--json", "a"});

@@ -1,4 +1,4 @@
-// The short options of the command, and the ways to give it a prompt.
+// Tests the short options of the command, and the ways to give it a prompt.
 #include <nlohmann/json.hpp>
 #include <tuple>
 

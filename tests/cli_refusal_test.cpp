@@ -149,7 +149,7 @@ TEST_CASE("an option that this model does not allow is refused by name, as inval
   const Surroundings here = {.directory = place.path()};
   check_refused({"batch", "in", "-o", "out", "-m", directory, "--suppress-tokens", "257"}, 2,
                 {"--suppress-tokens: expected token ids from 0 to 256, found 257; see"}, here);
-  // What the model's own config says is no argument.
+  // Options in the model's own config are not arguments, so they are not checked.
   model.write("generation_config.json", R"({"do_sample": true, "suppress_tokens": [257]})");
   check_refused({"-m", directory, "--hf-defaults", "x"}, 1, {"suppress_tokens", "257"});
 }

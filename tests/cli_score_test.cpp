@@ -355,8 +355,8 @@ TEST_CASE("--choices tells which continuation the model prefers") {
 }
 
 TEST_CASE("the best choice by token or byte may be another than the best one") {
-  // The alphabet model continues a with b, so "bcd" has nearly the log-probability 0 and "z" has
-  // not; a longer choice with one unlikely byte loses by its sum and wins by its mean.
+  // The alphabet model continues a with b, so the log-probability of "bcd" is nearly 0 and that of
+  // "z" is not. A longer choice with one unlikely byte has a lower sum, but a higher mean.
   const Outcome outcome =
       run({"score", "-m", alphabet_model(), "--choices"},
           {.input = R"({"context": "a", "choices": ["z", "bcdefghijklx", "qr"]})"});

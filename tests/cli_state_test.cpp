@@ -1,4 +1,4 @@
-// gpt2 generate --save-state and --state: a text that goes on in another process.
+// Tests gpt2 generate --save-state and --state: another process continues a text.
 #include <signal.h>
 
 #include <filesystem>
@@ -72,7 +72,7 @@ TEST_CASE("a text in two parts is the text in one, for any option and instructio
     CHECK(bytes_of(state()) == bytes);
     CHECK(begin + " " + with({"--state", state(), "-n", rest, "--draft", "prompt"}) == whole);
   }
-  // A state can be made of a state, in the same file.
+  // A command can load a state and save the new state to the same file.
   with({"97 98", "-n", "100", "--save-state", state()});
   with({"--state", state(), "-n", "100", "--save-state", state()});
   CHECK(whole.ends_with(" " + with({"--state", state(), "-n", "100"})));

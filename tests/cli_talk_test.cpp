@@ -1,4 +1,4 @@
-// gpt2 --interactive: line after line, by hand and from a file.
+// Tests gpt2 --interactive, with lines typed on a terminal and lines from a file.
 #include <signal.h>
 
 #include <filesystem>

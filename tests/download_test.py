@@ -201,7 +201,7 @@ class DownloadTest(unittest.TestCase):
     def gets(self, server):
         return [seen for seen in server.seen if seen[0] == "GET"]
 
-    # -- What is fetched
+    # -- Files that are fetched
 
     def test_a_model_arrives_whole_and_a_second_run_fetches_nothing(self):
         done = self.succeed("owner/tiny")

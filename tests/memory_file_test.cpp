@@ -1,5 +1,5 @@
-// Tests models and tokenizers that are loaded from memory: they are those of the directory, bit for
-// bit, and use the caller's bytes in place.
+// Tests models and tokenizers that are loaded from memory: they compute the same bits as the ones
+// loaded from the directory, and use the caller's bytes in place.
 #include "gpt2/memory_file.h"
 
 #include <algorithm>

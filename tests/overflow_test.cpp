@@ -1,5 +1,5 @@
-// Texts that go on past the context: a text that slides equals the texts of new sessions, each of
-// which begins with the tokens that the slide kept.
+// Tests texts that continue past the context: after each slide, a text is the same as the text of a
+// new session that begins with the tokens that the slide kept.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,7 +40,7 @@ void erase(Items& items, std::size_t first, std::size_t count) {
   items.erase(from, from + static_cast<std::ptrdiff_t>(count));
 }
 
-// Writes with nothing but new sessions and samplers.
+// Writes the text with a new session after each slide and a new sampler for each token.
 Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
   Sliding result;
   Ids window = prompt();
@@ -65,7 +65,7 @@ Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
       logits = session.forward(std::span(&token, 1));
     }
     if (window.size() > kCapacity) {
-      const std::size_t kept_at_end = (kCapacity - keep) / 2 + 1;  // and the token just drawn
+      const std::size_t kept_at_end = (kCapacity - keep) / 2 + 1;  // plus the token just drawn
       const std::size_t gone = window.size() - keep - kept_at_end;
       erase(window, keep, gone);
       erase(is_prompt, keep, gone);

@@ -1,5 +1,5 @@
-// The state of a session on disk: a session that was saved and loaded goes on, bit for bit, like
-// the one that was saved, and no file can do more than be refused with one clear line.
+// Tests the state of a session on disk: a loaded session continues with the same bits as the one
+// that was saved, and every invalid file is refused with one clear line.
 #include "gpt2/session_file.h"
 
 #include <signal.h>
@@ -55,7 +55,7 @@ Session load(int threads = 1, std::size_t max_tokens = 0, KVType type = KVType::
   return load_session(engine, file(), {.max_tokens = max_tokens});
 }
 
-// Returns whether the two sessions are in the same state, and go on alike with further tokens.
+// Returns whether the two sessions are in the same state, and give the same logits for more tokens.
 bool go_on_alike(Session& a, Session& b, std::span<const TokenId> tokens) {
   if (!std::ranges::equal(a.tokens(), b.tokens()) || a.waiting() != b.waiting()) return false;
   for (const std::size_t piece : {std::size_t{1}, std::size_t{1}, tokens.size() - 2}) {
@@ -66,7 +66,7 @@ bool go_on_alike(Session& a, Session& b, std::span<const TokenId> tokens) {
   return true;
 }
 
-// Returns the bytes of the file of a small session: seven tokens, of which two wait.
+// Returns the bytes of the file of a small session. It has seven tokens, two of which wait.
 std::string small_state() {
   Session session = session_of(model(), 1, 32);
   session.forward(random_tokens(model(), 5, 1));

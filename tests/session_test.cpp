@@ -1,4 +1,4 @@
-// There is one answer: a token's logits depend, bit for bit, only on the tokens up to it.
+// Tests that a token's logits depend, bit for bit, only on the tokens up to and including it.
 #include "gpt2/session.h"
 
 #include <algorithm>

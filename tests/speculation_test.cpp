@@ -1,4 +1,4 @@
-// Speculative decoding: a draft changes how fast a text is written, and nothing else.
+// Tests speculative decoding: a draft changes how fast a text is written, and nothing else.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -23,9 +23,9 @@ using namespace gpt2::test::bundled;
 
 namespace {
 
-// Drafts that are nearly always right, often right, and never right; and smaller models, of which
-// one has too few positions for the texts. Under an emulator or a sanitizer, which takes ten times
-// as long, only one copy and one smaller model.
+// Returns models that draft: copies that are nearly always right, a copy that is never right, and
+// smaller models, one of which has too few positions for the texts. Under an emulator or a
+// sanitizer, which takes ten times as long, returns only one copy and one smaller model.
 std::vector<Model> drafts() {
   const Model copy = model().to(WeightType::int4);
   const Model smaller = test::part_of(model(), 4, 40);
@@ -44,7 +44,7 @@ struct Written {
   std::size_t waiting;
 };
 
-// A pass over texts that all drafted `drafted` tokens, of which `accepted` were right.
+// Returns a pass over texts that each drafted `drafted` tokens and accepted `accepted` of them.
 DraftedPass pass_of(std::size_t drafted, std::size_t texts, std::size_t accepted,
                     double draft_seconds, double check_seconds) {
   return {.steps = drafted,
@@ -241,7 +241,7 @@ TEST_CASE("a sink or a processor that throws leaves what was written in the sess
   }
 }
 
-// What is no std::exception, such as the cancellation of a thread, passes through a draft.
+// A draft does not catch what is not a std::exception, such as the cancellation of a thread.
 TEST_CASE("a processor that throws at any of its calls leaves what was written in the session") {
   GenerationOptions options{.max_new_tokens = 30, .sampling = {.temperature = 0.0f}};
   options.constant_draft = true;

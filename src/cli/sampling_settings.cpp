@@ -145,7 +145,7 @@ void add_repetition(CLI::App& app, SamplingOptions& sampling) {
   add_number(app, "--presence-penalty", sampling.presence_penalty, -2, 2,
              "OpenAI's: subtract N from the scores of tokens that the continuation already has");
   add_number(app, "--frequency-penalty", sampling.frequency_penalty, -2, 2,
-             "OpenAI's: subtract N from a token's score for each time that the continuation has it");
+             "OpenAI's: subtract N from a token's score for each time it is in the continuation");
 }
 
 void add_tokens(CLI::App& app, GenerateSettings& settings) {
