@@ -170,7 +170,7 @@ struct Options {
 
 }  // namespace
 
-TEST_CASE("a model and a tokenizer are what C++ loads") {
+TEST_CASE("a model and a tokenizer are the same as those that C++ loads") {
   const gpt2_model_info& info = *gpt2_model_get_info(c_model());
   const Config& config = model().config();
   CHECK(info.vocab_size == config.vocab_size);

@@ -60,7 +60,7 @@ TEST_CASE("a run that is killed twenty times writes what an undisturbed one writ
   CHECK(killed.read() == calm.read());
 }
 
-TEST_CASE("shares that are killed and go on give the same when they are merged") {
+TEST_CASE("shares that are killed and resumed give the same file when they are merged") {
   const Batch batch(numbered_prompts(is_slow() ? 40 : 600));
   CHECK(batch.run().status == 0);
   const std::string whole = batch.read();
@@ -74,7 +74,7 @@ TEST_CASE("shares that are killed and go on give the same when they are merged")
   CHECK(batch.read() == whole);
 }
 
-TEST_CASE("a full disk is one clear error, and the run goes on when there is room") {
+TEST_CASE("a full disk is one clear error, and the run resumes when there is room") {
   const Batch calm(numbered_prompts(100)), full(numbered_prompts(100));
   CHECK(calm.run().status == 0);
   const std::string whole = calm.read();

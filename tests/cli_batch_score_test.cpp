@@ -96,7 +96,7 @@ TEST_CASE("a line has its own options for scoring") {
   for (const auto& [name, value] : expected.items()) CHECK(record.at(name) == value);
 }
 
-TEST_CASE("a run with scored lines goes on where the output ends, with any number of threads") {
+TEST_CASE("a run with scored lines resumes where the output ends, with any number of threads") {
   const Batch batch(mixed());
   CHECK(batch.run({"-t", "1"}).status == 0);
   const std::string whole = batch.read();

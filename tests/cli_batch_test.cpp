@@ -47,7 +47,7 @@ std::vector<json> records(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("each record is what generate writes alone") {
+TEST_CASE("each record is the same as what generate writes for its line") {
   const Batch batch(kPrompts);
   const Outcome outcome = batch.run({"--samples", "2"});
   INFO(outcome.err);
@@ -244,7 +244,7 @@ TEST_CASE("a prompt that is too long loses its beginning with --truncate") {
   CHECK(record["prompt_tokens"].get<int>() + record["truncated"].get<int>() == 601);
 }
 
-TEST_CASE("a run goes on where the output ends, and cuts off a torn record") {
+TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {
   const Batch batch(kPrompts);
   CHECK(batch.run({"--samples", "2"}).status == 0);
   const std::string whole = batch.read();
@@ -258,7 +258,7 @@ TEST_CASE("a run goes on where the output ends, and cuts off a torn record") {
   }
 }
 
-TEST_CASE("a run does not go on if the lines, the options or the model have changed") {
+TEST_CASE("a run is not resumed if the lines, the options or the model have changed") {
   const Batch batch(kPrompts);
   CHECK(batch.run().status == 0);
   const std::string whole = batch.read();
@@ -317,7 +317,7 @@ TEST_CASE("only one process writes a file") {
   CHECK(batch.run().status == 0);
 }
 
-TEST_CASE("the input may be standard input, which is given again to go on") {
+TEST_CASE("the input may be standard input, which is given again to resume") {
   const Batch batch(kPrompts);
   CHECK(batch.run().status == 0);
   const auto run_stdin = [&](const std::string& input) {

@@ -54,7 +54,7 @@ void check_refused(Words arguments, int status, const std::string& message) {
 
 }  // namespace
 
-TEST_CASE("the best sequence is written as a text is, and several under headings") {
+TEST_CASE("one sequence is written like a text, and several sequences have headings") {
   const auto best = search({.num_beams = 3}, 6);
   const std::string text = kPrompt + text_of(best.front());
   CHECK(out({"--num-beams", "3", "-n", "6"}) == text + "\n");

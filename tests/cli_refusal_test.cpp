@@ -280,7 +280,7 @@ TEST_CASE("a file of a prompt that cannot be read is refused by name") {
   check_refused({"tokenize", "-m", model, "-f", "/no/such"}, 1, {"cannot read /no/such: No such"});
 }
 
-TEST_CASE("what JSON would ignore is refused") {
+TEST_CASE("options that JSON would ignore are refused") {
   for (const std::string option : {"--no-echo", "--no-newline"}) {
     check_refused({"--json", option, "a"}, 2,
                   {option + " cannot be combined with --json: give only one of them; see"});

@@ -127,7 +127,7 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
   }
 }
 
-TEST_CASE("a session goes on with logits after a pass for hidden states") {
+TEST_CASE("a session can compute logits after a pass for hidden states") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 300, 8);
   Session plain(odd_model());
   const std::span<const float> expected = plain.forward(ids);
@@ -174,7 +174,7 @@ TEST_CASE("vectors have the same bits alone, with any threads and on every instr
   }
 }
 
-TEST_CASE("a mean is the mean of the states, and the last is the last of them") {
+TEST_CASE("mean pooling averages the states, and last pooling takes the last one") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 30, 4);
   Session session(odd_model());
   const std::vector<float> states = states_of(session, ids, 3);

@@ -148,8 +148,8 @@ TEST_CASE("the error of layer_norm is within the bound for its order of summatio
 }
 
 TEST_CASE("activations are close to their formulas, and the same bits on every instruction set") {
-  // x runs from -30 to 30 in steps that are no round number. Zeros, tiny numbers and large numbers
-  // are added.
+  // x runs from -30 to 30 in steps that are not round numbers. Zeros, tiny numbers and large
+  // numbers are added.
   std::vector<float> x;
   for (float value = -30.0f; value < 30.0f; value += 0.00137f) x.push_back(value);
   for (const float value : {0.0f, -0.0f, 1e-38f, -1e-42f, 88.0f, -88.0f, 1e4f, -1e4f})

@@ -190,9 +190,9 @@ TEST_CASE("a row's result does not depend on the rows beside it") {
 }
 
 TEST_CASE("an offset of 10,000 does not cancel the variance away") {
-  // In f32, the neighbours of 10,000 are 0.00098 apart, so noise of 0.1 survives rounding. Its
-  // square, beside 10^8, would not. The mean itself is rounded by up to half of that distance,
-  // which changes the variance by up to (0.0005 / 0.1)^2 of itself.
+  // In f32, numbers near 10,000 are 0.00098 apart, so noise of 0.1 survives rounding. Its square,
+  // added to 10^8, would not. The mean itself is rounded by up to half of that distance, which
+  // changes the variance by up to (0.0005 / 0.1)^2 of itself.
   const Tensor x = random_tensor({4, 768}, 5, 10000.0f, 0.1f);
   const Tensor y = LayerNorm({768})(x);
   for (std::size_t row = 0; row < 4; ++row) {

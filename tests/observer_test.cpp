@@ -276,7 +276,7 @@ TEST_CASE("an observer changes no bit of the logits, whichever rows are wanted")
   }
 }
 
-TEST_CASE("observations have the same bits in any batch and pieces, on every instruction set") {
+TEST_CASE("observations have the same bits in any batch or pieces, on every instruction set") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);
   const std::span<const TokenId> all(ids);
   Session whole = session_of(odd_model(), 1);
@@ -321,7 +321,7 @@ TEST_CASE("an observer gets only what it wants") {
   CHECK(seen.at(Observed::mlp_output, 1).size() == 3 * odd_model().config().n_embd);
 }
 
-TEST_CASE("what an observer throws passes through after the pass") {
+TEST_CASE("an exception of an observer reaches the caller after the pass") {
   Session session(odd_model());
   Session plain(odd_model());
   const std::vector<TokenId> ids = {1, 2, 3};

@@ -152,7 +152,7 @@ TEST_CASE("frequency and presence penalties never count tokens of the prompt tha
   }
 }
 
-TEST_CASE("a slide between two calls leaves the prompt that it keeps the prompt") {
+TEST_CASE("tokens of the prompt that a slide keeps still count as prompt in the next call") {
   GenerationOptions options{.max_new_tokens = 20, .sampling = {.temperature = 0.0f}};
   options.sampling.presence_penalty = 2.0f;
   options.ignore_eos = true;
@@ -184,7 +184,7 @@ TEST_CASE("a slide between two calls leaves the prompt that it keeps the prompt"
   }
 }
 
-TEST_CASE("a text in several calls is the text in one, past slides too") {
+TEST_CASE("several calls write the same text as one call, also after slides") {
   GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 1.0f, .seed = 4}};
   options.sampling.repetition_penalty = 1.2f;
   options.sampling.frequency_penalty = 0.5f;
@@ -282,7 +282,7 @@ TEST_CASE("arguments that are refused leave a session without room as it is") {
   refuses({}, options);
 }
 
-TEST_CASE("a text that the sink ends goes on from there, wherever the session is full") {
+TEST_CASE("a text that the sink ends can be continued, wherever the session is full") {
   GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.0f}};
   options.ignore_eos = true;
   options.overflow = Overflow::slide;

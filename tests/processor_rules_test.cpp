@@ -110,7 +110,7 @@ TEST_CASE("an exponential decay never makes NaN, and does not bring back removed
         Floats{-kInfinity, -kInfinity, -kInfinity, 1});
 }
 
-TEST_CASE("remove_invalid_values makes numbers of NaN and infinities") {
+TEST_CASE("remove_invalid_values replaces NaN and infinities by finite numbers") {
   const Floats logits = {kNaN, kInfinity, -kInfinity, 7};
   CHECK(scores_of({.remove_invalid_values = true}, logits, {}) ==
         Floats{0, kLargest, -kLargest, 7});

@@ -143,7 +143,7 @@ Job random_job(Dice& dice) {
 
 }  // namespace
 
-TEST_CASE("texts in any company equal texts alone") {
+TEST_CASE("texts that share passes equal texts written alone") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
@@ -244,7 +244,7 @@ TEST_CASE("a processor that throws while several texts draft ends its own text o
   }
 }
 
-TEST_CASE("texts that other threads submit meanwhile equal texts alone") {
+TEST_CASE("texts that other threads submit meanwhile equal texts written alone") {
   Scheduler scheduler(Engine(model(), {.threads = 2}), {.max_sequences = 5});
   constexpr std::size_t kThreads = 3, kJobs = 20;
   std::vector<std::vector<std::pair<Job, std::future<GenerationResult>>>> work(kThreads);

@@ -149,7 +149,7 @@ TEST_CASE("a text with drafts ends where it ends without") {
   }
 }
 
-TEST_CASE("look_up finds what followed the last three tokens when they stood there last") {
+TEST_CASE("look_up finds what followed the previous occurrence of the last three tokens") {
   const auto found = [](const std::vector<TokenId>& ids, std::size_t max) {
     const auto span = look_up(ids, max);
     return std::vector<TokenId>(span.begin(), span.end());
@@ -348,7 +348,7 @@ TEST_CASE("a draft model that drafts no token is tried seldom") {
   CHECK(wasted <= 0.01 * 2000 + 1.0);
 }
 
-TEST_CASE("drafts that are nearly always right are long, and shorter where they are dear") {
+TEST_CASE("drafts that are nearly always right are long, and shorter if they are expensive") {
   const auto longest_of = [](std::size_t texts, double draft, double row, std::size_t right) {
     DraftLength length;
     length.set_texts(texts);
