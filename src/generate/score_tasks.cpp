@@ -31,7 +31,7 @@ constexpr std::size_t kEnoughTokens = 2048;
 struct Reading {
   const ScoreTask* task;
   const ScoredTokens* part;
-  std::size_t next;      // of the continuations that go on from here, the first that has not begun
+  std::size_t next;      // the index of the next continuation to begin from this context
   std::size_t written;   // scores of this continuation
   std::size_t rows = 0;  // of logits in this pass
   std::size_t tokens;    // that the session takes memory for
