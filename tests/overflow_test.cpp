@@ -116,7 +116,7 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
   }
 }
 
-// Each token is chosen here, by the penalties for the counts of the tokens that were written.
+// The test chooses each token itself: it subtracts the penalties for the tokens written so far.
 TEST_CASE("frequency and presence penalties never count tokens of the prompt that a slide keeps") {
   GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 0.0f}};
   options.sampling.presence_penalty = 0.5f;

@@ -1,6 +1,7 @@
 """Tests the Python package; python_support.py says how it is run.
 
-Texts are compared with those of the command, structs with what the C compiler makes of gpt2.h.
+Texts are compared with those of the command, and structs with the layout that the C compiler gives
+to those of gpt2.h.
 """
 
 import array
