@@ -19,7 +19,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// The beams of a group are adjacent, best first. If a group has ended, each of its beams has the
 /// token BeamOptions::pad_token_id, the first beam of the group as its parent, and the sum 0.
 struct BeamStep {
-  std::size_t new_tokens;                ///< of each beam so far: 1 in the first step
+  std::size_t new_tokens;                ///< new tokens of each beam so far: 1 in the first step
   std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
   std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step that it
                                          ///< continues
@@ -65,7 +65,7 @@ struct BeamSearchOptions {
 
 /// One of the sequences that a beam search returns.
 struct BeamSequence {
-  std::vector<TokenId> tokens;  ///< the new ones, without the token that ended the sequence
+  std::vector<TokenId> tokens;  ///< the new tokens, without the one that ended the sequence
   double score;                 ///< see BeamOptions::length_penalty
   FinishReason finish_reason;   ///< end_of_text, length, context_full or cancelled
 };

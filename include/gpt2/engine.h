@@ -28,7 +28,7 @@ struct EngineOptions {
 /// One sequence's part in a forward pass. It refers to memory that the caller owns and that must
 /// live until the pass is over.
 struct Slice {
-  Session* session;                 ///< whose tokens these are
+  Session* session;                 ///< the session that the tokens belong to
   std::span<const TokenId> tokens;  ///< appended to the session; n of them
   std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };

@@ -126,16 +126,16 @@ struct GenerationOptions {
 /// The new tokens, and counts and times of their generation.
 struct GenerationResult {
   FinishReason finish_reason;               ///< why it ended
-  std::vector<TokenId> tokens;              ///< the new ones, without a stop token
-  std::size_t prompt_tokens = 0;            ///< of the prompt given to this call
-  std::vector<TokenLogprob> logprobs = {};  ///< of each of `tokens`, if top_logprobs is set
-  std::uint64_t logits_hash = 0;            ///< of the bits of all logits a token was drawn from
-  std::size_t drafted_tokens = 0;           ///< by GenerationOptions::draft and prompt_lookup
-  std::size_t accepted_tokens = 0;  ///< how many of those the model drew as well
-  std::size_t dropped_tokens = 0;   ///< by slides; see GenerationOptions::overflow
-  double prompt_seconds = 0.0;      ///< for reading the prompt
-  double generation_seconds = 0.0;  ///< for everything after the prompt. The pass over the prompt
-                                    ///< already yields the logits of the first token.
+  std::vector<TokenId> tokens;              ///< the new tokens, without a stop token
+  std::size_t prompt_tokens = 0;            ///< the length of the prompt given to this call
+  std::vector<TokenLogprob> logprobs = {};  ///< one for each of `tokens`, if top_logprobs is set
+  std::uint64_t logits_hash = 0;            ///< a hash of all logits from which a token was drawn
+  std::size_t drafted_tokens = 0;           ///< how many tokens were drafted
+  std::size_t accepted_tokens = 0;  ///< how many drafted tokens were accepted
+  std::size_t dropped_tokens = 0;   ///< how many slides dropped; see GenerationOptions::overflow
+  double prompt_seconds = 0.0;      ///< the time for reading the prompt
+  double generation_seconds = 0.0;  ///< the time for everything after the prompt. The pass over the
+                                    ///< prompt already yields the logits of the first token.
 };
 
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in

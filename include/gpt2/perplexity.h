@@ -13,15 +13,15 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// How well each of two models, a and b, predicts a text, and how much their predictions differ.
 /// Both models have the same vocabulary.
 struct PerplexityComparison {
-  std::size_t tokens = 0;   ///< scored: all but the first
-  std::size_t windows = 0;  ///< in which they were scored
+  std::size_t tokens = 0;   ///< the number of scored tokens: all but the first
+  std::size_t windows = 0;  ///< the number of windows in which they were scored
 
   /// exp of the mean of -log p(token) over the scored tokens: [0] for a and [1] for b. Lower is
   /// better. Not finite if the logits of the model are not.
   double perplexity[2] = {};
 
   double change = 0.0;          ///< perplexity[1] / perplexity[0] - 1
-  double standard_error = 0.0;  ///< of `change`, over the windows; NaN for a single window
+  double standard_error = 0.0;  ///< the error of `change`, over the windows; NaN for one window
   double max_logit_change = 0.0;  ///< the largest absolute difference of any logit
 };
 
