@@ -217,8 +217,8 @@ TEST_CASE("row kernels stay inside their rows at every length and alignment") {
 
 TEST_CASE("narrow rounds every number like the scalar conversion, and clamps the finite ones") {
   // All values of the upper 22 bits of a float, with each of three values of the lower bits. They
-  // include every f16 number, every midpoint between two f16 numbers, and the nearest floats on both
-  // sides of each.
+  // include every f16 number, every midpoint between two f16 numbers, and the nearest floats on
+  // both sides of each.
   std::vector<float> all;
   for (std::uint32_t upper = 0; upper < 1u << 22; ++upper) {
     for (const std::uint32_t lower : {0u, 1u, 1023u}) {

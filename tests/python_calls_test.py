@@ -64,8 +64,8 @@ class InterruptTest(ModelTest):
         tokens = session.tokens
         other = self.model.session()
         other.append(tokens)
-        # This decodes greedily, because the noise of sampling depends on how many tokens slides have
-        # dropped, and whether there was a slide depends on the speed of the machine.
+        # This decodes greedily, because the noise of sampling depends on how many tokens slides
+        # have dropped, and whether there was a slide depends on the speed of the machine.
         options = dict(max_new_tokens=5, do_sample=False)
         self.assertEqual(session.generate(**options), other.generate(**options))
 

@@ -70,7 +70,7 @@ class BeamTest(unittest.TestCase):
 
     @staticmethod
     def until_end(row, options):
-        """Cuts off the end: HuggingFace's row has the first token that ends texts, and then padding."""
+        """Cuts a row at the first token that ends texts, after which HuggingFace pads it."""
         ends = options["stop_tokens"][:1]
         return row[:row.index(ends[0])] if ends and ends[0] in row else row
 

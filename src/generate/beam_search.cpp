@@ -51,7 +51,7 @@ class BeamSearch {
   BeamSessions sessions_;
   BeamScorer scorer_;
   std::vector<Group> groups_;
-  std::size_t new_tokens_ = 0;  // of each beam
+  std::size_t new_tokens_ = 0;  // the number of new tokens of each beam
   std::uint64_t logits_hash_ = 0;
 
   // The choices of the latest step: (num_beams). The sessions still hold the parents.

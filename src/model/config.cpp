@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxSize = 1 << 24;  // of a dimension
+constexpr std::size_t kMaxSize = 1 << 24;  // the largest size of a dimension
 constexpr std::size_t kMaxLayers = 1 << 16;
 
 // HuggingFace's names (ACT2FN). If a function has several names, name_of() returns the first one.
