@@ -26,8 +26,8 @@ struct DraftedPass {
 ///
 /// Drafts that are always wrong cost at most 1 % of the time plus one plain pass, or the first
 /// draft, whose cost is not known in advance, if that is more. To ensure this, the class keeps an
-/// account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what drafts
-/// have cost, and allows no draft that costs more than the balance plus one plain pass.
+/// account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
+/// drafts have cost, and allows no draft that costs more than the balance plus one plain pass.
 class DraftLength {
  public:
   /// Sets the number of texts in the next pass. If it has changed, the times are measured again,
