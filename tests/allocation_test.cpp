@@ -161,7 +161,7 @@ TEST_CASE("if there is no memory, fork, rewind and assign throw and change nothi
     blocks.assign(now.begin(), now.end());
   };
 
-  // Lets one call after another fail, until none of those that `work` makes does.
+  // Makes the first allocation of `work` fail, then the second, and so on. Returns their number.
   const auto failures_of = [&](const auto& work) {
     std::size_t failures = 0;
     for (;; ++failures) {

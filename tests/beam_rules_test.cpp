@@ -139,7 +139,7 @@ TEST_CASE("with one beam, the tokens are those of greedy decoding") {
       GenerationOptions plain{.max_new_tokens = 30, .stop_tokens = stop, .ignore_eos = true};
       plain.sampling.temperature = 0.0f;
       const GenerationResult greedy = generate(session, prompt, plain, nullptr);
-      // What serves only drawing has no effect on a beam search.
+      // Options that only affect drawing have no effect on a beam search.
       BeamSearchOptions options = options_with({.num_beams = 1}, 30);
       options.stop_tokens = stop;
       options.sampling = {.temperature = 0.3f, .top_k = 1, .min_p = 0.9f, .seed = 5};
@@ -380,7 +380,7 @@ TEST_CASE("NaN logits are refused, or replaced where the options say so") {
           static_cast<void>(beam_search(engine, kPrompt, options));
         }).starts_with("the logits contain NaN"));
   options.sampling.remove_invalid_values = true;
-  // All sums are 0, so that the lowest tokens go on. Of equal sequences, the last one comes first.
+  // All sums are 0, so the lowest tokens are kept. Of equal sequences, the last one comes first.
   TokenId expected = 20;
   for (const BeamSequence& sequence : beam_search(engine, kPrompt, options)) {
     CHECK(sequence.tokens == std::vector<TokenId>{--expected});
@@ -422,7 +422,7 @@ TEST_CASE("the best candidates are those of a full sort") {
   for (const std::size_t count : {1, 2, 10, 77, 1499, 1500, 2000}) {
     std::vector<std::pair<float, std::size_t>> all;  // (-sum, beam * 300 + token)
     BestCandidates candidates(count);
-    for (const int round : {0, 1}) {  // what was there before clear() must not show
+    for (const int round : {0, 1}) {  // candidates added before clear() must not appear
       candidates.clear();
       all.clear();
       for (std::size_t beam = 0; beam < scores.size(); ++beam) {

@@ -21,8 +21,8 @@ namespace {
 // f64 differ by up to 1.4e-5 in one log-probability.
 constexpr double kTolerance = 2e-4;
 
-// HuggingFace gives this sum to beams that are not born yet. All of them have the same sum, so
-// which of them has which parent depends on torch.
+// HuggingFace gives a sum below this to beams that do not exist yet. All of them have the same sum,
+// so their order, and with it their parents, depends on torch.
 constexpr double kUnborn = -1e8;
 
 // The beams after each step: (steps, num_beams).
@@ -36,7 +36,7 @@ struct Search {
   Steps steps;
 };
 
-// The engines of the models whose checkpoints are there.
+// The engines of the models whose checkpoints are on this machine.
 class Engines {
  public:
   // Returns nullptr if there is no checkpoint. Loads each model once.

@@ -2,7 +2,7 @@
 // and mmap. Each call must then return an error that names the cause, or do without the memory, and
 // everything that it allocated must be freed.
 //
-// One thread computes: GNU's OpenMP ends the process if it has no memory to start others.
+// The engine has one thread, so that a call makes the same allocations every time.
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -23,7 +23,7 @@ constexpr gpt2_token kOnce[] = {443, 452, 258, 401};
 gpt2_model* model = nullptr;
 gpt2_tokenizer* tokenizer = nullptr;
 
-// Whether the call told that memory was missing. An error about a file names the file as well.
+// Returns whether the call reported a lack of memory. An error about a file also names the file.
 bool has_told_cause(gpt2_status status) {
   const std::string_view error = gpt2_last_error();
   if (status == GPT2_OUT_OF_MEMORY) return error == "there is not enough memory";
@@ -37,7 +37,7 @@ template <class Work>
 void fail_each_allocation(const char* name, const Work& work) {
   INFO(name);
   std::size_t reported = 0;
-  const gpt2_status first = work();  // what is made once and kept is made now
+  const gpt2_status first = work();  // allocates what is made once and kept
   INFO(gpt2_last_error());
   REQUIRE(first == GPT2_OK);
   for (std::size_t n = 1;; ++n) {

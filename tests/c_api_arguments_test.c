@@ -8,7 +8,7 @@
 
 #define MODEL GPT2_MODELS_DIR "/gpt2-stories"
 
-// Checks that the call returns the status, and that the message, one line, has the text in it.
+// Checks that the call returns the status, and that the message is one line that contains the text.
 #define FAILS_WITH(status, call, text)              \
   do {                                              \
     CHECK((call) == (status));                      \
@@ -501,7 +501,7 @@ static void test_option_structs(void) {
   TEST_INIT(compare_options);
   TEST_INIT(embed_options);
 
-  // Every function that reads a struct refuses one that was not initialised.
+  // Every function that reads a struct refuses one that was not initialized.
   const gpt2_load_options load = {0, 0, NULL, NULL, NULL};
   const gpt2_encode_options encode = {0, 0, 0};
   const gpt2_engine_options engine = {1, 0, 0};
@@ -520,7 +520,7 @@ static void test_option_structs(void) {
   REFUSED_NEW(e, gpt2_scheduler_new(model, &schedulers, &e), "the size 17");
 }
 
-// None of these does anything, apart from what they note for a handle of another kind.
+// None of these frees anything. For a handle of another kind, they set the last error.
 static void test_free(void) {
   gpt2_ids_free(NULL);
   gpt2_bytes_free(NULL);

@@ -1,4 +1,4 @@
-// Tests that the C interface gives what the C++ interface gives, bit for bit.
+// Tests that the C interface gives the same results as the C++ interface, bit for bit.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -170,7 +170,7 @@ struct Options {
 
 }  // namespace
 
-TEST_CASE("a model and a tokenizer are what C++ loads") {
+TEST_CASE("a model and a tokenizer are the same as those that C++ loads") {
   const gpt2_model_info& info = *gpt2_model_get_info(c_model());
   const Config& config = model().config();
   CHECK(info.vocab_size == config.vocab_size);
@@ -256,7 +256,7 @@ TEST_CASE("a text is continued with the same tokens and logits") {
   CHECK(std::string(result->text, result->n_text) == text);
   CHECK(streamed == text);
 
-  // Without a tokenizer, and with a draft, which changes nothing but what it counts.
+  // Without a tokenizer, and with a draft, which changes only the counts of drafted tokens.
   gpt2_generate_options ids_only = options.generation;
   ids_only.on_text = nullptr;
   ids_only.n_stop = 0;
@@ -470,7 +470,7 @@ TEST_CASE("a sampler chooses the same tokens from the same scores") {
 
 namespace {
 
-// What a beam search reports in its steps.
+// The choices that a beam search reports after each step.
 struct Steps {
   std::vector<TokenId> tokens, best;
   std::vector<std::size_t> parents;
@@ -691,7 +691,7 @@ TEST_CASE("comparisons of two models are the same") {
         GPT2_CANCELLED);
 }
 
-// The expected numbers are those of the file.
+// The expected numbers are the ones in the file.
 TEST_CASE("a generation config has all that the file says") {
   const test::TemporaryDirectory directory;
   directory.write("config.json", R"({"model_type": "gpt2"})");
@@ -841,7 +841,7 @@ TEST_CASE("a model and a tokenizer are loaded from memory, without a copy of the
   Session session(model());
   const std::span<const float> expected = session.forward(encoded("Once upon"));
   CHECK(same_bits(expected, logits_of().data()));
-  // Other bytes at the same place change the logits, so the model has no copy.
+  // Changing the bytes in place changes the logits, which shows that the model has no copy of them.
   std::string& weights = contents[1].second;
   std::fill(weights.end() - 1000, weights.end(), '\0');
   CHECK_FALSE(same_bits(expected, logits_of().data()));

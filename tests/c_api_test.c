@@ -111,7 +111,7 @@ static void test_loop_of_our_own(void) {
   gpt2_session_free(session);
 }
 
-// A handle keeps alive what it needs, whatever the order in which handles are freed.
+// A handle keeps the objects that it needs alive, in whatever order handles are freed.
 static void test_lifetimes(void) {
   gpt2_model* own_model = NULL;
   gpt2_tokenizer* own_tokenizer = NULL;
@@ -260,8 +260,8 @@ static int on_step(void* user, const gpt2_beam_step* step) {
   return count(user);
 }
 
-// One beam writes what greedy decoding writes. Two are stopped: before the first step there is
-// nothing to return.
+// One beam writes the text of greedy decoding. A search with two beams is stopped: before the first
+// step, it has nothing to return.
 static void test_beams(void) {
   struct counter counter = {0, 1, -1, NULL};
   gpt2_beam_options options;
@@ -310,7 +310,7 @@ static int see(void* user, const gpt2_observation* seen) {
   return count(user);
 }
 
-// An observer that has seen enough is not called again, but the pass goes on to its end.
+// An observer that returns 0 is not called again, but the pass runs to its end.
 static void test_observer_stops(void) {
   struct counter counter = {0, 1, -1, NULL};
   gpt2_session* session = new_session();

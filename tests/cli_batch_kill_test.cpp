@@ -60,7 +60,7 @@ TEST_CASE("a run that is killed twenty times writes what an undisturbed one writ
   CHECK(killed.read() == calm.read());
 }
 
-TEST_CASE("shares that are killed and go on give the same when they are merged") {
+TEST_CASE("shares that are killed and resumed give the same file when they are merged") {
   const Batch batch(numbered_prompts(is_slow() ? 40 : 600));
   CHECK(batch.run().status == 0);
   const std::string whole = batch.read();
@@ -74,7 +74,7 @@ TEST_CASE("shares that are killed and go on give the same when they are merged")
   CHECK(batch.read() == whole);
 }
 
-TEST_CASE("a full disk is one clear error, and the run goes on when there is room") {
+TEST_CASE("a full disk is one clear error, and the run resumes when there is room") {
   const Batch calm(numbered_prompts(100)), full(numbered_prompts(100));
   CHECK(calm.run().status == 0);
   const std::string whole = calm.read();
@@ -83,9 +83,8 @@ TEST_CASE("a full disk is one clear error, and the run goes on when there is roo
     const Outcome outcome = full.run();
     CHECK(outcome.status == 1);
     CHECK(outcome.err ==
-          "gpt2: out: cannot be written: File too large; what it has is whole, and the same "
-          "command goes "
-          "on there\n");
+          "gpt2: out: cannot be written: File too large; its records are complete, and the same "
+          "command resumes there\n");
     const std::string text = full.read();
     CHECK(whole.starts_with(text));
     CHECK((text.empty() || text.ends_with("\n")));

@@ -47,7 +47,7 @@ std::vector<json> records(const std::string& text) {
   return result;
 }
 
-// Checks that the records of batch are those of `gpt2 score`, with a line and an id.
+// Checks that the records of batch are the same as those of `gpt2 score`, plus a line and an id.
 void check_scores(const std::vector<std::string>& lines, const Words& batch_options,
                   const Words& score_options) {
   const Batch batch(in_lines(lines));
@@ -96,7 +96,7 @@ TEST_CASE("a line has its own options for scoring") {
   for (const auto& [name, value] : expected.items()) CHECK(record.at(name) == value);
 }
 
-TEST_CASE("a run with scored lines goes on where the output ends, with any number of threads") {
+TEST_CASE("a run with scored lines resumes where the output ends, with any number of threads") {
   const Batch batch(mixed());
   CHECK(batch.run({"-t", "1"}).status == 0);
   const std::string whole = batch.read();

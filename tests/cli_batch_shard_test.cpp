@@ -11,7 +11,7 @@ using namespace gpt2::test;
 
 namespace {
 
-// The error messages of a run without what follows the share.
+// Returns the part of the first message that names the share.
 std::string share_of(const Outcome& outcome) {
   const std::size_t end = outcome.err.find(": writing ");
   return end == std::string::npos ? "" : outcome.err.substr(6, end - 6);
@@ -66,7 +66,7 @@ TEST_CASE("merging says what is missing") {
   batch.directory.write("out.2-of-3", "");
   refused("out.2-of-3 lacks line 2, out.0-of-3 lacks line 6: ");
   batch.directory.write("out.1-of-4", "");
-  refused("there are shares out of 3 and of 4: remove those of one of them");
+  refused("there are files out.I-of-3 and .I-of-4: remove one of the two sets");
 }
 
 TEST_CASE("merging with another input is refused") {

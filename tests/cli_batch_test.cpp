@@ -1,4 +1,4 @@
-// Tests gpt2 batch: what it writes, what it refuses, and how it goes on.
+// Tests gpt2 batch: what it writes, what it refuses, and how it resumes.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ const std::string kPrompts = R"({"prompt": "Once upon a time", "max_new_tokens":
 {"prompt": "Tom", "frequency_penalty": 1, "logit_bias": {"11": -100}, "logprobs": 2}
 )";
 
-// What `gpt2 generate` needs for the text of each of these lines.
+// The arguments with which `gpt2 generate` writes the text of each of these lines.
 const std::vector<Words> kAlone = {
     {"-n", "12", "Once upon a time"},
     {"--greedy", "--stop", " had", "-n", "8", "The cat"},
@@ -47,7 +47,7 @@ std::vector<json> records(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("each record is what generate writes alone") {
+TEST_CASE("each record is the same as what generate writes for its line") {
   const Batch batch(kPrompts);
   const Outcome outcome = batch.run({"--samples", "2"});
   INFO(outcome.err);
@@ -226,7 +226,7 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
   CHECK(first["token_ids"].size() + first["prompt_tokens"].get<std::size_t>() == 21);
   CHECK(json::parse(out.substr(out.find('\n') + 1))["token_ids"] != first["token_ids"]);
 
-  // Another config would write other texts, so the run must not go on with it.
+  // Another config would write other texts, so the run must not be resumed with it.
   model.write("generation_config.json", R"({"do_sample": true, "max_length": 22})");
   CHECK(again().status == 1);
   model.write("generation_config.json", R"({"num_beams": 4})");
@@ -244,7 +244,7 @@ TEST_CASE("a prompt that is too long loses its beginning with --truncate") {
   CHECK(record["prompt_tokens"].get<int>() + record["truncated"].get<int>() == 601);
 }
 
-TEST_CASE("a run goes on where the output ends, and cuts off a torn record") {
+TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {
   const Batch batch(kPrompts);
   CHECK(batch.run({"--samples", "2"}).status == 0);
   const std::string whole = batch.read();
@@ -258,7 +258,7 @@ TEST_CASE("a run goes on where the output ends, and cuts off a torn record") {
   }
 }
 
-TEST_CASE("a run does not go on if the lines, the options or the model have changed") {
+TEST_CASE("a run is not resumed if the lines, the options or the model have changed") {
   const Batch batch(kPrompts);
   CHECK(batch.run().status == 0);
   const std::string whole = batch.read();
@@ -284,7 +284,7 @@ TEST_CASE("a run does not go on if the lines, the options or the model have chan
   CHECK(batch.read().starts_with(whole));
 }
 
-TEST_CASE("a file that is no output of a run stays as it is") {
+TEST_CASE("a file that is not the output of a run stays as it is") {
   const Batch batch(kPrompts);
   for (const std::string content : {"my notes", "my notes\n", "{\"line\":0}\n"}) {
     batch.directory.write("out", content);
@@ -317,7 +317,7 @@ TEST_CASE("only one process writes a file") {
   CHECK(batch.run().status == 0);
 }
 
-TEST_CASE("the input may be standard input, which is given again to go on") {
+TEST_CASE("the input may be standard input, which is given again to resume") {
   const Batch batch(kPrompts);
   CHECK(batch.run().status == 0);
   const auto run_stdin = [&](const std::string& input) {
@@ -338,7 +338,7 @@ TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal") {
                   {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
   command.await_error(" left");
   command.send(SIGINT);
-  command.await_error("; the same command goes on");
+  command.await_error("; the same command resumes");
   CHECK(command.wait() == -SIGINT);
   const std::string text = batch.read();
   CHECK((text.empty() || text.ends_with("\n")));
@@ -350,7 +350,7 @@ TEST_CASE("Ctrl-C ends a run that waits for its input") {
                   {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
   command.await_error("writing out");
   command.send(SIGINT);
-  command.await_error("stopped after 0 lines; the same command goes on");
+  command.await_error("stopped after 0 lines; the same command resumes");
   CHECK(command.wait() == -SIGINT);
 }
 

@@ -1,4 +1,5 @@
-// gpt2 generate --num-beams: the sequences are those of the library, and each way of writing them.
+// Tests gpt2 generate --num-beams: it finds the same sequences as the library, and writes them in
+// every format.
 #include <signal.h>
 
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace {
 
 const std::string kPrompt = "Once upon";
 
-// What the library finds, with the end-of-text token of the tokenizer as the command has it.
+// Returns the sequences that the library finds. Like the command, adds the end-of-text token of the
+// tokenizer.
 std::vector<BeamSequence> search(const BeamOptions& beams, std::size_t max_new_tokens) {
   const auto& tokenizer = bundled::tokenizer();
   return beam_search(Engine(bundled::model()), tokenizer.encode(kPrompt),
@@ -52,7 +54,7 @@ void check_refused(Words arguments, int status, const std::string& message) {
 
 }  // namespace
 
-TEST_CASE("the best sequence is written as a text is, and several under headings") {
+TEST_CASE("one sequence is written like a text, and several sequences have headings") {
   const auto best = search({.num_beams = 3}, 6);
   const std::string text = kPrompt + text_of(best.front());
   CHECK(out({"--num-beams", "3", "-n", "6"}) == text + "\n");

@@ -214,7 +214,7 @@ TEST_CASE("the options for repetition, single tokens and lengths change the text
   CHECK(greedy({"--suppress-tokens", "101,102"}).find_first_of("ef") == std::string::npos);
   CHECK(greedy({"--bad-words", "cd"}).find("cd") == std::string::npos);
   CHECK(greedy({"--logit-bias", "120=100"}) == "a" + std::string(29, 'x'));
-  // The last token is a again, which these do not allow.
+  // The last token of `plain` is a again, which these options do not allow.
   for (const Words& option :
        std::vector<Words>{{"--no-repeat-ngram-size", "1"}, {"--repetition-penalty", "100000"}}) {
     CAPTURE(option);

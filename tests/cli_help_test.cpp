@@ -1,4 +1,4 @@
-// The help texts, and words that are no commands.
+// Tests the help texts, and the messages about words that are not commands.
 #include <sstream>
 #include <string>
 
@@ -67,7 +67,7 @@ TEST_CASE("gpt2 help refuses a command that does not exist") {
   CHECK(run({"help", "info"}).out == run({"info", "--help"}).out);
 }
 
-TEST_CASE("the commands of other programs lead to what does their work here") {
+TEST_CASE("for a command of another program, a hint names the equivalent") {
   for (const auto& [word, advice] : {std::pair{"chat", "did you mean 'gpt2 -i'?"},
                                      {"run", "did you mean 'gpt2 generate'?"},
                                      {"download", "did you mean 'hf download'?"},

@@ -203,8 +203,8 @@ TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
             .margin(1e-9));
   CHECK(cost["max_logit_change"] > 0.0);
 
-  // The second of the two changes is a part of the first one: it begins with the same weights in
-  // int8, and ends where the first one ends.
+  // The second change is a part of the first one: it begins with int8 weights and f32 keys and
+  // values, and ends where the first one ends.
   CHECK(cost["kv"]["perplexity"][1] == cost["perplexity"][1]);
   CHECK(cost["kv"]["perplexity"][0].get<double>() ==
         Approx(cost["perplexity"][1].get<double>()).epsilon(1e-3));

@@ -1,4 +1,4 @@
-// gpt2 generate --json: one JSON object for each text, on one line.
+// Tests gpt2 generate --json: one JSON object for each text, on one line.
 #include <signal.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ TEST_CASE("the JSON tells why the text ended") {
   const Json stopped = generate({"--stop", "de", "a"});
   CHECK(stopped["finish_reason"] == "stop_string");
   CHECK(stopped["text"] == "bc");
-  CHECK(stopped["token_ids"] == Json{98, 99, 100, 101});  // with those of the stop string
+  CHECK(stopped["token_ids"] == Json{98, 99, 100, 101});  // including the tokens of the stop string
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const Outcome full = run({"-m", small.path().string(), "--json", "a"});
@@ -119,7 +119,7 @@ TEST_CASE("the JSON tells why the text ended") {
   CHECK(full.err == "gpt2: the text ends here: the context of 8 tokens is full\n");
 }
 
-TEST_CASE("--stats adds what was measured to the JSON, and prints nothing beside it") {
+TEST_CASE("--stats adds what was measured to the JSON, and prints nothing else") {
   const Json object = generate({"--stats", "-n", "5", "--draft", "prompt", "abcdefabc"});
   REQUIRE(keys_of(object).back() == "stats");
   const Json& stats = object["stats"];
@@ -135,7 +135,7 @@ TEST_CASE("--stats adds what was measured to the JSON, and prints nothing beside
   CHECK(generate({"--stats", "-n", "0", "a"})["stats"]["logits_hash"].is_null());
 }
 
-TEST_CASE("--logprobs adds how likely the model found each token, and the likeliest ones") {
+TEST_CASE("--logprobs adds the log-probability of each token, and the likeliest tokens") {
   const Json object = generate({"--logprobs", "2", "-n", "4", "--greedy", "z"});
   REQUIRE(keys_of(object).back() == "logprobs");
   const Json& logprobs = object["logprobs"];

@@ -1,4 +1,4 @@
-// The short options of the command, and the ways to give it a prompt.
+// Tests the short options of the command, and the ways to give it a prompt.
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -100,9 +100,8 @@ TEST_CASE("--truncate leaves out the beginning of a prompt that is longer than t
     return run(words);
   };
   const auto left_out = [](std::size_t tokens) {
-    return "gpt2: the prompt has 100 tokens, but the model takes at most 64: it goes on without "
-           "the first " +
-           std::to_string(tokens) + "\n";
+    return "gpt2: the prompt has 100 tokens, but the model takes at most 64: the first " +
+           std::to_string(tokens) + " are left out\n";
   };
   const std::string full = "gpt2: the text ends here: the context of 64 tokens is full\n";
   const std::tuple<const char*, std::size_t, std::string> cases[] = {

@@ -149,7 +149,7 @@ TEST_CASE("an option that this model does not allow is refused by name, as inval
   const Surroundings here = {.directory = place.path()};
   check_refused({"batch", "in", "-o", "out", "-m", directory, "--suppress-tokens", "257"}, 2,
                 {"--suppress-tokens: expected token ids from 0 to 256, found 257; see"}, here);
-  // What the model's own config says is no argument.
+  // Options in the model's own config are not arguments, so they are not checked.
   model.write("generation_config.json", R"({"do_sample": true, "suppress_tokens": [257]})");
   check_refused({"-m", directory, "--hf-defaults", "x"}, 1, {"suppress_tokens", "257"});
 }
@@ -280,7 +280,7 @@ TEST_CASE("a file of a prompt that cannot be read is refused by name") {
   check_refused({"tokenize", "-m", model, "-f", "/no/such"}, 1, {"cannot read /no/such: No such"});
 }
 
-TEST_CASE("what JSON would ignore is refused") {
+TEST_CASE("options that JSON would ignore are refused") {
   for (const std::string option : {"--no-echo", "--no-newline"}) {
     check_refused({"--json", option, "a"}, 2,
                   {option + " cannot be combined with --json: give only one of them; see"});
@@ -327,7 +327,7 @@ TEST_CASE("bench refuses arguments that it would otherwise ignore") {
                 {"--size: expected 124M, 355M, 774M or 1558M, found '125M'; see"});
 }
 
-TEST_CASE("a misspelt command before other arguments is refused, with how to make it a prompt") {
+TEST_CASE("a misspelled command before other arguments is refused, with how to make it a prompt") {
   for (const auto& [word, command] : {std::pair{"tokenise", "tokenize"},
                                       {"inof", "info"},
                                       {"generat", "generate"},
@@ -340,7 +340,7 @@ TEST_CASE("a misspelt command before other arguments is refused, with how to mak
   }
 }
 
-TEST_CASE("a prompt is not mistaken for a misspelt command") {
+TEST_CASE("a prompt is not mistaken for a misspelled command") {
   const std::string model = alphabet_model();
   for (const std::string text : {"tokenise it", "inof ", "Inof", "info.", "life", "in"}) {
     const Outcome outcome = run({text, "-m", model, "--max-new-tokens", "0"});
@@ -348,7 +348,7 @@ TEST_CASE("a prompt is not mistaken for a misspelt command") {
     CHECK(outcome.out == text + '\n');
   }
   const std::string models = std::filesystem::path(model).parent_path();
-  // If it is the only argument, even a misspelt command is taken as a prompt.
+  // If it is the only argument, even a misspelled command is taken as a prompt.
   const Outcome hinted = run({"inof"}, {.directory = models});
   CHECK(hinted.err ==
         "gpt2: 'inof' is taken as a prompt; did you mean 'gpt2 info'?\n");

@@ -95,7 +95,7 @@ TEST_CASE("--hf-defaults draws as many texts as the generation config says") {
   CHECK(with({"--hf-defaults", "--num-beams", "2"}) == with({"--num-beams", "2", "-n", "5"}));
 }
 
-TEST_CASE("samples that are cut off by Ctrl-C end as one text does") {
+TEST_CASE("samples that Ctrl-C interrupts end in the same way as a single text") {
   Command command({"--samples", "3", "--ignore-eos", "-n", "100000", "--overflow", "slide", "Tom"});
   command.read(200);
   command.send(SIGINT);

@@ -355,8 +355,8 @@ TEST_CASE("--choices tells which continuation the model prefers") {
 }
 
 TEST_CASE("the best choice by token or byte may be another than the best one") {
-  // The alphabet model continues a with b, so "bcd" has nearly the log-probability 0 and "z" has
-  // not; a longer choice with one unlikely byte loses by its sum and wins by its mean.
+  // The alphabet model continues a with b, so the log-probability of "bcd" is nearly 0 and that of
+  // "z" is not. A longer choice with one unlikely byte has a lower sum, but a higher mean.
   const Outcome outcome =
       run({"score", "-m", alphabet_model(), "--choices"},
           {.input = R"({"context": "a", "choices": ["z", "bcdefghijklx", "qr"]})"});
@@ -412,8 +412,8 @@ TEST_CASE("score refuses what it cannot do in one line") {
         "found 4097" +
             see);
   CHECK(usage({"--logprobs", "x"}) ==
-        "gpt2: --logprobs: expected a whole number, found 'x'; without a number, it must be the "
-        "last argument" +
+        "gpt2: --logprobs: expected a whole number, found 'x'; without a number, --logprobs must "
+        "be the last argument" +
             see);
   CHECK(usage({"a", "b"}) == "gpt2: unexpected argument 'b'" + see);
   CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);

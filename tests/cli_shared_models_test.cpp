@@ -1,5 +1,5 @@
-// Tests models that others trained, end to end. They lie in a directory beside the project, which
-// not every machine has.
+// Tests models that others trained, end to end. They lie in a directory next to the repository,
+// which not every machine has.
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// gpt2 generate --save-state and --state: a text that goes on in another process.
+// Tests gpt2 generate --save-state and --state: another process continues a text.
 #include <signal.h>
 
 #include <filesystem>
@@ -55,7 +55,7 @@ TEST_CASE("the new prompt and its continuation are written") {
   CHECK(object["text"] == "z");
 }
 
-TEST_CASE("a text in two parts is the text in one, for any option and instruction set") {
+TEST_CASE("two commands write the same text as one, for any option and instruction set") {
   const Words wild = {"--tokens", "--temperature", "100", "--top-k",
                       "0",        "--ignore-eos",  "-s",  "5"};
   const auto with = [&](Words words, const Surroundings& surroundings = {}) {
@@ -72,7 +72,7 @@ TEST_CASE("a text in two parts is the text in one, for any option and instructio
     CHECK(bytes_of(state()) == bytes);
     CHECK(begin + " " + with({"--state", state(), "-n", rest, "--draft", "prompt"}) == whole);
   }
-  // A state can be made of a state, in the same file.
+  // A command can load a state and save the new state to the same file.
   with({"97 98", "-n", "100", "--save-state", state()});
   with({"--state", state(), "-n", "100", "--save-state", state()});
   CHECK(whole.ends_with(" " + with({"--state", state(), "-n", "100"})));
@@ -117,7 +117,7 @@ TEST_CASE("numbers of tokens that include the prompt include the state") {
   CHECK(text({"--state", state(), "z0", "-n", "3", "--greedy", "--min-length", "11"}) != "z0");
 }
 
-TEST_CASE("a text from a state slides like the text in one") {
+TEST_CASE("a text from a state slides as it does in one command") {
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const auto with = [&](Words words) {
@@ -128,7 +128,7 @@ TEST_CASE("a text from a state slides like the text in one") {
   CHECK(begin + with({"--state", state(), "-n", "20"}) == with({"abc", "-n", "23"}));
 }
 
-TEST_CASE("a state made after a slide goes on with the noise and the counts of the text in one") {
+TEST_CASE("a state saved after a slide continues with the noise and the counts of one command") {
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const auto with = [&](Words words) {

@@ -1,4 +1,4 @@
-// gpt2 --interactive: line after line, by hand and from a file.
+// Tests gpt2 --interactive, with lines typed on a terminal and lines from a file.
 #include <signal.h>
 
 #include <filesystem>
@@ -85,7 +85,7 @@ TEST_CASE("each line is followed by its answer") {
   CHECK(letters("b\n", {"-n", "1", "-f", file}) == " \nc\n");
 }
 
-TEST_CASE("the text is that of the same commands with a state") {
+TEST_CASE("the text is the same as from the same commands with a state") {
   const Words options = {"-n", "12", "-s", "4", "--no-echo"};
   const auto with = [&](Words words) {
     words.insert(words.end(), options.begin(), options.end());
@@ -115,7 +115,7 @@ TEST_CASE("/again writes the last answer with the next sequence") {
   CHECK(saved_tokens() == ids("abc\nkl"));
 }
 
-TEST_CASE("/reset, /save and /load change the text that goes on") {
+TEST_CASE("/reset, /save and /load change the text that is continued") {
   CHECK(letters("ab\n/save " + state() + "\nxy\n/load " + state() + "\n\n") ==
         "cde\nz \xef\xbf\xbd\nfgh\n");
   CHECK(letters("\n", {"-n", "3", "--state", state()}) == "fgh\n");
@@ -131,10 +131,10 @@ TEST_CASE("/set changes an option") {
   CHECK(answers({"-n", "9", "-s", "5"}, "/set greedy\nOnce upon\n") != wild);
 }
 
-TEST_CASE("what a line cannot be is refused, and ends a talk that is read from a file") {
+TEST_CASE("an invalid line is refused, and ends a talk that is read from a file") {
   check_refused("ab\n/agian\nk\n", "cde\n",
                 "no command '/agian': /help lists them; to begin a text with a slash, type two");
-  check_refused("/again\n", "", "there is no answer to write anew");
+  check_refused("/again\n", "", "there is no answer to write again");
   check_refused("/save\n", "", "expected /save FILE");
   check_refused("/reset all\n", "", "expected /reset");
   check_refused(

@@ -158,7 +158,7 @@ TEST_CASE("refused by name: features that are not implemented") {
       {R"({"architectures": ["BertModel"]})",
        "c: architectures is '[\"BertModel\"]'; only GPT2 models are implemented"},
       {R"({"activation_function": "gelu_newer"})",
-       "c: activation_function is 'gelu_newer'; implemented are gelu_new, gelu_pytorch_tanh, "
+       "c: activation_function is 'gelu_newer'; expected one of gelu_new, gelu_pytorch_tanh, "
        "gelu_accurate, gelu_fast, gelu, gelu_python, gelu_10, quick_gelu, relu, relu2, relu6, "
        "silu, "
        "swish, mish, tanh, sigmoid, linear, laplace"},
@@ -169,7 +169,7 @@ TEST_CASE("refused by name: features that are not implemented") {
       {R"({"pruned_heads": {"1": [0]}})",
        "c: pruned_heads is not empty; models with heads cut out are not implemented"},
       {R"({"gpt2_cpp": {"dtype": "int2\u001b"}})",
-       "c: gpt2_cpp.dtype is 'int2\\x1b'; implemented are 'int8' and 'int4'"},
+       "c: gpt2_cpp.dtype is 'int2\\x1b'; expected 'int8' or 'int4'"},
       {R"({"quantization_config": {"quant_method": "gptq"}})",
        "c: quantization_config (quant_method 'gptq') is not implemented; use the original "
        "weights"},
@@ -184,7 +184,7 @@ TEST_CASE("refused by name: features that are not implemented") {
   }
   for (const char* quantized : {"{}", "[]", "\"int8\"", R"({"dtype": null})"}) {
     const std::string message = refusal(R"({"gpt2_cpp": )" + std::string(quantized) + "}");
-    CHECK(message == "c: gpt2_cpp.dtype is null; implemented are 'int8' and 'int4'");
+    CHECK(message == "c: gpt2_cpp.dtype is null; expected 'int8' or 'int4'");
   }
 }
 

@@ -1,4 +1,4 @@
-"""Tests tools/download_model.sh with a hub of its own: download_test.py SCRIPT
+"""Tests tools/download_model.sh with a hub that the test runs: download_test.py SCRIPT
 
 The hub consists of two servers on this machine. One knows names, sizes and hashes, and redirects
 requests for large files to the other one, which has them. Both can be told to misbehave.
@@ -201,7 +201,7 @@ class DownloadTest(unittest.TestCase):
     def gets(self, server):
         return [seen for seen in server.seen if seen[0] == "GET"]
 
-    # -- What is fetched
+    # -- Files that are fetched
 
     def test_a_model_arrives_whole_and_a_second_run_fetches_nothing(self):
         done = self.succeed("owner/tiny")
@@ -274,10 +274,10 @@ class DownloadTest(unittest.TestCase):
         for name in ("../x", "/x", "a/b/c", "a b", "a/../b", "x@../y", "x@", ".x", "a\nb", "x?y",
                      "é", ""):
             with self.subTest(name):
-                self.refused("is no model's name", name)
+                self.refused("is not a model's name", name)
         self.assertEqual(os.listdir(self.home), [])
         self.refused("HF_TOKEN is no token", "owner/tiny", token='x"\nurl = "file:///etc/passwd')
-        self.refused("no web address", "owner/tiny", HF_ENDPOINT="file:///etc")
+        self.refused("not a web address", "owner/tiny", HF_ENDPOINT="file:///etc")
 
     def test_hostile_shard_names(self):
         for shard in ("../evil.safetensors", "/tmp/evil.safetensors", ".hidden.safetensors",
@@ -340,7 +340,7 @@ class DownloadTest(unittest.TestCase):
     def test_a_gated_model_needs_the_token_which_stays_between_us_and_the_hub(self):
         self.hub.gated = {"owner/tiny"}
         self.refused("set HF_TOKEN", "owner/tiny")
-        self.refused("HF_TOKEN does not open it", "owner/tiny", token="hf_wrong")
+        self.refused("HF_TOKEN does not grant access", "owner/tiny", token="hf_wrong")
         done = self.succeed("owner/tiny", token=TOKEN)
         self.assertTrue(any(seen[3] == "Bearer " + TOKEN for seen in self.hub.seen))
         self.assertEqual([seen[3] for seen in self.cdn.seen], [None])

@@ -1,5 +1,6 @@
-// Hidden states and the vectors of texts: against HuggingFace's, and bit for bit for any division
-// of the text, batch, number of threads and instruction set.
+// Tests hidden states and the vectors of texts: compares them with HuggingFace's, and checks that
+// they have the same bits for any division of the text, batch, number of threads and instruction
+// set.
 #include "gpt2/embed.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 using Texts = std::vector<std::vector<TokenId>>;
 
-// As for the logits: oracle_test derives it.
+// The same tolerance as for the logits; oracle_test derives it.
 constexpr double kTolerance = 2e-5;
 
 void check_near(std::span<const float> actual, const std::vector<double>& expected,
@@ -93,7 +94,7 @@ TEST_CASE("vectors of texts are HuggingFace's") {
 
 TEST_CASE("hidden states have the same bits as an observer of a whole pass sees") {
   const std::size_t n_embd = odd_model().config().n_embd;
-  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // more than a batch has
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // too many for one batch
   for (const std::size_t layer : {0u, 1u, 2u, 3u}) {
     CAPTURE(layer);
     Session whole = session_of(odd_model(), 1);
@@ -115,7 +116,7 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
     Session session = session_of(odd_model(), 2);
     CHECK(same_bits(states_of(session, ids, layer), seen));
 
-    // In pieces, of which the session's own append() is one; only the last rows are wanted.
+    // Compute the states in pieces, one of which waits after append(). Ask only for the last rows.
     Session pieces = session_of(odd_model(), 2);
     static_cast<void>(states_of(pieces, std::span(ids).first(90), 3 - layer));
     pieces.append(std::span(ids).subspan(90, 10));
@@ -126,7 +127,7 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
   }
 }
 
-TEST_CASE("a session goes on with logits after a pass for hidden states") {
+TEST_CASE("a session can compute logits after a pass for hidden states") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 300, 8);
   Session plain(odd_model());
   const std::span<const float> expected = plain.forward(ids);
@@ -173,7 +174,7 @@ TEST_CASE("vectors have the same bits alone, with any threads and on every instr
   }
 }
 
-TEST_CASE("a mean is the mean of the states, and the last is the last of them") {
+TEST_CASE("mean pooling averages the states, and last pooling takes the last one") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 30, 4);
   Session session(odd_model());
   const std::vector<float> states = states_of(session, ids, 3);

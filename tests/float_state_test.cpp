@@ -252,7 +252,7 @@ std::size_t denormals_in(std::span<const float> values) {
 
 }  // namespace
 
-TEST_CASE("each state changes what a plain program computes") {
+TEST_CASE("each floating-point state changes the results of ordinary code") {
   // volatile, so that the sums are computed at run time and not by the compiler.
   volatile float one = 1.0f, three = -3.0f, five = 5.0f, tiny = 1e-38f;
   const auto sum = [&] { return std::pair{one / three + one / five, tiny / three}; };

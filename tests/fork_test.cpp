@@ -114,8 +114,8 @@ TEST_CASE("a child continues the sessions of its parent") {
   }
 }
 
-// AddressSanitizer of GCC 12 has no handlers for fork: if the other thread is inside its allocator at
-// that moment, the allocator stays locked in the child.
+// AddressSanitizer of GCC 12 has no handlers for fork: if the other thread is inside its allocator
+// at that moment, the allocator stays locked in the child.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("a child works even if another thread of its parent was in a forward pass") {
   const Story story(some_model());

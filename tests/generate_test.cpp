@@ -255,7 +255,7 @@ TEST_CASE("the sink ends a text by returning false, and is called for every toke
   CHECK(calls == 4);
 }
 
-TEST_CASE("asking for no tokens is no error, but an empty or too long prompt is one") {
+TEST_CASE("asking for no tokens is not an error, but an empty or too long prompt is") {
   CHECK(run("Once", greedy(0)).result.tokens.empty());
   Session session(model());
   const auto ignore = [](std::string_view) { return true; };

@@ -105,7 +105,7 @@ launcher="$(sed -n 's/^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=//p' "$build/CMakeCach
 quietly cmake -S app -B nested -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" \
   -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
 grep -q -e '-O[23] .*src/model/attention\.cpp' nested/compile_commands.json || {
-  printf 'without a build type, the library would not be optimised\n' >&2
+  printf 'without a build type, the library would not be optimized\n' >&2
   exit 1
 }
 quietly cmake --build nested --parallel "$(nproc)"

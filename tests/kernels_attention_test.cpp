@@ -96,9 +96,9 @@ struct Head {
     return {at(begin), at(end)};
   }
 
-  /// Returns the kernel's results for the queries from `first` to `first` + `rows`. Each block has
-  /// its keys at its end or, if not keys_last, its values. The buffers end exactly where the kernel
-  /// must stop, and there are gaps between the rows of the result.
+  /// Returns the kernel's results for the queries from `first` to `first` + `rows`. Each block ends
+  /// with its keys if keys_last is true, and with its values otherwise. The buffers end exactly
+  /// where the kernel must stop, and there are gaps between the rows of the result.
   template <class Number = float>
   std::vector<float> actual(const Kernels& table, std::size_t first, std::size_t rows,
                             bool keys_last = false) const {

@@ -1,4 +1,4 @@
-// Tests what the loops that measure the speed of memory read.
+// Tests that the loops that measure the speed of memory read every element once.
 #include "kernels/kernels.h"
 #include "support/catch.h"
 #include "support/kernel_test.h"

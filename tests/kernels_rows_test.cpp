@@ -148,8 +148,8 @@ TEST_CASE("the error of layer_norm is within the bound for its order of summatio
 }
 
 TEST_CASE("activations are close to their formulas, and the same bits on every instruction set") {
-  // x runs from -30 to 30 in steps that are no round number. Zeros, tiny numbers and large numbers
-  // are added.
+  // x runs from -30 to 30 in steps that are not round numbers. Zeros, tiny numbers and large
+  // numbers are added.
   std::vector<float> x;
   for (float value = -30.0f; value < 30.0f; value += 0.00137f) x.push_back(value);
   for (const float value : {0.0f, -0.0f, 1e-38f, -1e-42f, 88.0f, -88.0f, 1e4f, -1e4f})
@@ -216,8 +216,9 @@ TEST_CASE("row kernels stay inside their rows at every length and alignment") {
 }
 
 TEST_CASE("narrow rounds every number like the scalar conversion, and clamps the finite ones") {
-  // All upper 22 bits of a float, once with each of three lower parts that decide the rounding: the
-  // numbers on both sides of every number of f16 and of every middle between two of them.
+  // All values of the upper 22 bits of a float, with each of three values of the lower bits. They
+  // include every f16 number, every midpoint between two f16 numbers, and the nearest floats on
+  // both sides of each.
   std::vector<float> all;
   for (std::uint32_t upper = 0; upper < 1u << 22; ++upper) {
     for (const std::uint32_t lower : {0u, 1u, 1023u}) {

@@ -54,7 +54,7 @@ bool same_bits(const float* a, const float* b, std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("[4, 6, 8, 2], with mean 5 and variance 5, is normalised") {
+TEST_CASE("[4, 6, 8, 2], with mean 5 and variance 5, is normalized") {
   const Tensor x(Shape{4}, {4.0f, 6.0f, 8.0f, 2.0f});
   LayerNorm ln({4}, 1e-8f);
   const std::vector<double> expected = {-0.4472136, 0.4472136, 1.34164079, -1.34164079};
@@ -100,7 +100,7 @@ TEST_CASE("two rows of five features come out with mean 0 and biased variance 1"
   }
 }
 
-TEST_CASE("[2, 3, 2, 4] is normalised over its last two dimensions") {
+TEST_CASE("[2, 3, 2, 4] is normalized over its last two dimensions") {
   const Tensor x = random_tensor({2, 3, 2, 4}, 7);
   LayerNorm ln({2, 4});
   ln.weight = random_tensor({2, 4}, 8);
@@ -190,9 +190,9 @@ TEST_CASE("a row's result does not depend on the rows beside it") {
 }
 
 TEST_CASE("an offset of 10,000 does not cancel the variance away") {
-  // In f32, the neighbours of 10,000 are 0.00098 apart, so noise of 0.1 survives rounding. Its
-  // square, beside 10^8, would not. The mean itself is rounded by up to half of that distance,
-  // which changes the variance by up to (0.0005 / 0.1)^2 of itself.
+  // In f32, numbers near 10,000 are 0.00098 apart, so noise of 0.1 survives rounding. Its square,
+  // added to 10^8, would not. The mean itself is rounded by up to half of that distance, which
+  // changes the variance by up to (0.0005 / 0.1)^2 of itself.
   const Tensor x = random_tensor({4, 768}, 5, 10000.0f, 0.1f);
   const Tensor y = LayerNorm({768})(x);
   for (std::size_t row = 0; row < 4; ++row) {
@@ -219,7 +219,7 @@ TEST_CASE("a single feature gives the bias") {
 // The error of a two-pass LayerNorm in f32, with u = 2^-24 and k <= n/16 + 4 + 2 rounding steps for
 // a lane sum of n terms:
 //   - the mean is off by at most k u max|x|. It moves every deviation by as much, which is
-//     k u max|x| / s in the normalised value, where s = sqrt(var + eps);
+//     k u max|x| / s in the normalized value, where s = sqrt(var + eps);
 //   - the variance has a relative error of (k + 4) u, which the square root halves;
 //   - the last steps round a few times more.
 // The sum is scaled by the weight, and the rounding of the bias is added.

@@ -3,10 +3,10 @@
 #
 #   - an #include leads to the same layer or to one below it;
 #   - the files compiled for one instruction set include nothing but kernels;
-#   - threads are started in one file;
+#   - threads are started in one file of the library and one of the command;
 #   - nothing takes exp, log and the like from the C library;
-#   - the command and the C interface include public headers and their own, and bench also those of
-#     measure;
+#   - the command and the C interface include only public headers and their own; the files of bench
+#     also include those of measure;
 #   - every folder of src has a README;
 #   - no two files have the same name, but for a header and its source;
 #   - no function has more than 50 lines and no file more than 250, comments not counted;
@@ -20,13 +20,13 @@ max_function=50
 max_file=250
 min_comment_percent=55
 
-# Functions that are longer. quantized_tile: its sums stay in registers from the first loop to the
-# last, and every loop works on all of them.
+# Functions that may be longer. quantized_tile: its sums stay in registers from the first loop to
+# the last, and every loop works on all of them.
 long_functions='
 quantized_tile()
 '
 
-# Files that are longer. gpt2.h: programs that bind the C interface to other languages read one
+# Files that may be longer. gpt2.h: programs that bind the C interface to other languages read one
 # header, and it has nothing but declarations.
 long_files='
 include/gpt2/gpt2.h:
@@ -105,7 +105,7 @@ violations() (
       sed 's/$/: kernels include nothing but kernels/' || true
   done
 
-  # The library has one place that starts threads. The command has one thread more, which makes a
+  # Only one file of the library starts threads. The command starts one more thread, which makes a
   # draft while the text is being written.
   grep -rHn --include='*.h' --include='*.cpp' -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
     grep -v -E '^src/(base/team|cli/draft_model)\.(h|cpp):|hardware_concurrency' |

@@ -1,5 +1,5 @@
-// Log-probabilities of tokens: against HuggingFace, against their definition, and of texts that
-// are generated.
+// Tests the log-probabilities of tokens: compares them with HuggingFace's and with their
+// definition, also for generated texts.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,7 +41,7 @@ bool equal(const TokenLogprob& a, const TokenLogprob& b) {
 // ranks.
 void check_window(const Model& model, std::span<const TokenId> ids, const nlohmann::json& window,
                   const Golden& golden) {
-  constexpr double kTolerance = 2e-4;  // what the goldens allow for f32
+  constexpr double kTolerance = 2e-4;  // the goldens state this tolerance for f32
   const std::vector<double> expected = golden.tensor(window.at("logprobs_f64"));
   const std::vector<double> ranks = golden.tensor(window.at("ranks"));
   const std::size_t vocab_size = model.config().vocab_size;
@@ -82,7 +82,7 @@ TEST_CASE("log-probabilities and ranks are HuggingFace's") {
       ++windows;
     }
   }
-  CHECK(windows >= 11);  // those of the two models that are part of the repository
+  CHECK(windows >= 11);  // the windows of the two models that are part of the repository
 }
 
 TEST_CASE("a log-probability is the logarithm of the softmax") {

@@ -1,5 +1,5 @@
-// Tests models and tokenizers that are loaded from memory: they are those of the directory, bit for
-// bit, and use the caller's bytes in place.
+// Tests models and tokenizers that are loaded from memory: they compute the same bits as the ones
+// loaded from the directory, and use the caller's bytes in place.
 #include "gpt2/memory_file.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::string refusal(const InMemory& memory) {
 
 }  // namespace
 
-TEST_CASE("a model in memory is that of the directory, in every format") {
+TEST_CASE("a model in memory equals that of its directory, in every format") {
   std::vector<fs::path> directories = test::oracle_cases();
   directories.push_back(kBundled);
   for (const fs::path& directory : directories) {
@@ -162,7 +162,7 @@ TEST_CASE("the refusal of a model in memory names the file as the caller did") {
   CHECK(refusal(sharded).starts_with("model.safetensors.index.json: shard 'model-00002"));
 }
 
-TEST_CASE("a tokenizer in memory is that of the directory") {
+TEST_CASE("a tokenizer in memory equals that of its directory") {
   const std::string text = "Once upon a time<|endoftext|> caf\u00e9";
   for (const fs::path& directory : {kBundled, fs::path(GPT2_TEST_DATA) / "tokenizer/small"}) {
     INFO(directory);

@@ -24,7 +24,7 @@ std::string refusal(const fs::path& path) {
   return refusal_of([&] { (void)Model::load(path); });
 }
 
-// If the tests run as root, whom no permission stops, this runs the scope as a user without rights.
+// Root may read everything, so if the tests run as root, this runs the scope as another user.
 class WithoutRights {
  public:
   WithoutRights() : user_(geteuid()) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs gpt2 batch under Open MPI's mpirun, kills one of three ranks ten times, and compares the
-# merged shares with what one undisturbed process writes. Then lets a rank with a wrong line end
-# before the others. Usage: mpirun_test.sh COMMAND
+# merged shares with the output of one undisturbed process. Then checks that a rank with an invalid
+# line does not make Open MPI end the other ranks. Usage: mpirun_test.sh COMMAND
 # Exit status 4: skipped, because there is no Open MPI.
 set -u
 command=$1
@@ -32,7 +32,7 @@ done
 $ranks > log 2>&1 || { cat log; exit 1; }
 $command batch in -o out --merge || exit 1
 cmp out whole || exit 1
-# Open MPI ends all ranks if one of them ends with another status than 0.
+# If a rank returned a status other than 0, Open MPI would end all ranks.
 long='{"token_ids": [1], "ignore_eos": true, "max_new_tokens": 500}'
 printf '%s\nwrong\n%s\n' "$long" "$long" > in.jsonl
 $mpirun $command batch in.jsonl -o wrong -t 1 > log 2>&1 || { cat log; exit 1; }

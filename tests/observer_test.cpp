@@ -1,5 +1,5 @@
-// Tests what an observer of a pass sees: against HuggingFace's numbers, and bit for bit for any
-// batch, division of the text, number of threads and instruction set.
+// Tests what an observer of a pass sees: compares it with HuggingFace's numbers, and checks that it
+// has the same bits for any batch, division of the text, number of threads and instruction set.
 #include "gpt2/observer.h"
 
 #include <algorithm>
@@ -45,8 +45,9 @@ std::vector<double> project(const Linear& linear, const std::vector<float>& rows
   return result;
 }
 
-// What was seen of each slice, by (what, layer, head): the rows of all pieces, one after another.
-// Attention weights lose the zeros after each token's own, whose number depends on the pieces.
+// The observations by (slice, what, layer, head): the rows of all pieces, one after another. The
+// zeros at the end of a row of attention weights are removed, because their number depends on the
+// pieces.
 class Seen {
  public:
   using Key = std::tuple<std::size_t, Observed, std::size_t, std::size_t>;
@@ -77,7 +78,7 @@ class Seen {
   }
 };
 
-// The numbers of layer `i` of `count`, of a tensor whose first axis are the layers.
+// Returns the numbers of layer `i` in a tensor whose first axis has `count` layers.
 std::vector<double> part(const std::vector<double>& all, std::size_t i, std::size_t count) {
   const auto size = static_cast<std::ptrdiff_t>(all.size() / count);
   const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i) * size;
@@ -94,7 +95,7 @@ void check_near(std::span<const float> actual, const std::vector<double>& expect
   }
 }
 
-// The first `size` of every `size * size` rows' lower triangles: row i has i + 1 numbers.
+// Returns the lower triangle of each (size, size) matrix in `square`: row i has i + 1 numbers.
 std::vector<double> triangle(const std::vector<double>& square, std::size_t size) {
   std::vector<double> rows;
   for (std::size_t i = 0; i < size; ++i) {
@@ -258,7 +259,7 @@ TEST_CASE("attention weights are those of the keys as they are stored, f32 or f1
 }
 
 TEST_CASE("an observer changes no bit of the logits, whichever rows are wanted") {
-  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // more than a batch has
+  const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);  // too many for one batch
   const std::size_t vocab_size = odd_model().config().vocab_size;
   for (const std::size_t wanted : {1u, 7u, 600u}) {
     CAPTURE(wanted);
@@ -275,7 +276,7 @@ TEST_CASE("an observer changes no bit of the logits, whichever rows are wanted")
   }
 }
 
-TEST_CASE("observations have the same bits in any batch and pieces, on every instruction set") {
+TEST_CASE("observations have the same bits in any batch or pieces, on every instruction set") {
   const std::vector<TokenId> ids = random_tokens(odd_model(), 600, 5);
   const std::span<const TokenId> all(ids);
   Session whole = session_of(odd_model(), 1);
@@ -320,7 +321,7 @@ TEST_CASE("an observer gets only what it wants") {
   CHECK(seen.at(Observed::mlp_output, 1).size() == 3 * odd_model().config().n_embd);
 }
 
-TEST_CASE("what an observer throws passes through after the pass") {
+TEST_CASE("an exception of an observer reaches the caller after the pass") {
   Session session(odd_model());
   Session plain(odd_model());
   const std::vector<TokenId> ids = {1, 2, 3};

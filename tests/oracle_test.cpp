@@ -48,7 +48,7 @@ struct HiddenStates {
   std::vector<std::vector<float>> stages;
 };
 
-// Returns the logits after each token, and sees the hidden states on the way.
+// Returns the logits after each token. Also records the hidden states of the pass.
 std::vector<float> all_logits(Session& session, const std::vector<TokenId>& ids,
                               HiddenStates& hidden) {
   std::vector<float> logits(ids.size() * session.model().config().vocab_size);

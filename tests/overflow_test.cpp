@@ -1,5 +1,5 @@
-// Texts that go on past the context: a text that slides equals the texts of new sessions, each of
-// which begins with the tokens that the slide kept.
+// Tests texts that continue past the context: after each slide, a text is the same as the text of a
+// new session that begins with the tokens that the slide kept.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,7 +40,7 @@ void erase(Items& items, std::size_t first, std::size_t count) {
   items.erase(from, from + static_cast<std::ptrdiff_t>(count));
 }
 
-// Writes with nothing but new sessions and samplers.
+// Writes the text with a new session after each slide and a new sampler for each token.
 Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
   Sliding result;
   Ids window = prompt();
@@ -65,7 +65,7 @@ Sliding expected(const SamplingOptions& sampling, std::size_t keep) {
       logits = session.forward(std::span(&token, 1));
     }
     if (window.size() > kCapacity) {
-      const std::size_t kept_at_end = (kCapacity - keep) / 2 + 1;  // and the token just drawn
+      const std::size_t kept_at_end = (kCapacity - keep) / 2 + 1;  // plus the token just drawn
       const std::size_t gone = window.size() - keep - kept_at_end;
       erase(window, keep, gone);
       erase(is_prompt, keep, gone);
@@ -116,7 +116,7 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
   }
 }
 
-// Each token is chosen here, by the penalties for the counts of the tokens that were written.
+// The test chooses each token itself: it subtracts the penalties for the tokens written so far.
 TEST_CASE("frequency and presence penalties never count tokens of the prompt that a slide keeps") {
   GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 0.0f}};
   options.sampling.presence_penalty = 0.5f;
@@ -152,7 +152,7 @@ TEST_CASE("frequency and presence penalties never count tokens of the prompt tha
   }
 }
 
-TEST_CASE("a slide between two calls leaves the prompt that it keeps the prompt") {
+TEST_CASE("tokens of the prompt that a slide keeps still count as prompt in the next call") {
   GenerationOptions options{.max_new_tokens = 20, .sampling = {.temperature = 0.0f}};
   options.sampling.presence_penalty = 2.0f;
   options.ignore_eos = true;
@@ -184,7 +184,7 @@ TEST_CASE("a slide between two calls leaves the prompt that it keeps the prompt"
   }
 }
 
-TEST_CASE("a text in several calls is the text in one, past slides too") {
+TEST_CASE("several calls write the same text as one call, also after slides") {
   GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 1.0f, .seed = 4}};
   options.sampling.repetition_penalty = 1.2f;
   options.sampling.frequency_penalty = 0.5f;
@@ -249,7 +249,7 @@ TEST_CASE("a slide that has no room for new tokens is refused") {
   options.keep = 7;
   CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
         "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
-        "and is to keep 7");
+        "and keep is 7");
 }
 
 TEST_CASE("an overflow that does not exist is refused before anything is read") {
@@ -282,7 +282,7 @@ TEST_CASE("arguments that are refused leave a session without room as it is") {
   refuses({}, options);
 }
 
-TEST_CASE("a text that the sink ends goes on from there, wherever the session is full") {
+TEST_CASE("a text that the sink ends can be continued, wherever the session is full") {
   GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.0f}};
   options.ignore_eos = true;
   options.overflow = Overflow::slide;

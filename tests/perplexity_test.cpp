@@ -1,4 +1,4 @@
-// Tests the cost of quantizing: perplexities, their change, and its standard error.
+// Tests the cost of quantizing: perplexities, their change, and the standard error of the change.
 #include "generate/window_scores.h"
 #include "gpt2/perplexity.h"
 

@@ -1,4 +1,4 @@
-// Tests what HuggingFace's goldens do not show: OpenAI's penalties, the caller's own functions,
+// Tests what HuggingFace's goldens do not cover: OpenAI's penalties, the caller's own functions,
 // refusals, extreme values, and that every instruction set gives the same scores.
 #include <cmath>
 #include <cstdint>
@@ -110,7 +110,7 @@ TEST_CASE("an exponential decay never makes NaN, and does not bring back removed
         Floats{-kInfinity, -kInfinity, -kInfinity, 1});
 }
 
-TEST_CASE("remove_invalid_values makes numbers of NaN and infinities") {
+TEST_CASE("remove_invalid_values replaces NaN and infinities by finite numbers") {
   const Floats logits = {kNaN, kInfinity, -kInfinity, 7};
   CHECK(scores_of({.remove_invalid_values = true}, logits, {}) ==
         Floats{0, kLargest, -kLargest, 7});
@@ -290,7 +290,7 @@ TEST_CASE("generate tells the sampler where the prompt ends, where the text must
   CHECK(write({.min_new_tokens = 4}, {.max_new_tokens = 9, .stop_tokens = {'e'}}).tokens.size() >=
         4);
   CHECK(write({.begin_suppress_tokens = {'c'}}, {.max_new_tokens = 1}).tokens != Ids{'c'});
-  // The forced token ends the text: it is not part of it.
+  // The forced token ends the text, so it is not part of it.
   for (const std::size_t room :
        {std::size_t{0}, std::size_t{5}}) {  // the context of 5 tokens has room for 4 new ones
     const auto forced = write({.forced_eos_token_id = {256}}, {.max_new_tokens = 4}, room);

@@ -22,7 +22,7 @@ namespace {
 // temperature of 0.1). HuggingFace's own f32 differs from its f64 by up to 1.4e-5 here.
 double tolerance_of(double f32_vs_f64) { return std::max(1e-4, 3.0 * f32_vs_f64); }
 
-// The models whose checkpoints are there.
+// The models whose checkpoints are on this machine.
 class Models {
  public:
   // Returns nullptr if there is no checkpoint. Loads each model once.
@@ -54,8 +54,8 @@ void check_greedy_text(Session& session, const nlohmann::json& entry, SamplingOp
                             .stop_tokens = eos,
                             .ignore_eos = true};
   if (entry.contains("nan_steps")) {
-    // There HuggingFace makes NaN of the score of a removed end-of-text token and then chooses this
-    // token. Here it stays removed.
+    // At this step, HuggingFace turns the score of a removed end-of-text token into NaN and then
+    // chooses this token. Our processor leaves it removed.
     expected.resize(entry.at("nan_steps").at(0));
     options.max_new_tokens = expected.size();
   }

@@ -64,8 +64,8 @@ class InterruptTest(ModelTest):
         tokens = session.tokens
         other = self.model.session()
         other.append(tokens)
-        # Greedily, because the noise of sampling also counts the tokens that a slide has dropped,
-        # and whether there was one depends on the speed of the machine.
+        # This decodes greedily, because the noise of sampling depends on how many tokens slides
+        # have dropped, and whether there was a slide depends on the speed of the machine.
         options = dict(max_new_tokens=5, do_sample=False)
         self.assertEqual(session.generate(**options), other.generate(**options))
 
@@ -489,6 +489,6 @@ class ErrorTest(ModelTest):
 
 
 if __name__ == "__main__":
-    # A shell starts what it runs in the background with SIGINT ignored.
+    # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     python_support.main()

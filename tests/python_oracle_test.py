@@ -15,7 +15,7 @@ DATA = "tests/data"
 
 
 class Golden:
-    """A file of HuggingFace's numbers: JSON, and tensors beside it."""
+    """A file of HuggingFace's numbers: JSON, and tensors in the .bin file of the same name."""
 
     def __init__(self, path):
         with open(path) as file:
@@ -70,7 +70,7 @@ class BeamTest(unittest.TestCase):
 
     @staticmethod
     def until_end(row, options):
-        """HuggingFace's row shows the first token that ends texts, and then pads."""
+        """Cuts a row at the first token that ends texts, after which HuggingFace pads it."""
         ends = options["stop_tokens"][:1]
         return row[:row.index(ends[0])] if ends and ends[0] in row else row
 

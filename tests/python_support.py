@@ -1,4 +1,4 @@
-"""What the tests of the Python package share. Each of them is run as
+"""Shared parts of the tests of the Python package. Each test is run as
 
     NAME_test.py SOURCE_DIR COMMAND CC [unittest's arguments]
 
@@ -18,7 +18,7 @@ os.chdir(SOURCE)
 
 
 def run(*arguments, **options):
-    """What a program prints. It must succeed."""
+    """Returns the output of a program, which must succeed."""
     done = subprocess.run(arguments, capture_output=True, encoding="utf-8", **options)
     if done.returncode != 0:
         raise AssertionError(done.stderr)
@@ -31,7 +31,7 @@ def command(*arguments):
 
 
 def python(code, **environment):
-    """What a Python program prints."""
+    """Returns the output of a Python program."""
     return run(sys.executable, "-c", code, env={**os.environ, **environment}, timeout=120)
 
 

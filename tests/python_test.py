@@ -1,6 +1,7 @@
 """Tests the Python package; python_support.py says how it is run.
 
-Texts are compared with those of the command, structs with what the C compiler makes of gpt2.h.
+Texts are compared with those of the command, and structs with the layout that the C compiler gives
+to those of gpt2.h.
 """
 
 import array
@@ -654,7 +655,7 @@ class SamplerTest(ModelTest):
         with self.assertRaisesRegex(ValueError, "the logits contain NaN or infinity: if a model "
                                     "computed them, its weights are damaged"):
             sampler.sample([float("nan")] * 4, [])
-        with self.assertRaisesRegex(ValueError, "stop: is no option of a Sampler"):
+        with self.assertRaisesRegex(ValueError, "stop: is not an option of a Sampler"):
             gpt2cpp.Sampler(4, stop=".")
         with self.assertRaisesRegex(TypeError, "did you mean temperature"):
             gpt2cpp.Sampler(4, temprature=1)

@@ -76,7 +76,7 @@ class WheelTest(unittest.TestCase):
         self.assertTrue(found.startswith(environment), found)
 
     def install(self, site):
-        """With pip, which checks the wheel, or without it, because installing is unpacking."""
+        """Installs with pip, which checks the wheel. Without pip, unpacks it, which is the same."""
         pip = [sys.executable, "-m", "pip"]
         if subprocess.run([*pip, "--version"], capture_output=True).returncode == 0:
             run(*pip, "install", "--quiet", "--no-index", "--no-deps", "--target", site, self.path,

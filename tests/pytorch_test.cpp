@@ -352,18 +352,18 @@ TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the tens
   REQUIRE(refusal(whole) == "(accepted)");
   const auto message = [](std::string_view name, std::size_t at, std::size_t missing) {
     return "f: the file ends inside tensor '" + std::string(name) + "', at byte " +
-           std::to_string(at) + "; " + std::to_string(missing) +
-           " more bytes of it were expected: download it again";
+           std::to_string(at) + "; expected " + std::to_string(missing) +
+           " more bytes: download it again";
   };
   CHECK(refusal(whole.substr(0, size - 1)) == message("second", size - 1, 1));
   CHECK(refusal(whole.substr(0, size - 5)) == message("second", size - 5, 2));
   CHECK(refusal(whole.substr(0, size - 11)) == message("first", size - 11, 1));
-  // Only the optimiser refers to this storage.
+  // Only the optimizer refers to this storage.
   const std::string wrapped = py_dict({{"model", object}, {"optimizer", byte_pair("3", 2, true)}});
   const std::string more = torch_legacy(wrapped, {{"1", "ab"}, {"2", "cd"}, {"3", "ef"}}, 1);
   CHECK(refusal(more.substr(0, more.size() - 1)) ==
         "f: the file ends inside storage '3', at byte " + std::to_string(more.size() - 1) +
-            "; 1 more bytes of it were expected: download it again");
+            "; expected 1 more bytes: download it again");
   const std::size_t pickles = size - 20;
   for (std::size_t cut = 15; cut < pickles; ++cut) {
     CHECK(refusal(whole.substr(0, cut)).find("the file ends inside the pickle") !=
@@ -482,5 +482,5 @@ TEST_CASE("models that others trained open; a truncated one is refused with its 
   CHECK(refusal_of([&] { (void)Checkpoint::open(find_model_files(truncated)); }) ==
         truncated.string() +
             ": the file ends inside tensor 'transformer.h.2.attn.c_attn.weight', at byte 1740371; "
-            "5357537 more bytes of it were expected: download it again");
+            "expected 5357537 more bytes: download it again");
 }

@@ -1,4 +1,4 @@
-// Tests that quantized weights have the very bytes that the plain algorithm below gives, for any
+// Tests that quantized weights have exactly the bytes that the plain algorithm below gives, for any
 // weights, sizes, layouts and types, on every instruction set.
 #include "model/quantize.h"
 

@@ -31,8 +31,8 @@ std::vector<float> row(const char* tensor, std::size_t index) {
   return {begin, begin + static_cast<std::ptrdiff_t>(width)};
 }
 
-// The setting of a processor or of a chain of them. Without `draws`, the scores are those of greedy
-// decoding, which the filters do not change.
+// The setting of a processor or of a chain of processors. Without `draws`, the scores are the ones
+// of greedy decoding, which the filters do not change.
 struct Setting {
   SamplingOptions options;
   SequenceLimits limits;
@@ -70,7 +70,7 @@ Setting setting_of(const nlohmann::json& params, bool draws) {
   return setting;
 }
 
-// Sequences of any length. Without an option that reads the ids, only their number matters.
+// Token ids for sequences of any length. If no option reads the ids, only their number matters.
 const std::vector<TokenId> kManyZeros(20000);
 const std::span<const TokenId> kZeros = kManyZeros;
 
@@ -119,7 +119,7 @@ TEST_CASE("every processor keeps and changes the same scores as HuggingFace's") 
       // Which of several equal logits top_p keeps depends on the sort order.
       if (name == "top_p" && std::find(tied.begin(), tied.end(), i) != tied.end()) continue;
       CHECK(kept(actual) == kept(expected));
-      // The logarithm of the sum is rounded differently, and powers are f64 here and there.
+      // HuggingFace rounds the logarithm of the sum differently. Powers are f64 in both.
       const float tolerance = name == "renormalize_logits" ? 4e-6f : 0.0f;
       for (std::size_t id = 0; id < logits.size(); ++id) {
         if (expected[id] == -kInfinity) continue;

@@ -1,5 +1,5 @@
-// A scheduler's texts are, bit for bit, those that generate() writes alone, whatever the company,
-// the pieces of the prompts, the prefixes that are shared and the bound on memory.
+// Tests that a scheduler's texts are bit for bit the ones that generate() writes alone, whatever
+// the other texts, the pieces of the prompts, the shared prefixes and the limit on memory are.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -38,7 +38,7 @@ const Model& model() {
   return model;
 }
 
-// What a text was and how it ended.
+// The tokens of a text, and how it ended.
 struct Outcome {
   Ids tokens;
   Ids streamed;
@@ -104,7 +104,8 @@ class Dice {
   std::mt19937 random_;
 };
 
-// Drafts that are always right, with too few positions for some texts; often right; and never.
+// Returns a draft model: a copy in int8 or f16, the first of the two layers, or both layers with
+// too few positions for some texts.
 const Model& random_draft(Dice& dice) {
   static const Model drafts[] = {model().to(WeightType::int8), test::part_of(model(), 2, 150),
                                  test::part_of(model(), 1, kPositions),
@@ -112,7 +113,7 @@ const Model& random_draft(Dice& dice) {
   return drafts[dice.up_to(3)];
 }
 
-// Many prompts are the beginning of others.
+// Returns a job. Many of the prompts are prefixes of others.
 Job random_job(Dice& dice) {
   static const Ids texts[] = {test::random_tokens(model(), kPositions + 1, 1),
                               test::random_tokens(model(), kPositions + 1, 2)};
@@ -142,7 +143,7 @@ Job random_job(Dice& dice) {
 
 }  // namespace
 
-TEST_CASE("texts in any company equal texts alone") {
+TEST_CASE("texts that share passes equal texts written alone") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
@@ -243,7 +244,7 @@ TEST_CASE("a processor that throws while several texts draft ends its own text o
   }
 }
 
-TEST_CASE("texts that other threads submit meanwhile equal texts alone") {
+TEST_CASE("texts that other threads submit meanwhile equal texts written alone") {
   Scheduler scheduler(Engine(model(), {.threads = 2}), {.max_sequences = 5});
   constexpr std::size_t kThreads = 3, kJobs = 20;
   std::vector<std::vector<std::pair<Job, std::future<GenerationResult>>>> work(kThreads);

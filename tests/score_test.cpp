@@ -1,5 +1,5 @@
-// What a text is worth: log-probabilities in windows, perplexities and choices, against
-// HuggingFace's and against their definitions.
+// Tests log-probabilities in windows, perplexities and choices: compares them with HuggingFace's
+// and with their definitions.
 #include "gpt2/score.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ const Golden& golden() {
   return read;
 }
 
-// Calls check(entry, engine) for the entries of a list whose models are there. Returns how many.
+// Calls check(entry, engine) for the entries of a list whose models are on this machine. Returns
+// their number.
 template <class Check>
 std::size_t for_entries(const std::string& list, const Check& check) {
   std::size_t count = 0;
@@ -96,7 +97,7 @@ std::vector<float> naive(const Model& model, std::span<const TokenId> window) {
 }  // namespace
 
 TEST_CASE("log-probabilities and ranks of long texts are HuggingFace's") {
-  constexpr double kTolerance = 2e-4;  // what the goldens allow for f32
+  constexpr double kTolerance = 2e-4;  // the goldens state this tolerance for f32
   const std::size_t entries = for_entries("logprobs", [&](const auto& entry, const Engine& engine) {
     const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
     const std::size_t n_positions = engine.model().config().n_positions;
@@ -115,12 +116,12 @@ TEST_CASE("log-probabilities and ranks of long texts are HuggingFace's") {
         const TokenLogprob& token = text.tokens[text.windows[w].first + i];
         CAPTURE(w, i);
         CHECK(std::abs(static_cast<double>(token.logprob) - expected[i]) <= kTolerance);
-        // logprobs_test checks ranks closely; here it is enough to see that they are in place.
+        // logprobs_test checks ranks exactly; this only checks that each is at the right token.
         CHECK(std::abs(static_cast<double>(token.rank) - ranks[i]) <= 1.0);
       }
     }
   });
-  CHECK(entries >= 3);  // those of the two models that are part of the repository
+  CHECK(entries >= 3);  // the entries of the two models that are part of the repository
 }
 
 TEST_CASE("windows and perplexities are those of HuggingFace's recipe, in its three forms") {

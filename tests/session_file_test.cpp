@@ -1,5 +1,5 @@
-// The state of a session on disk: a session that was saved and loaded goes on, bit for bit, like
-// the one that was saved, and no file can do more than be refused with one clear line.
+// Tests the state of a session on disk: a loaded session continues with the same bits as the one
+// that was saved, and every invalid file is refused with one clear line.
 #include "gpt2/session_file.h"
 
 #include <signal.h>
@@ -55,7 +55,7 @@ Session load(int threads = 1, std::size_t max_tokens = 0, KVType type = KVType::
   return load_session(engine, file(), {.max_tokens = max_tokens});
 }
 
-// Returns whether the two sessions are in the same state, and go on alike with further tokens.
+// Returns whether the two sessions are in the same state, and give the same logits for more tokens.
 bool go_on_alike(Session& a, Session& b, std::span<const TokenId> tokens) {
   if (!std::ranges::equal(a.tokens(), b.tokens()) || a.waiting() != b.waiting()) return false;
   for (const std::size_t piece : {std::size_t{1}, std::size_t{1}, tokens.size() - 2}) {
@@ -66,7 +66,7 @@ bool go_on_alike(Session& a, Session& b, std::span<const TokenId> tokens) {
   return true;
 }
 
-// Returns the bytes of the file of a small session: seven tokens, of which two wait.
+// Returns the bytes of the file of a small session. It has seven tokens, two of which wait.
 std::string small_state() {
   Session session = session_of(model(), 1, 32);
   session.forward(random_tokens(model(), 5, 1));
@@ -89,7 +89,7 @@ std::string expected(const std::string& what) { return file().string() + ": " + 
 
 }  // namespace
 
-TEST_CASE("a loaded session goes on like the one that was saved") {
+TEST_CASE("a loaded session continues with the same bits as the one that was saved") {
   const std::vector<TokenId> prompt = random_tokens(model(), 1000, 1);
   const std::vector<TokenId> more = random_tokens(model(), 70, 2);
   for (const std::size_t length : {0, 1, 15, 16, 17, 255, 256, 257, 511, 512, 1000}) {
@@ -147,7 +147,7 @@ TEST_CASE("tokens that wait still wait in the loaded session") {
   CHECK(go_on_alike(session, loaded, random_tokens(model(), 10, 3)));
 }
 
-TEST_CASE("a file has what slides have dropped") {
+TEST_CASE("a session file records how many tokens slides have dropped") {
   Session session = session_of(model(), 1, 32);
   session.forward(random_tokens(model(), 30, 1));
   session.slide(4, 3);
@@ -179,7 +179,7 @@ TEST_CASE("a text that was saved in the middle ends like one that was not") {
   CHECK(tokens == text);
 }
 
-TEST_CASE("a file has what its format says") {
+TEST_CASE("a session file has the bytes that its format defines") {
   const std::string bytes = small_state();
   const StateFields fields = fields_of(bytes);
   CHECK(bytes.substr(0, 8) == "gpt2sess");
@@ -344,7 +344,7 @@ TEST_CASE("a state is only for its own model") {
                  "model with that type"));
 }
 
-TEST_CASE("one number of a bias or of LayerNorm makes another model") {
+TEST_CASE("changing one number of a bias or of LayerNorm changes the fingerprint") {
   const TemporaryDirectory directory;
   const fs::path source = fs::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
   fs::copy(source, directory.path());
@@ -400,7 +400,7 @@ TEST_CASE("random damage to a file with a right checksum never does more than be
   CHECK(accepted < 3000);
 }
 
-TEST_CASE("arguments that cannot be are refused") {
+TEST_CASE("impossible arguments are refused") {
   small_state();
   CHECK(refusal_of([] { (void)load(1, 6); }) ==
         expected("has 7 tokens, but max_tokens allows only 6"));

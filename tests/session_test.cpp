@@ -1,4 +1,4 @@
-// There is one answer: a token's logits depend, bit for bit, only on the tokens up to it.
+// Tests that a token's logits depend, bit for bit, only on the tokens up to and including it.
 #include "gpt2/session.h"
 
 #include <algorithm>
@@ -181,7 +181,7 @@ TEST_CASE("a session that slides goes on like a new one with the tokens kept") {
   CHECK(session.position() == 30);
 }
 
-TEST_CASE("forks know what slides have dropped, and the beginning of another text does not") {
+TEST_CASE("a fork copies the count of dropped tokens; assigning a beginning resets it") {
   const Model model = load("tiny_default");
   Session session(model, {.max_tokens = 8});
   session.forward(std::vector<TokenId>(8, 1));
@@ -323,7 +323,7 @@ TEST_CASE("waiting tokens are read by the next pass, with the same bits") {
                   std::span(expected).last(8 * vocab_size)));
 }
 
-TEST_CASE("a session tells its tokens, computed and waiting ones") {
+TEST_CASE("a session reports its computed and waiting tokens") {
   const Model model = load("layers5");
   const std::vector<TokenId> ids = test::random_tokens(model, 30, 1);
   const std::span<const TokenId> all(ids);

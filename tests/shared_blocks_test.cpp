@@ -1,5 +1,5 @@
-// Sessions share the blocks of keys and values of common tokens. Whatever is done to one of them,
-// each must go on, bit for bit, like a session that has computed all its tokens itself.
+// Tests sessions that share the blocks of keys and values of their common tokens. Whatever happens
+// to one of them, each must behave, bit for bit, as if it had computed all its tokens itself.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -179,8 +179,8 @@ TEST_CASE("assign refuses what it cannot do and changes nothing") {
   CHECK(goes_on(session, std::span(text).last(20)));
 }
 
-// The tokens of a block of its own that are equal need no copy. To see which are copied, the test
-// replaces the values of all tokens of the target and then looks which of these are there again.
+// assign() copies only the tokens that differ. To see which ones it copies, the test overwrites the
+// values of all tokens of the target, and then looks which of them have their values again.
 TEST_CASE("assign copies from the first token that differs") {
   const Model model = small_model();
   const std::vector<TokenId> text = random_tokens(model, 400, 1);
@@ -218,7 +218,7 @@ TEST_CASE("assign copies from the first token that differs") {
 
 namespace {
 
-// A random program over some sessions, beside which the tokens of each are kept as plain lists.
+// A random program that changes some sessions, and keeps the tokens that each should have.
 class Program {
  public:
   Program(const Model& model, unsigned seed) : random_(seed) {
@@ -244,8 +244,8 @@ class Program {
     }
   }
 
-  // Whether all sessions have the expected tokens, and the same logits after one more token as
-  // fresh sessions.
+  // Returns whether all sessions have the expected tokens, and whether one more token leads to the
+  // same logits as in new sessions.
   bool is_right() {
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
       if (!std::ranges::equal(sessions_[i].tokens(), tokens_[i])) return false;
@@ -291,8 +291,8 @@ class Program {
     return std::to_string(i) + ".rewind(" + std::to_string(position) + ")";
   }
 
-  // Most tokens are those of one text, so that sessions that did not come from one another have
-  // equal tokens, too.
+  // Returns tokens to append to session i. Most of them come from one text, so that even sessions
+  // that were not copied from one another have equal tokens.
   std::vector<TokenId> more(std::size_t i) {
     const std::size_t begin = tokens_[i].size();
     const std::size_t room = sessions_[i].capacity() - begin;
@@ -369,7 +369,7 @@ TEST_CASE("threads use sessions that share blocks at the same time") {
     for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back(use, i);
   }
   for (const bool right : is_right) CHECK(right);
-  source.rewind(10);  // the other sessions are gone
+  source.rewind(10);  // the other sessions have been destroyed
   CHECK(goes_on(source, std::span(text).first(30)));
 }
 

@@ -1,6 +1,6 @@
-// Uses the shared library as a plug-in does, which knows it only while the program runs: opens it,
-// writes a text and closes it, twice. The text is written on a thread with a stack of 64 KiB, and
-// again while floating-point exceptions are trapped, as some hosts do in order to find bugs.
+// Uses the shared library as a program that loads plug-ins does: opens it with dlopen(), writes a
+// text and closes it, twice. The text is written on a thread with a stack of 64 KiB, and again
+// while floating-point exceptions are trapped, as some hosts do in order to find bugs.
 //
 //   shared_library_test LIBRARY
 #define _GNU_SOURCE

@@ -1,6 +1,7 @@
-// Drafts by a model of other sizes than the one that writes. Such a model has keys and values of
-// its own, which must always be those of the text: a model that computes the same logits as the one
-// that writes is therefore right with every drafted token.
+// Tests drafts by a model whose sizes differ from those of the model that writes. Such a draft
+// model has keys and values of its own, which must always belong to the current text. A draft model
+// that computes the same logits as the model that writes (a twin) must therefore be right with
+// every drafted token.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -59,7 +60,7 @@ void check_same(const Written& drafted, const Written& plain) {
   CHECK(drafted.held == plain.held);
 }
 
-// Checks that the draft was right with every token but those that the end of the text cut off.
+// Checks that all drafted tokens were accepted, except those that the end of the text cut off.
 void check_all_accepted(const GenerationResult& result) {
   CHECK(result.accepted_tokens > result.tokens.size() / 2);
   CHECK(result.accepted_tokens == result.drafted_tokens);
@@ -112,13 +113,14 @@ TEST_CASE("a smaller model drafts after each prompt, with the session's earlier 
   save_session(session, place.path() / "state");
   session = load_session(engine(), place.path() / "state");
   both("");
-  drafting.draft = part_of(model(), kLayers, 400);  // another one
+  drafting.draft = part_of(model(), kLayers, 400);  // a different model
   both("");
 }
 
-// A copy never has wrong keys and values, so that a twin must have as many tokens accepted. Every
-// other ten tokens repeat themselves, so that they are looked up and the twin does not see them.
-// The processor also counts its calls, so that drafts and the text disagree now and then.
+// A copy of the model cannot have wrong keys and values, so a twin must have as many tokens
+// accepted as a copy. The processor makes every second run of ten tokens repetitive, so that these
+// tokens are looked up and the twin does not draft them. It also counts its calls, so that drafts
+// and the text sometimes disagree.
 TEST_CASE("a smaller model forgets the tokens that were refused") {
   const auto write_with = [](const Model& draft, std::size_t period) {
     GenerationOptions options = options_of(120);
@@ -174,7 +176,7 @@ TEST_CASE("a draft ends where the draft model's context is full") {
     Session session(engine());
     const Written drafted = write(session, "One day, Tom", options);
     check_same(drafted, expected);
-    // The last position is that of the last token but one, from which the last one is drafted.
+    // The last position belongs to the second-to-last token, from which the last one is drafted.
     CHECK(drafted.result.drafted_tokens <= n_positions + 1 - std::min(n_positions + 1, prompt));
     CHECK((drafted.result.drafted_tokens > 0) == (n_positions > prompt));
     CHECK(drafted.result.accepted_tokens == drafted.result.drafted_tokens);

@@ -1,4 +1,4 @@
-// Speculative decoding: a draft changes how fast a text is written, and nothing else.
+// Tests speculative decoding: a draft changes how fast a text is written, and nothing else.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -23,9 +23,9 @@ using namespace gpt2::test::bundled;
 
 namespace {
 
-// Drafts that are nearly always right, often right, and never right; and smaller models, of which
-// one has too few positions for the texts. Under an emulator or a sanitizer, which takes ten times
-// as long, only one copy and one smaller model.
+// Returns models that draft: copies that are nearly always right, a copy that is never right, and
+// smaller models, one of which has too few positions for the texts. Under an emulator or a
+// sanitizer, which takes ten times as long, returns only one copy and one smaller model.
 std::vector<Model> drafts() {
   const Model copy = model().to(WeightType::int4);
   const Model smaller = test::part_of(model(), 4, 40);
@@ -44,7 +44,7 @@ struct Written {
   std::size_t waiting;
 };
 
-// A pass over texts that all drafted `drafted` tokens, of which `accepted` were right.
+// Returns a pass over texts that each drafted `drafted` tokens and accepted `accepted` of them.
 DraftedPass pass_of(std::size_t drafted, std::size_t texts, std::size_t accepted,
                     double draft_seconds, double check_seconds) {
   return {.steps = drafted,
@@ -149,7 +149,7 @@ TEST_CASE("a text with drafts ends where it ends without") {
   }
 }
 
-TEST_CASE("look_up finds what followed the last three tokens when they stood there last") {
+TEST_CASE("look_up finds what followed the previous occurrence of the last three tokens") {
   const auto found = [](const std::vector<TokenId>& ids, std::size_t max) {
     const auto span = look_up(ids, max);
     return std::vector<TokenId>(span.begin(), span.end());
@@ -241,7 +241,7 @@ TEST_CASE("a sink or a processor that throws leaves what was written in the sess
   }
 }
 
-// What is no std::exception, such as the cancellation of a thread, passes through a draft.
+// A draft does not catch what is not a std::exception, such as the cancellation of a thread.
 TEST_CASE("a processor that throws at any of its calls leaves what was written in the session") {
   GenerationOptions options{.max_new_tokens = 30, .sampling = {.temperature = 0.0f}};
   options.constant_draft = true;
@@ -348,7 +348,7 @@ TEST_CASE("a draft model that drafts no token is tried seldom") {
   CHECK(wasted <= 0.01 * 2000 + 1.0);
 }
 
-TEST_CASE("drafts that are nearly always right are long, and shorter where they are dear") {
+TEST_CASE("drafts that are nearly always right are long, and shorter if they are expensive") {
   const auto longest_of = [](std::size_t texts, double draft, double row, std::size_t right) {
     DraftLength length;
     length.set_texts(texts);

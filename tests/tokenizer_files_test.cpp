@@ -1,5 +1,5 @@
 // Tests what the files of a tokenizer may contain: real folders load, and every kind of error is
-// refused by name.
+// refused with a message that names it.
 #include <functional>
 
 #include "base/fail.h"

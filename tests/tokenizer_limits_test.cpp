@@ -1,4 +1,4 @@
-// Tests what a tokenizer cannot do: spell some texts, and go with some models.
+// Tests what a tokenizer cannot do: encode some texts, and match some models.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>

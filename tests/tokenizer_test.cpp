@@ -225,8 +225,8 @@ TEST_CASE("every byte comes back, whatever bytes surround it") {
 }
 
 TEST_CASE("no text takes more than a moment, whatever the added tokens are") {
-  // Some tokens nearly match everywhere, some match inside one another, and some could each be made
-  // to run through the same white space again and again.
+  // Some tokens nearly match everywhere, some match inside one another, and some could make a naive
+  // search scan the same white space again and again.
   json root = small_json();
   const std::string as(2000, 'a');
   root["added_tokens"].push_back(added_token(313, (as + "b").c_str()));
@@ -252,7 +252,7 @@ TEST_CASE("no text takes more than a moment, whatever the added tokens are") {
 
 TEST_CASE("a vocabulary made to cause hash collisions loads as fast as any other") {
   // The usual hash function, a multiplication by the golden ratio, puts the pairs of these ids into
-  // few places of a table. Looking through such a place for every merge would take minutes.
+  // few slots of a table. Probing these slots for every merge would take minutes.
   constexpr std::size_t kSide = 700;
   const auto first_of = [](std::uint64_t scale, std::vector<bool>& taken) {
     std::vector<std::pair<std::uint64_t, TokenId>> ids;

@@ -86,16 +86,16 @@ TEST_CASE("refused: a central directory that is not where it is said to be") {
   CHECK(refusal(longer).find("f: the central directory lies outside the archive: ") == 0);
   std::string shifted = archive;
   shifted[end + 16] = static_cast<char>(shifted[end + 16] - 1);
-  CHECK(refusal(shifted) == "f: the central directory breaks off at file 1 of 2");
+  CHECK(refusal(shifted) == "f: the central directory ends before file 1 of 2");
 }
 
-TEST_CASE("refused: a central directory that breaks off") {
+TEST_CASE("refused: a central directory that ends too early") {
   CHECK(refusal(write_zip(kTwo, {.count = 3})) ==
-        "f: the central directory breaks off at file 3 of 3");
+        "f: the central directory ends before file 3 of 3");
   std::string archive = write_zip({{.name = "a", .data = "x"}});
   const std::size_t header = archive.find("PK\x01\x02");
   archive[header + 28] = '\x7f';  // the length of the name
-  CHECK(refusal(archive) == "f: the central directory breaks off inside file 1");
+  CHECK(refusal(archive) == "f: the central directory ends inside file 1");
 }
 
 TEST_CASE("refused: more files than the limit, before they are read") {

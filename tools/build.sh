@@ -21,7 +21,7 @@ quietly() {
 }
 
 # If the checkout has been copied or moved, its build directory still refers to the sources at the
-# old path. In this case, the build starts anew.
+# old path. In this case, the script rebuilds from scratch.
 cache="build/$preset/CMakeCache.txt"
 if [[ -f "$cache" ]]; then
   sources="$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")"

@@ -118,7 +118,7 @@ is_there() {
     404:*) return 1 ;;
     401:* | 403:*)
       if [[ -n "${HF_TOKEN:-}" ]]; then
-        fail "no access to '$name' at $endpoint (status $status): HF_TOKEN does not open it;" \
+        fail "no access to '$name' at $endpoint (status $status): HF_TOKEN does not grant access;" \
           "accept the model's terms on its page, or check the name and the token"
       fi
       fail "no access to '$name' at $endpoint (status $status): there is no such model, or it is" \
@@ -319,7 +319,7 @@ main() {
   fi
   local word='[A-Za-z0-9_][A-Za-z0-9._-]*'
   [[ "$1" =~ ^$word(/$word)?(@$word(/$word)*)?$ && "$1" != *..* ]] ||
-    fail "'${1//[^[:print:]]/?}' is no model's name; expected NAME or OWNER/NAME, optionally" \
+    fail "'${1//[^[:print:]]/?}' is not a model's name; expected NAME or OWNER/NAME, optionally" \
       "with @REVISION"
   name="${1%%@*}"
   revision=main
@@ -329,7 +329,7 @@ main() {
   endpoint="${HF_ENDPOINT:-https://huggingface.co}"
   endpoint="${endpoint%/}"
   [[ "$endpoint" =~ ^https?://[^[:space:]]+$ ]] ||
-    fail "HF_ENDPOINT is no web address: '$endpoint'; expected https://..."
+    fail "HF_ENDPOINT is not a web address: '$endpoint'; expected https://..."
   origin="$(origin_of "$endpoint")"
   protocols='=https'
   [[ "$origin" == http://* ]] && protocols='=http,https'

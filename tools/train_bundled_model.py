@@ -338,7 +338,7 @@ class GPT2(nn.Module):
 # ------------------------------------------------------------------------------------- training
 
 class Muon(torch.optim.Optimizer):
-    """Momentum with orthogonalised steps (Jordan et al. 2024), for the matrices of the blocks."""
+    """Momentum with orthogonalized steps (Jordan et al. 2024), for the matrices of the blocks."""
 
     def __init__(self, params, lr, weight_decay, momentum=0.95):
         super().__init__(params, dict(lr=lr, weight_decay=weight_decay, momentum=momentum))

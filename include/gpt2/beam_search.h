@@ -19,7 +19,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// The beams of a group are adjacent, best first. If a group has ended, each of its beams has the
 /// token BeamOptions::pad_token_id, the first beam of the group as its parent, and the sum 0.
 struct BeamStep {
-  std::size_t new_tokens;                ///< of each beam so far: 1 in the first step
+  std::size_t new_tokens;                ///< new tokens of each beam so far: 1 in the first step
   std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
   std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step that it
                                          ///< continues
@@ -50,7 +50,7 @@ struct BeamSearchOptions {
   /// Tokens that end a sequence, in addition to the model's own (Config::eos_token_id). To stop at
   /// the same tokens as generate() with a tokenizer, add Tokenizer::end_of_text().
   std::vector<TokenId> stop_tokens = {};
-  bool ignore_eos = false;  ///< whether sequences go on after the model's own end-of-text tokens
+  bool ignore_eos = false;  ///< whether sequences continue after the model's own end-of-text tokens
 
   bool hash_logits = false;  ///< fill BeamStep::logits_hash
 
@@ -65,7 +65,7 @@ struct BeamSearchOptions {
 
 /// One of the sequences that a beam search returns.
 struct BeamSequence {
-  std::vector<TokenId> tokens;  ///< the new ones, without the token that ended the sequence
+  std::vector<TokenId> tokens;  ///< the new tokens, without the one that ended the sequence
   double score;                 ///< see BeamOptions::length_penalty
   FinishReason finish_reason;   ///< end_of_text, length, context_full or cancelled
 };
@@ -82,8 +82,8 @@ struct BeamSequence {
 /// equal scores, the one that ended last comes first.
 ///
 /// HuggingFace's results differ in two cases since version 4.50: it decides from the best beam that
-/// goes on, and not from the best candidate, whether the search has ended; and at the max length it
-/// ends only the first num_beams candidates.
+/// continues, and not from the best candidate, whether the search has ended; and at the max length
+/// it ends only the first num_beams candidates.
 ///
 /// With one beam and no processors, the tokens are those of generate() with temperature 0, unless
 /// early_stopping is EarlyStopping::never. With processors, they may differ, because a processor

@@ -21,8 +21,8 @@ enum class ActivationFunction : std::uint8_t {
   linear, laplace,
 };
 
-/// The numbers of a GPT-2, with HuggingFace's names and defaults (GPT2Config). A default Config is
-/// that of GPT-2 124M.
+/// The hyperparameters of a GPT-2, with HuggingFace's names and defaults (GPT2Config). A
+/// default-constructed Config describes GPT-2 124M.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///
@@ -54,9 +54,9 @@ struct Config {
   [[nodiscard]] std::size_t head_dim() const noexcept { return n_embd / n_head; }
   [[nodiscard]] std::size_t inner_dim() const noexcept { return n_inner ? n_inner : 4 * n_embd; }
 
-  /// Reads a config.json. If a generation_config.json lies beside it, its bos_token_id and
-  /// eos_token_id replace those of the config.json, as in HuggingFace. Ignores unknown keys and
-  /// understands HuggingFace's aliases (hidden_size for n_embd, and so on).
+  /// Reads a config.json. If its directory has a generation_config.json, the bos_token_id and
+  /// eos_token_id there replace those of the config.json, as in HuggingFace. Ignores unknown keys
+  /// and understands HuggingFace's aliases (hidden_size for n_embd, and so on).
   ///
   /// Throws Error: not_found if there is no such file; unsupported for another model_type, and for
   /// a key that changes the computation and has a value that is not implemented; invalid_file for a

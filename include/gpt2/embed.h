@@ -15,9 +15,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// One sequence's part in a pass that computes hidden states. Like Slice, except for the results.
 struct HiddenSlice {
-  Session* session;                 ///< whose tokens these are
+  Session* session;                 ///< the session that the tokens belong to
   std::span<const TokenId> tokens;  ///< appended to the session; n of them
-  std::span<float> states;          ///< (k, n_embd), k <= n: receives those of the last k tokens
+  std::span<float> states;          ///< (k, n_embd), k <= n: receives the last k tokens' states
 };
 
 /// Runs one forward pass over all slices, as Engine::forward does, on the engine of the first

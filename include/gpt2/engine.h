@@ -28,7 +28,7 @@ struct EngineOptions {
 /// One sequence's part in a forward pass. It refers to memory that the caller owns and that must
 /// live until the pass is over.
 struct Slice {
-  Session* session;                 ///< whose tokens these are
+  Session* session;                 ///< the session that the tokens belong to
   std::span<const TokenId> tokens;  ///< appended to the session; n of them
   std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };
@@ -40,7 +40,7 @@ struct Slice {
 ///
 /// An Engine is a handle: copies refer to the same engine, which is destroyed with the last copy
 /// and the last session that uses it. Any number of threads may call forward; the engine runs their
-/// passes one after another. In a child process of fork(), an engine starts its threads anew and
+/// passes one after another. In a child process of fork(), an engine starts new threads and
 /// works as before.
 ///
 /// Cost: threads - 1 sleeping threads, and address space for about 512 rows of activations (20 MB

@@ -32,7 +32,7 @@ enum class FinishReason {
 /// The action to take when the session is full and the text has not ended.
 enum class Overflow {
   stop,   ///< the text ends: FinishReason::context_full
-  slide,  ///< the oldest tokens are dropped, and the text goes on after the others
+  slide,  ///< the oldest tokens are dropped, and the text continues after the others
 };
 
 /// Options for generate().
@@ -44,7 +44,7 @@ struct GenerationOptions {
   /// model (Config::eos_token_id) and the tokenizer (Tokenizer::end_of_text).
   std::vector<TokenId> stop_tokens = {};
 
-  /// Whether the text goes on after the end-of-text tokens of the model and the tokenizer.
+  /// Whether the text continues after the end-of-text tokens of the model and the tokenizer.
   bool ignore_eos = false;
 
   /// Strings that end the text. The text ends before the first occurrence of any of them. A stop
@@ -53,13 +53,13 @@ struct GenerationOptions {
   std::vector<std::string> stop = {};
 
   /// The action to take when the session is full, or has too little room for the prompt. With
-  /// `slide`, Session::slide(keep, ...) makes room: the text goes on exactly as it would in a new
+  /// `slide`, Session::slide(keep, ...) makes room: the text continues exactly as it would in a new
   /// session with the tokens that were kept. Sampling options see only these tokens, and those of
   /// the prompt still count as tokens of the prompt. The noise still depends on the position in the
   /// whole text. keep: at most the session's capacity - 2, unless the text is too short to fill the
   /// session.
   ///
-  /// With ignore_eos, a text may contain end-of-text tokens. The model has learnt that the text
+  /// With ignore_eos, a text may contain end-of-text tokens. The model has learned that the text
   /// after such a token is unrelated to the text before it, but a slide treats these tokens like
   /// any others. Therefore, use `keep` for a beginning that applies to the whole text, such as
   /// instructions.
@@ -126,16 +126,16 @@ struct GenerationOptions {
 /// The new tokens, and counts and times of their generation.
 struct GenerationResult {
   FinishReason finish_reason;               ///< why it ended
-  std::vector<TokenId> tokens;              ///< the new ones, without a stop token
-  std::size_t prompt_tokens = 0;            ///< of the prompt given to this call
-  std::vector<TokenLogprob> logprobs = {};  ///< of each of `tokens`, if top_logprobs is set
-  std::uint64_t logits_hash = 0;            ///< of the bits of all logits a token was drawn from
-  std::size_t drafted_tokens = 0;           ///< by GenerationOptions::draft and prompt_lookup
-  std::size_t accepted_tokens = 0;  ///< those of them that the model drew as well
-  std::size_t dropped_tokens = 0;   ///< by slides; see GenerationOptions::overflow
-  double prompt_seconds = 0.0;      ///< for reading the prompt
-  double generation_seconds = 0.0;  ///< for everything after the prompt. The pass over the prompt
-                                    ///< already yields the logits of the first token.
+  std::vector<TokenId> tokens;              ///< the new tokens, without a stop token
+  std::size_t prompt_tokens = 0;            ///< the length of the prompt given to this call
+  std::vector<TokenLogprob> logprobs = {};  ///< one for each of `tokens`, if top_logprobs is set
+  std::uint64_t logits_hash = 0;            ///< a hash of all logits from which a token was drawn
+  std::size_t drafted_tokens = 0;           ///< how many tokens were drafted
+  std::size_t accepted_tokens = 0;  ///< how many drafted tokens were accepted
+  std::size_t dropped_tokens = 0;   ///< how many slides dropped; see GenerationOptions::overflow
+  double prompt_seconds = 0.0;      ///< the time for reading the prompt
+  double generation_seconds = 0.0;  ///< the time for everything after the prompt. The pass over the
+                                    ///< prompt already yields the logits of the first token.
 };
 
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in

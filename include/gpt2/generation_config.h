@@ -38,7 +38,7 @@ struct GenerationConfig {
   std::size_t num_return_sequences = 1;
   static constexpr std::size_t kMaxSamples = 1 << 20;  ///< see num_return_sequences
 
-  std::size_t max_length = 20;                ///< in tokens, those of the prompt included
+  std::size_t max_length = 20;                ///< in tokens, including the prompt
   std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
 
   /// Reads generation_config.json in the directory `path` or, if `path` is a file, in its

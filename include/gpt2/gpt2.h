@@ -29,7 +29,7 @@
 //     point to, but must not change them. gpt2_X_free(NULL) does nothing.
 //  6. Borrowed pointers. Pointers into a handle (logits, infos, the bytes of a token) are not
 //     freed. Each comment says how long they are valid; none outlives its handle.
-//  7. Options. A struct of options begins with its `size`, which lets it grow. Initialise it with
+//  7. Options. A struct of options begins with its `size`, which lets it grow. Initialize it with
 //     its gpt2_X_options_init(&options, sizeof options), which sets the size and the defaults, and
 //     then change members. NULL instead of options stands for the defaults. A program that was
 //     compiled with an older header gives a smaller size, and the members beyond this size have
@@ -166,7 +166,7 @@ typedef struct gpt2_token_logprob {
   float logprob;                 ///< NaN for a token that was not scored
   size_t rank;                   ///< how many tokens are likelier; 0 for the likeliest
   const gpt2_likely_token* top;  ///< the likeliest tokens, by rank
-  size_t n_top;                  ///< how many: `top_logprobs` of the options
+  size_t n_top;                  ///< the length of `top`: `top_logprobs` of the options
 } gpt2_token_logprob;
 
 /// Frees the result of gpt2_tokenizer_encode, and no other gpt2_ids.
@@ -277,7 +277,7 @@ typedef struct gpt2_load_options {
 /// GPT2_INVALID_ARGUMENT for NULL and for a size that no version of the struct has.
 GPT2_API gpt2_status gpt2_load_options_init(gpt2_load_options* options, size_t size);
 
-/// The numbers of a model. Valid as long as the model.
+/// The properties of a model. Valid as long as the model.
 typedef struct gpt2_model_info {
   size_t vocab_size;               ///< the number of tokens, and of logits
   size_t n_positions;              ///< the longest sequence (n_ctx), in tokens
@@ -286,13 +286,13 @@ typedef struct gpt2_model_info {
   size_t n_head;                   ///< attention heads of each block
   size_t n_inner;                  ///< channels inside the feed-forward layer
   size_t parameter_count;          ///< 124,439,808 for GPT-2 124M
-  size_t bytes_per_token;          ///< of weights that a pass of one token reads
+  size_t bytes_per_token;          ///< bytes of weights that a pass over one token reads
   const gpt2_token* eos_token_id;  ///< tokens that end a text
-  size_t n_eos_token_id;           ///< how many; may be 0
+  size_t n_eos_token_id;           ///< the number of these tokens; may be 0
   gpt2_token bos_token_id;         ///< or -1
-  gpt2_dtype dtype;                ///< of the matrices; never GPT2_DTYPE_STORED
-  const char* config_json;         ///< all numbers of the config, as config.json has them
-  const char* path;                ///< from which the model was loaded, as found by
+  gpt2_dtype dtype;                ///< the type of the matrices; never GPT2_DTYPE_STORED
+  const char* config_json;         ///< the whole config, as the text of a config.json
+  const char* path;                ///< the path from which the model was loaded, as found by
                                    ///< gpt2_find_model; "" if it was loaded from memory
 } gpt2_model_info;
 
@@ -351,7 +351,7 @@ GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtyp
 /// weights are not quantized, `path` exists or the model was loaded from memory; GPT2_INVALID_FILE
 /// if the system refuses to write. (save_quantized.h)
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
-/// The numbers of the model.
+/// Returns the properties of the model.
 GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
 /// Frees the handle. The weights live as long as a session, an engine or another handle uses them.
 GPT2_API void gpt2_model_free(gpt2_model* model);
@@ -367,7 +367,7 @@ typedef struct gpt2_encode_options {
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_encode_options_init(gpt2_encode_options* options, size_t size);
 
-/// Facts about a tokenizer. Valid as long as the tokenizer.
+/// The properties of a tokenizer. Valid as long as the tokenizer.
 typedef struct gpt2_tokenizer_info {
   size_t n_tokens;          ///< one more than the largest id
   gpt2_token end_of_text;   ///< the token that ends a text, or -1
@@ -406,13 +406,13 @@ GPT2_API gpt2_status gpt2_tokenizer_token_bytes(const gpt2_tokenizer* tokenizer,
 /// Sets *is_special to whether the id is a token that marks structure and is not part of a text.
 GPT2_API gpt2_status gpt2_tokenizer_is_special(const gpt2_tokenizer* tokenizer, gpt2_token id,
                                                int32_t* is_special);
-/// The id of the token with exactly these bytes, or -1 if there is none, which is no error.
+/// The id of the token with exactly these bytes, or -1 if there is none, which is not an error.
 GPT2_API gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const char* content,
                                          size_t n_bytes, gpt2_token* id);
 /// GPT2_INVALID_ARGUMENT if the model cannot have been trained with the tokenizer.
 GPT2_API gpt2_status gpt2_tokenizer_require_match(const gpt2_tokenizer* tokenizer,
                                                   const gpt2_model* model);
-/// The numbers of the tokenizer.
+/// Returns the properties of the tokenizer.
 GPT2_API const gpt2_tokenizer_info* gpt2_tokenizer_get_info(const gpt2_tokenizer* tokenizer);
 /// Frees the handle.
 GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);
@@ -423,7 +423,7 @@ GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);
 typedef struct gpt2_engine_options {
   size_t size;
   int32_t threads;  ///< from 1 to 1,024; default 0: gpt2_thread_count(), fewer for small models
-  gpt2_kv_type kv_type;  ///< of the engine's sessions; default GPT2_KV_AUTO
+  gpt2_kv_type kv_type;  ///< keys and values of the engine's sessions; default GPT2_KV_AUTO
 } gpt2_engine_options;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_engine_options_init(gpt2_engine_options* options, size_t size);
@@ -466,10 +466,10 @@ GPT2_API gpt2_status gpt2_session_options_init(gpt2_session_options* options, si
 
 /// The state of a session. Valid until the next call that changes the session.
 typedef struct gpt2_session_info {
-  const gpt2_token* tokens;  ///< so far, including those that wait
-  size_t position;           ///< how many
-  size_t waiting;            ///< how many of the last ones have not been computed
-  size_t capacity;           ///< tokens there is room for
+  const gpt2_token* tokens;  ///< the tokens so far, including those that wait
+  size_t position;           ///< the number of tokens
+  size_t waiting;            ///< how many of the last tokens have not been computed
+  size_t capacity;           ///< how many tokens there is room for
   size_t dropped;            ///< how many tokens slides have dropped since the session was empty
 } gpt2_session_info;
 
@@ -477,7 +477,7 @@ typedef struct gpt2_session_info {
 typedef struct gpt2_slice {
   gpt2_session* session;
   const gpt2_token* tokens;  ///< appended to the session
-  size_t n_tokens;           ///< how many; may be 0 if tokens wait in the session
+  size_t n_tokens;           ///< the number of tokens; may be 0 if tokens wait in the session
   float* out;                ///< (n_out, vocab_size) logits, or (n_out, n_embd) hidden states
   size_t n_out;              ///< write them for this many of the last tokens; may be 0
 } gpt2_slice;
@@ -514,7 +514,7 @@ GPT2_API gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token
 GPT2_API gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position);
 /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
 /// first `keep` ones, at least half of them. The remaining ones after the first `keep` wait until
-/// the next pass, which computes them anew, because positions are absolute in GPT-2. Sets *dropped
+/// the next pass, which recomputes them, because positions are absolute in GPT-2. Sets *dropped
 /// to the number of dropped tokens: 0 if there was enough room. GPT2_INVALID_ARGUMENT if there was
 /// not enough room and keep + room is more than the capacity. (session.h)
 GPT2_API gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room,
@@ -588,12 +588,12 @@ GPT2_API const char* gpt2_observed_name(gpt2_observed what);
 typedef struct gpt2_observation {
   gpt2_observed what;
   size_t layer;       ///< the block, from 0; 0 for the embeddings and n_layer for ln_f
-  size_t head;        ///< of attention_weights; 0 for everything else
-  size_t slice;       ///< which of the slices of the call
+  size_t head;        ///< the head for attention_weights; 0 for everything else
+  size_t slice;       ///< the index of the slice in the call
   size_t first;       ///< the position of row 0's token in its session
-  size_t rows;        ///< how many tokens
-  size_t cols;        ///< floats of a row
-  size_t stride;      ///< floats from one row to the next
+  size_t rows;        ///< the number of rows, one for each token
+  size_t cols;        ///< the number of floats in a row
+  size_t stride;      ///< the number of floats from one row to the next
   const float* data;  ///< element (i, j) is data[i * stride + j]
 } gpt2_observation;
 /// Called during the pass with each observation, in the order in which they are computed. If it
@@ -745,7 +745,7 @@ typedef struct gpt2_generate_options {
   size_t size;
   size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
   const gpt2_sampling_options* sampling;  ///< default NULL: the defaults of sampling
-  gpt2_ids stop_tokens;                   ///< also end the text, as those of model and tokenizer do
+  gpt2_ids stop_tokens;                   ///< also end the text, like the model's own
   const gpt2_bytes* stop;                 ///< strings that end the text: n_stop of them
   size_t n_stop;
   int32_t ignore_eos;        ///< default 0; continue after end-of-text tokens of the model
@@ -771,18 +771,18 @@ GPT2_API gpt2_status gpt2_generate_options_init(gpt2_generate_options* options, 
 /// The new tokens and their text, with counts and times. gpt2_generation_free frees it.
 typedef struct gpt2_generation {
   gpt2_finish_reason finish_reason;    ///< why it ended
-  const gpt2_token* tokens;            ///< the new ones, without a token that ended the text
-  size_t n_tokens;                     ///< how many
+  const gpt2_token* tokens;            ///< the new tokens, without a token that ended the text
+  size_t n_tokens;                     ///< the number of tokens
   const char* text;                    ///< the whole text; "" without a tokenizer
-  size_t n_text;                       ///< its bytes
-  const gpt2_token_logprob* logprobs;  ///< of each of the tokens; NULL unless wants_logprobs
-  uint64_t logits_hash;                ///< of the bits of all logits a token was drawn from
-  size_t prompt_tokens;                ///< of the prompt given to this call
-  size_t drafted_tokens;               ///< by drafts and prompt_lookup
-  size_t accepted_tokens;              ///< those of them that the model drew as well
-  size_t dropped_tokens;               ///< by GPT2_OVERFLOW_SLIDE
-  double prompt_seconds;               ///< for reading the prompt
-  double generation_seconds;           ///< for everything after the prompt
+  size_t n_text;                       ///< the length of the text in bytes
+  const gpt2_token_logprob* logprobs;  ///< one for each of the tokens; NULL unless wants_logprobs
+  uint64_t logits_hash;                ///< a hash of all logits from which a token was drawn
+  size_t prompt_tokens;                ///< the length of the prompt given to this call
+  size_t drafted_tokens;               ///< how many tokens were drafted
+  size_t accepted_tokens;              ///< how many drafted tokens were accepted
+  size_t dropped_tokens;               ///< how many tokens slides dropped
+  double prompt_seconds;               ///< the time for reading the prompt
+  double generation_seconds;           ///< the time for everything after the prompt
 } gpt2_generation;
 /// Frees a result.
 GPT2_API void gpt2_generation_free(gpt2_generation* generation);
@@ -837,14 +837,14 @@ enum {
 
 /// The choices of a beam search in one step. All pointers are valid until the callback returns.
 typedef struct gpt2_beam_step {
-  size_t new_tokens;         ///< of each beam so far: 1 in the first step
+  size_t new_tokens;         ///< new tokens of each beam so far: 1 in the first step
   size_t num_beams;          ///< the length of the three arrays that follow
   const gpt2_token* tokens;  ///< the new token of each beam
   const size_t* parents;     ///< the beam of the last step that each beam continues
   const float* scores;       ///< the sum of each beam's log-probabilities
   const gpt2_token* best;    ///< the new tokens of the open beam with the highest sum
-  size_t n_best;             ///< how many; 0 if all beams have ended
-  uint64_t logits_hash;      ///< of the bits of all logits so far; 0 without hash_logits
+  size_t n_best;             ///< the length of `best`; 0 if all beams have ended
+  uint64_t logits_hash;      ///< a hash of all logits so far; 0 without hash_logits
 } gpt2_beam_step;
 /// Called after each step of a beam search.
 typedef int (*gpt2_on_step)(void* user, const gpt2_beam_step* step);
@@ -877,10 +877,10 @@ GPT2_API gpt2_status gpt2_beam_options_init(gpt2_beam_options* options, size_t s
 
 /// One of the sequences that a beam search returns.
 typedef struct gpt2_beam {
-  const gpt2_token* tokens;  ///< the new ones, without a token that ended the sequence
-  size_t n_tokens;           ///< how many
+  const gpt2_token* tokens;  ///< the new tokens, without one that ended the sequence
+  size_t n_tokens;           ///< the number of tokens
   const char* text;          ///< their text; "" without a tokenizer
-  size_t n_text;             ///< its bytes
+  size_t n_text;             ///< the length of the text in bytes
   double score;              ///< the sum of log-probabilities after the length_penalty
   gpt2_finish_reason finish_reason;
 } gpt2_beam;
@@ -1044,10 +1044,10 @@ typedef struct gpt2_estimate {
 typedef struct gpt2_scores {
   const gpt2_text_score* texts;  ///< one for each text, in order
   size_t n_texts;
-  size_t tokens;                ///< that were scored
-  size_t words;                 ///< that begin in these tokens; 0 without a tokenizer
-  size_t bytes;                 ///< of these tokens; 0 without a tokenizer
-  size_t windows;               ///< that score a token
+  size_t tokens;                ///< the number of scored tokens
+  size_t words;                 ///< how many words begin in these tokens; 0 without a tokenizer
+  size_t bytes;                 ///< the number of bytes of these tokens; 0 without a tokenizer
+  size_t windows;               ///< how many windows score a token
   double nll;                   ///< the sum of -logprob, in nats
   gpt2_estimate by_token;       ///< the perplexity: exp(nll / tokens)
   gpt2_estimate by_word;        ///< exp(nll / words); NaN without a tokenizer
@@ -1075,9 +1075,9 @@ GPT2_API gpt2_status gpt2_score(const gpt2_model* model, const gpt2_ids* texts, 
 
 /// The log-probability of a continuation.
 typedef struct gpt2_choice {
-  const gpt2_token_logprob* tokens;  ///< of the continuation
+  const gpt2_token_logprob* tokens;  ///< the scores of its tokens
   size_t n_tokens;
-  double sum;            ///< of their log-probabilities
+  double sum;            ///< the sum of their log-probabilities
   double mean;           ///< sum / n_tokens
   int32_t greedy_match;  ///< whether greedy decoding would continue the context with it
 } gpt2_choice;
@@ -1122,12 +1122,12 @@ GPT2_API gpt2_status gpt2_compare_options_init(gpt2_compare_options* options, si
 
 /// How well two models predict a text, and how far apart they are. gpt2_comparison_free frees it.
 typedef struct gpt2_comparison {
-  size_t tokens;            ///< that were scored: all but the first
-  size_t windows;           ///< in which they were scored
-  double perplexity_a;      ///< of the first model; lower is better
-  double perplexity_b;      ///< of the second one
+  size_t tokens;            ///< the number of scored tokens: all but the first
+  size_t windows;           ///< the number of windows in which they were scored
+  double perplexity_a;      ///< the perplexity of the first model; lower is better
+  double perplexity_b;      ///< the perplexity of the second one
   double change;            ///< perplexity_b / perplexity_a - 1
-  double standard_error;    ///< of `change`, over the windows; NaN for a single window
+  double standard_error;    ///< the error of `change`, over the windows; NaN for one window
   double max_logit_change;  ///< the largest difference of any logit, as a magnitude
 } gpt2_comparison;
 /// Frees a result.

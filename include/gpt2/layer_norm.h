@@ -32,7 +32,7 @@ class LayerNorm {
   /// unusable GPT2_ISA.
   explicit LayerNorm(Shape normalized_shape, float eps = 1e-5f, bool elementwise_affine = true);
 
-  /// Returns the normalised x, in a tensor of the same shape. Throws Error(invalid_argument), which
+  /// Returns the normalized x, in a tensor of the same shape. Throws Error(invalid_argument), which
   /// names both shapes, unless x's shape ends in normalized_shape and weight and bias have their
   /// shape.
   [[nodiscard]] Tensor operator()(const Tensor& x) const;

@@ -40,16 +40,16 @@ struct LoadOptions {
 /// The files, formats and types that a model was loaded from, to be shown to people, as `gpt2 info`
 /// does. Programs should not depend on the strings, which may change between versions.
 struct ModelDescription {
-  std::vector<std::filesystem::path> files = {};  ///< read, in this order
-  std::string format = {};                        ///< of the weights: "PyTorch zip, 5 shards" ...
-  std::size_t tensors = 0;                        ///< of the files, used
+  std::vector<std::filesystem::path> files = {};  ///< the files that were read, in this order
+  std::string format = {};                        ///< "safetensors", "PyTorch zip, 5 shards" ...
+  std::size_t tensors = 0;                        ///< how many tensors of the files are used
   std::map<std::string, std::vector<std::string>> ignored = {};  ///< reason -> names in the files
 
   /// attention, embeddings, mlp, norms -> types as stored ("BF16", "INT8") -> how many tensors
   std::map<std::string, std::map<std::string, std::size_t>> dtypes = {};
 
-  std::size_t mapped_bytes = 0;     ///< of matrices that are used in place in the files
-  std::size_t converted_bytes = 0;  ///< of matrices that were converted to LoadOptions::dtype
+  std::size_t mapped_bytes = 0;     ///< bytes of matrices that are used in place in the files
+  std::size_t converted_bytes = 0;  ///< bytes of matrices that were converted to LoadOptions::dtype
 };
 
 /// The weights of a GPT-2.

@@ -45,8 +45,8 @@ enum class Observed : std::uint8_t {
 struct Observation {
   Observed what;
   std::size_t layer;  ///< the block, from 0; 0 for the embeddings and n_layer for ln_f
-  std::size_t head;   ///< of attention_weights; 0 for everything else
-  std::size_t slice;  ///< which of the slices of the call
+  std::size_t head;   ///< the head for attention_weights; 0 for everything else
+  std::size_t slice;  ///< the index of the slice in the call
   std::size_t first;  ///< the position of row 0's token in its session
   std::size_t rows, cols;
   std::size_t stride;  ///< floats from one row to the next

@@ -13,27 +13,26 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// How well each of two models, a and b, predicts a text, and how much their predictions differ.
 /// Both models have the same vocabulary.
 struct PerplexityComparison {
-  std::size_t tokens = 0;   ///< scored: all but the first
-  std::size_t windows = 0;  ///< in which they were scored
+  std::size_t tokens = 0;   ///< the number of scored tokens: all but the first
+  std::size_t windows = 0;  ///< the number of windows in which they were scored
 
   /// exp of the mean of -log p(token) over the scored tokens: [0] for a and [1] for b. Lower is
   /// better. Not finite if the logits of the model are not.
   double perplexity[2] = {};
 
   double change = 0.0;          ///< perplexity[1] / perplexity[0] - 1
-  double standard_error = 0.0;  ///< of `change`, over the windows; NaN for a single window
+  double standard_error = 0.0;  ///< the error of `change`, over the windows; NaN for one window
   double max_logit_change = 0.0;  ///< the largest absolute difference of any logit
 };
 
 /// Scores a text with two models, for example one and its quantized copy.
 ///
-/// The text is scored in windows. Each has as many tokens as the model with the smaller n_positions
-/// has positions, or all tokens of the text if it is shorter. Each window begins half a window
-/// after the previous one, and the last one ends with the text. A window scores the tokens that the
-/// previous one did not reach: the first window scores all tokens but its first, which nothing
-/// predicts; the others score their second half (the last one perhaps fewer tokens). So every token
-/// except the first is scored once, and from the second window on, at least half a window of text
-/// precedes it.
+/// The text is scored in windows. A window has min(a's n_positions, b's n_positions) tokens, or all
+/// tokens of the text if it is shorter. Each window begins half a window after the previous one,
+/// and the last one ends with the text. A window scores the tokens that the previous one did not
+/// reach: the first window scores all tokens but its first, which nothing predicts; the others
+/// score their second half (the last one perhaps fewer tokens). So every token except the first is
+/// scored once, and from the second window on, at least half a window of text precedes it.
 ///
 /// Calls `progress`, unless it is empty, after each window with the share of the tokens that have
 /// been scored, up to 1; an exception from it reaches the caller. Uses Engine::shared of both

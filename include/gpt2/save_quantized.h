@@ -14,7 +14,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// because older models keep the same keys there. Only this engine reads such a directory.
 ///
 /// `out` is the directory to write; missing parent directories are created. The files are written
-/// to a temporary directory beside `out`, which is renamed at the end, so that `out` is never
+/// to a temporary directory next to `out`, which is renamed at the end, so that `out` is never
 /// incomplete. Calls `progress`, unless it is empty, before each tensor with the share of the
 /// weights' bytes that have been written. To cancel, throw an exception from `progress`: everything
 /// written is removed, and the exception reaches the caller.
@@ -35,7 +35,7 @@ void save_quantized(const Model& model, const std::filesystem::path& source,
 /// Throws the error that save_quantized() would throw because of `out`, so that a program can check
 /// the directory before long work: Error(invalid_argument) if `out` exists already, even as a
 /// dangling symbolic link, or if its name is empty, "." or ".."; Error(invalid_file) if it cannot
-/// be created. To find out, creates a directory with another name beside `out` and removes it
+/// be created. To find out, creates a directory with another name next to `out` and removes it
 /// again.
 ///
 /// Example:

@@ -19,9 +19,9 @@ struct ScoreOptions {
   /// The number of tokens in a window, from 2 to the model's n_positions. 0: n_positions.
   std::size_t context = 0;
 
-  /// The distance from the beginning of a window to that of the next one, in tokens, from 1 to
-  /// `context`. With a smaller stride, tokens have more context, and scoring takes more passes. 0:
-  /// 512, as in HuggingFace's recipe, or half a window if that is less.
+  /// The distance between the beginnings of consecutive windows, in tokens, from 1 to `context`.
+  /// With a smaller stride, tokens have more context, and scoring takes more passes. 0: 512, as in
+  /// HuggingFace's recipe, or half a window if that is less.
   std::size_t stride = 0;
 
   std::size_t top_logprobs = 0;  ///< the length of TokenLogprob::top
@@ -35,14 +35,14 @@ struct ScoreOptions {
   [[nodiscard]] ScoreOptions resolved(const Config& config) const;
 };
 
-/// A window: consecutive tokens of a text, which the model reads without the text before them, and
-/// the score of the last of these tokens.
+/// A window: consecutive tokens of a text, which the model reads without the text before them. The
+/// window scores the last of its tokens, from index `first` on.
 struct ScoredWindow {
   std::size_t begin;   ///< the index of its first token in the text
-  std::size_t first;   ///< of the first token that it scores; more than `begin`
+  std::size_t first;   ///< the index of the first token that it scores; more than `begin`
   std::size_t end;     ///< one more than the index of its last token
-  std::size_t labels;  ///< the tokens after the end of the previous window, which HuggingFace
-                       ///< counts
+  std::size_t labels;  ///< how many tokens come after the end of the previous window, as
+                       ///< HuggingFace counts them
   double nll = 0.0;    ///< the sum of -log p of tokens [first, end), added in order
 };
 
@@ -103,11 +103,11 @@ struct Estimate {
 /// treated as the samples, and not the tokens, because the tokens of a passage are not independent:
 /// they tend to be easy or hard to predict together.
 struct Perplexity {
-  std::size_t tokens = 0;   ///< that were scored
-  std::size_t words = 0;    ///< that begin in these tokens, at the start of the text or after ASCII
-                            ///< white space
-  std::size_t bytes = 0;    ///< of these tokens
-  std::size_t windows = 0;  ///< that score a token
+  std::size_t tokens = 0;   ///< the number of scored tokens
+  std::size_t words = 0;    ///< how many words begin in these tokens, at the start of the text or
+                            ///< after ASCII white space
+  std::size_t bytes = 0;    ///< the number of bytes of these tokens
+  std::size_t windows = 0;  ///< how many windows score a token
   double nll = 0.0;         ///< S, in nats
 
   Estimate by_token = {};       ///< exp(S / tokens)
@@ -141,8 +141,8 @@ struct Perplexity {
 
 /// The log-probability of a continuation of a context.
 struct ChoiceScore {
-  std::vector<TokenLogprob> tokens;  ///< of the continuation, each given all tokens before it
-  double sum;                        ///< of their log-probabilities, added in order
+  std::vector<TokenLogprob> tokens;  ///< the scores of its tokens, each given all tokens before it
+  double sum;                        ///< the sum of their log-probabilities, added in order
   double mean;                       ///< sum / number of tokens
   bool greedy_match;                 ///< whether greedy decoding would continue the context with it
 };

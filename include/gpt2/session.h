@@ -77,7 +77,7 @@ class Session {
   /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
   /// first `keep` ones. Drops at least half of the tokens after the first `keep` ones, so that
   /// slides are rare even if a text grows one token at a time. The remaining tokens after the first
-  /// `keep` ones wait until the next pass, which computes them anew, because positions are absolute
+  /// `keep` ones wait until the next pass, which recomputes them, because positions are absolute
   /// in GPT-2. The session then behaves exactly like a new one with the tokens that were kept.
   /// Returns the number of dropped tokens: 0 if there was enough room.
   ///

@@ -9,7 +9,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// Writes the state of a session to a file: its tokens, the keys and values of those that have been
 /// computed, and how many tokens slides have dropped. load_session() makes a session from it that
 /// continues bit for bit like this one, on any supported machine and with any number of threads,
-/// without computing anything anew.
+/// without recomputing anything.
 ///
 /// The file also contains the types of the model's weights and of the keys and values, a hash of
 /// the model, and a checksum of everything. It is written as FILE.partial-PID and then renamed, so

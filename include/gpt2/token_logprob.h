@@ -9,7 +9,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// A token that the model finds likely at some position of a text.
 struct LikelyToken {
-  TokenId id;     ///< which token
+  TokenId id;     ///< the token
   float logprob;  ///< as in TokenLogprob
 };
 

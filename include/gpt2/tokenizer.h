@@ -90,7 +90,7 @@ class Tokenizer {
   /// The bytes of all these tokens, one after another. They are not checked to be whole characters.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
-  /// Whether `id` is a token that marks structure and is no part of the text.
+  /// Whether `id` is a token that marks structure and is not part of the text.
   [[nodiscard]] bool is_special(TokenId id) const noexcept;
 
   /// The id of the token with exactly this content.

@@ -7,7 +7,7 @@
 //     gets another name (its SOVERSION), so that a program never loads an incompatible library. A
 //     new patch version changes no declaration.
 //   - From 1.0 on, the C interface (gpt2.h) only grows while the major version stays the same. The
-//     C++ headers keep compiling within a major version, but programs must be compiled anew for
+//     C++ headers keep compiling within a major version, but programs must be recompiled for
 //     each minor version, because classes may grow.
 //   - The bits of the logits, and with them the text that a seed gives, change only with a new
 //     minor version, and CHANGELOG.md says so.

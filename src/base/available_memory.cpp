@@ -9,8 +9,8 @@
 namespace gpt2 {
 namespace {
 
-// Returns the number in a file, or SIZE_MAX if the file does not exist or has no number (the file
-// of a group without a limit contains "max").
+// Returns the number in a file, or SIZE_MAX if the file does not exist or has no number. (The file
+// of a control group without a limit contains "max".)
 std::size_t number_in(const char* file) {
   std::size_t number = 0;
   return std::ifstream(file) >> number ? number : SIZE_MAX;

@@ -25,7 +25,7 @@ using OwnedConfig = Owned<gpt2_generation_config, ConfigStorage>;
 
 gpt2_ids ids_of(const std::vector<TokenId>& ids) { return {ids.data(), ids.size()}; }
 
-// What no file has, such as seed, has its default.
+// Members that a generation_config.json cannot set, such as seed, keep their defaults.
 void fill_sampling(ConfigStorage& storage) {
   const SamplingOptions& from = storage.config.sampling;
   for (const SequenceBias& bias : from.sequence_bias) {

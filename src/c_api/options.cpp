@@ -14,7 +14,7 @@ void require_size(std::size_t size) {
   const std::size_t unit = sizeof(std::size_t);
   if (size < 2 * unit || size > kMaxSize || size % unit != 0) {
     reject("a struct of options has the size " + std::to_string(size) +
-           ": initialise it with its init function and the sizeof of the struct");
+           ": initialize it with its init function and the sizeof of the struct");
   }
 }
 

@@ -43,7 +43,7 @@ bool is_option(const std::string& word) {
 
 // Returns the option that a word names, or nullptr. The value of a short option may be in the same
 // word, as in -n5. But -ngl is not -n with a value, because gl is not a number, and -model is a
-// misspelt --model.
+// misspelled --model.
 const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   const CLI::Option* const option = app.get_option_no_throw(name);

@@ -12,7 +12,7 @@
 
 namespace gpt2::cli {
 
-/// The max of "logprobs" of a line, so that the results that wait to be written stay small.
+/// The largest "logprobs" that a line may ask for. It keeps results that wait to be written small.
 inline constexpr std::size_t kMaxLogprobs = 100;
 
 /// A request: the contents of a line of the input.

@@ -32,7 +32,7 @@ std::size_t count_of_shards(const std::string& output) {
   if (counts.size() == 1) return *counts.begin();
   refuse(counts.empty()
              ? "there is no file " + output + ".I-of-N to merge: first run the shares"
-             : format("there are shares %s of %zu and of %zu: remove those of one of them",
+             : format("there are files %s.I-of-%zu and .I-of-%zu: remove one of the two sets",
                       output.c_str(), *counts.begin(), *counts.rbegin()));
 }
 

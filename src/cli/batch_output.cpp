@@ -17,7 +17,7 @@
 namespace gpt2::cli {
 namespace {
 
-// The number of bytes that are kept of each record: more than are compared.
+// The number of bytes that are kept of each record. Comparisons need fewer.
 constexpr std::size_t kBeginBytes = 256;
 
 // Makes sure that a new file is still in its directory after a power failure.
@@ -77,7 +77,7 @@ void OutputFile::append(std::string_view record) {
       const int reason = errno;
       static_cast<void>(ftruncate(file_, static_cast<off_t>(bytes_)));
       refuse(format(
-          "%s: cannot be written: %s; what it has is whole, and the same command goes on there",
+          "%s: cannot be written: %s; its records are complete, and the same command resumes there",
           name_.c_str(), std::strerror(reason)));
     }
     rest.remove_prefix(static_cast<std::size_t>(count));
@@ -115,7 +115,7 @@ void RecordReader::advance() {
   // written.
   const std::size_t common = std::min(line_.text.size(), first.size());
   if (line_.text.compare(0, common, first, 0, common) != 0) {
-    refuse(name_ + " ends in something that is no record of gpt2 batch: give another -o");
+    refuse(name_ + " ends in something that is not a record of gpt2 batch: give another -o");
   }
 }
 

@@ -78,8 +78,8 @@ class BatchRun {
   LineReader lines_;
   RecordReader records_;              // the records that OUT already has
   std::size_t line_ = 0;              // the number of the next line
-  BatchRequest request_;              // of the line before it
-  RecordHead head_ = {.samples = 0};  // of the next text of that line
+  BatchRequest request_;              // the request of the line before it
+  RecordHead head_ = {.samples = 0};  // the head of the next text of that line
   std::deque<Text> texts_;
   Scheduler scheduler_;
   BatchSummary summary_;

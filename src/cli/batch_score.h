@@ -14,7 +14,7 @@ namespace gpt2::cli {
 struct ScoreRequest {
   std::vector<TokenId> text = {};  ///< empty if there is a question
   std::optional<ChoiceQuestion> question = {};
-  ScoreOptions options = {};  ///< for a text
+  ScoreOptions options = {};  ///< the options for scoring a text
   bool with_logprobs = false;
 
   [[nodiscard]] std::size_t tokens() const { return question ? size_of(*question) : text.size(); }

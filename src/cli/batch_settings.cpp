@@ -37,17 +37,17 @@ Text j of line i is the one that gpt2 generate --sequence S writes, where S is i
 plus j; "sequence" repeats it.
 
 If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
-whether the lines, the options or the model have changed, which is refused. Standard input has to be
-given again from its beginning.
+whether the lines, the options or the model have changed, which is refused. Standard input must
+be given again from its beginning.
 
 Several machines share the work with --shard I/N, which takes the lines whose number, divided by N,
 leaves I, and writes OUT.I-of-N. If mpirun, srun, or an array job of Slurm or SGE started the
-command, it takes its share without being asked. For array jobs of PBS and indexed jobs of
+command, it takes its share without --shard. For array jobs of PBS and indexed jobs of
 Kubernetes, and to start single jobs of an array again, give /N; indices then begin at 0 (SGE: 1).
 In the end, --merge joins the files of all shares to what one machine would have written.
 
-The exit status is 3 if the run is complete, but some lines have errors. That of a share is then 0,
-so that a launcher does not end the other shares, and that of --merge is 3.
+The exit status is 3 if the run is complete, but some lines have errors. In this case, a share
+returns 0, so that a launcher does not end the other shares, and --merge returns 3.
 
 Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
@@ -74,7 +74,7 @@ void add_output_options(CLI::App& app, BatchSettings& settings) {
                                           kMaxLogprobs, text.c_str()));
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
-                                       "Add how likely the model found each token, and the N "
+                                       "Add the log-probability of each token, and the N "
                                        "likeliest tokens in its place")
       ->option_text("N");
 }
@@ -136,7 +136,7 @@ BatchSettings read_batch_settings(Arguments arguments) {
              "For options not given, use generation_config.json, as "
              "HuggingFace's generate() does");
   add_sampling_options(app, defaults, greedy);
-  app.get_option("--seed")->description("Each number gives other texts (default 0)");
+  app.get_option("--seed")->description("Different numbers give different texts (default 0)");
   add_overflow_options(app, defaults.generation);
   parse(app, std::move(arguments));
   defaults.given = given_options(app);

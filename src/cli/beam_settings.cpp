@@ -35,14 +35,14 @@ void check_contradictions(const CLI::App& app) {
 void add_beam_options(CLI::App& app, BeamOptions& beams) {
   app.option_defaults()->group("Beam search");
   add_number(app, "--num-beams", beams.num_beams, 1, BeamOptions::kMaxBeams,
-             "Search for the most probable text: keep the N best "
-             "beginnings after each token; draw nothing");
+             "Search for the most probable text instead of drawing one: keep the N best "
+             "beginnings after each token");
   add_number(app, "--num-return-sequences", beams.num_return_sequences, 1, BeamOptions::kMaxBeams,
              "Write the N best texts, each under a line with its number");
   add_number(app, "--length-penalty", beams.length_penalty, -BeamOptions::kMaxLengthPenalty,
              BeamOptions::kMaxLengthPenalty,
              "Divide the sum of a text's log-probabilities by its "
-             "length to this power: more prefers longer texts");
+             "length to this power; a larger power favours longer texts");
   const auto set_early_stopping = [&beams](const std::string& text) {
     if (text != "true" && text != "false" && text != "never") {
       throw UsageError("--early-stopping", "expected true, false or never, found '" + text + "'");
@@ -61,7 +61,7 @@ void add_beam_options(CLI::App& app, BeamOptions& beams) {
              "tokens of the earlier ones");
   add_number(app, "--diversity-penalty", beams.diversity_penalty, 0,
              BeamOptions::kMaxDiversityPenalty,
-             "What the score of a token loses for each beam of an "
+             "Subtract this from the score of a token for each beam of an "
              "earlier group that has just chosen it");
   app.option_defaults()->group("Options");
 }

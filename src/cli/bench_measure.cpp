@@ -45,7 +45,7 @@ class Timer {
 
 Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
              std::size_t repetitions) {
-  const std::size_t tokens = workload.tokens * workload.passes;  // that each text gets
+  const std::size_t tokens = workload.tokens * workload.passes;  // for each text
   Json row = {{"workload", workload.name},
               {"phase", workload.phase},
               {"sequences", workload.sequences},

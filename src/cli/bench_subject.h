@@ -9,7 +9,7 @@
 
 namespace gpt2::cli {
 
-/// The model that gpt2 bench measures. It is loaded anew for each weight type.
+/// The model that gpt2 bench measures. It is loaded again for each weight type.
 class BenchSubject {
  public:
   /// A model of random weights with the sizes of one that OpenAI published: 124M, 355M, 774M or
@@ -21,8 +21,8 @@ class BenchSubject {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// Returns the weight types to measure by default: f32, bf16, int8 and int4, or only its own type
-  /// if the model is quantized.
+  /// Returns the weight types to measure by default: f32, bf16, int8 and int4. If the model is
+  /// quantized, returns only the model's own type.
   [[nodiscard]] std::vector<std::string> default_dtypes() const;
 
   /// Returns whether the model can be loaded with weights of this type. A quantized model can only

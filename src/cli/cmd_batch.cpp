@@ -91,11 +91,12 @@ int run(const BatchSettings& settings) {
   batch.run();
   const BatchSummary& summary = batch.summary();
   if (interrupted()) {
-    print_error("stopped after " + counted(summary.lines, "line") + "; the same command goes on");
+    print_error("stopped after " + counted(summary.lines, "line") + "; the same command resumes");
     return 1;
   }
   print_summary(summary, seconds_since(start));
-  // Of a share, a launcher takes any other status for a failure and may end the other shares.
+  // A share returns 0 even if lines have errors: a launcher treats any other status as a failure
+  // and may end the other shares.
   return summary.errors == 0 || shard.is_share() ? 0 : kLinesWithErrors;
 }
 

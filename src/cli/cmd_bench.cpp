@@ -41,7 +41,7 @@ programs took CPUs away from it, or if the limits changed around it. Disturbed r
 repeated, up to twice as many repetitions in all; a row that is still disturbed after that says so
 at its end.
 
-The row about drafts tells how much faster texts are written if an int4 copy of the model drafts
+The row about drafts says how much faster texts are written if an int4 copy of the model drafts
 them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
 which gpt2 generate --stats shows for a text.
 

@@ -55,7 +55,7 @@ void note_interrupts();
 void forget_interrupts();
 
 /// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command
-/// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would go on with
+/// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would continue with
 /// the next command.
 void end_if_interrupted();
 

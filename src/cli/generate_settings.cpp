@@ -38,11 +38,11 @@ penalties. A log-probability of minus infinity is null.
 --num-beams searches for the most probable text instead of drawing one. In the JSON of its texts,
 "score" takes the place of "seed" and "sequence".
 
---save-state FILE keeps what the model has read and written, so that a later command with --state
-FILE goes on from there without computing it again, with the same text as if it had never stopped.
+--save-state FILE saves the session, so that a later command with --state FILE continues it without
+computing it again, and writes the same text as if the session had never stopped.
 It writes the new prompt and its continuation. A stop string that ended the text is in the state.
 
-The same arguments write the same text on every machine; another --seed writes another text.
+The same arguments write the same text on every machine; another --seed writes a different one.
 
 Examples:
   gpt2 "Once upon a time"
@@ -155,7 +155,7 @@ void add_output_options(CLI::App& app, GenerateSettings& settings) {
     throw UsageError("--logprobs", "expected a whole number, found '" + text + "'");
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
-                                       "Add to the JSON how likely the model found each token, "
+                                       "Add to the JSON the log-probability of each token, "
                                        "and the N likeliest tokens in its place")
       ->option_text("N");
   add_switch(app, "--no-echo", settings.no_echo, "Write the continuation without the prompt");

@@ -25,7 +25,7 @@ struct GenerateSettings {
   std::string prompt_file;  ///< the file with the prompt, if it is not given; "-": stdin
   bool truncate = false;
   StateFiles state;
-  bool talks = false;   ///< line after line
+  bool talks = false;   ///< --interactive: reads and continues one line after another
   bool dialog = false;  ///< each line is a turn and ends with the end-of-text token
   int threads = 0;
   bool tokens = false;

@@ -13,11 +13,11 @@ void print_stats(const GenerationResult& result, const Session& session, std::si
 
 /// The numbers that --stats prints for several texts from one prompt.
 struct StatsOfTexts {
-  const char* name;  ///< of the texts, such as "samples"
+  const char* name;  ///< the kind of texts, such as "samples"
   std::size_t texts = 0;
-  std::size_t tokens = 0;         ///< new ones, of all texts
-  double seconds = 0.0;           ///< for them and the prompt
-  std::uint64_t logits_hash = 0;  ///< of all texts in order; 0: there were no logits
+  std::size_t tokens = 0;         ///< the number of new tokens in all texts
+  double seconds = 0.0;           ///< the time for them and the prompt
+  std::uint64_t logits_hash = 0;  ///< a hash for all texts in order; 0: there were no logits
 };
 
 /// Prints the lines of --stats for several texts.

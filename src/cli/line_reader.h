@@ -43,9 +43,9 @@ class InputFile {
 
 /// A line of a file.
 struct Line {
-  std::string text;        ///< without its newline; of a line that is too long, the beginning
-  std::size_t bytes = 0;   ///< of the whole line, without its newline
-  std::uint64_t hash = 0;  ///< of the whole line, without its newline
+  std::string text;        ///< without its newline; only the beginning of a line that is too long
+  std::size_t bytes = 0;   ///< the length of the whole line, without its newline
+  std::uint64_t hash = 0;  ///< a hash of the whole line, without its newline
   bool is_whole = false;   ///< whether it ends in a newline
 };
 

@@ -20,7 +20,7 @@ constexpr const char* kHelp =
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
 A model is a directory with a HuggingFace checkpoint, a file in it, or a name,
-which is looked for in several places. Without -m, gpt2 uses the bundled model,
+which gpt2 looks for in several places. Without -m, gpt2 uses the bundled model,
 which writes stories for children.
 
 Commands:
@@ -90,10 +90,10 @@ std::string hint(const std::string& word) {
   return name.empty() ? "" : "did you mean 'gpt2 " + name + "'?";
 }
 
-// Detects misspelt commands. A prompt of several words must be quoted, so a single lower-case word
-// that resembles a command and precedes other arguments was almost certainly meant as a command: in
-// this case, throws UsageError. A word that is alone or follows options may well be a prompt
-// (`may_be_prompt`): in this case, only prints a hint.
+// Detects misspelled commands. A prompt of several words must be quoted, so a single lower-case
+// word that resembles a command and precedes other arguments was almost certainly meant as a
+// command: in this case, throws UsageError. A word that is alone or follows options may well be a
+// prompt (`may_be_prompt`): in this case, only prints a hint.
 void check_misspelt(const std::string& word, bool may_be_prompt) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   const std::string advice = hint(word);

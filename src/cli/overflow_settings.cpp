@@ -11,10 +11,10 @@ void add_overflow_options(CLI::App& app, GenerationOptions& generation) {
   app.option_defaults()->group("How long the text is");
   app.add_option_function<std::string>("--overflow", set_overflow,
                                        "When the context is full, end the text (default), or "
-                                       "slide: forget half of it, oldest tokens first, and go on")
+                                       "slide: drop the older half of it, and continue")
       ->option_text("stop|slide");
   add_number(app, "--keep", generation.keep, 0, 1 << 24,
-             "Tokens at the beginning that a slide does not forget")
+             "The number of tokens at the beginning that a slide keeps")
       ->needs("--overflow");
   app.option_defaults()->group("Options");
 }

@@ -88,8 +88,8 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
                                           settings.generation.max_new_tokens, config.n_positions);
   if (removed != 0) {
     print_error(
-        format("the prompt has %zu tokens, but the model takes at most %zu: it goes on without the "
-               "first %zu",
+        format("the prompt has %zu tokens, but the model takes at most %zu: the first %zu are left "
+               "out",
                size, config.n_positions, removed));
   }
   return {std::move(tokens), std::move(text)};

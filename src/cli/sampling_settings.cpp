@@ -104,7 +104,7 @@ void add_seed(CLI::App& app, GenerateSettings& settings) {
     }
   };
   add_value(app, "-s,--seed", "N", assign,
-            "Each number gives another text; 'random' draws a number "
+            "Different numbers give different texts; 'random' draws a number "
             "and prints it (default 0)");
 }
 
@@ -138,20 +138,20 @@ void add_drawing(CLI::App& app, GenerateSettings& settings, bool& greedy) {
 void add_repetition(CLI::App& app, SamplingOptions& sampling) {
   add_number(app, "--repetition-penalty", sampling.repetition_penalty, SamplingOptions::kMinPenalty,
              SamplingOptions::kMaxPenalty,
-             "Divide positive scores of tokens that the text has "
-             "already by N, and multiply negative ones by N");
+             "For tokens that the text already has: divide positive "
+             "scores by N, and multiply negative ones by N");
   add_number(app, "--no-repeat-ngram-size", sampling.no_repeat_ngram_size, 0, kMaxTokens,
-             "Never write the same N tokens in a row twice; 0: allow that");
+             "Never repeat a sequence of N tokens; 0: allow it");
   add_number(app, "--presence-penalty", sampling.presence_penalty, -2, 2,
-             "OpenAI's: subtract N from the scores of tokens that the continuation has already");
+             "OpenAI's: subtract N from the scores of tokens that the continuation already has");
   add_number(app, "--frequency-penalty", sampling.frequency_penalty, -2, 2,
-             "OpenAI's: subtract N for each time that the continuation has a token");
+             "OpenAI's: subtract N from a token's score for each time it is in the continuation");
 }
 
 void add_tokens(CLI::App& app, GenerateSettings& settings) {
   SamplingOptions& sampling = settings.generation.sampling;
   add_texts(app, "--bad-words", settings.bad_words,
-            "Never write TEXT, alone or after a space, as the tokenizer divides it");
+            "Never write the tokens of TEXT, with or without a space before it");
   add_ids(app, "--suppress-tokens", sampling.suppress_tokens, "Never choose these tokens: 11,13");
   add_ids(app, "--begin-suppress-tokens", sampling.begin_suppress_tokens,
           "Do not choose these tokens right after the prompt");
@@ -188,10 +188,10 @@ void add_lengths(CLI::App& app, GenerateSettings& settings) {
   add_number(app, "--min-new-tokens", sampling.min_new_tokens, 0, kMaxTokens,
              "Min length of the continuation, in tokens, unless --stop ends it");
   add_number(app, "--min-length", sampling.min_length, 0, kMaxTokens,
-             "The same, including the prompt");
+             "The same, but including the prompt");
   add_texts(app, "--stop", generation.stop, "End the text before TEXT");
   CLI::Option* const ignore = add_switch(app, "--ignore-eos", generation.ignore_eos,
-                                         "Write on after a token that ends the text");
+                                         "Continue after a token that would end the text");
   add_ids(app, "--forced-eos-token-id", sampling.forced_eos_token_id,
           "The last token of a text that reaches its max length");
   const auto set_decay = [&sampling](const std::string& option, const std::string& text) {
@@ -210,7 +210,7 @@ void add_lengths(CLI::App& app, GenerateSettings& settings) {
     sampling.exponential_decay_length_penalty = decay;
   };
   add_value(app, "--exponential-decay-length-penalty", "START,FACTOR", set_decay,
-            "After more than START new tokens, make the end of the text likelier with each token");
+            "After START new tokens, make the end of the text likelier with each further token");
   for (const char* const option :
        {"--min-new-tokens", "--min-length", "--exponential-decay-length-penalty"}) {
     ignore->excludes(option);

@@ -7,7 +7,7 @@
 
 namespace gpt2::cli {
 
-/// The max of options that count tokens.
+/// The largest value of options that count tokens.
 inline constexpr std::size_t kMaxTokens = 1'000'000'000;
 
 /// Adds the options of SamplingOptions and GenerationOptions, which determine how the next token is

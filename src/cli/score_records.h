@@ -33,11 +33,11 @@ class ScoreRecords {
   [[nodiscard]] Perplexity perplexity(const std::vector<TokenId>& text,
                                       const TextScore& score) const;
 
-  /// Returns perplexity_json() of the text and, if `with_logprobs`, those of its tokens.
+  /// Returns the perplexity_json() of the text and, if `with_logprobs`, also its logprobs_json().
   [[nodiscard]] Json text_record(const std::vector<TokenId>& text, const TextScore& score,
                                  const ScoreOptions& options, bool with_logprobs) const;
 
-  /// Returns choices_json() of the question.
+  /// Returns the choices_json() of the question.
   [[nodiscard]] Json question_record(const ChoiceQuestion& question,
                                      std::span<const ChoiceScore> scores) const;
 

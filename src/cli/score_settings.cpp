@@ -56,7 +56,7 @@ void add_format_options(CLI::App& app, ScoreSettings& settings) {
     settings.with_logprobs = true;
     if (text.empty() || read_number(text, settings.score.top_logprobs)) return;
     throw UsageError("--logprobs", "expected a whole number, found '" + text +
-                                       "'; without a number, it must be the last argument");
+                                       "'; without a number, --logprobs must be the last argument");
   };
   app.add_option_function<std::string>("--logprobs", set_logprobs,
                                        "Print each token's log-probability and rank, and the K "

@@ -7,12 +7,12 @@ namespace gpt2::cli {
 
 void add_state_options(CLI::App& app, StateFiles& files) {
   add_file(app, "--state", files.from,
-           "Go on from the state that --save-state wrote to FILE: the "
+           "Continue from the state that --save-state wrote to FILE: the "
            "prompt, which may be empty, is appended to its text")
       ->excludes("--truncate", "--samples");
   add_file(app, "--save-state", files.to,
-           "When the text ends, write the prompt and the text to FILE, "
-           "together with what --state then need not compute again")
+           "When the text ends, save the session to FILE, so that --state "
+           "can continue it without computing it again")
       ->excludes("--samples");
 }
 

@@ -21,14 +21,14 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kHelp =
-    R"(Each line is appended to the text, and the model writes on. An empty line
-lets it write on alone. Ctrl-C stops the text. A line that begins with a slash
-is a command:
+    R"(Each line is appended to the text, and the model continues it. After an empty
+line, it continues the text as it is. Ctrl-C stops the text. A line that begins
+with a slash is a command:
 
-  /again             write the last answer anew, with other random numbers
+  /again             write the last answer again, with other random numbers
   /reset             forget the text
   /save FILE         write the text to FILE, for /load and --state
-  /load FILE         go on with the text in FILE
+  /load FILE         continue the text in FILE
   /set OPTION VALUE  change how the text is generated: /set top_k 10
   /help              print this
   /help OPTION       print what an option of /set does: /help top_k
@@ -129,7 +129,7 @@ class Talk {
   }
 
   void again() {
-    if (!before_) refuse("there is no answer to write anew");
+    if (!before_) refuse("there is no answer to write again");
     session_.assign(*before_);
     ++settings_.generation.sampling.sequence;
     answer();
@@ -207,7 +207,7 @@ void add_talk_options(CLI::App& app, GenerateSettings& settings) {
   }
   add_switch(app, "--dialog", settings.dialog,
              "Each line is a turn of a dialog, for models that were "
-             "trained on those, such as DialoGPT; the end-of-text token "
+             "trained on dialogs, such as DialoGPT; the end-of-text token "
              "ends each turn")
       ->needs(talks);
 }

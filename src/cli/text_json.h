@@ -22,7 +22,7 @@ namespace gpt2::cli {
 
 /// The members at the beginning of the record that `gpt2 batch` writes for a text.
 struct RecordHead {
-  std::size_t line = 0;  ///< of the input, from 0
+  std::size_t line = 0;  ///< the number of the line in the input, from 0
   std::string id = {};   ///< identifies the line and everything else that decides the text
   std::optional<std::string> custom_id = {};
   std::size_t sample = 0;      ///< which of the line's texts this is

@@ -32,7 +32,7 @@ class WorkloadTexts {
   /// REQUIRES: the model has workload.length() positions or more.
   WorkloadTexts(const Workload& workload, const Engine& engine);
 
-  /// Makes all passes. Every call starts from the same context.
+  /// Runs all passes. Every call starts from the same context.
   void run();
 
  private:

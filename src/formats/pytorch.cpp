@@ -136,8 +136,8 @@ Storages storages_of(const Pickle& object, std::string_view where) {
       std::ranges::find(state.tensors, key, [](const StoredTensor& t) { return t.storage.key; });
   const std::string what =
       user == state.tensors.end() ? "storage " + quote(key) : "tensor " + quote(user->name);
-  fail(where, "the file ends inside ", what, ", at byte ", file.size(), "; ", missing,
-       " more bytes of it were expected: download it again");
+  fail(where, "the file ends inside ", what, ", at byte ", file.size(), "; expected ", missing,
+       " more bytes: download it again");
 }
 
 // Finds the content of the storages in the file. After the list of keys, the file has the number of

@@ -36,7 +36,7 @@ struct TensorFile {
   std::string format = "safetensors";                 ///< the name of the format, for people
   std::vector<std::string> ignored = {};              ///< keys that are not tensors of the model
   std::optional<ModelArgs> model_args = {};           ///< only in nanoGPT's files
-  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< of tensors that were not row-major
+  std::vector<AlignedBuffer<std::byte>> copies = {};  ///< copies of tensors that were not row-major
 };
 
 // Limits far above any GPT-2 checkpoint. Files that exceed one are refused.

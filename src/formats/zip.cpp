@@ -105,7 +105,7 @@ ZipReader::ZipReader(Bytes archive, std::string_view where) : archive_(archive),
 void ZipReader::read_directory(Bytes rest, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     if (rest.size() < kCentralHeaderSize || u32(rest, 0) != kCentralHeader) {
-      fail(where_, "the central directory breaks off at file ", i + 1, " of ", count);
+      fail(where_, "the central directory ends before file ", i + 1, " of ", count);
     }
     const std::size_t name_size = u16(rest, 28);
     const std::size_t extra_size = u16(rest, 30);
@@ -118,7 +118,7 @@ void ZipReader::read_directory(Bytes rest, std::uint64_t count) {
                 .header = u32(rest, 42)};
     rest = rest.subspan(kCentralHeaderSize);
     if (name_size + extra_size + comment_size > rest.size()) {
-      fail(where_, "the central directory breaks off inside file ", i + 1);
+      fail(where_, "the central directory ends inside file ", i + 1);
     }
     const std::string_view name = text_of(rest.first(name_size));
     read_zip64_field(rest.subspan(name_size, extra_size), entry);

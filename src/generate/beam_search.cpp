@@ -51,7 +51,7 @@ class BeamSearch {
   BeamSessions sessions_;
   BeamScorer scorer_;
   std::vector<Group> groups_;
-  std::size_t new_tokens_ = 0;  // of each beam
+  std::size_t new_tokens_ = 0;  // the number of new tokens of each beam
   std::uint64_t logits_hash_ = 0;
 
   // The choices of the latest step: (num_beams). The sessions still hold the parents.
@@ -74,8 +74,9 @@ SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
   return limits;
 }
 
-// Returns the number of candidates that a step considers for a group: enough for each beam to go on
-// even if all tokens that end a sequence are ranked first. HuggingFace considers the same number.
+// Returns the number of candidates that a step considers for a group: enough for each beam to
+// continue even if all tokens that end a sequence are ranked first. HuggingFace considers the same
+// number.
 std::size_t candidate_count(std::size_t group_size, std::size_t end_tokens) {
   return std::max<std::size_t>(2, 1 + end_tokens) * group_size;
 }
@@ -127,7 +128,7 @@ void BeamSearch::step() {
   }
 }
 
-// Chooses the beams that go on, and adds the sequences that end to the list of the group. As in
+// Chooses the beams that continue, and adds the sequences that end to the list of the group. As in
 // HuggingFace, a token that ends a sequence counts only if it is among the first n candidates,
 // where n is the number of beams in the group.
 void BeamSearch::choose(Group& group) {
@@ -180,7 +181,7 @@ std::vector<TokenId> BeamSearch::tokens_of(std::size_t beam) const {
   return tokens;
 }
 
-// Returns whether the search is to go on.
+// Returns whether the search is to continue.
 bool BeamSearch::report(std::span<const std::size_t> open) const {
   if (!options_.on_step) return true;
   std::vector<TokenId> best;
@@ -226,7 +227,7 @@ void check(const Config& config, std::span<const TokenId> prompt,
   }
 }
 
-// Throws if every token ends a sequence, so that no beam could go on.
+// Throws if every token ends a sequence, so that no beam could continue.
 void check_end_tokens(const SequenceLimits& limits, std::size_t vocab_size) {
   const std::set<TokenId> distinct(limits.eos_token_id.begin(), limits.eos_token_id.end());
   if (distinct.size() < vocab_size) return;

@@ -133,7 +133,7 @@ void Decoder::take_pending_draft() {
   try {
     model = ready.get();
   } catch (...) {
-    return;  // the text goes on without a draft
+    return;  // the text continues without a draft
   }
   draft_.emplace(*model, session_);
 }

@@ -111,7 +111,7 @@ class Decoder {
   std::optional<Draft> draft_;
   std::shared_future<Model> pending_draft_;
   std::vector<TokenId> drafted_;  // appended to the session for the latest pass
-  std::vector<float> logits_;     // of that pass: (1 + drafted, vocab_size)
+  std::vector<float> logits_;     // the logits of that pass: (1 + drafted, vocab_size)
   std::optional<TokenId> ahead_;  // the token of the first row, if it is drawn already
   Drafted latest_;
   bool lacks_room_ = false;

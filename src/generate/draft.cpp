@@ -99,8 +99,8 @@ void Draft::begin(std::size_t max) {
   }
 }
 
-// The first pass reads what the session lacks of the text: nothing but the token that waits, if it
-// is the text's own session.
+// The first pass reads the tokens of the text that the session lacks. If the session is the text's
+// own, that is only the token that waits.
 Slice Draft::next() {
   has_logits_ = true;
   const auto unread = tokens_.empty() ? text_.tokens().subspan(session_->position())

@@ -96,10 +96,10 @@ class Draft {
 
   Model model_;
   Session& text_;
-  Session* session_;             // the one whose keys and values the model uses
+  Session* session_;             // the session whose keys and values the model uses
   std::size_t start_ = 0;        // the position of the text's last token
-  TokenId last_ = 0;             // that token
-  std::size_t max_ = 0;          // tokens to draft
+  TokenId last_ = 0;             // the text's last token
+  std::size_t max_ = 0;          // the max number of tokens to draft
   bool has_logits_ = false;      // whether a pass has computed logits, or is about to
   std::vector<float> logits_;    // (vocab_size)
   std::vector<TokenId> tokens_;  // drafted so far

@@ -6,12 +6,12 @@ namespace gpt2 {
 
 /// The times and the counts of a pass that checked drafted tokens.
 struct DraftedPass {
-  std::size_t steps = 0;        ///< passes of the draft model; 0 if there is none
-  std::size_t drafted = 0;      ///< tokens of all texts
+  std::size_t steps = 0;        ///< the number of passes of the draft model; 0 if there is none
+  std::size_t drafted = 0;      ///< the number of drafted tokens of all texts
   std::size_t accepted = 0;     ///< the accepted tokens among them
   std::size_t refused = 0;      ///< texts whose draft ended with a refused token or had no token
-  double draft_seconds = 0.0;   ///< of the passes of the draft model
-  double check_seconds = 0.0;   ///< of the pass that checked the tokens
+  double draft_seconds = 0.0;   ///< the time of the passes of the draft model
+  double check_seconds = 0.0;   ///< the time of the pass that checked the tokens
   std::size_t all_drafted = 0;  ///< all tokens that it checked, including other kinds of drafts
 };
 
@@ -24,13 +24,13 @@ struct DraftedPass {
 /// plain + k (draft + m row) seconds: the time of a plain pass, of k passes of the draft model, and
 /// of m k more rows to check. next() returns the k with the most tokens of all texts per second.
 ///
-/// Drafts that are always wrong cost at most 1 % of the time and one plain pass, or, if that is
-/// more, the cost of the first draft, which is not known beforehand. To ensure this, the class keeps
-/// an account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
-/// drafts have cost, and allows no draft that costs more than the balance and one plain pass.
+/// Drafts that are always wrong cost at most 1 % of the time plus one plain pass, or the first
+/// draft, whose cost is not known in advance, if that is more. To ensure this, the class keeps an
+/// account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
+/// drafts have cost, and allows no draft that costs more than the balance plus one plain pass.
 class DraftLength {
  public:
-  /// Sets the number of texts in the next pass. If it has changed, the times are measured anew,
+  /// Sets the number of texts in the next pass. If it has changed, the times are measured again,
   /// because they depend on it.
   void set_texts(std::size_t texts) noexcept;
 
@@ -60,7 +60,7 @@ class DraftLength {
   double refused_ = 0.0;
 
   double account_ = 0.0;    // the balance, in seconds
-  std::size_t passes_ = 0;  // with drafts since the last one without
+  std::size_t passes_ = 0;  // passes with drafts since the last pass without drafts
 };
 
 }  // namespace gpt2

@@ -30,7 +30,7 @@ void check(const Session& session, std::span<const TokenId> prompt,
   const std::size_t capacity = session.capacity();
   if (slides(options) && can_fill && (capacity < 2 || options.keep > capacity - 2)) {
     reject("a session that slides needs room for two tokens more than it keeps: it has room for ",
-           capacity, ", and is to keep ", options.keep);
+           capacity, ", and keep is ", options.keep);
   }
 }
 
@@ -113,7 +113,7 @@ bool Generation::begin_text() {
     return false;
   }
   reads_prompt_ = false;
-  if (!result_.tokens.empty()) return true;  // the text goes on after a slide
+  if (!result_.tokens.empty()) return true;  // the text continues after a slide
   result_.prompt_seconds = seconds_since(start_);
   start_ = std::chrono::steady_clock::now();
   if (options_.max_new_tokens == 0) finish(FinishReason::length);
@@ -121,7 +121,7 @@ bool Generation::begin_text() {
 }
 
 // Makes room in a full session for the token that was just written. The keys and values of the
-// tokens that are kept must be computed anew; a PromptReader reads these tokens like a prompt.
+// tokens that are kept must be recomputed; a PromptReader reads these tokens like a prompt.
 void Generation::slide() {
   session_.impl()->written = session_.position() - limits_.prompt_length;
   const std::size_t dropped = session_.slide(options_.keep, 1);

@@ -21,8 +21,8 @@ class PrefixCache {
   /// same model.
   void add(Session session) noexcept;
 
-  /// Returns the session that has the longest common prefix with `prompt`, or nullptr if none has
-  /// any, and marks it as the most recently used one.
+  /// Returns the session that has the longest common prefix with `prompt`, or nullptr if no session
+  /// has a common prefix, and marks it as the most recently used one.
   [[nodiscard]] const Session* find(std::span<const TokenId> prompt);
 
   /// Frees the least recently used sessions until the others take at most this many bytes.

@@ -31,10 +31,10 @@ constexpr std::size_t kEnoughTokens = 2048;
 struct Reading {
   const ScoreTask* task;
   const ScoredTokens* part;
-  std::size_t next;      // of the continuations that go on from here, the first that has not begun
-  std::size_t written;   // scores of this continuation
-  std::size_t rows = 0;  // of logits in this pass
-  std::size_t tokens;    // that the session takes memory for
+  std::size_t next;      // the index of the next continuation to begin from this context
+  std::size_t written;   // how many scores of this continuation have been written
+  std::size_t rows = 0;  // how many rows of logits this pass computes for it
+  std::size_t tokens;    // how many tokens the session takes memory for
   Session session;
 
   // The first continuation of a task.
@@ -106,9 +106,9 @@ class TaskReader {
 
  private:
   struct PassSize {
-    std::size_t logits = 0;  // rows of them
+    std::size_t logits = 0;  // rows of logits
     std::size_t rows = 0;
-    std::size_t tokens = 0;  // that the sessions take memory for
+    std::size_t tokens = 0;  // tokens that the sessions take memory for
   };
 
   [[nodiscard]] bool has_room() const {
@@ -181,7 +181,7 @@ class TaskReader {
   std::size_t next_ = 0;  // the index of the first task that has not begun
   std::size_t top_;
   std::list<Reading> readings_;  // a list, because a new reading refers to another one
-  PassSize size_;                // of the next pass
+  PassSize size_;                // the size of the next pass
   std::vector<float> logits_;    // (up to kLogitsRows, vocab_size)
   std::vector<float> scratch_;   // (threads, vocab_size)
 };

@@ -21,9 +21,9 @@ namespace gpt2 {
 ///   speculation.note_pass();
 class Speculation {
  public:
-  /// Lets the texts, which are all of the next pass, draft tokens for it. `attempt(i, f)` calls
-  /// f(), which runs a step of text i and may throw. It returns false if this has ended the text,
-  /// which is then destroyed.
+  /// Lets the texts draft tokens for the next pass, which all of them share.
+  /// `attempt(i, f)` calls f(), which runs a step of text i and may throw. `attempt` returns false
+  /// if this has ended the text, which is then destroyed.
   template <class Attempt>
   void draft(std::span<Decoder* const> texts, const Attempt& attempt) {
     const auto attempt_each = [&](const auto& step) {
@@ -65,8 +65,8 @@ class Speculation {
   [[nodiscard]] std::size_t length_of(const Source& source, const MaxOf& max_of);
 
   Source model_, lookup_;
-  std::vector<Decoder*> texts_;  // of the pass; nullptr for a text that has ended
-  std::vector<Slice> slices_;    // of a pass of the draft model
+  std::vector<Decoder*> texts_;  // the texts of the pass; nullptr for one that has ended
+  std::vector<Slice> slices_;    // the slices of a pass of the draft model
   bool is_timed_ = false;        // whether a text of the pass may draft
   std::chrono::steady_clock::time_point draft_start_;
   double check_seconds_ = 0.0;

@@ -21,7 +21,8 @@ PerplexityComparison summarize(std::span<const WindowScore> windows) {
     differences.push_back({window.nll[1] - window.nll[0], static_cast<double>(window.tokens)});
   }
   const Estimate mean = ratio_of_sums(differences);  // D
-  // Close to 0, exp(D) - 1 is off by 2^-53. D is no more precise, because its sums are rounded.
+  // Close to 0, exp(D) - 1 is off by 2^-53. D itself is not more precise, because its sums are
+  // rounded.
   const double ratio = exp_f64(mean.value);
   result.change = ratio - 1.0;
   result.standard_error = ratio * mean.standard_error;

@@ -9,7 +9,7 @@ namespace gpt2 {
 
 /// The scores of two models, a and b, for the tokens that one window scores.
 struct WindowScore {
-  std::size_t tokens = 0;  ///< how many
+  std::size_t tokens = 0;  ///< the number of these tokens
   double nll[2] = {};      ///< the sum of -log p(token) over these tokens for a and for b, in nats
 };
 

@@ -14,7 +14,7 @@ struct Isa : Registers<32> {
   // 12 sums, 2 weights and a broadcast value of x take 15 registers.
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 1;
-  // 16 weights do not all fit beside 2 sums, so the compiler keeps some in memory. The 8 rows are
+  // 16 weights and 2 sums do not all fit, so the compiler keeps some in memory. The 8 rows are
   // read as 8 streams. No measured comparison is recorded.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 1;

@@ -107,7 +107,7 @@ AttentionKernels kernels_for(KVType type) {
 
 // One query of one head, whose keys the threads share out in chunks.
 struct SharedQuery : HeadAttention {
-  KVType type;       // of the keys and values
+  KVType type;       // the type of the keys and values
   std::size_t seen;  // the number of keys that the query sees
   float* scores;     // (seen); later their exponentials
   float* total;      // the sum of the exponentials

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxSize = 1 << 24;  // of a dimension
+constexpr std::size_t kMaxSize = 1 << 24;  // the largest size of a dimension
 constexpr std::size_t kMaxLayers = 1 << 16;
 
 // HuggingFace's names (ACT2FN). If a function has several names, name_of() returns the first one.
@@ -101,7 +101,7 @@ void read_activation(const JsonFields& fields, ActivationFunction& function) {
     known += concat(known.empty() ? "" : ", ", known_name);
   }
   fail(ErrorCode::unsupported, fields.where(), "activation_function is ", shown(*name),
-       "; implemented are ", known);
+       "; expected one of ", known);
 }
 
 void read_special_tokens(const JsonFields& fields, Config& config) {
@@ -136,7 +136,7 @@ void read_quantized(const JsonFields& fields, WeightType& quantized) {
   const json& dtype = own->is_object() && own->contains("dtype") ? (*own)["dtype"] : none;
   if (!is_text(dtype, "int8") && !is_text(dtype, "int4")) {
     fail(ErrorCode::unsupported, fields.where(), "gpt2_cpp.dtype is ", shown(dtype),
-         "; implemented are 'int8' and 'int4'");
+         "; expected 'int8' or 'int4'");
   }
   quantized = *weight_type_named(dtype.get_ref<const std::string&>());
 }
@@ -196,7 +196,7 @@ JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
   if (!std::isfinite(config.layer_norm_epsilon)) reject("layer_norm_epsilon is not finite");
   if (name_of(config.activation_function).empty()) {
     reject("activation_function is ", static_cast<int>(config.activation_function),
-           ", which is no value of ActivationFunction");
+           ", which is not a value of ActivationFunction");
   }
   JsonDocument<nlohmann::ordered_json> document;
   nlohmann::ordered_json& tree = document.root;

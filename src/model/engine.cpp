@@ -23,7 +23,7 @@ int checked_threads(int threads) {
 // The kind and size of the result that a pass computes for each wanted row.
 struct Result {
   const char* name;
-  std::size_t size;  // in floats
+  std::size_t size;  // the number of floats
 };
 
 Result result_of(const Config& config, bool is_hidden) {

@@ -61,7 +61,7 @@ struct Engine::Impl {
   Model model;
   int threads;                       ///< the max number of threads that a pass uses
   bool fewer_threads;                ///< whether a pass uses fewer threads if that is faster
-  KVType kv_type;                    ///< of new sessions: f32 or f16
+  KVType kv_type;                    ///< the type for new sessions: f32 or f16
   Workspace workspace;               ///< allocated before the threads take memory
   std::shared_ptr<Crew> crew;        ///< its mutex guards the workspace and the members below too
   Batch batch;                       ///< with room for kMaxRows rows

@@ -83,7 +83,7 @@ class KVCache {
   std::size_t n_layer_, n_head_, head_dim_, capacity_;
   std::size_t head_keys_, head_values_;  // numbers of one head in a block
   std::vector<KVBlock> blocks_;
-  std::vector<const void*> data_;  // of each block
+  std::vector<const void*> data_;  // the address of each block
 };
 
 }  // namespace gpt2

@@ -29,7 +29,7 @@ LayerNorm::LayerNorm(Shape normalized_shape, float eps, bool elementwise_affine)
   const DefaultFloatState state;
   if (normalized_shape_.rank() == 0 || normalized_shape_.element_count() == 0) {
     reject("LayerNorm: normalized_shape ", normalized_shape_.to_string(),
-           " has no elements to normalise");
+           " has no elements to normalize");
   }
   if (!(eps >= 0.0f) || !std::isfinite(eps)) {
     reject("LayerNorm: eps must be finite and not negative, got ", eps);

@@ -166,7 +166,7 @@ const Engine& Session::engine() const noexcept { return impl_->engine; }
 
 Session::Impl& session_of(const Slice& slice) {
   Session::Impl* const session = slice.session != nullptr ? slice.session->impl() : nullptr;
-  if (session == nullptr) reject("a slice of a forward pass has no session, or one moved from");
+  if (session == nullptr) reject("a slice of a forward pass has no session, or a moved-from one");
   return *session;
 }
 

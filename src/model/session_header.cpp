@@ -87,7 +87,7 @@ SessionParts read_session(Bytes file, const std::string& name) {
   const std::optional<std::size_t> size = size_of(header);
   if (size != file.size()) {
     fail(name, "is cut short or damaged: expected ",
-         size ? concat(*size, " bytes") : "a header of sizes that a file can have", ", found ",
+         size ? concat(*size, " bytes") : "sizes in the header that a file can have", ", found ",
          file.size(), " bytes");
   }
   const Bytes contents = file.first(file.size() - kChecksumBytes);

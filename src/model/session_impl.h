@@ -33,13 +33,13 @@ struct Session::Impl {
 
   Engine engine;
   KVCache cache;
-  std::vector<TokenId> tokens;  ///< of the sequence; memory for all that fit is reserved
+  std::vector<TokenId> tokens;  ///< the tokens of the sequence; memory for all that fit is reserved
   std::size_t computed = 0;     ///< how many of the first tokens have keys and values in the cache
   std::size_t dropped = 0;      ///< how many tokens of the text slide() has dropped
   std::size_t written = 0;      ///< how many of the last tokens generate() wrote after its prompt;
                                 ///< 0 once anything else has changed the tokens
   AlignedBuffer<float> logits;  ///< (vocab_size): the result of Session::forward
-  std::optional<Session> draft = {};  ///< of the smaller model that last drafted for this session
+  std::optional<Session> draft = {};  ///< the session of the latest smaller draft model
 };
 
 /// Returns the state of the slice's session. Throws Error(invalid_argument) if the slice has no

@@ -19,7 +19,7 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 }
 
 // Returns HuggingFace's present name. Files of GPT2LMHeadModel have a prefix in all names except
-// that of the head, and converted TensorFlow models call the parameters of LayerNorm gamma and
+// the head's, and converted TensorFlow models call the parameters of LayerNorm gamma and
 // beta.
 std::string canonical_name(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
@@ -157,7 +157,8 @@ std::shared_ptr<Transformer> bind_weights(const Config& config,
          "its weights are quantized to ", name_of(config.quantized), " already: load it as it is, ",
          "or start from the model that it was made from");
   }
-  // Stop after 100 missing layers: the error message lists only the first few anyway.
+  // A wrong config may ask for very many layers. If the file cannot have them all, make only 100
+  // more than it has tensors: that is enough missing layers for the error message.
   const auto transformer = std::make_shared<Transformer>(Transformer::without_weights(
       config, checkpoint->model_args ? Weight::Layout::nk : Weight::Layout::kn,
       checkpoint->tensors.size() + 100));

@@ -62,7 +62,7 @@ class Folder {
          "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
   }
 
-  std::vector<fs::path> files;  // that were read
+  std::vector<fs::path> files;  // the files that were read
 
  private:
   fs::path path_;  // empty for files in memory, whose paths are their names

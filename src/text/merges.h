@@ -45,7 +45,7 @@ class MergeTable {
   int shift_;
   std::uint64_t multiplier_ = new_secret() | 1;
   std::vector<std::uint64_t> slots_;  // left, right, rank; 2^(64 - shift_), at most half full
-  std::vector<TokenId> merged_;       // by rank
+  std::vector<TokenId> merged_;       // the resulting token of each rank
 };
 
 /// The merges of a file, in the order of their ranks.
@@ -74,7 +74,7 @@ class MergeList {
  private:
   struct Pair {
     std::size_t left_length;
-    std::size_t length;  // of both
+    std::size_t length;  // the length of both tokens together
   };
 
   std::string where_;

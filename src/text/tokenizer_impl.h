@@ -32,7 +32,7 @@ struct Tokenizer::Impl {
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
   std::string description;
-  std::vector<std::filesystem::path> files;  // that were read, in this order
+  std::vector<std::filesystem::path> files;  // the files that were read, in this order
 };
 
 /// The content of a file; `where` is its path.

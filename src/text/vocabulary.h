@@ -46,7 +46,7 @@ class Vocabulary {
   struct Token {
     std::uint32_t name = 0;  // the position of the name in text_; the bytes follow the name
     std::uint32_t name_length = 0;
-    std::uint32_t length = 0;  // of the bytes
+    std::uint32_t length = 0;  // the number of the bytes
     Kind kind = Kind::none;
   };
   struct Slot {

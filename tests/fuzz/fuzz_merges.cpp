@@ -1,6 +1,6 @@
 #include "fuzz_tokenizer.h"
 
-// Fuzzes merges.txt beside a vocabulary that has a token for every byte. Whatever the merges are,
+// Fuzzes merges.txt with a vocabulary that has a token for every byte. Whatever the merges are,
 // no byte may be lost.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const gpt2::test::TemporaryDirectory folder;

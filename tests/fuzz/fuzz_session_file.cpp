@@ -13,7 +13,7 @@ namespace {
 
 using namespace gpt2;
 
-// Loads the file and, if it is accepted, goes on from it.
+// Loads the file and, if it is accepted, continues the session.
 void use(const Engine& engine, const std::filesystem::path& file) {
   fuzz::expect_answer([&] {
     Session session = load_session(engine, file);
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data), size);
   use(engine, directory.write("session", bytes));
   if (size < 40) return 0;
-  // The hash of the model and the checksum, which nobody guesses.
+  // Insert the hash of the model and the checksum, which a fuzzer cannot guess.
   bytes.replace(32, 8, good, 32, 8);
   const auto file = directory.write("session", test::with_checksum(bytes));
   use(engine, file);

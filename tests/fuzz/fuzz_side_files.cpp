@@ -1,6 +1,6 @@
 #include "fuzz_tokenizer.h"
 
-// Fuzzes the files beside a vocabulary. The input is the text of each of these files in turn, and
+// Fuzzes the side files of a vocabulary. The input is the text of each of these files in turn, and
 // then of all of them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr const char* kNames[] = {"added_tokens.json", "special_tokens_map.json",

@@ -10,8 +10,8 @@
 
 namespace gpt2::test {
 
-/// A golden.json and the tensors in the file beside it. tests/data/oracle/README.md describes the
-/// format.
+/// A golden.json and the tensors in the .bin file of the same name. tests/data/oracle/README.md
+/// describes the format.
 class Golden {
  public:
   explicit Golden(const std::filesystem::path& json_file);

@@ -8,7 +8,7 @@
 
 namespace gpt2::test {
 
-/// Returns sessions that can be in one forward pass, which runs on `threads` threads. capacities[i]
+/// Returns sessions that can share one forward pass, which runs on `threads` threads. capacities[i]
 /// is the room of session i in tokens; 0 stands for the model's n_positions.
 [[nodiscard]] std::vector<Session> sessions_of(const Model& model, int threads,
                                                const std::vector<std::size_t>& capacities,

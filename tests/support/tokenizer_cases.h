@@ -19,7 +19,7 @@ namespace gpt2::test {
 [[nodiscard]] std::filesystem::path tokenizer_data(std::string_view name);
 
 /// Returns the folder with GPT-2's own vocab.json and merges.txt: $GPT2_TEST_VOCAB, or the folder
-/// beside the repository. Returns an empty path if there is none, because these files are not part
+/// next to the repository. Returns an empty path if there is none, because these files are not part
 /// of the repository.
 [[nodiscard]] std::filesystem::path real_vocabulary();
 

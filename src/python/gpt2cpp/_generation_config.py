@@ -17,7 +17,7 @@ _LISTS = ("suppress_tokens", "begin_suppress_tokens", "forced_eos_token_id")
 
 
 def load(path: str) -> Dict[str, Any]:
-    """The options that the file beside a model asks for."""
+    """The options in the generation_config.json of a model."""
     result = POINTER(c.GenerationConfig)()
     lib.gpt2_generation_config_load(c_path(path), byref(result))
     try:

@@ -4,7 +4,8 @@ The first of these is used:
 
 1. the file that the environment variable GPT2CPP_LIBRARY names;
 2. libgpt2.so in this package, where a wheel has it;
-3. the installed library: in ~/.local, beside the Python interpreter, or where the system searches.
+3. the installed library: in ~/.local, in the prefix of the Python interpreter, or where the system
+   searches.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Estimate(NamedTuple):
 class Scores(NamedTuple):
     """How well the model predicts some texts, all of them together.
 
-    perplexity:     exp(nll / n_tokens), the mean number of tokens that the model hesitates between
+    perplexity:     exp(nll / n_tokens); lower is better
     by_token, by_word, by_byte, bits_per_byte:  with standard errors
     nll:            the sum of -logprob, in nats
     n_tokens, n_words, n_bytes, n_windows:  the numbers of units scored

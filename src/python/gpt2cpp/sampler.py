@@ -44,7 +44,7 @@ class Sampler(Handle):
         min_tokens_to_keep:  each of the filters keeps at least this many
         """
         arguments = SamplingArguments(dict(options))
-        arguments.refuse_others("is no option of a Sampler: see gpt2cpp.SamplingOptions")
+        arguments.refuse_others("is not an option of a Sampler: see gpt2cpp.SamplingOptions")
         limits = defaults(c.SequenceLimits, lib.gpt2_sequence_limits_init)
         limits.eos_token_id = ids_struct(eos_token_id, "eos_token_id")
         limits.prompt_length = number("prompt_length", prompt_length, None)
