@@ -94,7 +94,7 @@ std::string hint(const std::string& word) {
 // word that resembles a command and precedes other arguments was almost certainly meant as a
 // command: in this case, throws UsageError. A word that is alone or follows options may well be a
 // prompt (`may_be_prompt`): in this case, only prints a hint.
-void check_misspelt(const std::string& word, bool may_be_prompt) {
+void check_misspelled(const std::string& word, bool may_be_prompt) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
   const std::string advice = hint(word);
   if (advice.empty()) return;
@@ -130,10 +130,10 @@ int run(Arguments arguments) {
   }
 
   const bool is_command = kCommands.contains(first);
-  if (!is_command && arguments.size() > 1) check_misspelt(first, false);
+  if (!is_command && arguments.size() > 1) check_misspelled(first, false);
   const std::string name = is_command ? first : "generate";
   try {
-    const auto check = [](const std::string& prompt) { check_misspelt(prompt, true); };
+    const auto check = [](const std::string& prompt) { check_misspelled(prompt, true); };
     if (!is_command) return generate(std::move(arguments), check);
     arguments.erase(arguments.begin());
     return kCommands.at(name)(std::move(arguments));

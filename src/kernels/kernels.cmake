@@ -24,9 +24,9 @@ endif()
 # each multiplies the time again: UBSan's checks of every pointer, and AddressSanitizer's of
 # variables on the stack, where the kernels keep their tiles. AddressSanitizer still finds each
 # access outside a buffer, and UBSan each index outside an array. Nothing checks alignment.
-set(gpt2_kernels_optimised -O3)
+set(gpt2_kernels_optimized -O3)
 if(GPT2_SANITIZE)
-  set(gpt2_kernels_optimised "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking>")
+  set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking>")
 endif()
 set(gpt2_kernels_unchecked "")
 if(GPT2_SANITIZE MATCHES "address,undefined")
@@ -39,7 +39,7 @@ foreach(isa IN LISTS gpt2_isas)
   set_target_properties(gpt2_kernels_${isa} PROPERTIES ${gpt2_object_properties})
   target_include_directories(gpt2_kernels_${isa} PRIVATE src)
   target_compile_options(gpt2_kernels_${isa} PRIVATE ${gpt2_isa_flags_${isa}} -fno-exceptions
-                         "$<$<NOT:$<CONFIG:Debug>>:${gpt2_kernels_optimised}>"
+                         "$<$<NOT:$<CONFIG:Debug>>:${gpt2_kernels_optimized}>"
                          # GCC 12 warns about its own _mm512_undefined functions, and notes that
                          # older versions passed parameters like a Vec in another way.
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized$<SEMICOLON>-Wno-psabi>)
