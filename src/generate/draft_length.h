@@ -28,6 +28,11 @@ struct DraftedPass {
 /// draft, whose cost is not known in advance, if that is more. To ensure this, the class keeps an
 /// account of time: it adds what drafts have saved and 1 % of each plain pass, subtracts what
 /// drafts have cost, and allows no draft that costs more than the balance plus one plain pass.
+///
+/// Drafts do not end early at tokens that the draft model is unsure of. Measured with an f32 model
+/// of 88 million parameters and int4 drafts, ending them where the two best scores differed by less
+/// than 0.2 changed the speed by -6 to +1 %, and by less than 0.5, by -9 to -20 %: a few more
+/// drafted tokens cost less than another pass of the model.
 class DraftLength {
  public:
   /// Sets the number of texts in the next pass. If it has changed, the times are measured again,
