@@ -48,16 +48,12 @@ layers='
 
 # The layer that each public header belongs to. Every file of include/gpt2/ must be listed.
 headers='
-  error:base runtime:base version:base new_file:base memory_file:base
-  token_id:tensor weight_type:tensor kv_type:tensor tensor:tensor config:tensor
-  find_model:formats
+  error:base runtime:base version:base types:base model_files:base
+  tensor:tensor config:tensor
   tokenizer:text
-  layer_norm:model model:model engine:model session:model session_file:model save_quantized:model
-  embed:model observer:model
-  sampling_options:generate sampler:generate token_logprob:generate generate:generate
-  scheduler:generate generation_config:generate perplexity:generate
-  score:generate
-  beam_options:generate beam_search:generate
+  layer_norm:model model:model engine:model session:model embed:model observer:model
+  sampling_options:generate sampler:generate generate:generate scheduler:generate
+  generation_config:generate score:generate beam_search:generate
   gpt2:c_api
 '
 
@@ -178,7 +174,7 @@ mapfile -t many < <(yes 'int x;' | head -n "$max_file")
 plant 'src/model/linear.h: ' src/model/linear.h "${many[@]}"
 plant 'void f(): 52 lines' src/model/linear.h 'void f() {' "${many[@]:0:50}" '}'
 mapfile -t many < <(yes 'int x;' | head -n 20)
-plant 'include/gpt2/token_id.h: ' include/gpt2/token_id.h "${many[@]}"
+plant 'include/gpt2/version.h: ' include/gpt2/version.h "${many[@]}"
 plant 'linear.cpp: two files have this name' src/text/linear.cpp ''
 
 rm "$scratch/copy/src/text/README.md"

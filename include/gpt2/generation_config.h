@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "gpt2/beam_options.h"
+#include "gpt2/beam_search.h"
 #include "gpt2/sampling_options.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
