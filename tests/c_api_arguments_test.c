@@ -366,7 +366,7 @@ static void test_beams(void) {
   options = defaults;            \
   options.set;                   \
   REFUSED_NEW(out, gpt2_beam_search(model, tokenizer, ids, 2, &options, &out), text)
-  REFUSED_BEAMS(num_beams = 0, "num_beams must be from 1 to 1024, got 0");
+  REFUSED_BEAMS(num_beams = 0, "num_beams must be a whole number from 1 to 1024, got 0");
   REFUSED_BEAMS(num_return_sequences = 2, "num_return_sequences");
   REFUSED_BEAMS(length_penalty = NAN, "length_penalty");
   REFUSED_BEAMS(early_stopping = 3, "early_stopping is 3");

@@ -369,7 +369,7 @@ class ErrorTest(ModelTest):
             (ValueError, "stop: cannot be combined with num_beams", {"num_beams": 2, "stop": "."}),
             (ValueError, "do_sample: cannot be combined", {"num_beams": 2, "do_sample": True}),
             (ValueError, "seed: cannot be combined with num_beams", {"num_beams": 2, "seed": 1}),
-            (ValueError, "num_beams must be from 1 to 1024, got 0", {"num_beams": 0}),
+            (ValueError, "num_beams must be a whole number from 1 to 1024, got 0", {"num_beams": 0}),
             (ValueError, "num_return_sequences", {"num_beams": 2, "num_return_sequences": 3}),
             (ValueError, "early_stopping: expected one of False, True, never, found 'no'",
              {"num_beams": 2, "early_stopping": "no"}),

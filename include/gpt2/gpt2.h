@@ -824,6 +824,76 @@ GPT2_API gpt2_status gpt2_generate_text(gpt2_session* session, const gpt2_tokeni
                                         const gpt2_generate_options* options,
                                         gpt2_generation** out);
 
+// -- The table of options ------------------------------------------------------------------------
+
+/// The table that an option belongs to, named after the struct that has its members.
+typedef int32_t gpt2_option_table;
+enum {
+  GPT2_OPTIONS_SAMPLING = 0,    ///< gpt2_sampling_options
+  GPT2_OPTIONS_GENERATION = 1,  ///< gpt2_generate_options
+  GPT2_OPTIONS_BEAMS = 2        ///< gpt2_beam_options
+};
+
+/// How a struct holds the value of an option. If two members hold it, they are adjacent.
+typedef int32_t gpt2_option_type;
+enum {
+  GPT2_OPTION_FLOAT = 0,          ///< float
+  GPT2_OPTION_DOUBLE = 1,         ///< double
+  GPT2_OPTION_SIZE = 2,           ///< size_t
+  GPT2_OPTION_UINT64 = 3,         ///< uint64_t
+  GPT2_OPTION_FLAG = 4,           ///< int32_t: 0 is false
+  GPT2_OPTION_ENUM = 5,           ///< int32_t with named values
+  GPT2_OPTION_TOKEN = 6,          ///< gpt2_token; -1: none
+  GPT2_OPTION_IDS = 7,            ///< gpt2_ids
+  GPT2_OPTION_ID_LISTS = 8,       ///< const gpt2_ids* and size_t
+  GPT2_OPTION_SEQUENCE_BIAS = 9,  ///< const gpt2_sequence_bias* and size_t
+  GPT2_OPTION_LOGIT_BIAS = 10,    ///< const gpt2_logit_bias* and size_t
+  GPT2_OPTION_TEXTS = 11,         ///< const gpt2_bytes* and size_t
+  GPT2_OPTION_DECAY = 12,         ///< double (the factor) and size_t (the start)
+  GPT2_OPTION_MAYBE_SIZE = 13     ///< int32_t (whether it is set) and size_t
+};
+
+/// What an option does. (OptionRole in option_fields.h)
+typedef int32_t gpt2_option_role;
+enum {
+  GPT2_ROLE_DRAWS = 0,          ///< has an effect only if tokens are drawn
+  GPT2_ROLE_LIMITS_LENGTH = 1,  ///< makes a text end earlier or later
+  GPT2_ROLE_PENALIZES = 2,      ///< makes tokens less likely that the text already has
+  GPT2_ROLE_NAMES_TOKENS = 3,   ///< changes the scores of single tokens
+  GPT2_ROLE_SEARCHES = 4,       ///< the shape of a beam search
+  GPT2_ROLE_REPORTS = 5         ///< adds something to the result
+};
+
+/// Where the name and the meaning of an option come from. (OptionOrigin in option_fields.h)
+typedef int32_t gpt2_option_origin;
+enum {
+  GPT2_ORIGIN_HUGGINGFACE = 0,  ///< generation_config.json may have it
+  GPT2_ORIGIN_OPENAI = 1,       ///< OpenAI's completions
+  GPT2_ORIGIN_OWN = 2           ///< gpt2.cpp
+};
+
+/// One option: all that a front end or a binding has to know about it.
+typedef struct gpt2_option_field {
+  const char* name;       ///< HuggingFace's or OpenAI's, such as "min_p"
+  const char* help;       ///< one line for people
+  size_t offset;          ///< of the (first) member in the struct
+  gpt2_option_type type;  ///< of the member
+  gpt2_option_role role;  ///< what the option does
+  gpt2_option_origin origin;
+  double min;             ///< the lowest number that the value may contain, if it contains numbers
+  double max;             ///< the highest
+  double also;            ///< one more number that is allowed
+} gpt2_option_field;
+
+/// Returns the rows of a table and sets their number. They live as long as the program. Returns
+/// NULL for a table that does not exist. (option_fields.h)
+///
+/// Example:
+///   size_t n_fields = 0;
+///   const gpt2_option_field* fields = gpt2_option_fields(GPT2_OPTIONS_SAMPLING, &n_fields);
+///   for (size_t i = 0; i < n_fields; ++i) printf("%s: %s\n", fields[i].name, fields[i].help);
+GPT2_API const gpt2_option_field* gpt2_option_fields(gpt2_option_table table, size_t* count);
+
 // -- Beam search ---------------------------------------------------------------------------------
 
 /// Determines when a beam search ends, once the number of ended sequences has reached the number of

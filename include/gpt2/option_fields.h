@@ -239,4 +239,4 @@ constexpr void for_each_beam_field(const Visitor& visit) {
   std::apply([&visit](const auto&... fields) { (visit(fields), ...); }, OptionTable::beams);
 }
 
-}  // namespace gnu::visibility("default")]]gpt2
+}  // namespace gpt2

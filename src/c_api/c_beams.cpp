@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "c_api/arguments.h"
+#include "c_api/option_values.h"
 #include "c_api/options.h"
 #include "c_api/results.h"
 #include "c_api/sampling_arguments.h"
@@ -12,19 +13,12 @@ namespace gpt2::c_api {
 
 void set_defaults(gpt2_beam_options& options) {
   const BeamSearchOptions defaults;
-  options.num_beams = defaults.beams.num_beams;
-  options.num_return_sequences = defaults.beams.num_return_sequences;
-  options.length_penalty = defaults.beams.length_penalty;
-  options.num_beam_groups = defaults.beams.num_beam_groups;
-  options.pad_token_id = -1;
+  OptionStorage none;
+  fill(options, defaults.beams, none);
   options.max_new_tokens = defaults.max_new_tokens;
 }
 
 namespace {
-
-static_assert(static_cast<int>(EarlyStopping::no) == GPT2_EARLY_STOPPING_NO);
-static_assert(static_cast<int>(EarlyStopping::yes) == GPT2_EARLY_STOPPING_YES);
-static_assert(static_cast<int>(EarlyStopping::never) == GPT2_EARLY_STOPPING_NEVER);
 
 struct BeamsStorage {
   std::vector<BeamSequence> sequences;
@@ -63,18 +57,6 @@ std::unique_ptr<OwnedBeams> make_beams(std::vector<BeamSequence> sequences,
   return made;
 }
 
-BeamOptions beams_of(const gpt2_beam_options& given) {
-  require_value(given.early_stopping, GPT2_EARLY_STOPPING_NEVER, "early_stopping");
-  BeamOptions beams = {.num_beams = given.num_beams,
-                       .num_return_sequences = given.num_return_sequences,
-                       .length_penalty = given.length_penalty,
-                       .early_stopping = static_cast<EarlyStopping>(given.early_stopping),
-                       .num_beam_groups = given.num_beam_groups,
-                       .diversity_penalty = given.diversity_penalty};
-  if (given.pad_token_id != -1) beams.pad_token_id = given.pad_token_id;
-  return beams;
-}
-
 std::function<bool(const BeamStep&)> on_step_of(gpt2_on_step on_step, void* user,
                                                 const CancelFlag& cancel) {
   return [on_step, user, cancel](const BeamStep& step) {
@@ -93,7 +75,7 @@ std::function<bool(const BeamStep&)> on_step_of(gpt2_on_step on_step, void* user
 BeamSearchOptions search_options_of(const gpt2_beam_options& given,
                                     const std::optional<Tokenizer>& tokenizer) {
   const CancelFlag cancel(given.cancel);
-  BeamSearchOptions options = {.beams = beams_of(given),
+  BeamSearchOptions options = {.beams = beams_from(given),
                                .max_new_tokens = given.max_new_tokens,
                                .sampling = sampling_of(given.sampling),
                                .stop_tokens = list_of(given.stop_tokens, "stop_tokens"),

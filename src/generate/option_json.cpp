@@ -164,8 +164,8 @@ json written(const std::optional<T>& value) {
 
 // Each of these describes the values of a type; the pointer only selects the type.
 template <class Number>
-  requires std::is_arithmetic_v<Number>
-std::string described(const Number*, const OptionRange& range) {
+requires std::is_arithmetic_v<Number> std::string described(const Number*,
+                                                            const OptionRange& range) {
   return range.text(std::integral<Number>);
 }
 

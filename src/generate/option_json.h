@@ -31,8 +31,7 @@ struct OptionJson {
 ///
 ///   for_each_sampling_field([&](const auto& field) { read_option(fields, field, sampling); });
 template <class Options, class T>
-bool read_option(const JsonFields& fields, const OptionField<Options, T>& field,
-                 Options& options) {
+bool read_option(const JsonFields& fields, const OptionField<Options, T>& field, Options& options) {
   const nlohmann::json* const json = fields.find(field.name);
   if (json == nullptr) return false;
   if (!OptionJson<T>::read(*json, field.range, options.*field.member)) {

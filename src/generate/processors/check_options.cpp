@@ -46,15 +46,13 @@ class IdCheck {
 }  // namespace
 
 void check_ranges(const SamplingOptions& options) {
-  for_each_sampling_field([&](const auto& field) {
-    check_numbers(field.name, field.range, options.*field.member);
-  });
+  for_each_sampling_field(
+      [&](const auto& field) { check_numbers(field.name, field.range, options.*field.member); });
 }
 
 void check_ids(const SamplingOptions& options, std::size_t vocab_size) {
   const IdCheck ids(vocab_size);
-  for_each_sampling_field(
-      [&](const auto& field) { ids.check(field.name, options.*field.member); });
+  for_each_sampling_field([&](const auto& field) { ids.check(field.name, options.*field.member); });
   for (const LogitsProcessor& processor : options.processors) {
     if (!processor) reject("processors has an empty function: leave it out");
   }

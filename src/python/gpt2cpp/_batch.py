@@ -9,9 +9,10 @@ from . import _structs as c
 from ._arrays import ids_array
 from ._handle import Owned, defaults, new
 from ._library import lib
+from ._options import count
 from ._work import Work
 from .errors import Error
-from .options import GenerateArguments, number
+from .options import GenerateArguments
 from .results import Generation, generation_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def write_texts(model: Model, prompts: Sequence[Tokens],
     model._set_engine(scheduler_options)
     scheduler = new(lib.gpt2_scheduler_new, model._use(), byref(scheduler_options),
                     free=lib.gpt2_scheduler_free)
-    first = number("sequence", options.get("sequence", 0), None)
+    first = count("sequence", options.get("sequence", 0))
     kept = []  # callbacks are used until the texts have ended
     texts = []
     for j, prompt in enumerate(prompts):

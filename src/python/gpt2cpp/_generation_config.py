@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from ctypes import POINTER, byref, c_size_t
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from . import _structs as c
-from ._arrays import ids_list
 from ._library import lib
-from .options import EARLY_STOPPING, FILTERS
+from ._options import BEAMS, DRAWS, EARLY_STOPPING, HUGGINGFACE, SAMPLING, Option
 from .tokenizer import c_path
-
-_NUMBERS = ("repetition_penalty", "no_repeat_ngram_size", "min_length", "min_new_tokens",
-            "remove_invalid_values", "renormalize_logits")
-_LISTS = ("suppress_tokens", "begin_suppress_tokens", "forced_eos_token_id")
-
 
 def load(path: str) -> Dict[str, Any]:
     """The options in the generation_config.json of a model."""
@@ -36,30 +30,20 @@ def load(path: str) -> Dict[str, Any]:
 
 
 def _sampling(config: c.GenerationConfig) -> Dict[str, Any]:
-    sampling = config.sampling.contents
-    drawing = FILTERS if config.do_sample else ()
-    options = {name: getattr(sampling, name) for name in (*drawing, *_NUMBERS)}
-    for name in _LISTS:
-        ids = getattr(sampling, name)
-        options[name] = ids_list(ids.data, ids.count)
-    options["bad_words_ids"] = [ids_list(ids.data, ids.count) for ids in
-                                sampling.bad_words_ids[:sampling.n_bad_words_ids]]
-    options["sequence_bias"] = {tuple(ids_list(bias.ids.data, bias.ids.count)): bias.bias
-                                for bias in sampling.sequence_bias[:sampling.n_sequence_bias]}
-    if sampling.forced_bos_token_id >= 0:
-        options["forced_bos_token_id"] = sampling.forced_bos_token_id
-    if sampling.decay_factor != 1:
-        options["exponential_decay_length_penalty"] = (sampling.decay_start,
-                                                       sampling.decay_factor)
-    return options
+    return _values(SAMPLING, config.sampling.contents,
+                   lambda option: option.origin == HUGGINGFACE
+                   and (bool(config.do_sample) or option.role != DRAWS))
 
 
 def _beams(beams: c.BeamOptions) -> Dict[str, Any]:
-    options = {name: getattr(beams, name) for name in
-               ("num_beams", "length_penalty", "num_beam_groups", "diversity_penalty")}
+    options = _values(BEAMS, beams, lambda option: True)
     options["early_stopping"] = EARLY_STOPPING[beams.early_stopping]
-    if beams.num_return_sequences > 1:
-        options["num_return_sequences"] = beams.num_return_sequences
-    if beams.pad_token_id >= 0:
-        options["pad_token_id"] = beams.pad_token_id
+    if beams.num_return_sequences == 1:
+        del options["num_return_sequences"]
     return options
+
+
+def _values(options: Dict[str, Option], struct: Any,
+            is_wanted: Callable[[Option], bool]) -> Dict[str, Any]:
+    values = {name: option.get(struct) for name, option in options.items() if is_wanted(option)}
+    return {name: value for name, value in values.items() if value is not None}

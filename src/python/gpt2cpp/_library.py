@@ -97,6 +97,7 @@ _OTHER_FUNCTIONS = {
     "gpt2_version": (c_int32, []),
     "gpt2_isa_name": (c_char_p, []),
     "gpt2_thread_count": (c_int32, []),
+    "gpt2_option_fields": (POINTER(c.OptionField), [c_int32, POINTER(c_size_t)]),
     "gpt2_model_get_info": (POINTER(c.ModelInfo), [c_void_p]),
     "gpt2_tokenizer_get_info": (POINTER(c.TokenizerInfo), [c_void_p]),
     "gpt2_session_get_info": (POINTER(c.SessionInfo), [c_void_p]),

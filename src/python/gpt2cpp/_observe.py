@@ -9,9 +9,9 @@ from . import _structs as c
 from ._arrays import FloatArray, ids_array, items, zeros
 from ._handle import Owned, defaults
 from ._library import lib
+from ._options import named
 from ._work import Work
 from .errors import shown
-from .options import named
 
 if TYPE_CHECKING:
     from .model import Model

@@ -9,8 +9,8 @@ from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_structs, zeros
 from ._handle import defaults
 from ._library import lib
+from ._options import count, named
 from ._work import OnProgress, Work
-from .options import named, number
 from .results import Choice, Comparison, Scores, choices_of, comparison_of, scores_of
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def score(model: Model, lists: List[List[int]], context: int, stride: int, top_l
     model._set_engine(options)
     tokenizer = None if model.tokenizer is None else model.tokenizer._use()
     options.tokenizer = None if tokenizer is None else tokenizer.address
-    options.context = number("context", context, None)
-    options.stride = number("stride", stride, None)
-    options.top_logprobs = number("top_logprobs", top_logprobs, None)
+    options.context = count("context", context)
+    options.stride = count("stride", stride)
+    options.top_logprobs = count("top_logprobs", top_logprobs)
     work.set_progress(options, on_progress)
     owned, texts, result = model._use(), ids_structs(lists), POINTER(c.Scores)()
     work.run(lambda: lib.gpt2_score(owned, texts, len(lists), byref(options), byref(result)))
@@ -43,7 +43,7 @@ def choices(model: Model, context: List[int], lists: List[List[int]], top_logpro
     work = Work()
     options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
     model._set_engine(options)
-    options.top_logprobs = number("top_logprobs", top_logprobs, None)
+    options.top_logprobs = count("top_logprobs", top_logprobs)
     work.set_progress(options, on_progress)
     owned, ids, texts = model._use(), ids_array(context), ids_structs(lists)
     result = POINTER(c.Choices)()

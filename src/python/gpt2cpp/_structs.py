@@ -97,22 +97,14 @@ class LogitBias(Structure):
     _fields_ = [("id", c_int32), ("bias", c_float)]
 
 
+class OptionField(Structure):
+    _fields_ = [("name", c_char_p), ("help", c_char_p), ("offset", c_size_t), ("type", c_int32),
+                ("role", c_int32), ("origin", c_int32), ("min", c_double), ("max", c_double),
+                ("also", c_double)]
+
+
 class SamplingOptions(Structure):
-    _fields_ = [
-        ("size", c_size_t), ("temperature", c_float), ("top_p", c_float), ("top_k", c_size_t),
-        ("min_p", c_float), ("typical_p", c_float), ("epsilon_cutoff", c_float),
-        ("eta_cutoff", c_float), ("seed", c_uint64), ("sequence", c_uint64),
-        ("presence_penalty", c_float), ("frequency_penalty", c_float),
-        ("repetition_penalty", c_float), ("remove_invalid_values", c_int32),
-        ("no_repeat_ngram_size", c_size_t), ("min_length", c_size_t),
-        ("min_new_tokens", c_size_t), ("sequence_bias", POINTER(SequenceBias)),
-        ("n_sequence_bias", c_size_t), ("logit_bias", POINTER(LogitBias)),
-        ("n_logit_bias", c_size_t), ("bad_words_ids", POINTER(Ids)),
-        ("n_bad_words_ids", c_size_t), ("suppress_tokens", Ids),
-        ("begin_suppress_tokens", Ids), ("forced_eos_token_id", Ids),
-        ("forced_bos_token_id", c_int32), ("renormalize_logits", c_int32),
-        ("decay_factor", c_double), ("decay_start", c_size_t), ("on_scores", OnScores),
-        ("user", c_void_p)]
+    """_options.py sets its members to those that the library lists."""
 
 
 class SequenceLimits(Structure):

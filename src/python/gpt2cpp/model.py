@@ -16,9 +16,9 @@ from ._batch import write_texts
 from ._handle import Handle, Owned, defaults, new
 from ._library import lib
 from ._observe import Observations
+from ._options import count, named
 from ._work import OnProgress, Work
 from .errors import InvalidArgumentError, NotFoundError, shown
-from .options import named, number
 from .results import Choice, Comparison, Generation, Scores
 from .session import Session
 from .stream import Stream
@@ -207,8 +207,7 @@ class Model(Handle):
         """
         prompts, is_batch = _as_list("prompt", prompt)
         is_list = is_batch or num_return_sequences is not None
-        copies = 1 if num_return_sequences is None else number("num_return_sequences",
-                                                               num_return_sequences, None)
+        copies = 1 if num_return_sequences is None else count("num_return_sequences", num_return_sequences)
         num_beams = options.get("num_beams")
         if num_beams is not None and num_beams != 1:
             texts = [text for one in prompts
@@ -369,7 +368,7 @@ class Model(Handle):
         options = defaults(c.SessionOptions, lib.gpt2_session_options_init)
         self._set_engine(options)
         if max_tokens is not None:
-            options.max_tokens = number("max_tokens", max_tokens, None)
+            options.max_tokens = count("max_tokens", max_tokens)
         return options
 
     def _layer(self, layer: int) -> int:

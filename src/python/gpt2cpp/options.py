@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import operator
-from collections.abc import Mapping
-from ctypes import c_char_p, c_double, c_float, c_int32, c_void_p, cast, pointer
-from numbers import Integral
+from ctypes import c_float, c_int32, pointer
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, TypedDict, Union
 
 from . import _structs as c
-from ._arrays import ids_struct, ids_structs, int32, items, view
+from ._arrays import ids_struct, items, view
 from ._handle import defaults
 from ._library import lib
+from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, texts
 from ._work import Work
 from .errors import shown
 
@@ -90,7 +88,7 @@ class GenerateOptions(SamplingOptions, total=False):
 class SamplingArguments:
     """The options of sampling for the C interface, and the objects that they refer to.
 
-    ctypes keeps the targets of pointers in a struct alive; handles and strings are in _kept.
+    ctypes keeps the targets of pointers in a struct alive; handles are in _kept.
     """
 
     def __init__(self, given: Dict[str, Any]):
@@ -98,12 +96,10 @@ class SamplingArguments:
         self._kept: List[Any] = []
         self.sampling = defaults(c.SamplingOptions, lib.gpt2_sampling_options_init)
         self.sampling.temperature, self.sampling.top_k = 0.8, 40
-        self._set_numbers(self.sampling, _SAMPLING_NUMBERS)
+        self._set_all(self.sampling, SAMPLING)
         do_sample = self._take("do_sample")
         if do_sample is not None and not flag("do_sample", do_sample):
             self.sampling.temperature = 0.0
-        self._set_lists()
-        self._set_penalties()
 
     def refuse_others(self, why: str) -> None:
         """Refuses the options that have not been taken. `why` explains it for those that exist."""
@@ -119,50 +115,16 @@ class SamplingArguments:
         """The value of an option, or None if it is not given, which stands for the default."""
         return self._left.pop(name, None)
 
-    def _set_numbers(self, struct: Any, names: Sequence[str]) -> None:
-        for name in names:
+    def _set_all(self, struct: Any, options: Dict[str, Option]) -> None:
+        for name, option in options.items():
             value = self._take(name)
             if value is not None:
-                setattr(struct, name, number(name, value, _KINDS[type(struct), name]))
+                option.set(struct, value)
 
-    def _set_lists(self) -> None:
-        for name in ("suppress_tokens", "begin_suppress_tokens", "forced_eos_token_id"):
-            value = self._take(name)
-            if value is not None:
-                setattr(self.sampling, name,
-                        ids_struct([value] if isinstance(value, Integral) else value, name))
-        bad_words = self._take("bad_words_ids")
-        if bad_words is not None:
-            structs = ids_structs(bad_words, "bad_words_ids")
-            self.sampling.bad_words_ids, self.sampling.n_bad_words_ids = structs, len(structs)
-
-    def _set_penalties(self) -> None:
-        sequence_bias = self._take("sequence_bias")
-        if sequence_bias is not None:
-            name = "sequence_bias"
-            pairs = [c.SequenceBias(ids_struct(ids, name), number(name, bias, c_float))
-                     for ids, bias in _pairs(name, sequence_bias)]
-            self.sampling.sequence_bias = (c.SequenceBias * len(pairs))(*pairs)
-            self.sampling.n_sequence_bias = len(pairs)
-        logit_bias = self._take("logit_bias")
-        if logit_bias is not None:
-            name = "logit_bias"
-            biases = [c.LogitBias(int32(name, id), number(name, bias, c_float))
-                      for id, bias in _pairs(name, logit_bias)]
-            self.sampling.logit_bias = (c.LogitBias * len(biases))(*biases)
-            self.sampling.n_logit_bias = len(biases)
-        forced_bos = self._take("forced_bos_token_id")
-        if forced_bos is not None:
-            self.sampling.forced_bos_token_id = int32("forced_bos_token_id", forced_bos)
-        decay = self._take("exponential_decay_length_penalty")
-        if decay is not None:
-            name = "exponential_decay_length_penalty"
-            pair = items(name, decay, "a pair of start and factor")
-            if len(pair) != 2:
-                raise ValueError(f"{name}: expected a pair of start and factor, "
-                                 f"found {shown(decay)}")
-            self.sampling.decay_start = number(name, pair[0], None)
-            self.sampling.decay_factor = number(name, pair[1], c_double)
+    def _set(self, struct: Any, name: str, convert: Callable[[str, Any], int]) -> None:
+        value = self._take(name)
+        if value is not None:
+            setattr(struct, name, convert(name, value))
 
 
 class _TextArguments(SamplingArguments):
@@ -174,7 +136,7 @@ class _TextArguments(SamplingArguments):
         self._kept.append(work.cancel_flag)
         self.struct.cancel = work.cancel_flag.address
         self._set_length(n_prompt)
-        self._set_numbers(self.struct, ["ignore_eos"])
+        self._set(self.struct, "ignore_eos", flag)
         stop_tokens = self._take("stop_tokens")
         if stop_tokens is not None:
             self.struct.stop_tokens = ids_struct(stop_tokens, "stop_tokens")
@@ -192,11 +154,11 @@ class _TextArguments(SamplingArguments):
     def _set_length(self, n_prompt: int) -> None:
         max_length = self._take("max_length")
         if max_length is not None and self._left.get("max_new_tokens") is None:
-            if number("max_length", max_length, None) <= n_prompt:
+            if count("max_length", max_length) <= n_prompt:
                 raise ValueError(f"max_length is {max_length} and includes the prompt, which has "
                                  f"{n_prompt} tokens: give max_new_tokens")
             self.struct.max_new_tokens = max_length - n_prompt
-        self._set_numbers(self.struct, ["max_new_tokens"])
+        self._set(self.struct, "max_new_tokens", count)
 
 
 class GenerateArguments(_TextArguments):
@@ -205,15 +167,11 @@ class GenerateArguments(_TextArguments):
     def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
         struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)
         super().__init__(struct, given, n_prompt, work)
-        self._set_numbers(self.struct, _GENERATE_NUMBERS)
-        self._set_stop()
-        overflow = self._take("overflow")
-        if overflow is not None:
-            self.struct.overflow = named("overflow", overflow, ("stop", "slide"))
-        logprobs = self._take("logprobs")
-        if logprobs is not None:
-            self.struct.wants_logprobs = 1
-            self.struct.top_logprobs = number("logprobs", logprobs, None)
+        self._join_stop_strings()
+        self._set_all(self.struct, GENERATION)
+        self._set(self.struct, "prompt_lookup", flag)
+        self._set(self.struct, "constant_draft", flag)
+        self._set(self.struct, "max_draft_tokens", count)
         draft = self._take("draft")
         if draft is not None:
             from .model import Model
@@ -225,13 +183,13 @@ class GenerateArguments(_TextArguments):
         self.refuse_others("is for a beam search: give it to Model.generate(), with a num_beams of "
                            "at least 2")
 
-    def _set_stop(self) -> None:
-        stop = [text for name in ("stop", "stop_strings")
-                for text in _texts(name, self._take(name))]
-        self._kept.append(stop)
-        self.struct.stop = (c.Bytes * len(stop))(
-            *(c.Bytes(cast(c_char_p(text), c_void_p), len(text)) for text in stop))
-        self.struct.n_stop = len(stop)
+    def _join_stop_strings(self) -> None:
+        """Adds stop_strings, which is HuggingFace's name, to stop."""
+        given = {name: self._take(name) for name in ("stop", "stop_strings")}
+        joined = [text for name, value in given.items() if value is not None
+                  for text in texts(name, value)]
+        if joined:
+            self._left["stop"] = joined
 
 
 class BeamArguments(_TextArguments):
@@ -240,13 +198,7 @@ class BeamArguments(_TextArguments):
     def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
         struct = defaults(c.BeamOptions, lib.gpt2_beam_options_init)
         super().__init__(struct, given, n_prompt, work)
-        self._set_numbers(self.struct, _BEAM_NUMBERS)
-        early_stopping = self._take("early_stopping")
-        if early_stopping is not None:
-            self.struct.early_stopping = named("early_stopping", early_stopping, EARLY_STOPPING)
-        pad_token_id = self._take("pad_token_id")
-        if pad_token_id is not None:
-            self.struct.pad_token_id = int32("pad_token_id", pad_token_id)
+        self._set_all(self.struct, BEAMS)
         for name in _DRAWING:
             if given.get(name):
                 self._left[name] = given[name]
@@ -267,70 +219,8 @@ def _process_with(name: str,
     return process
 
 
-def _texts(name: str, value: Any) -> List[bytes]:
-    """A string or several strings as UTF-8; none for None."""
-    texts = [] if value is None else [value] if isinstance(value, str) else items(
-        name, value, "a text or a list of texts")
-    for text in texts:
-        if not isinstance(text, str):
-            raise TypeError(f"{name}: expected texts, found {shown(text)}")
-    return [text.encode("utf-8", "surrogatepass") for text in texts]
-
-
-def _pairs(name: str, value: Any) -> Any:
-    """The keys and values of a dict."""
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: expected a dict, found {shown(value)}")
-    return value.items()
-
-
-def flag(name: str, value: Any) -> int:
-    """The value of the argument `name`, which is a bool, or 0 or 1."""
-    try:
-        return {False: 0, True: 1}[value]
-    except (KeyError, TypeError):
-        raise TypeError(f"{name}: expected True or False, found {shown(value)}") from None
-
-
-def number(name: str, value: Any, kind: Any) -> Any:
-    """The value as a member of the ctypes type `kind` holds it; None stands for a count."""
-    if kind is c_int32:
-        return flag(name, value)
-    try:
-        if kind in (c_float, c_double) and not isinstance(value, str):
-            return float(value)
-        count = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected a number, found {shown(value)}") from None
-    except OverflowError:
-        raise ValueError(f"{name}: the number is too large for a float") from None
-    if not 0 <= count < 2**64:
-        raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")
-    return count
-
-
-def named(option: str, name: Any, names: Sequence[Any]) -> int:
-    """The number of a name among others."""
-    # A numpy array, which is not hashable, would be compared element by element.
-    if name.__hash__ is None or name not in names:
-        raise ValueError(f"{option}: expected one of {', '.join(map(str, names))}, "
-                         f"found {shown(name)}")
-    return names.index(name)
-
-
-_SAMPLING_NUMBERS = ("temperature", "top_p", "top_k", "min_p", "typical_p", "epsilon_cutoff",
-                     "eta_cutoff", "seed", "sequence", "presence_penalty", "frequency_penalty",
-                     "repetition_penalty", "remove_invalid_values", "no_repeat_ngram_size",
-                     "min_length", "min_new_tokens", "renormalize_logits")
-_GENERATE_NUMBERS = ("keep", "prompt_lookup", "constant_draft", "max_draft_tokens")
-_BEAM_NUMBERS = ("num_beams", "length_penalty", "num_beam_groups", "diversity_penalty")
-EARLY_STOPPING = (False, True, "never")
+_DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.role == DRAWS))
 # Values that ask for nothing, as None does.
 _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
             "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
             "constant_draft": False, "ignore_eos": False}
-FILTERS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
-_DRAWING = ("do_sample", *FILTERS, "seed", "sequence")
-_KINDS = {(struct, member[0]): member[1]
-          for struct in (c.SamplingOptions, c.GenerateOptions, c.BeamOptions)
-          for member in struct._fields_}

@@ -10,7 +10,8 @@ from . import _structs as c
 from ._arrays import Buffer, FloatArray, float_buffer, ids_array, ids_struct, zeros
 from ._handle import Handle, defaults, new
 from ._library import lib
-from .options import SamplingArguments, number
+from ._options import count
+from .options import SamplingArguments
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,12 +48,12 @@ class Sampler(Handle):
         arguments.refuse_others("is not an option of a Sampler: see gpt2cpp.SamplingOptions")
         limits = defaults(c.SequenceLimits, lib.gpt2_sequence_limits_init)
         limits.eos_token_id = ids_struct(eos_token_id, "eos_token_id")
-        limits.prompt_length = number("prompt_length", prompt_length, None)
+        limits.prompt_length = count("prompt_length", prompt_length)
         if max_length is not None:
-            limits.max_length = number("max_length", max_length, None)
-        limits.dropped = number("dropped", dropped, None)
-        limits.min_tokens_to_keep = number("min_tokens_to_keep", min_tokens_to_keep, None)
-        self.vocab_size = number("vocab_size", vocab_size, None)
+            limits.max_length = count("max_length", max_length)
+        limits.dropped = count("dropped", dropped)
+        limits.min_tokens_to_keep = count("min_tokens_to_keep", min_tokens_to_keep)
+        self.vocab_size = count("vocab_size", vocab_size)
         super().__init__(new(lib.gpt2_sampler_new, byref(arguments.sampling), self.vocab_size,
                              byref(limits), free=lib.gpt2_sampler_free))
         self._busy = threading.Lock()

@@ -12,9 +12,10 @@ from ._arrays import FloatArray, ids_array, ids_list, zeros
 from ._handle import Handle, Owned, new
 from ._library import lib
 from ._observe import Observations, observe
+from ._options import count
 from ._work import Work
 from .errors import InvalidArgumentError
-from .options import GenerateArguments, number
+from .options import GenerateArguments
 from .results import Generation, generation_of
 from .stream import Stream
 from .tokenizer import PathLike, c_path
@@ -133,9 +134,9 @@ class Session(Handle):
 
     def truncate(self, n_tokens: int) -> None:
         """Removes all tokens after the first n_tokens."""
-        count = number("n_tokens", n_tokens, None)
+        position = count("n_tokens", n_tokens)
         with self._exclusive() as owned:
-            lib.gpt2_session_rewind(owned, count)
+            lib.gpt2_session_rewind(owned, position)
 
     def slide(self, keep: int, room: int = 1) -> int:
         """Makes room for `room` more tokens by dropping the oldest ones after the first `keep`.
@@ -145,7 +146,7 @@ class Session(Handle):
         """
         dropped = c_size_t()
         with self._exclusive() as owned:
-            lib.gpt2_session_slide(owned, number("keep", keep, None), number("room", room, None),
+            lib.gpt2_session_slide(owned, count("keep", keep), count("room", room),
                                    byref(dropped))
         return dropped.value
 
