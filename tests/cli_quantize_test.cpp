@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "gpt2/model.h"
-#include "gpt2/save_quantized.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"

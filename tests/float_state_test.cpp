@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/layer_norm.h"
-#include "gpt2/perplexity.h"
 #include "gpt2/sampler.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpt2/error.h"
-#include "gpt2/perplexity.h"
+#include "gpt2/score.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"

@@ -8,7 +8,7 @@
 
 #include "base/float16.h"
 #include "gpt2/error.h"
-#include "gpt2/kv_type.h"
+#include "gpt2/types.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
 #include "support/catch.h"

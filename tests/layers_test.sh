@@ -5,20 +5,18 @@
 #   - the files compiled for one instruction set include nothing but kernels;
 #   - threads are started in one file of the library and one of the command;
 #   - nothing takes exp, log and the like from the C library;
-#   - the command and the C interface include only public headers and their own; the files of bench
-#     also include those of measure;
+#   - the C interface includes only public headers and its own; the command also includes base,
+#     measure, and how options are written in JSON;
 #   - every folder of src has a README;
-#   - no two files have the same name, but for a header and its source;
-#   - no function has more than 50 lines and no file more than 250, comments not counted;
-#   - at least 55 % of the lines of a public header are comments, with an example among them.
+#   - no function has more than 50 lines and no file more than 400, comments not counted;
+#   - every public header has an example.
 #
 # It also adds a violation of each kind to a copy of the tree, and fails unless each of them is
 # found.
 set -euo pipefail
 
 max_function=50
-max_file=250
-min_comment_percent=55
+max_file=400
 
 # Functions that may be longer. quantized_tile: its sums stay in registers from the first loop to
 # the last, and every loop works on all of them.
@@ -42,22 +40,18 @@ layers='
   model:    formats kernels tensor base
   generate: model text formats kernels tensor base
   measure:  model formats kernels tensor base
-  cli:      measure
+  cli:      measure base
   c_api:
 '
 
 # The layer that each public header belongs to. Every file of include/gpt2/ must be listed.
 headers='
-  error:base runtime:base version:base new_file:base memory_file:base
-  token_id:tensor weight_type:tensor kv_type:tensor tensor:tensor config:tensor
-  find_model:formats
+  error:base runtime:base version:base types:base model_files:base
+  tensor:tensor config:tensor
   tokenizer:text
-  layer_norm:model model:model engine:model session:model session_file:model save_quantized:model
-  embed:model observer:model
-  sampling_options:generate sampler:generate token_logprob:generate generate:generate
-  scheduler:generate generation_config:generate perplexity:generate
-  score:generate
-  beam_options:generate beam_search:generate
+  layer_norm:model model:model engine:model session:model embed:model observer:model
+  sampling_options:generate sampler:generate generate:generate scheduler:generate
+  generation_config:generate score:generate beam_search:generate option_fields:generate
   gpt2:c_api
 '
 
@@ -94,6 +88,7 @@ violations() (
         if (layer_of(from) == "") print $1 ": belongs to no known layer"
         else if (layer_of(quoted[2]) == "") print $1 ":" $2 ": includes " quoted[2] ", which belongs to no known layer"
         else if (layer_of(from) ~ /^(cli|c_api)$/ && quoted[2] ~ /^gpt2\//) next
+        else if (layer_of(from) == "cli" && quoted[2] == "generate/option_json.h") next
         else if (!((layer_of(from), layer_of(quoted[2])) in allowed))
           print $1 ":" $2 ": " layer_of(from) " must not include " quoted[2]
       }'
@@ -120,24 +115,11 @@ violations() (
     [[ -f "$folder/README.md" ]] || printf '%s: no README.md\n' "${folder%/}"
   done
 
-  find include src -name '*.h' -o -name '*.cpp' |
-    sed 's|^.*/||' | sort | uniq -d | sed 's/$/: two files have this name/'
-
   find include src \( -name '*.h' -o -name '*.cpp' \) -exec awk -v max_function="$max_function" \
     -v max_file="$max_file" -f "$lengths" {} + |
     grep -v -F -f <(grep -v '^$' <<<"$long_functions$long_files") || true
 
-  for header in include/gpt2/*.h; do
-    awk -v min="$min_comment_percent" '
-      /^ *\/\/|\/\/\/</ { comments++ }
-      /[^ ]/ { lines++ }
-      /Example:/ { has_example = 1 }
-      END {
-        percent = int(100 * comments / lines)
-        if (percent < min) print FILENAME ": " percent " % comment, at least " min
-        if (!has_example) print FILENAME ": no example"
-      }' "$header"
-  done
+  grep -L 'Example:' include/gpt2/*.h | sed 's/$/: no example/' || true
 )
 
 fail() {
@@ -177,12 +159,10 @@ plant 'src/cli/args.h:' src/cli/args.h '#include "kernels/kernels.h"'
 mapfile -t many < <(yes 'int x;' | head -n "$max_file")
 plant 'src/model/linear.h: ' src/model/linear.h "${many[@]}"
 plant 'void f(): 52 lines' src/model/linear.h 'void f() {' "${many[@]:0:50}" '}'
-mapfile -t many < <(yes 'int x;' | head -n 20)
-plant 'include/gpt2/token_id.h: ' include/gpt2/token_id.h "${many[@]}"
-plant 'linear.cpp: two files have this name' src/text/linear.cpp ''
-
 rm "$scratch/copy/src/text/README.md"
+sed -i 's/Example:/For instance:/' "$scratch/copy/include/gpt2/version.h"
 [[ "$(violations "$scratch/copy")" == *"src/text: no README.md"* ]] || fail "did not find a missing README"
+[[ "$(violations "$scratch/copy")" == *"version.h: no example"* ]] || fail "did not find a missing example"
 
 found="$(violations "$source")"
 [[ -z "$found" ]] || fail $'\n'"$found"

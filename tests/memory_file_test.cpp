@@ -1,6 +1,6 @@
 // Tests models and tokenizers that are loaded from memory: they compute the same bits as the ones
 // loaded from the directory, and use the caller's bytes in place.
-#include "gpt2/memory_file.h"
+#include "gpt2/model_files.h"
 
 #include <algorithm>
 #include <cstring>

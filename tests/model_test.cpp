@@ -10,7 +10,7 @@
 #include <string>
 
 #include "formats/checkpoint.h"
-#include "gpt2/save_quantized.h"
+#include "gpt2/model.h"
 #include "gpt2/session.h"
 #include "model/weights.h"
 #include "support/catch.h"

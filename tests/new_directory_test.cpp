@@ -8,8 +8,8 @@
 #include <string>
 
 #include "gpt2/config.h"
-#include "gpt2/find_model.h"
-#include "gpt2/save_quantized.h"
+#include "gpt2/model.h"
+#include "gpt2/model_files.h"
 #include "gpt2/tokenizer.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"

@@ -1,6 +1,6 @@
 // Tests the cost of quantizing: perplexities, their change, and the standard error of the change.
 #include "generate/window_scores.h"
-#include "gpt2/perplexity.h"
+#include "gpt2/score.h"
 
 #include <cmath>
 #include <filesystem>

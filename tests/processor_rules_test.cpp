@@ -87,7 +87,7 @@ TEST_CASE("a sequence can be as long as the text, and no longer") {
         Floats{1, 1, 1, 1, 2});
   CHECK(scores_of({.sequence_bias = {{{1, 2, 3, 4}, 1.0f}}}, logits, {1, 2, 3}) == logits);
   CHECK(scores_of({.no_repeat_ngram_size = 4}, logits, {1, 2, 3}) == logits);
-  CHECK(scores_of({.no_repeat_ngram_size = std::size_t(-1)}, logits, {1, 2, 3}) == logits);
+  CHECK(scores_of({.no_repeat_ngram_size = 1'000'000'000}, logits, {1, 2, 3}) == logits);
 }
 
 TEST_CASE("end-of-text tokens may be named twice, or be outside the vocabulary") {
@@ -220,16 +220,11 @@ TEST_CASE("options out of range are refused by name") {
   for (const float value : {-0.1f, 1.1f, kInfinity, kNaN}) {
     CAPTURE(value);
     CHECK(refusal({.min_p = value}).starts_with(number("min_p", "0 to 1")));
-    CHECK(refusal({.typical_p = value})
-              .starts_with("typical_p must be more than 0 and at most 1, got "));
-    CHECK(refusal({.epsilon_cutoff = value})
-              .starts_with("epsilon_cutoff must be at least 0 and less than 1, got "));
-    CHECK(refusal({.eta_cutoff = value})
-              .starts_with("eta_cutoff must be at least 0 and less than 1, got "));
+    CHECK(refusal({.typical_p = value}).starts_with(number("typical_p", "1e-06 to 1")));
+    CHECK(refusal({.epsilon_cutoff = value}).starts_with(number("epsilon_cutoff", "0 to 0.9999")));
+    CHECK(refusal({.eta_cutoff = value}).starts_with(number("eta_cutoff", "0 to 0.9999")));
   }
-  CHECK(refusal({.typical_p = 0.0f}).starts_with("typical_p must be more than 0"));
-  CHECK(refusal({.epsilon_cutoff = 1.0f}).starts_with("epsilon_cutoff must be"));
-  CHECK(refusal({.eta_cutoff = 1.0f}).starts_with("eta_cutoff must be"));
+  CHECK(refusal({.typical_p = 0.0f}).starts_with("typical_p must be"));
   for (const float value : {-1.0f, 0.0f, 9e-7f, 1.1e6f, kInfinity, kNaN}) {
     CAPTURE(value);
     CHECK(refusal({.repetition_penalty = value})
@@ -250,7 +245,7 @@ TEST_CASE("options out of range are refused by name") {
   }
   for (const float value : {-1.1e30f, 1.1e30f, kInfinity, kNaN}) {
     CHECK(refusal({.sequence_bias = {{{0}, value}}})
-              .starts_with(number("sequence_bias", "-1e+30 to 1e+30")));
+              .starts_with("sequence_bias must be -inf or a number from -1e+30 to 1e+30, got "));
   }
   CHECK(refusal({.sequence_bias = {{{0}, -kInfinity}}}) == "(accepted)");
 }

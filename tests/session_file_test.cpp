@@ -1,6 +1,6 @@
 // Tests the state of a session on disk: a loaded session continues with the same bits as the one
 // that was saved, and every invalid file is refused with one clear line.
-#include "gpt2/session_file.h"
+#include "gpt2/session.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpt2/token_id.h"
-#include "gpt2/weight_type.h"
+#include "gpt2/types.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 

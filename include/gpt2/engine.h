@@ -4,8 +4,8 @@
 #include <memory>
 #include <span>
 
-#include "gpt2/kv_type.h"
 #include "gpt2/model.h"
+#include "gpt2/types.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gpt2/sampler.h"
+#include "gpt2/score.h"
 #include "gpt2/session.h"
-#include "gpt2/token_logprob.h"
 #include "gpt2/tokenizer.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "gpt2/beam_options.h"
+#include "gpt2/beam_search.h"
 #include "gpt2/sampling_options.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
@@ -26,8 +26,8 @@ struct GenerationConfig {
   bool do_sample = false;  ///< draw tokens; otherwise always take the most probable one
 
   /// How tokens are chosen, ready for GenerationOptions::sampling. The temperature is 0 if
-  /// do_sample is false, or if the temperature in the file is too small for a Sampler. Token ids
-  /// may still be outside the model's vocabulary; a Sampler refuses them.
+  /// do_sample is false. Numbers are in the ranges of option_fields.h. Token ids may still be
+  /// outside the model's vocabulary; a Sampler refuses them.
   SamplingOptions sampling = {.temperature = 0.0f, .top_k = 50};
 
   /// For BeamSearchOptions::beams. There is a beam search if num_beams is more than 1; without one,
@@ -54,4 +54,4 @@ struct GenerationConfig {
   [[nodiscard]] static GenerationConfig parse(std::string_view json, std::string_view where);
 };
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

@@ -110,7 +110,7 @@ enum {
   GPT2_INTERNAL = 7           ///< anything else: a bug in the library, or a C++ callback threw
 };
 
-/// The type in which a model holds its matrices. (weight_type.h)
+/// The type in which a model holds its matrices. (types.h)
 typedef int32_t gpt2_dtype;
 enum {
   GPT2_DTYPE_STORED = 0,  ///< the type that the file has; the mapped file is used in place
@@ -121,7 +121,7 @@ enum {
   GPT2_DTYPE_INT4 = 5     ///< quantized to 4 bits, in blocks of 32
 };
 
-/// The type in which sessions hold keys and values. (kv_type.h)
+/// The type in which sessions hold keys and values. (types.h)
 typedef int32_t gpt2_kv_type;
 enum {
   GPT2_KV_AUTO = 0,  ///< f16 if the weights are int8 or int4, otherwise f32
@@ -161,7 +161,7 @@ typedef struct gpt2_likely_token {
 } gpt2_likely_token;
 
 /// The log-probability of a token, given all tokens before it: the natural logarithm of
-/// softmax(logits), before any sampling option. (token_logprob.h)
+/// softmax(logits), before any sampling option. (score.h)
 typedef struct gpt2_token_logprob {
   float logprob;                 ///< NaN for a token that was not scored
   size_t rank;                   ///< how many tokens are likelier; 0 for the likeliest
@@ -300,7 +300,7 @@ typedef struct gpt2_model_info {
 /// themselves; use it to show the path to people or to pass it to other programs. A name is a path,
 /// the name of a model in ./models, of the program's installation or of $GPT2_MODELS, or the name
 /// of a model in the HuggingFace cache. Downloads nothing. GPT2_NOT_FOUND if there is none; the
-/// message lists the places. (find_model.h)
+/// message lists the places. (model_files.h)
 GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 /// Loads a model by its name or path. Its files are mapped and must not change while the model is
 /// in use. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name the file; GPT2_CANCELLED if
@@ -318,7 +318,7 @@ GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 ///   gpt2_model_free(small);
 GPT2_API gpt2_status gpt2_model_load(const char* name, const gpt2_load_options* options,
                                      gpt2_model** out);
-/// A file of a model that lies in memory. (memory_file.h)
+/// A file of a model that lies in memory. (model_files.h)
 typedef struct gpt2_memory_file {
   const char* name;  ///< as in a model's directory: "config.json", "model.safetensors" and so on
   const void* data;  ///< its content, at any address; a multiple of 64 may be faster
@@ -349,7 +349,7 @@ GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtyp
 /// can map without converting anything. Copies the other files from the directory from which the
 /// model was loaded. Writes either the whole directory or nothing. GPT2_INVALID_ARGUMENT if the
 /// weights are not quantized, `path` exists or the model was loaded from memory; GPT2_INVALID_FILE
-/// if the system refuses to write. (save_quantized.h)
+/// if the system refuses to write. (model.h)
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
 /// Returns the properties of the model.
 GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
@@ -528,7 +528,7 @@ GPT2_API gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session
 GPT2_API gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other,
                                          size_t position);
 /// Writes the session to a file, which gpt2_session_load reads. Writes either the whole file, which
-/// replaces an existing one, or nothing. GPT2_INVALID_FILE if that fails. (session_file.h)
+/// replaces an existing one, or nothing. GPT2_INVALID_FILE if that fails. (session.h)
 GPT2_API gpt2_status gpt2_session_save(const gpt2_session* session, const char* path);
 /// Makes a session from a file. It continues with the same bits as the session that was saved. The
 /// file must come from the same model and weight type, which is checked by samples, and have keys
@@ -827,7 +827,7 @@ GPT2_API gpt2_status gpt2_generate_text(gpt2_session* session, const gpt2_tokeni
 // -- Beam search ---------------------------------------------------------------------------------
 
 /// Determines when a beam search ends, once the number of ended sequences has reached the number of
-/// beams. (beam_options.h)
+/// beams. (beam_search.h)
 typedef int32_t gpt2_early_stopping;
 enum {
   GPT2_EARLY_STOPPING_NO = 0,    ///< when no open beam is likely to end with a better score
@@ -849,7 +849,7 @@ typedef struct gpt2_beam_step {
 /// Called after each step of a beam search.
 typedef int (*gpt2_on_step)(void* user, const gpt2_beam_step* step);
 
-/// Options for gpt2_beam_search. BeamOptions in beam_options.h and BeamSearchOptions in
+/// Options for gpt2_beam_search. BeamOptions in beam_search.h and BeamSearchOptions in
 /// beam_search.h describe each member.
 typedef struct gpt2_beam_options {
   size_t size;
@@ -1137,7 +1137,7 @@ GPT2_API void gpt2_comparison_free(gpt2_comparison* comparison);
 /// may be one model, if the engines hold keys and values in different types. GPT2_INVALID_ARGUMENT,
 /// before any work, for fewer than two tokens or positions, for vocabularies that differ in size,
 /// and for an id outside the vocabulary; GPT2_CANCELLED if on_progress or `cancel` stopped it.
-/// (perplexity.h describes the windows)
+/// (score.h describes the windows)
 ///
 /// Example:
 ///   const gpt2_token ids[] = {443, 452, 258, 401};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpt2/sampling_options.h"
-#include "gpt2/token_id.h"
+#include "gpt2/types.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpt2/token_id.h"
+#include "gpt2/types.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 

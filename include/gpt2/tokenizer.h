@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpt2/config.h"
-#include "gpt2/memory_file.h"
+#include "gpt2/model_files.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
-#include "gpt2/memory_file.h"
+#include "gpt2/model_files.h"
 
 namespace gpt2 {
 

@@ -1,4 +1,4 @@
-#include "gpt2/new_file.h"
+#include "base/new_file.h"
 
 #include <unistd.h>
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "c_api/guard.h"
-#include "gpt2/memory_file.h"
-#include "gpt2/token_id.h"
+#include "gpt2/model_files.h"
+#include "gpt2/types.h"
 
 // Checks of the arguments that C programs pass. All of these functions throw
 // Error(invalid_argument). `name` is the name of the argument in messages.

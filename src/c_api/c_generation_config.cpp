@@ -6,8 +6,8 @@
 #include "c_api/arguments.h"
 #include "c_api/options.h"
 #include "c_api/results.h"
-#include "gpt2/find_model.h"
 #include "gpt2/generation_config.h"
+#include "gpt2/model_files.h"
 
 using namespace gpt2::c_api;
 

@@ -5,8 +5,8 @@
 #include "c_api/options.h"
 #include "c_api/results.h"
 #include "c_api/sampling_arguments.h"
-#include "gpt2/find_model.h"
-#include "gpt2/save_quantized.h"
+#include "gpt2/model.h"
+#include "gpt2/model_files.h"
 
 using namespace gpt2::c_api;
 

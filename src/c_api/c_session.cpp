@@ -1,7 +1,7 @@
 #include "c_api/arguments.h"
 #include "c_api/handles.h"
 #include "c_api/options.h"
-#include "gpt2/session_file.h"
+#include "gpt2/session.h"
 
 using namespace gpt2::c_api;
 

@@ -2,7 +2,7 @@
 #include "c_api/handles.h"
 #include "c_api/options.h"
 #include "c_api/results.h"
-#include "gpt2/find_model.h"
+#include "gpt2/model_files.h"
 
 using namespace gpt2::c_api;
 

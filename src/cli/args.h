@@ -13,9 +13,8 @@
 
 #include "cli/console.h"
 #include "gpt2/config.h"
-#include "gpt2/kv_type.h"
 #include "gpt2/tokenizer.h"
-#include "gpt2/weight_type.h"
+#include "gpt2/types.h"
 
 namespace gpt2::cli {
 

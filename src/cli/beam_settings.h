@@ -2,7 +2,7 @@
 
 #include "cli/args.h"
 #include "cli/generate_settings.h"
-#include "gpt2/beam_options.h"
+#include "gpt2/beam_search.h"
 
 namespace gpt2::cli {
 

@@ -2,7 +2,7 @@
 
 #include "cli/args.h"
 #include "cli/load_model.h"
-#include "gpt2/find_model.h"
+#include "gpt2/model_files.h"
 #include "measure/random_model.h"
 
 namespace gpt2::cli {

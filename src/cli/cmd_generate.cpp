@@ -14,8 +14,8 @@
 #include "cli/samples.h"
 #include "cli/talk.h"
 #include "cli/text_writer.h"
-#include "gpt2/find_model.h"
 #include "gpt2/generate.h"
+#include "gpt2/model_files.h"
 
 namespace gpt2::cli {
 namespace {

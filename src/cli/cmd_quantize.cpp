@@ -5,8 +5,8 @@
 #include "cli/load_model.h"
 #include "cli/quantization_cost.h"
 #include "gpt2/error.h"
-#include "gpt2/find_model.h"
-#include "gpt2/save_quantized.h"
+#include "gpt2/model.h"
+#include "gpt2/model_files.h"
 
 namespace gpt2::cli {
 namespace {

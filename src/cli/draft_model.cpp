@@ -5,7 +5,7 @@
 
 #include "cli/load_model.h"
 #include "cli/model_limits.h"
-#include "gpt2/find_model.h"
+#include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
 
 namespace gpt2::cli {

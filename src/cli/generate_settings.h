@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/args.h"
-#include "gpt2/beam_options.h"
 #include "cli/session_state.h"
+#include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {

@@ -7,7 +7,7 @@
 #include "cli/console.h"
 #include "cli/elapsed.h"
 #include "gpt2/error.h"
-#include "gpt2/find_model.h"
+#include "gpt2/model_files.h"
 
 namespace gpt2::cli {
 

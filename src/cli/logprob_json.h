@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "cli/records.h"
-#include "gpt2/token_logprob.h"
+#include "gpt2/score.h"
 
 namespace gpt2::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gpt2/new_file.h"
+#include "base/new_file.h"
 
 namespace gpt2::cli {
 

@@ -6,7 +6,7 @@
 
 #include "cli/console.h"
 #include "gpt2/error.h"
-#include "gpt2/perplexity.h"
+#include "gpt2/score.h"
 
 namespace gpt2::cli {
 

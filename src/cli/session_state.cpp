@@ -1,7 +1,7 @@
 #include "cli/session_state.h"
 
-#include "gpt2/new_file.h"
-#include "gpt2/session_file.h"
+#include "base/new_file.h"
+#include "gpt2/session.h"
 
 namespace gpt2::cli {
 

@@ -15,7 +15,7 @@
 #include "cli/session_state.h"
 #include "cli/talk_options.h"
 #include "cli/text_writer.h"
-#include "gpt2/session_file.h"
+#include "gpt2/session.h"
 
 namespace gpt2::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpt2/find_model.h"
+#include "gpt2/model_files.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "gpt2/perplexity.h"
+#include "gpt2/score.h"
 
 #include <algorithm>
 #include <cmath>

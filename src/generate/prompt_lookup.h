@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "gpt2/token_id.h"
+#include "gpt2/types.h"
 
 namespace gpt2 {
 

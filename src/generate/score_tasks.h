@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "gpt2/score.h"
 #include "gpt2/session.h"
-#include "gpt2/token_logprob.h"
 
 namespace gpt2 {
 

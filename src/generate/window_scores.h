@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "gpt2/perplexity.h"
+#include "gpt2/score.h"
 
 namespace gpt2 {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/mapped_file.h"
-#include "gpt2/weight_type.h"
+#include "gpt2/types.h"
 #include "model/transformer.h"
 
 namespace gpt2 {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpt2/config.h"
-#include "gpt2/kv_type.h"
+#include "gpt2/types.h"
 #include "kernels/kernels.h"
 #include "model/kv_block.h"
 #include "tensor/matrix.h"

@@ -1,4 +1,4 @@
-#include "gpt2/save_quantized.h"
+#include "gpt2/model.h"
 
 #include <array>
 #include <cerrno>

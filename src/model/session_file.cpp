@@ -1,4 +1,4 @@
-#include "gpt2/session_file.h"
+#include "gpt2/session.h"
 
 #include <cstdint>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
-#include "gpt2/new_file.h"
+#include "base/new_file.h"
 #include "model/session_header.h"
 #include "model/session_impl.h"
 

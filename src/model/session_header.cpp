@@ -10,7 +10,7 @@
 #include "base/checked_math.h"
 #include "base/fail.h"
 #include "base/hash.h"
-#include "gpt2/token_id.h"
+#include "gpt2/types.h"
 #include "model/fingerprint.h"
 
 namespace gpt2 {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "gpt2/tensor.h"
-#include "gpt2/weight_type.h"
+#include "gpt2/types.h"
 #include "kernels/kernels.h"
 
 namespace gpt2 {

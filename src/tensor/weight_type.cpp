@@ -1,4 +1,4 @@
-#include "gpt2/weight_type.h"
+#include "gpt2/types.h"
 
 #include <algorithm>
 #include <iterator>

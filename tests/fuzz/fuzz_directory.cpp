@@ -4,7 +4,6 @@
 
 #include "fuzz_tokenizer.h"
 #include "gpt2/model.h"
-#include "gpt2/save_quantized.h"
 #include "gpt2/session.h"
 
 // Fuzzes a whole model directory. An input is several files, each after a line "%%% NAME". The

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "gpt2/session_file.h"
+#include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "support/session_file.h"
 #include "support/temporary_directory.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpt2/token_id.h"
+#include "gpt2/types.h"
 
 namespace gpt2::test {
 

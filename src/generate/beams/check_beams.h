@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpt2/beam_options.h"
+#include "gpt2/beam_search.h"
 
 namespace gpt2 {
 
