@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tests what README.md shows: its program, which is built against the library in each way that
-# README.md names and then run; and its sample of the command's output.
+# Tests the first programs of README.md (C++) and include/README.md (C), which are built against the
+# library in each way that these pages name and then run; and the sample of the command's output in
+# README.md.
 #
 #   install_test.sh SOURCE_DIR BUILD_DIR MODEL CXX CC
 #
@@ -25,15 +26,15 @@ quietly cmake --install "$build" --prefix "$scratch/first"
 mv first prefix
 prefix="$scratch/prefix"
 
-# first_block LANGUAGE: prints the first block of README.md in that language.
+# first_block LANGUAGE PAGE: prints the first block of the page in that language.
 first_block() {
   awk -v fence="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == fence; next } inside' \
-    "$source/README.md"
+    "$source/$2"
 }
 
 mkdir app
-first_block cpp >app/app.cpp
-first_block c >app/app.c
+first_block cpp README.md >app/app.cpp
+first_block c include/README.md >app/app.c
 [[ -s app/app.cpp && -s app/app.c ]]
 
 # -- find_package ---------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ done
 
 # -- the installed command and model write the sample in README.md ---------------------------------
 "$prefix/bin/gpt2" 'Once upon a time' | fold -s -w 100 | sed 's/ *$//' >written
-first_block text >printed
+first_block text README.md >printed
 [[ "$(<written)" == "$(<printed)" ]] || {
   printf 'the sample in README.md should be:\n%s\n' "$(<written)" >&2
   exit 1

@@ -1,11 +1,12 @@
 """Tests the wheel; python_support.py says how it is run.
 
 The wheel is made of the library of this build, which GPT2CPP_LIBRARY names. It is installed into a
-new virtual environment, where the program of README.md runs.
+new virtual environment, where the programs of its description and of README.md run.
 """
 
 import base64
 import csv
+import email
 import hashlib
 import os
 import re
@@ -21,6 +22,10 @@ from python_support import CC, COMMAND, main, run
 LIBRARY = os.environ["GPT2CPP_LIBRARY"]
 CLEAN = {name: value for name, value in os.environ.items()
          if name not in ("GPT2CPP_LIBRARY", "PYTHONPATH", "GPT2_MODELS")}
+
+
+def python_blocks(page):
+    return "".join(re.findall(r"```python\n(.*?)```", page, re.S))
 
 
 class WheelTest(unittest.TestCase):
@@ -59,9 +64,9 @@ class WheelTest(unittest.TestCase):
             with open(path, "rb") as one, open(self.path, "rb") as other:
                 self.assertEqual(one.read(), other.read())
 
-    def test_the_programs_of_the_readme_run_where_the_wheel_is_installed(self):
+    def test_the_programs_of_the_readmes_run_where_the_wheel_is_installed(self):
         with open("README.md") as file:
-            program = "".join(re.findall(r"```python\n(.*?)```", file.read(), re.S))
+            program = python_blocks(file.read()) + python_blocks(self.description())
         environment = os.path.join(self.scratch.name, "environment")
         venv.create(environment)
         python = os.path.join(environment, "bin", "python")
@@ -71,9 +76,22 @@ class WheelTest(unittest.TestCase):
         text = run(python, "-W", "error", "-c", program, cwd=self.scratch.name, env=CLEAN)
         first = run(COMMAND, "-n", "40", "--no-newline", "Once upon a time")
         self.assertTrue(text.startswith(first + "\n"), (text, first))
+        self.assertEqual(text.count(first), 2)  # both pages begin with it
         found = run(python, "-c", "import gpt2cpp; print(gpt2cpp.__file__)",
                     cwd=self.scratch.name, env=CLEAN)
         self.assertTrue(found.startswith(environment), found)
+
+    def test_the_description_has_no_links_into_the_repository(self):
+        self.assertTrue(self.description().startswith("# gpt2cpp\n"))
+        self.assertEqual(re.findall(r"\]\((?!https:)", self.description()), [])
+
+    def description(self):
+        """The text that pip's users see: the body of METADATA."""
+        with zipfile.ZipFile(self.path) as wheel:
+            name, = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+            metadata = email.message_from_bytes(wheel.read(name))
+        self.assertEqual(metadata["Description-Content-Type"], "text/markdown")
+        return metadata.get_payload()
 
     def install(self, site):
         """Installs with pip, which checks the wheel. Without pip, unpacks it, which is the same."""

@@ -1,6 +1,12 @@
 #!/usr/bin/env bash
-# Tests the programs in include/README.md: each is built with the shared library and run, and must
-# print the text that follows it. The commands that follow some of the texts must print the same.
+# Tests the examples of the pages:
+#
+#   - the programs in include/README.md: each is built with the shared library and run, and must
+#     print the text that follows it. The commands that follow some of the texts must print the same;
+#   - the commands in the manual, and on the page about weight types, that are followed by what they
+#     print;
+#   - the picture and the tables of the speed beside other engines, which must have the numbers of
+#     tools/peers.json.
 #
 #   recipes_test.sh SOURCE_DIR SHARED_LIBRARY COMMAND CXX CC PYTHON
 #
@@ -15,7 +21,7 @@ export PATH="${command%/*}:$PATH"
 
 # Recipe N becomes the files N.title, N.cpp (or N.c or N.python), N.text and N.sh.
 awk '
-  /^## / { title = substr($0, 4) }
+  /^##/ { title = $0; sub(/^#+ /, "", title) }
   /^```/ {
     if (inside) close(file)
     inside = !inside
@@ -25,10 +31,12 @@ awk '
       number = sprintf("%02d", ++programs)
       print title >(number ".title")
     }
-    file = number "." language
+    file = language == "sh" && !after_text ? "unused" : number "." language
+    after_text = language == "text"
     next
   }
-  inside { print >file }' "$source/include/README.md"
+  inside { print >file; next }
+  /[^ ]/ { after_text = 0 }' "$source/include/README.md"
 
 fail() {
   printf 'recipes_test: "%s" %s\n' "$(<"$number.title")" "$*" >&2
@@ -48,9 +56,10 @@ build() {
 count=0
 for program in [0-9]*.{cpp,c,python}; do
   number="${program%.*}"
-  [[ -s "$number.text" ]] || fail 'says nothing about what it prints'
   build "$program" || fail 'does not compile'
   LD_LIBRARY_PATH="${library%/*}" ./program >printed || fail 'ends with an error'
+  [[ -s printed ]] || fail 'prints nothing'
+  [[ -s "$number.text" ]] || continue  # the text of the program is long: install_test reads it
   diff "$number.text" printed || fail 'prints something else (>) than the page says (<)'
   if [[ -f "$number.sh" ]]; then
     bash -eu "$number.sh" >printed || fail 'has commands that end with an error'
@@ -60,3 +69,54 @@ for program in [0-9]*.{cpp,c,python}; do
   count=$((count + 1))
 done
 ((count >= 16)) || { printf 'recipes_test: found %d recipes only\n' "$count" >&2; exit 1; }
+
+# -- the commands of the pages --------------------------------------------------------------------
+# Command N becomes the files N.sh and N.expected. A block such as ```json prompts.jsonl is a file
+# that the commands read, and so is the text that the command has for measurements.
+rm [0-9]*
+grep -rl 'kDefaultText =$' "$source/src" | head -n 1 |
+  xargs awk '/R"\(/ { inside = 1; sub(/.*R"\(/, "") } /^\)";/ { inside = 0 } inside' >story.txt
+awk '
+  /^```/ {
+    if (inside) close(file)
+    inside = !inside
+    if (!inside) next
+    file = "unused"
+    if ($2 != "") file = $2
+    else if ($1 == "```sh") file = sprintf("%02d.sh", ++commands)
+    else if (after_sh && $1 ~ /^```(text|json)$/) file = sprintf("%02d.expected", commands)
+    after_sh = $1 == "```sh"
+    next
+  }
+  inside { print >file; next }
+  /[^ ]/ { after_sh = 0 }' "$source/src/cli/MANUAL.md" "$source/src/model/WEIGHTS.md"
+
+count=0
+for expected in [0-9]*.expected; do
+  commands="${expected%.expected}.sh"
+  if grep -q '| jq' "$commands" && ! command -v jq >/dev/null; then continue; fi
+  bash -eu "$commands" >printed || {
+    printf 'recipes_test: these commands end with an error:\n%s\n' "$(<"$commands")" >&2
+    exit 1
+  }
+  diff "$expected" printed || {
+    printf 'recipes_test: these commands print something else (>) than the page says (<):\n%s\n' \
+      "$(<"$commands")" >&2
+    exit 1
+  }
+  count=$((count + 1))
+done
+((count >= 6)) || { printf 'recipes_test: ran %d blocks of commands only\n' "$count" >&2; exit 1; }
+
+# -- the picture of the speed beside other engines ------------------------------------------------
+"$source/tools/plot_peers.py" | diff "$source/tools/peers.svg" - || {
+  printf 'recipes_test: tools/peers.svg is not what tools/plot_peers.py draws\n' >&2
+  exit 1
+}
+grep -oE '": [0-9]+' "$source/tools/peers.json" | grep -oE '[0-9]+' | while read -r number; do
+  number="$(sed -E 's/([0-9])([0-9]{3})$/\1,\2/' <<<"$number")"
+  grep -q "| $number |" "$source/src/measure/SPEED.md" || {
+    printf 'recipes_test: SPEED.md has no %s, which is in tools/peers.json\n' "$number" >&2
+    exit 1
+  }
+done

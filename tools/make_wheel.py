@@ -32,7 +32,9 @@ License-File: LICENSE
 Requires-Python: >=3.9
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Typing :: Typed
-"""
+Description-Content-Type: text/markdown
+
+"""  # the description follows: README.md of the package
 
 WHEEL = """\
 Wheel-Version: 1.0
@@ -80,7 +82,7 @@ def contents(library, version, tag):
     yield "gpt2cpp/models/ATTRIBUTION", read(ROOT, "models", "ATTRIBUTION")
     info = f"gpt2cpp-{version}.dist-info/"
     yield info + "LICENSE", read(ROOT, "LICENSE")
-    yield info + "METADATA", METADATA.format(version=version).encode()
+    yield info + "METADATA", METADATA.format(version=version).encode() + read(PACKAGE, "README.md")
     yield info + "WHEEL", WHEEL.format(tag=tag).encode()
 
 
