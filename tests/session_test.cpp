@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpt2/error.h"
+#include "gpt2/generate.h"
 #include "gpt2/runtime.h"
 #include "measure/random_model.h"
 #include "model/engine_impl.h"
@@ -304,6 +305,7 @@ TEST_CASE("a session that was moved from is refused by all of its functions") {
   refused([&] { (void)session.dropped(); });
   refused([&] { (void)session.model(); });
   refused([&] { (void)session.engine(); });
+  refused([&] { (void)generate(session, two, {}, nullptr); });
   session = std::move(taken);
   CHECK(session.forward(two).size() == model.config().vocab_size);
 }
