@@ -308,13 +308,16 @@ TEST_CASE("a target receives text if it has a tokenizer, and tokens otherwise") 
   }
 }
 
-TEST_CASE("stop strings need a tokenizer") {
+TEST_CASE("stop strings need a tokenizer, and must not be empty") {
   Session session(model());
   const std::vector<TokenId> prompt = tokenizer().encode("Once");
   GenerationOptions options = greedy(3);
   options.stop = {"x"};
   CHECK(test::refusal_of([&] { generate(session, prompt, options, nullptr); }) ==
         "stop strings need a tokenizer: give stop_tokens");
+  options.stop = {"x", ""};
+  CHECK(test::refusal_of([&] { generate(session, tokenizer(), prompt, options, nullptr); }) ==
+        "a stop string is empty, so that every text would end at once: leave it out");
   CHECK(session.position() == 0);
 }
 

@@ -339,6 +339,9 @@ TEST_CASE("a scheduler refuses what generate() refuses, with the same messages")
 TEST_CASE("a scheduler refuses a target and stop strings that do not fit when they are submitted") {
   Scheduler scheduler{Engine(test::bundled::model())};
   GenerationOptions options{.max_new_tokens = 3};
+  options.stop = {""};
+  CHECK(refusal_of([&] { (void)scheduler.submit(tokenizer(), Ids{1}, options, nullptr); }) ==
+        "a stop string is empty, so that every text would end at once: leave it out");
   options.stop = {"."};
   CHECK(refusal_of([&] { (void)scheduler.submit(Ids{1}, options, nullptr); }) ==
         "stop strings need a tokenizer: give stop_tokens");

@@ -50,7 +50,7 @@ struct GenerationOptions {
 
   /// Strings that end the text. The text ends before the first occurrence of any of them. A stop
   /// string is found even if it is spread over several tokens, but not if it begins in one call of
-  /// generate() and ends in the next. Stop strings need a tokenizer.
+  /// generate() and ends in the next. Stop strings need a tokenizer, and must not be empty.
   std::vector<std::string> stop = {};
 
   /// The action to take when the session is full, or has too little room for the prompt. With
@@ -188,7 +188,7 @@ struct TextTarget {
 ///   - for a draft with another vocab_size than the model;
 ///   - if top_logprobs is more than the size of the vocabulary;
 ///   - if `overflow` is not a value of Overflow;
-///   - for stop strings without a tokenizer;
+///   - for an empty stop string, or for stop strings without a tokenizer;
 ///   - for a session that was moved from;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).

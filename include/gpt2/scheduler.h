@@ -67,8 +67,8 @@ class Scheduler {
   Scheduler& operator=(Scheduler&&) noexcept;
 
   /// Adds a text to be written, with arguments as for generate(); `prompt` and `options` are
-  /// copied. Throws Error(invalid_argument) for a tokenizer that does not belong to the model, and
-  /// for stop strings without a tokenizer. The future holds the result or
+  /// copied. Throws Error(invalid_argument) for a tokenizer that does not belong to the model, for
+  /// an empty stop string, and for stop strings without a tokenizer. The future holds the result or
   /// the exception that generate() would have thrown; it holds Error(invalid_argument) if the text
   /// alone needs more than max_memory. To cancel, return false from the sink or from on_prompt.
   std::future<GenerationResult> submit(const Tokenizer& tokenizer, std::span<const TokenId> prompt,

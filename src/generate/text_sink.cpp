@@ -1,5 +1,6 @@
 #include "generate/text_sink.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/fail.h"
@@ -31,6 +32,9 @@ void check_target(const TextTarget& target, const GenerationOptions& options,
   if (target.tokenizer) target.tokenizer->require_match(config);
   if (!target.tokenizer && !options.stop.empty()) {
     reject("stop strings need a tokenizer: give stop_tokens");
+  }
+  if (std::ranges::count(options.stop, "") != 0) {
+    reject("a stop string is empty, so that every text would end at once: leave it out");
   }
 }
 

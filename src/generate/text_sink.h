@@ -29,8 +29,8 @@ class TextSink {
   bool cancelled_ = false;
 };
 
-/// Throws Error(invalid_argument) if the tokenizer of the target does not belong to the model, or if
-/// there are stop strings without a tokenizer.
+/// Throws Error(invalid_argument) if the tokenizer of the target does not belong to the model, if
+/// there are stop strings without a tokenizer, or if one of them is empty.
 void check_target(const TextTarget& target, const GenerationOptions& options, const Config& config);
 
 }  // namespace gpt2
