@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"
+#include "support/refusal.h"
 
 using namespace gpt2;
 using namespace gpt2::test::bundled;
@@ -277,11 +279,46 @@ TEST_CASE("generate works without a tokenizer if it returns tokens") {
   CHECK(result.finish_reason == FinishReason::cancelled);
   CHECK(result.tokens == tokens);
   CHECK(tokens == std::vector<TokenId>(expected.tokens.begin(), expected.tokens.begin() + 5));
+}
 
-  session.rewind(0);
+TEST_CASE("a target receives text if it has a tokenizer, and tokens otherwise") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  const Run expected = run("Once upon a time", greedy(12));
+  for (const bool has_tokenizer : {true, false}) {
+    std::string text;
+    std::vector<TokenId> tokens;
+    const auto on_text = [&](std::string_view piece) {
+      text += piece;
+      return true;
+    };
+    const auto on_token = [&](TokenId token) {
+      tokens.push_back(token);
+      return true;
+    };
+    std::optional<Tokenizer> optional_tokenizer;
+    if (has_tokenizer) optional_tokenizer = tokenizer();
+    const TextTarget target(optional_tokenizer, on_text, on_token);
+    Session session(model());
+    CHECK(generate(session, prompt, greedy(12), target).tokens == expected.result.tokens);
+    CHECK(text == (has_tokenizer ? expected.text : ""));
+    CHECK(tokens == (has_tokenizer ? std::vector<TokenId>() : expected.result.tokens));
+    session.rewind(0);
+    const TextTarget nobody(target.tokenizer, nullptr, nullptr);
+    CHECK(generate(session, prompt, greedy(12), nobody).tokens == expected.result.tokens);
+  }
+}
+
+TEST_CASE("stop strings need a tokenizer, and must not be empty") {
+  Session session(model());
+  const std::vector<TokenId> prompt = tokenizer().encode("Once");
   GenerationOptions options = greedy(3);
   options.stop = {"x"};
-  CHECK_THROWS_AS(generate(session, prompt, options, take), Error);
+  CHECK(test::refusal_of([&] { generate(session, prompt, options, nullptr); }) ==
+        "stop strings need a tokenizer: give stop_tokens");
+  options.stop = {"x", ""};
+  CHECK(test::refusal_of([&] { generate(session, tokenizer(), prompt, options, nullptr); }) ==
+        "a stop string is empty, so that every text would end at once: leave it out");
+  CHECK(session.position() == 0);
 }
 
 TEST_CASE("perplexity follows from the probabilities, and its progress ends at one") {

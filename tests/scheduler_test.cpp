@@ -303,6 +303,53 @@ TEST_CASE("a scheduler writes text, and ends it at stop strings") {
   }
 }
 
+TEST_CASE("a scheduler refuses what generate() refuses, with the same messages") {
+  const Ids fits = test::random_tokens(model(), kPositions, 1);
+  Ids too_long = fits;
+  too_long.push_back(1);
+  Ids unknown = too_long;
+  unknown.back() = 61;  // outside the vocabulary
+  std::vector<Job> jobs;
+  for (const Ids& prompt : {Ids(), Ids{61}, too_long, unknown}) {
+    for (const Overflow overflow : {Overflow::stop, Overflow::slide, static_cast<Overflow>(2)}) {
+      for (const std::size_t top : {0, 62}) {
+        for (const std::size_t keep : {0, 299}) {
+          GenerationOptions options{.max_new_tokens = 5, .overflow = overflow, .keep = keep};
+          options.top_logprobs = top;
+          jobs.push_back({prompt, options});
+        }
+      }
+    }
+  }
+  jobs.push_back({fits, {.max_new_tokens = 5, .sampling = {.temperature = -1.0f}}});
+  jobs.push_back({fits, {.max_new_tokens = 5, .max_draft_tokens = 0}});
+  Scheduler scheduler{Engine(model())};
+  auto donor = scheduler.submit(fits, {.max_new_tokens = 0}, nullptr);
+  scheduler.run();  // its session has the beginning of the other prompts
+  CHECK(donor.get().tokens.empty());
+  for (const Job& job : jobs) {
+    auto result = scheduler.submit(job.prompt, job.options, nullptr);
+    scheduler.run();
+    const Outcome outcome = outcome_of({}, [&] { return result.get(); });
+    CHECK(outcome.reason.find(' ') != std::string::npos);  // a message, not a finish reason
+    CHECK(outcome == alone(job));
+  }
+}
+
+TEST_CASE("a scheduler refuses a target and stop strings that do not fit when they are submitted") {
+  Scheduler scheduler{Engine(test::bundled::model())};
+  GenerationOptions options{.max_new_tokens = 3};
+  options.stop = {""};
+  CHECK(refusal_of([&] { (void)scheduler.submit(tokenizer(), Ids{1}, options, nullptr); }) ==
+        "a stop string is empty, so that every text would end at once: leave it out");
+  options.stop = {"."};
+  CHECK(refusal_of([&] { (void)scheduler.submit(Ids{1}, options, nullptr); }) ==
+        "stop strings need a tokenizer: give stop_tokens");
+  Scheduler other{Engine(model())};
+  CHECK(refusal_of([&] { (void)other.submit(tokenizer(), Ids{1}, {}, nullptr); }) != "(accepted)");
+  CHECK_FALSE(scheduler.step());
+}
+
 TEST_CASE("texts share passes, and the tokens that their prompts have in common") {
   std::size_t passes = 0;
   Scheduler scheduler{Engine(model())};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpt2/error.h"
+#include "gpt2/generate.h"
 #include "gpt2/runtime.h"
 #include "measure/random_model.h"
 #include "model/engine_impl.h"
@@ -277,7 +278,36 @@ TEST_CASE("a slice without a session, or with a moved-from one, is refused") {
     CHECK_THROWS_AS(forward(std::span(&slice, 1)), Error);
     CHECK_THROWS_AS(Engine(model).forward(std::span(&slice, 1)), Error);
   }
-  CHECK_THROWS_AS(session.forward(two), Error);
+}
+
+TEST_CASE("a session that was moved from is refused by all of its functions") {
+  const Model model = load("tiny_default");
+  Session session(model);
+  const std::vector<TokenId> two = {1, 2};
+  Session taken = std::move(session);
+  const auto refused = [](const auto& call) {
+    CHECK(test::refusal_of(call) == "the session was moved from");
+  };
+  refused([&] { (void)session.forward(two); });
+  refused([&] { session.append(two); });
+  refused([&] { session.rewind(0); });
+  refused([&] { (void)session.slide(0, 1); });
+  refused([&] { (void)session.fork(); });
+  refused([&] { session.assign(session); });
+  refused([&] { session.assign(taken); });
+  refused([&] { session.assign(taken, 0); });
+  refused([&] { taken.assign(session); });
+  refused([&] { taken.assign(session, 0); });
+  refused([&] { (void)session.tokens(); });
+  refused([&] { (void)session.position(); });
+  refused([&] { (void)session.waiting(); });
+  refused([&] { (void)session.capacity(); });
+  refused([&] { (void)session.dropped(); });
+  refused([&] { (void)session.model(); });
+  refused([&] { (void)session.engine(); });
+  refused([&] { (void)generate(session, two, {}, nullptr); });
+  session = std::move(taken);
+  CHECK(session.forward(two).size() == model.config().vocab_size);
 }
 
 TEST_CASE("waiting tokens are read by the next pass, with the same bits") {

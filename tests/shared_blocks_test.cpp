@@ -173,8 +173,8 @@ TEST_CASE("assign refuses what it cannot do and changes nothing") {
   refused(session, session_of(model, 1, 0, KVType::f16),
           "keys and values are f16: those of this one are f32");
   Session moved(std::move(longer));
-  refused(session, longer, "moved-from session");
-  refused(longer, session, "moved-from session");
+  refused(session, longer, "the session was moved from");
+  refused(longer, session, "the session was moved from");
   CHECK(std::ranges::equal(session.tokens(), std::span(text).first(7)));
   CHECK(goes_on(session, std::span(text).last(20)));
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "generate/draft_length.h"
-#include "generate/prompt_lookup.h"
+#include "generate/drafter.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "measure/random_model.h"

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpt2/sampler.h"
@@ -49,7 +50,7 @@ struct GenerationOptions {
 
   /// Strings that end the text. The text ends before the first occurrence of any of them. A stop
   /// string is found even if it is spread over several tokens, but not if it begins in one call of
-  /// generate() and ends in the next.
+  /// generate() and ends in the next. Stop strings need a tokenizer, and must not be empty.
   std::vector<std::string> stop = {};
 
   /// The action to take when the session is full, or has too little room for the prompt. With
@@ -138,11 +139,38 @@ struct GenerationResult {
                                     ///< prompt already yields the logits of the first token.
 };
 
+/// What receives a text while it is being written: text if there is a tokenizer, otherwise tokens.
+/// Use this type in programs that serve models both with and without a tokenizer.
+///
+/// A plain value: copies are independent. Both functions may be empty; they are then not called.
+///
+/// Example:
+///   const auto print = [](const auto& piece) { return static_cast<bool>(std::cout << piece); };
+///   const std::optional<Tokenizer> tokenizer = Tokenizer::load("models/gpt2");
+///   const std::vector<TokenId> prompt = {7454, 2402, 257, 640};
+///   generate(session, prompt, {.max_new_tokens = 50}, {tokenizer, print, print});
+struct TextTarget {
+  TextTarget(std::optional<Tokenizer> text_tokenizer, std::function<bool(std::string_view)> text,
+             std::function<bool(TokenId)> token)
+      : tokenizer(std::move(text_tokenizer)),
+        on_text(std::move(text)),
+        on_token(std::move(token)) {}
+
+  /// If it is set, its end-of-text token ends the text, unless ignore_eos is set.
+  std::optional<Tokenizer> tokenizer;
+
+  /// With a tokenizer: receives the text as it becomes certain, which is whole UTF-8 characters and
+  /// never part of a stop string. It is called after every token, with an empty string if no text
+  /// became certain. Returns false to end the text.
+  std::function<bool(std::string_view)> on_text;
+
+  /// Without a tokenizer: receives each new token. Returns false to end the text.
+  std::function<bool(TokenId)> on_token;
+};
+
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in
-/// FinishReason ends the text. `sink` receives the text as it becomes certain: whole UTF-8
-/// characters, never part of a stop string. It is called after every token, with an empty string if
-/// no text became certain, and returns false to end the generation. An empty function is not
-/// called.
+/// FinishReason ends the text. `sink` receives the text as it becomes certain, and returns false to
+/// end it (see TextTarget::on_text). An empty function is not called.
 ///
 /// Afterwards the session holds its earlier tokens, the prompt and the result's tokens. Another
 /// call, with a new prompt or with none, therefore continues the text and gives bit for bit the
@@ -160,6 +188,8 @@ struct GenerationResult {
 ///   - for a draft with another vocab_size than the model;
 ///   - if top_logprobs is more than the size of the vocabulary;
 ///   - if `overflow` is not a value of Overflow;
+///   - for an empty stop string, or for stop strings without a tokenizer;
+///   - for a session that was moved from;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).
 /// Throws whatever the sink throws; the session then holds the tokens written so far.
@@ -179,9 +209,13 @@ GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink);
 
-/// The same without a tokenizer: `sink` receives each new token. REQUIRES: options.stop is empty.
+/// The same without a tokenizer: `sink` receives each new token.
 GenerationResult generate(Session& session, std::span<const TokenId> prompt,
                           const GenerationOptions& options,
                           const std::function<bool(TokenId)>& sink);
+
+/// The same with or without a tokenizer.
+GenerationResult generate(Session& session, std::span<const TokenId> prompt,
+                          const GenerationOptions& options, const TextTarget& target);
 
 }  // namespace gpt2

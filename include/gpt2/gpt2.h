@@ -746,7 +746,7 @@ typedef struct gpt2_generate_options {
   size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
   const gpt2_sampling_options* sampling;  ///< default NULL: the defaults of sampling
   gpt2_ids stop_tokens;                   ///< also end the text, like the model's own
-  const gpt2_bytes* stop;                 ///< strings that end the text: n_stop of them
+  const gpt2_bytes* stop;                 ///< strings that end the text: n_stop, none empty
   size_t n_stop;
   int32_t ignore_eos;        ///< default 0; continue after end-of-text tokens of the model
   gpt2_overflow overflow;    ///< default GPT2_OVERFLOW_STOP

@@ -67,19 +67,22 @@ class Scheduler {
   Scheduler& operator=(Scheduler&&) noexcept;
 
   /// Adds a text to be written, with arguments as for generate(); `prompt` and `options` are
-  /// copied. Throws Error(invalid_argument) for a tokenizer that does not belong to the model. The
-  /// future holds the result or the exception that generate() would have thrown; it holds
-  /// Error(invalid_argument) if the text alone needs more than max_memory. To cancel, return false
-  /// from the sink or from on_prompt.
+  /// copied. Throws Error(invalid_argument) for a tokenizer that does not belong to the model, for
+  /// an empty stop string, and for stop strings without a tokenizer. The future holds the result or
+  /// the exception that generate() would have thrown; it holds Error(invalid_argument) if the text
+  /// alone needs more than max_memory. To cancel, return false from the sink or from on_prompt.
   std::future<GenerationResult> submit(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                                        const GenerationOptions& options,
                                        std::function<bool(std::string_view)> sink);
 
-  /// The same without a tokenizer: `sink` receives each new token. options.stop must be empty; with
-  /// stop strings, throws Error(invalid_argument).
+  /// The same without a tokenizer: `sink` receives each new token.
   std::future<GenerationResult> submit(std::span<const TokenId> prompt,
                                        const GenerationOptions& options,
                                        std::function<bool(TokenId)> sink);
+
+  /// The same with or without a tokenizer.
+  std::future<GenerationResult> submit(std::span<const TokenId> prompt,
+                                       const GenerationOptions& options, TextTarget target);
 
   /// Runs one forward pass over the texts that are being written. Returns whether there is more to
   /// do. Does not throw the errors of a text: they are stored in its future.

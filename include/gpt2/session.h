@@ -50,7 +50,8 @@ class Session {
 
   ~Session();
 
-  /// A session that has been moved from can only be destroyed or assigned to.
+  /// A session that has been moved from can only be destroyed, or become the target of a move. All
+  /// other functions, and those that it is passed to, throw Error(invalid_argument).
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
@@ -130,25 +131,27 @@ class Session {
 
   /// The tokens so far, including those that wait. The span is valid until the next call that
   /// changes the session.
-  [[nodiscard]] std::span<const TokenId> tokens() const noexcept;
+  [[nodiscard]] std::span<const TokenId> tokens() const;
 
-  [[nodiscard]] std::size_t position() const noexcept;  ///< tokens so far
-  [[nodiscard]] std::size_t waiting() const noexcept;   ///< the number of the last tokens that have
-                                                        ///< not been computed
-  [[nodiscard]] std::size_t capacity() const noexcept;  ///< tokens there is room for
+  [[nodiscard]] std::size_t position() const;  ///< tokens so far
+  [[nodiscard]] std::size_t waiting() const;   ///< the number of the last tokens that have not been
+                                               ///< computed
+  [[nodiscard]] std::size_t capacity() const;  ///< tokens there is room for
 
   /// The number of tokens of the text that slides have dropped. The position for which noise is
   /// generated includes them, so that noise never repeats within a text (see
   /// SequenceLimits::dropped).
-  [[nodiscard]] std::size_t dropped() const noexcept;
+  [[nodiscard]] std::size_t dropped() const;
 
-  [[nodiscard]] const Model& model() const noexcept;
-  [[nodiscard]] const Engine& engine() const noexcept;
+  [[nodiscard]] const Model& model() const;
+  [[nodiscard]] const Engine& engine() const;
 
   struct Impl;
   [[nodiscard]] Impl* impl() const noexcept { return impl_.get(); }  ///< nullptr after a move
 
  private:
+  [[nodiscard]] Impl& state() const;
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -98,8 +98,7 @@ gpt2_status gpt2_beam_search(const gpt2_model* model, const gpt2_tokenizer* toke
   return guard_new(out, [&] {
     const gpt2_beam_options given = options_of(options);
     const gpt2::Engine engine = engine_for(model, given.engine);
-    std::optional<gpt2::Tokenizer> text;  // a copy, because a callback may free the handle
-    if (const auto* const lent = optional_tokenizer(tokenizer)) text = *lent;
+    const std::optional<gpt2::Tokenizer> text = optional_tokenizer(tokenizer);
     if (text) text->require_match(engine.model().config());
     return make_beams(gpt2::beam_search(engine, span_of(prompt, n_prompt, "the prompt"),
                                         search_options_of(given, text)),

@@ -25,11 +25,8 @@ static_assert(static_cast<int>(gpt2::FinishReason::cancelled) == GPT2_FINISH_CAN
 std::unique_ptr<OwnedGeneration> generate(gpt2_session* session,
                                           std::span<const gpt2::TokenId> prompt,
                                           const GenerationArguments& arguments) {
-  gpt2::Session& sequence = checked(session).session;
   const gpt2::GenerationResult result =
-      arguments.tokenizer ? gpt2::generate(sequence, *arguments.tokenizer, prompt,
-                                           arguments.options, arguments.on_text)
-                          : gpt2::generate(sequence, prompt, arguments.options, arguments.on_token);
+      gpt2::generate(checked(session).session, prompt, arguments.options, arguments.target);
   return make_generation(result, std::move(*arguments.text));
 }
 

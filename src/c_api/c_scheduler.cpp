@@ -49,10 +49,7 @@ std::uint64_t submit(gpt2_scheduler& to, std::span<const TokenId> prompt,
   const auto entry = to.texts.try_emplace(to.next_id).first;
   try {
     entry->second.text = arguments.text;
-    entry->second.result = arguments.tokenizer
-                               ? to.scheduler.submit(*arguments.tokenizer, prompt,
-                                                     arguments.options, arguments.on_text)
-                               : to.scheduler.submit(prompt, arguments.options, arguments.on_token);
+    entry->second.result = to.scheduler.submit(prompt, arguments.options, arguments.target);
   } catch (...) {
     to.texts.erase(entry);
     throw;

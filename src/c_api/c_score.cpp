@@ -85,8 +85,7 @@ gpt2_status gpt2_score(const gpt2_model* model, const gpt2_ids* texts, size_t n_
                        const gpt2_score_options* options, gpt2_scores** out) {
   return guard_new(out, [&] {
     const gpt2_score_options given = options_of(options);
-    std::optional<gpt2::Tokenizer> tokenizer;  // a copy, because on_progress may free the handle
-    if (const auto* const lent = optional_tokenizer(given.tokenizer)) tokenizer = *lent;
+    const std::optional<gpt2::Tokenizer> tokenizer = optional_tokenizer(given.tokenizer);
     const auto lists = lists_of(texts, n_texts, "the list of texts");
     const gpt2::ScoreOptions score_options = {
         .context = given.context,

@@ -28,8 +28,9 @@ std::unique_ptr<gpt2_tokenizer> make_tokenizer(Tokenizer loaded) {
 
 }  // namespace
 
-const Tokenizer* optional_tokenizer(const gpt2_tokenizer* tokenizer) {
-  return tokenizer == nullptr ? nullptr : &checked(tokenizer).tokenizer;
+std::optional<Tokenizer> optional_tokenizer(const gpt2_tokenizer* tokenizer) {
+  if (tokenizer == nullptr) return std::nullopt;
+  return checked(tokenizer).tokenizer;
 }
 
 }  // namespace gpt2::c_api

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "c_api/handle.h"
@@ -66,7 +67,8 @@ namespace gpt2::c_api {
 /// Error(invalid_argument) if `engine` belongs to another model.
 Engine engine_for(const gpt2_model* model, const gpt2_engine* engine);
 
-/// Returns the tokenizer of the handle, or nullptr if the handle is NULL.
-const Tokenizer* optional_tokenizer(const gpt2_tokenizer* tokenizer);
+/// Returns the tokenizer of the handle, or nothing if the handle is NULL. The tokenizer stays valid
+/// if a callback frees the handle.
+std::optional<Tokenizer> optional_tokenizer(const gpt2_tokenizer* tokenizer);
 
 }  // namespace gpt2::c_api

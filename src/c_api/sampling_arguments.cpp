@@ -70,10 +70,18 @@ void set_defaults(gpt2_generate_options& options) {
 
 GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
                                          const gpt2_generate_options* given_options)
-    : tokenizer(optional_tokenizer(text_tokenizer)) {
+    : target(optional_tokenizer(text_tokenizer), nullptr, nullptr) {
   const gpt2_generate_options given = options_of(given_options);
+<<<<<<< HEAD
   if (tokenizer && given.on_token) reject("on_token is set, but there is a tokenizer: use on_text");
   if (!tokenizer && given.on_text) reject("on_text is set, but there is no tokenizer");
+=======
+  if (target.tokenizer && given.on_token) {
+    reject("on_token is set, but there is a tokenizer: use on_text");
+  }
+  if (!target.tokenizer && given.on_text) reject("on_text is set, but there is no tokenizer");
+  require_value(given.overflow, GPT2_OVERFLOW_SLIDE, "overflow");
+>>>>>>> h-gen
 
   set_generation(options, given);
   options.sampling = sampling_of(given.sampling);
@@ -87,12 +95,12 @@ GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
   void* const user = given.user;
   const CancelFlag cancel(given.cancel);
   options.on_prompt = prompt_callback_of(given.on_prompt, user, cancel);
-  on_text = [call = given.on_text, user, cancel, out = text](std::string_view piece) {
+  target.on_text = [call = given.on_text, user, cancel, out = text](std::string_view piece) {
     out->append(piece);
     return !cancel.is_set() &&
            (!call || call(user, piece.empty() ? "" : piece.data(), piece.size()));
   };
-  on_token = [call = given.on_token, user, cancel](TokenId id) {
+  target.on_token = [call = given.on_token, user, cancel](TokenId id) {
     return !cancel.is_set() && (!call || call(user, id));
   };
 }

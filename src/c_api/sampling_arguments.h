@@ -39,11 +39,9 @@ struct GenerationArguments {
   /// one if there is none.
   GenerationArguments(const gpt2_tokenizer* tokenizer, const gpt2_generate_options* options);
 
-  const Tokenizer* tokenizer;  ///< or nullptr
   GenerationOptions options;
-  std::shared_ptr<std::string> text = std::make_shared<std::string>();  ///< filled by on_text
-  std::function<bool(std::string_view)> on_text;
-  std::function<bool(TokenId)> on_token;
+  std::shared_ptr<std::string> text = std::make_shared<std::string>();  ///< filled by the target
+  TextTarget target;
 };
 
 }  // namespace gpt2::c_api

@@ -1,39 +1,8 @@
 #include "gpt2/generate.h"
 
-#include <optional>
-#include <utility>
-
-#include "generate/generation.h"
-#include "generate/speculation.h"
-#include "generate/text_sink.h"
+#include "generate/passes.h"
 
 namespace gpt2 {
-namespace {
-
-GenerationResult run(Session& session, std::span<const TokenId> prompt,
-                     const GenerationOptions& options, const std::function<bool(TokenId)>& sink) {
-  Generation generation(session, prompt, options, sink);
-  Decoder* const decoder = &generation.decoder();
-  Engine engine = session.engine();
-  Speculation speculation;
-  const auto call = [](std::size_t, const auto& step) {
-    step();
-    return true;
-  };
-  const std::size_t max_rows = prompt_piece(session.model());
-  while (!generation.finished()) {
-    if (!generation.reads_prompt()) speculation.draft({&decoder, 1}, call);
-    const std::optional<Slice> slice = generation.next(max_rows);
-    if (!slice) break;
-    speculation.forward(engine, {&*slice, 1});
-    generation.take();
-    speculation.count(*decoder);
-    speculation.note_pass();
-  }
-  return std::move(generation.result());
-}
-
-}  // namespace
 
 std::string_view name_of(FinishReason reason) noexcept {
   switch (reason) {
@@ -46,22 +15,26 @@ std::string_view name_of(FinishReason reason) noexcept {
   return "";
 }
 
+GenerationResult generate(Session& session, std::span<const TokenId> prompt,
+                          const GenerationOptions& options, const TextTarget& target) {
+  check_target(target, options, session.model().config());
+  Generation text(session, prompt, options, target);
+  Passes passes(session.engine());
+  Generation* const texts[] = {&text};
+  while (!text.finished()) passes.run(texts);
+  return text.take_result();
+}
+
 GenerationResult generate(Session& session, const Tokenizer& tokenizer,
                           std::span<const TokenId> prompt, const GenerationOptions& options,
                           const std::function<bool(std::string_view)>& sink) {
-  tokenizer.require_match(session.model().config());
-  TextSink text(tokenizer, options, sink);
-  GenerationResult result = run(session, prompt, options_with(tokenizer, options),
-                                [&](TokenId token) { return text.write(token); });
-  text.finish(result);
-  return result;
+  return generate(session, prompt, options, {tokenizer, sink, nullptr});
 }
 
 GenerationResult generate(Session& session, std::span<const TokenId> prompt,
                           const GenerationOptions& options,
                           const std::function<bool(TokenId)>& sink) {
-  require_no_stop_strings(options);
-  return run(session, prompt, options, sink);
+  return generate(session, prompt, options, {std::nullopt, nullptr, sink});
 }
 
 }  // namespace gpt2

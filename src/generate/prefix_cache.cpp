@@ -15,6 +15,7 @@ std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b
 }
 
 void PrefixCache::add(Session session) noexcept {
+  if (session.dropped() != 0) return;
   session.impl()->draft.reset();
   try {
     session.rewind(session.position() - session.waiting());

@@ -17,8 +17,9 @@ namespace gpt2 {
 class PrefixCache {
  public:
   /// Adds a session, without its waiting tokens and without the session of its draft. Frees the
-  /// session instead if there is not enough memory. REQUIRES: all sessions in the cache are of the
-  /// same model.
+  /// session instead if there is not enough memory, or if it has slid, because it then takes more
+  /// memory than shrink() computes from its position. REQUIRES: all sessions in the cache are of
+  /// the same model.
   void add(Session session) noexcept;
 
   /// Returns the session that has the longest common prefix with `prompt`, or nullptr if no session

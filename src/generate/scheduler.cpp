@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <deque>
+#include <exception>
+#include <future>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
+#include "generate/passes.h"
 #include "generate/prefix_cache.h"
-#include "generate/scheduled_text.h"
-#include "generate/speculation.h"
 #include "gpt2/runtime.h"
-#include "model/engine_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -21,13 +22,47 @@ namespace {
 // than it saves.
 constexpr std::size_t kWorthWaiting = 16;
 
-using TextPointer = std::unique_ptr<ScheduledText>;
+// A text, from its submission to its end.
+struct Text {
+  Text(std::span<const TokenId> ids, const GenerationOptions& given, TextTarget receiver)
+      : prompt(ids.begin(), ids.end()), options(given), target(std::move(receiver)) {}
 
-// A session that has computed the first `known` tokens of a prompt.
-struct Donor {
-  const Session* session = nullptr;
-  std::size_t known = 0;
+  // Returns the number of tokens for which its session needs room.
+  [[nodiscard]] std::size_t capacity(const Config& config) const {
+    const std::size_t read = std::min(prompt.size(), config.n_positions);
+    return read + std::min(options.max_new_tokens, config.n_positions - read);
+  }
+
+  // Returns the number of bytes of its keys and values, and of those of its draft, when its session
+  // is full.
+  [[nodiscard]] std::size_t bytes(const Engine& engine) const {
+    const Config& config = engine.model().config();
+    const std::size_t room = capacity(config);
+    const std::size_t bytes = Session::memory_bytes(config, engine.kv_type(), room);
+    return options.draft ? bytes + Drafter::memory_bytes(*options.draft, config, room) : bytes;
+  }
+
+  // Returns how many tokens at the beginning of the prompt `other` has computed. Does not count the
+  // last token of the prompt, because it must be computed for its logits, from which the first
+  // token is drawn.
+  [[nodiscard]] std::size_t known_by(const Session& other) const {
+    if (prompt.empty()) return 0;
+    const auto computed = other.tokens().first(other.position() - other.waiting());
+    return common_prefix(computed, std::span(prompt).first(prompt.size() - 1));
+  }
+
+  // Fulfils the promise with the exception that is being handled.
+  void fail() { promise.set_exception(std::current_exception()); }
+
+  std::vector<TokenId> prompt;
+  GenerationOptions options;
+  TextTarget target;
+  std::promise<GenerationResult> promise;
+  std::optional<Session> session;  // set when the text begins
+  std::optional<Generation> generation;
 };
+
+using TextPointer = std::unique_ptr<Text>;
 
 class SetWhileAlive {
  public:
@@ -43,7 +78,7 @@ class SetWhileAlive {
 }  // namespace
 
 struct Scheduler::Impl {
-  Impl(const Engine& e, const SchedulerOptions& o) : engine(e), options(o) {
+  Impl(const Engine& e, const SchedulerOptions& o) : engine(e), options(o), passes(e) {
     if (options.max_sequences == 0) reject("max_sequences is 0: a scheduler needs at least 1");
     if (options.max_memory == 0) options.max_memory = available_memory() / 2;
   }
@@ -55,24 +90,21 @@ struct Scheduler::Impl {
 
  private:
   void admit();
-  void begin(ScheduledText& text, const Donor& donor);
-  [[nodiscard]] Donor best_donor(const ScheduledText& text);
-  [[nodiscard]] bool reads_same_beginning(const ScheduledText& text, std::size_t known) const;
-  void draft();
+  void begin(Text& text, const Donor& donor);
+  [[nodiscard]] Donor best_donor(const Text& text);
+  [[nodiscard]] bool reads_same_beginning(const Text& text, std::size_t known) const;
   void run_pass();
-  template <class Step>
-  void attempt(TextPointer& text, const Step& step_of_text);
-  void remove(TextPointer& text) noexcept;
+  void complete(Text& text);
 
   SchedulerOptions options;
   std::mutex mutex;
   std::deque<TextPointer> submitted;  // guarded by the mutex
   std::deque<TextPointer> waiting;
-  std::vector<TextPointer> running;  // nullptr for a text that has ended in this step
+  std::vector<TextPointer> running;
   std::size_t running_bytes = 0;
   bool is_running = false;  // whether step() is on the stack
   PrefixCache cache;
-  Speculation speculation;
+  Passes passes;
 };
 
 std::future<GenerationResult> Scheduler::Impl::submit(TextPointer text) {
@@ -93,7 +125,6 @@ bool Scheduler::Impl::step() {
   }
   admit();
   run_pass();
-  std::erase(running, nullptr);
   const std::lock_guard lock(mutex);
   return !running.empty() || !waiting.empty() || !submitted.empty();
 }
@@ -101,7 +132,7 @@ bool Scheduler::Impl::step() {
 // Begins texts in the order of submission, as long as there is room for them.
 void Scheduler::Impl::admit() {
   while (!waiting.empty() && running.size() < options.max_sequences) {
-    const ScheduledText& first = *waiting.front();
+    const Text& first = *waiting.front();
     const std::size_t bytes = first.bytes(engine);
     Donor donor;
     if (bytes <= options.max_memory) {
@@ -121,17 +152,19 @@ void Scheduler::Impl::admit() {
   }
 }
 
-void Scheduler::Impl::begin(ScheduledText& text, const Donor& donor) {
+void Scheduler::Impl::begin(Text& text, const Donor& donor) {
   const std::size_t bytes = text.bytes(engine);
   if (bytes > options.max_memory) {
     reject("the text needs ", bytes, " bytes for its keys and values, but at most ",
            options.max_memory, " may be used: let it have fewer new tokens, or allow more memory");
   }
-  text.begin(engine, donor.session, donor.known);
+  const std::size_t capacity = text.capacity(engine.model().config());
+  text.session.emplace(engine, SessionOptions{.max_tokens = capacity});
+  text.generation.emplace(*text.session, text.prompt, text.options, text.target, donor);
   cache.shrink(options.max_memory - running_bytes - bytes);
 }
 
-Donor Scheduler::Impl::best_donor(const ScheduledText& text) {
+Donor Scheduler::Impl::best_donor(const Text& text) {
   Donor best;
   const auto consider = [&](const Session& session) {
     const std::size_t known = text.known_by(session);
@@ -144,92 +177,37 @@ Donor Scheduler::Impl::best_donor(const ScheduledText& text) {
 
 // Returns whether a running text is still reading a prompt whose common prefix with this text's
 // prompt is longer than `known` by more than kWorthWaiting tokens.
-bool Scheduler::Impl::reads_same_beginning(const ScheduledText& text, std::size_t known) const {
+bool Scheduler::Impl::reads_same_beginning(const Text& text, std::size_t known) const {
   return std::ranges::any_of(running, [&](const TextPointer& other) {
     return other->generation->reads_prompt() &&
            common_prefix(other->prompt, text.prompt) > known + kWorthWaiting;
   });
 }
 
-// Drafts tokens of the texts for the next pass, unless that pass also reads pieces of prompts.
-void Scheduler::Impl::draft() {
-  std::vector<Decoder*> decoders;
-  for (const TextPointer& text : running) {
-    if (text->generation->reads_prompt()) return;
-    decoders.push_back(&text->generation->decoder());
-  }
-  speculation.draft(decoders, [&](std::size_t i, const auto& step) {
-    attempt(running[i], step);
-    return running[i] != nullptr;
-  });
-}
-
-// Runs one forward pass for all running texts: one row and the drafted tokens of each text that is
-// being written, and pieces of prompts, in order, which together have at most prompt_piece()
-// tokens.
+// Runs one forward pass for all running texts, and ends those that it has finished.
 void Scheduler::Impl::run_pass() {
-  std::vector<Slice> slices;
-  std::vector<TextPointer*> texts;
-  slices.reserve(running.size());  // so that a text is in both lists or in none
-  texts.reserve(running.size());
-  draft();
-  std::size_t prompt_rows = prompt_piece(engine.model());
+  std::vector<Generation*> texts;
+  for (const TextPointer& text : running) texts.push_back(&*text->generation);
+  passes.run(texts);
   for (TextPointer& text : running) {
-    if (!text) continue;
-    const bool reads = text->generation->reads_prompt();
-    if (reads && prompt_rows == 0) continue;
-    attempt(text, [&] {
-      const auto slice = text->generation->next(prompt_rows);
-      if (!slice) return;
-      slices.push_back(*slice);
-      texts.push_back(&text);
-      if (reads) prompt_rows -= slice->tokens.size();
-    });
+    if (!text->generation->finished()) continue;
+    complete(*text);
+    text.reset();
   }
-  try {
-    speculation.forward(engine, slices);
-  } catch (...) {
-    for (TextPointer* const text : texts) {
-      (*text)->fail();
-      remove(*text);
-    }
-    return;
-  }
-  if (texts.size() > 1) {
-    engine.impl().for_each(texts.size(),
-                           [&](std::size_t i, int) { (*texts[i])->generation->draw_ahead(); });
-  }
-  for (TextPointer* const text : texts) {
-    attempt(*text, [&] {
-      (*text)->generation->take();
-      speculation.count((*text)->generation->decoder());
-    });
-  }
-  speculation.note_pass();
+  std::erase(running, nullptr);
 }
 
-// Runs one step of a text. Removes the text if the step ends it or throws.
-template <class Step>
-void Scheduler::Impl::attempt(TextPointer& text, const Step& step_of_text) {
+// Fulfils the promise of a text that has ended, and adds its session to the cache.
+void Scheduler::Impl::complete(Text& text) {
   try {
-    step_of_text();
-    if (!text->generation->finished()) return;
-    text->complete();
+    text.promise.set_value(text.generation->take_result());
   } catch (...) {
-    text->fail();
+    text.fail();
   }
-  remove(text);
-}
-
-// Adds the session of the text to the cache, unless the session has slid: it then takes more memory
-// than the cache computes from its position.
-void Scheduler::Impl::remove(TextPointer& text) noexcept {
-  running_bytes -= text->bytes(engine);
-  const bool has_slid = text->generation->result().dropped_tokens != 0;
-  text->generation.reset();
-  if (!has_slid) cache.add(std::move(*text->session));
+  running_bytes -= text.bytes(engine);
+  text.generation.reset();
+  cache.add(std::move(*text.session));
   cache.shrink(options.max_memory - running_bytes);
-  text.reset();
 }
 
 Scheduler::Scheduler(const Engine& engine, const SchedulerOptions& options)
@@ -239,24 +217,24 @@ Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
+std::future<GenerationResult> Scheduler::submit(std::span<const TokenId> prompt,
+                                                const GenerationOptions& options,
+                                                TextTarget target) {
+  check_target(target, options, impl_->engine.model().config());
+  return impl_->submit(std::make_unique<Text>(prompt, options, std::move(target)));
+}
+
 std::future<GenerationResult> Scheduler::submit(const Tokenizer& tokenizer,
                                                 std::span<const TokenId> prompt,
                                                 const GenerationOptions& options,
                                                 std::function<bool(std::string_view)> sink) {
-  tokenizer.require_match(impl_->engine.model().config());
-  auto text = std::make_unique<ScheduledText>(prompt, options_with(tokenizer, options));
-  text->text.emplace(tokenizer, options, std::move(sink));
-  text->sink = [&to = *text->text](TokenId token) { return to.write(token); };
-  return impl_->submit(std::move(text));
+  return submit(prompt, options, {tokenizer, std::move(sink), nullptr});
 }
 
 std::future<GenerationResult> Scheduler::submit(std::span<const TokenId> prompt,
                                                 const GenerationOptions& options,
                                                 std::function<bool(TokenId)> sink) {
-  require_no_stop_strings(options);
-  auto text = std::make_unique<ScheduledText>(prompt, options);
-  text->sink = std::move(sink);
-  return impl_->submit(std::move(text));
+  return submit(prompt, options, {std::nullopt, nullptr, std::move(sink)});
 }
 
 bool Scheduler::step() { return impl_->step(); }

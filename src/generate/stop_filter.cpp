@@ -15,10 +15,6 @@ std::size_t overlap(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {
-  std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
-}
-
 std::string StopFilter::write(std::string_view bytes) {
   held_ += bytes;
   std::size_t certain = held_.size();

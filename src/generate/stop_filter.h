@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gpt2 {
@@ -10,8 +11,8 @@ namespace gpt2 {
 /// text that may be the beginning of a stop string until more text shows that it is not.
 class StopFilter {
  public:
-  /// Empty stop strings are ignored.
-  explicit StopFilter(std::vector<std::string> stops);
+  /// REQUIRES: no stop string is empty.
+  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
   /// Adds bytes. Returns the text that is now known not to be part of a stop string.
   [[nodiscard]] std::string write(std::string_view bytes);

@@ -1,20 +1,21 @@
 #include "generate/text_sink.h"
 
-#include <optional>
-#include <string>
-#include <utility>
+#include <algorithm>
+#include <string_view>
 
 #include "base/fail.h"
 
 namespace gpt2 {
 
-TextSink::TextSink(const Tokenizer& tokenizer, const GenerationOptions& options, Sink sink)
-    : tokenizer_(tokenizer), filter_(options.stop), sink_(std::move(sink)) {}
+TextSink::TextSink(const TextTarget& target, const std::vector<std::string>& stop)
+    : target_(target), filter_(stop) {}
 
 bool TextSink::write(TokenId token) {
-  const std::string_view bytes = tokenizer_.is_special(token) ? "" : tokenizer_.bytes(token);
+  if (!target_.tokenizer) return !target_.on_token || target_.on_token(token);
+  const Tokenizer& tokenizer = *target_.tokenizer;
+  const std::string_view bytes = tokenizer.is_special(token) ? "" : tokenizer.bytes(token);
   const std::string_view text = characters_.write(filter_.write(bytes));
-  cancelled_ = sink_ && !sink_(text);
+  cancelled_ = target_.on_text && !target_.on_text(text);
   return !cancelled_ && !filter_.stopped();
 }
 
@@ -23,18 +24,18 @@ void TextSink::finish(GenerationResult& result) {
   if (filter_.stopped()) result.finish_reason = FinishReason::stop_string;
   std::string rest(characters_.write(filter_.flush()));
   rest += characters_.flush();
-  if (sink_ && !rest.empty()) sink_(rest);
+  if (target_.on_text && !rest.empty()) target_.on_text(rest);
 }
 
-GenerationOptions options_with(const Tokenizer& tokenizer, const GenerationOptions& given) {
-  GenerationOptions options = given;
-  const std::optional<TokenId> end_of_text = tokenizer.end_of_text();
-  if (end_of_text && !options.ignore_eos) options.stop_tokens.push_back(*end_of_text);
-  return options;
-}
-
-void require_no_stop_strings(const GenerationOptions& options) {
-  if (!options.stop.empty()) reject("stop strings need a tokenizer: give stop_tokens");
+void check_target(const TextTarget& target, const GenerationOptions& options,
+                  const Config& config) {
+  if (target.tokenizer) target.tokenizer->require_match(config);
+  if (!target.tokenizer && !options.stop.empty()) {
+    reject("stop strings need a tokenizer: give stop_tokens");
+  }
+  if (std::ranges::count(options.stop, "") != 0) {
+    reject("a stop string is empty, so that every text would end at once: leave it out");
+  }
 }
 
 }  // namespace gpt2

@@ -1,43 +1,36 @@
 #pragma once
 
-#include <functional>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "generate/stop_filter.h"
 #include "gpt2/generate.h"
 
 namespace gpt2 {
 
-/// Turns tokens into text for the sink of a generation: whole UTF-8 characters, without stop
-/// strings.
+/// Writes the tokens of a text to its target. If the target has a tokenizer, it receives whole
+/// UTF-8 characters, without stop strings.
 class TextSink {
  public:
-  using Sink = std::function<bool(std::string_view)>;
+  TextSink(const TextTarget& target, const std::vector<std::string>& stop);
 
-  /// The sink may be empty.
-  TextSink(const Tokenizer& tokenizer, const GenerationOptions& options, Sink sink);
-
-  /// Passes the text that is now certain to the sink. Returns false if the text ends here.
+  /// Passes the token, or the text that is now certain, to the target. Returns false if the text
+  /// ends here.
   bool write(TokenId token);
 
-  /// Called when the text has ended: passes the text that was held back to the sink, and corrects
+  /// Called when the text has ended: passes the text that was held back to the target, and corrects
   /// the finish reason of the result if a stop string ended the text.
   void finish(GenerationResult& result);
 
  private:
-  Tokenizer tokenizer_;
+  TextTarget target_;
   StopFilter filter_;
   Utf8Stream characters_;
-  Sink sink_;
   bool cancelled_ = false;
 };
 
-/// Returns the options for a generation that writes to a TextSink: the given options, with the
-/// tokenizer's end-of-text token added to stop_tokens unless ignore_eos is set.
-[[nodiscard]] GenerationOptions options_with(const Tokenizer& tokenizer,
-                                             const GenerationOptions& options);
-
-/// Throws Error(invalid_argument) if there are stop strings, which need a tokenizer.
-void require_no_stop_strings(const GenerationOptions& options);
+/// Throws Error(invalid_argument) if the tokenizer of the target does not belong to the model, if
+/// there are stop strings without a tokenizer, or if one of them is empty.
+void check_target(const TextTarget& target, const GenerationOptions& options, const Config& config);
 
 }  // namespace gpt2

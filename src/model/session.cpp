@@ -65,17 +65,18 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 std::span<const float> Session::forward(std::span<const TokenId> tokens) {
-  if (!impl_) reject("the session was moved from");
-  const Slice slice{this, tokens, {impl_->logits.data(), impl_->logits.size()}};
-  impl_->engine.forward(std::span(&slice, 1));
+  Impl& own = state();
+  const Slice slice{this, tokens, {own.logits.data(), own.logits.size()}};
+  own.engine.forward(std::span(&slice, 1));
   return slice.logits;
 }
 
 void Session::append(std::span<const TokenId> tokens) {
-  impl_->require_fitting(tokens);
+  Impl& own = state();
+  own.require_fitting(tokens);
   // insert() must not be used, because `tokens` may point into the tokens of this session.
-  for (const TokenId token : tokens) impl_->tokens.push_back(token);
-  if (!tokens.empty()) impl_->written = 0;
+  for (const TokenId token : tokens) own.tokens.push_back(token);
+  if (!tokens.empty()) own.written = 0;
 }
 
 void Session::rewind(std::size_t position) {
@@ -91,7 +92,7 @@ void Session::rewind(std::size_t position) {
 
 // The keys and values of the first `keep` tokens stay valid, because their positions do not change.
 std::size_t Session::slide(std::size_t keep, std::size_t room) {
-  const std::size_t dropped = impl_->slide_size(keep, room);
+  const std::size_t dropped = state().slide_size(keep, room);
   if (dropped == 0) return 0;
   const std::size_t prompt = position() - impl_->written;
   impl_->keep_computed(keep);
@@ -104,21 +105,20 @@ std::size_t Session::slide(std::size_t keep, std::size_t room) {
 }
 
 Session Session::fork() const {
-  Session copy(impl_->engine, {.max_tokens = capacity()});
+  Session copy(engine(), {.max_tokens = capacity()});
   copy.assign(*this);
   return copy;
 }
 
 void Session::assign(const Session& other) {
-  if (!other.impl_) reject("assign() was given a moved-from session");
+  const std::size_t position = other.position();
   if (&other == this) return;
-  assign(other, other.position());
+  assign(other, position);
   impl_->dropped = other.impl_->dropped;
   impl_->written = other.impl_->written;
 }
 
 void Session::assign(const Session& other, std::size_t position) {
-  if (!impl_ || !other.impl_) reject("assign() was given a moved-from session");
   if (other.model().transformer() != model().transformer()) {
     reject("cannot assign a session of another model");
   }
@@ -156,13 +156,18 @@ std::size_t Session::memory_bytes(const Config& config, KVType type,
   return KVCache::bytes(config, type, max_tokens);
 }
 
-std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }
-std::size_t Session::position() const noexcept { return impl_->tokens.size(); }
-std::size_t Session::waiting() const noexcept { return impl_->tokens.size() - impl_->computed; }
-std::size_t Session::capacity() const noexcept { return impl_->cache.capacity(); }
-std::size_t Session::dropped() const noexcept { return impl_->dropped; }
-const Model& Session::model() const noexcept { return impl_->engine.model(); }
-const Engine& Session::engine() const noexcept { return impl_->engine; }
+std::span<const TokenId> Session::tokens() const { return state().tokens; }
+std::size_t Session::position() const { return state().tokens.size(); }
+std::size_t Session::waiting() const { return state().tokens.size() - impl_->computed; }
+std::size_t Session::capacity() const { return state().cache.capacity(); }
+std::size_t Session::dropped() const { return state().dropped; }
+const Model& Session::model() const { return state().engine.model(); }
+const Engine& Session::engine() const { return state().engine; }
+
+Session::Impl& Session::state() const {
+  if (!impl_) reject("the session was moved from");
+  return *impl_;
+}
 
 Session::Impl& session_of(const Slice& slice) {
   Session::Impl* const session = slice.session != nullptr ? slice.session->impl() : nullptr;
