@@ -23,7 +23,9 @@ Words bench(const Words& more) {
 }  // namespace
 
 TEST_CASE("bench says what it measured and, beforehand, how long it will take") {
-  const Outcome outcome = run(bench({"--dtype", "f32"}));
+  // --threads wins over the environment.
+  const Outcome outcome =
+      run(bench({"--dtype", "f32"}), {.environment = {"OMP_NUM_THREADS=3"}});
   CAPTURE(outcome.out);
   CHECK(std::regex_match(outcome.err, std::regex("gpt2: this takes about \\d+ (seconds|minutes), .*\n")));
   CHECK(outcome.status == 0);

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -61,7 +62,9 @@ TEST_CASE("info shows what a model is made of") {
            "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
            "\nusable isas  ",
-           "threads      ",
+           "\nthreads      ",
+           "\nthreads from cores\n",
+           "\nthread cpus  ",
        }) {
     CAPTURE(row, outcome.out);
     CHECK(contains(outcome.out, row));
@@ -99,7 +102,45 @@ TEST_CASE("info --json gives programs the same facts") {
   CHECK(json["tokenizer"]["size"] == 257);
   CHECK(json["warnings"].empty());
   CHECK(json["threads"] >= 1);
+  CHECK(json["threads_from"] == "cores");
+  CHECK(json["thread_cpus"].size() == json["threads"]);
   CHECK(!json.contains("cost"));
+}
+
+TEST_CASE("OpenMP's variables say how many threads there are, and where") {
+  const auto with = [](const Words& environment) {
+    const Outcome outcome =
+        run({"info", "-m", alphabet_model(), "--json"}, {.environment = environment});
+    CAPTURE(environment, outcome.err);
+    REQUIRE(outcome.status == 0);
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto cores = with({})["threads"];
+  for (const auto& [environment, threads, source] :
+       std::vector<std::tuple<Words, nlohmann::json, std::string>>{
+           {{"OMP_NUM_THREADS=3"}, 3, "OMP_NUM_THREADS"},
+           {{"OMP_NUM_THREADS= 2 , 5"}, 2, "OMP_NUM_THREADS"},
+           {{"OMP_NUM_THREADS=many"}, cores, "cores"},
+           {{"OMP_NUM_THREADS=0"}, cores, "cores"},
+           {{"OMP_NUM_THREADS=3", "OMP_THREAD_LIMIT=2"}, 2, "OMP_THREAD_LIMIT"},
+           {{"OMP_NUM_THREADS=3", "OMP_THREAD_LIMIT=7"}, 3, "OMP_NUM_THREADS"}}) {
+    CAPTURE(environment);
+    const nlohmann::json json = with(environment);
+    CHECK(json["threads"] == threads);
+    CHECK(json["threads_from"] == source);
+    CHECK(json["thread_cpus"].size() == threads);
+  }
+  // Bound to places, each thread has a CPU of its own, and the number of cores is the same.
+  const nlohmann::json everywhere = with({})["thread_cpus"];
+  const nlohmann::json bound = with({"OMP_PLACES=threads", "OMP_PROC_BIND=spread"});
+  CHECK(bound["threads"] == cores);
+  const std::vector<std::string> cpus = bound["thread_cpus"];
+  CHECK(std::set(cpus.begin(), cpus.end()).size() == cpus.size());
+  for (const std::string& cpu : cpus) CHECK(cpu.find_first_not_of("0123456789") == cpu.npos);
+  CHECK(everywhere[0] == everywhere.back());
+  // All of them in one place: they take turns.
+  CHECK(with({"OMP_PLACES={" + cpus[0] + "}", "OMP_NUM_THREADS=2"})["thread_cpus"] ==
+        std::vector<std::string>{cpus[0], cpus[0]});
 }
 
 TEST_CASE("info names the tensors that were ignored, and why") {

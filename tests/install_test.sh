@@ -85,6 +85,8 @@ if found/app_in_c /nowhere 2>errors; then exit 1; fi
 pc="$(dirname "$(find "$prefix" -name gpt2.pc)")"
 read -ra flags <<<"$(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs gpt2)"  # the shared library
 [[ -f "$(PKG_CONFIG_PATH="$pc" pkg-config --variable=modelsdir gpt2)/gpt2-stories/config.json" ]]
+static="$(PKG_CONFIG_PATH="$pc" pkg-config --static --libs gpt2)"
+[[ "$static" == *-lutf8proc*-fopenmp* ]]
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
 quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror app/app.c -o packaged_in_c "${flags[@]}"
 for program in ./packaged ./packaged_in_c; do

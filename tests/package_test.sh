@@ -59,7 +59,7 @@ docs="$PWD/root/usr/share/doc/gpt2"
 grep -q 'Permission is hereby granted' "$docs/copyright" || fail "the .deb has no copyright"
 gzip -dc "$docs/changelog.gz" | cmp - "$source/CHANGELOG.md" || fail "the .deb has no changelog"
 depends="$(dpkg-deb --field "$deb" Depends)"
-for package in libc6 libstdc++6 libutf8proc; do
+for package in libc6 libgomp1 libstdc++6 libutf8proc; do
   [[ "$depends" == *"$package"* ]] || fail "the .deb does not depend on $package: $depends"
 done
 dpkg_there --purge gpt2

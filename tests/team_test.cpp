@@ -46,6 +46,7 @@ TEST_CASE("an empty range and a grain that does not divide the count are allowed
 
 TEST_CASE("no two tasks that run at the same time have the same rank") {
   Team team(4);
+  team.await_helpers();
   for (const int size : {4, 2, 3, 1, 100}) {
     team.resize(size);
     CHECK(team.size() == std::min(size, 4));
@@ -95,7 +96,7 @@ TEST_CASE("several threads may each use a team of their own at the same time") {
 }
 
 TEST_CASE("a team may end at any time after a step") {
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 500; ++round) {
     Team team(3);
     std::atomic<std::size_t> sum{0};
     for (int step = 0; step < round % 4; ++step) {

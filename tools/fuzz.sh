@@ -3,18 +3,20 @@
 #
 # TARGET, such as safetensors, zip or pickle, names the program tests/fuzz/fuzz_TARGET.cpp and its
 # first inputs, tests/fuzz/corpus/TARGET. New inputs that are worth keeping are written to
-# build/fuzz/corpus/TARGET, inputs that break something to build/fuzz/found. Needs clang.
+# build/fuzz/corpus/TARGET, inputs that break something to build/fuzz/found. Installs clang if
+# it is missing.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 if [[ $# -lt 2 || ! -f "$root/tests/fuzz/fuzz_$1.cpp" ]]; then
-  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
 target="$1"
 seconds="$2"
 shift 2
 
+CXX=clang++ "$root/tools/install_dependencies.sh" clang
 "$root/tools/build.sh" fuzz "fuzz_$target"
 
 work="$root/build/fuzz"

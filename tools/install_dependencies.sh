@@ -7,6 +7,9 @@ set -euo pipefail
 packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev libedit-dev
   catch2 curl python3 "$@")
 
+# OpenMP's library is a part of g++, but a package of its own for clang++.
+[[ "${CXX:-}" == *clang* ]] && packages+=(libomp-dev)
+
 say() { printf 'install_dependencies: %s\n' "$*" >&2; }
 
 have() { command -v "$1" >/dev/null 2>&1; }

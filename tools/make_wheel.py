@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the wheel of the Python package: make_wheel.py LIBRARY DIRECTORY
+"""Writes the wheel of the Python package: make_wheel.py LIBRARY DIRECTORY [BUNDLED...]
 
-The wheel (PEP 427) has the modules of src/python, the bundled model and the library, stripped. It
-is tagged manylinux (PEP 600) if the library needs nothing but glibc, and linux otherwise, which
-means that it runs where its other libraries are. The same files give the same wheel. Prints its
-path.
+The wheel (PEP 427) has the modules of src/python, the bundled model and the library, stripped, with
+the shared libraries BUNDLED beside it, which the library then has to look for there. It is tagged
+manylinux (PEP 600) if these libraries need nothing else but glibc, and linux otherwise, which means
+that it runs where its other libraries are, such as OpenMP's (libgomp.so.1). The same files give the
+same wheel. Prints its path.
 """
 
 import base64
@@ -44,18 +45,19 @@ Tag: {tag}
 """
 
 
-def platform_tag(library):
-    """The tag of the systems that the library runs on."""
+def platform_tag(*libraries):
+    """The tag of the systems that the libraries run on."""
     machine = platform.machine()
-    needed = re.findall(r"NEEDED +(\S+)", objdump("-p", library))
-    if not all(GLIBC.match(name) for name in needed):
+    bundled = [os.path.basename(library) for library in libraries]
+    needed = re.findall(r"NEEDED +(\S+)", objdump("-p", *libraries))
+    if not all(GLIBC.match(name) or name in bundled for name in needed):
         return f"linux_{machine}"
-    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", objdump("-T", library))
+    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", objdump("-T", *libraries))
     return "manylinux_%d_%d_%s" % (*max((int(a), int(b)) for a, b in versions), machine)
 
 
-def objdump(option, file):
-    return subprocess.run(["objdump", option, file], check=True, capture_output=True,
+def objdump(option, *files):
+    return subprocess.run(["objdump", option, *files], check=True, capture_output=True,
                           text=True).stdout
 
 
@@ -66,17 +68,19 @@ def read(*path):
 
 def stripped(library):
     with tempfile.TemporaryDirectory() as scratch:
-        copy = os.path.join(scratch, "libgpt2.so")
+        copy = os.path.join(scratch, os.path.basename(library))
         subprocess.run(["strip", "--strip-unneeded", "-o", copy, library], check=True)
         return read(copy)
 
 
-def contents(library, version, tag):
+def contents(library, bundled, version, tag):
     """Every file of the wheel but RECORD: its name and its bytes."""
     for name in sorted(os.listdir(PACKAGE)):
         if name.endswith(".py") or name == "py.typed":
             yield "gpt2cpp/" + name, read(PACKAGE, name)
     yield "gpt2cpp/libgpt2.so", stripped(library)
+    for other in bundled:
+        yield "gpt2cpp/" + os.path.basename(other), read(other)
     for name in sorted(os.listdir(MODEL)):
         yield "gpt2cpp/models/gpt2-stories/" + name, read(MODEL, name)
     yield "gpt2cpp/models/ATTRIBUTION", read(ROOT, "models", "ATTRIBUTION")
@@ -104,11 +108,11 @@ def add(wheel, name, data):
     wheel.writestr(entry, data)
 
 
-def main(library, directory):
+def main(library, directory, *bundled):
     version = re.search(r'__version__ = "(.+)"', read(PACKAGE, "_library.py").decode()).group(1)
-    tag = "py3-none-" + platform_tag(library)
+    tag = "py3-none-" + platform_tag(library, *bundled)
     path = os.path.join(directory, f"gpt2cpp-{version}-{tag}.whl")
-    write_wheel(path, contents(library, version, tag), f"gpt2cpp-{version}.dist-info/RECORD")
+    write_wheel(path, contents(library, bundled, version, tag), f"gpt2cpp-{version}.dist-info/RECORD")
     print(path)
 
 

@@ -4,8 +4,8 @@
 #   tools/package.sh [deb | tgz]
 #
 #   deb   gpt2_VERSION_ARCH.deb, which uses the libraries of this system
-#   tgz   gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system has;
-#         prints the oldest version of glibc that suffices
+#   tgz   gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system has,
+#         because it contains OpenMP's; prints the oldest version of glibc that suffices
 #
 # Without an argument it makes both.
 set -euo pipefail
@@ -16,7 +16,7 @@ if [[ "${1:-}" == --help || "${1:-}" == -h ]]; then
 fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 kinds=("${@:-deb tgz}")
-"$root/tools/install_dependencies.sh" dpkg-dev file
+"$root/tools/install_dependencies.sh" dpkg-dev file patchelf
 
 # package KIND CONFIGURE_OPTION...
 package() {
@@ -37,12 +37,17 @@ for kind in ${kinds[*]}; do
       # Links everything statically except glibc and libgcc_s, which every system has. Builds
       # without libedit, which would add a dependency on a terminal library, so gpt2 --interactive
       # reads plain lines. Removes unused sections, because a part of libstdc++ that is never called
-      # needs a newer glibc.
+      # needs a newer glibc. OpenMP's library cannot be linked statically into a shared one. The
+      # copy in the package has a name of its own. Otherwise, a program would use the copy for its
+      # other libraries as well, which may need a newer one.
       flags="-static-libstdc++ -Wl,--gc-sections"
       utf8proc="$("${CXX:-c++}" -print-file-name=libutf8proc.a)"
-      package tgz -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \
+      openmp="$root/build/libgomp-gpt2.so.1"
+      cp "$("${CXX:-c++}" -print-file-name=libgomp.so.1)" "$openmp"
+      patchelf --set-soname "${openmp##*/}" "$openmp"
+      package tgz -DOpenMP_gomp_LIBRARY="$openmp" -DGPT2_BUNDLED_LIBRARIES="$openmp" -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \
         "-DCMAKE_EXE_LINKER_FLAGS=$flags" "-DCMAKE_SHARED_LINKER_FLAGS=$flags"
-      objdump -T "$root/build/package-tgz/gpt2" "$root"/build/package-tgz/libgpt2.so |
+      objdump -T "$root/build/package-tgz/gpt2" "$root"/build/package-tgz/libgpt2.so "$openmp" |
         grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
       ;;
     *)

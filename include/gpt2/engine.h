@@ -14,8 +14,8 @@ class Session;
 /// How to make an engine.
 struct EngineOptions {
   /// The number of threads that a forward pass uses, including the calling thread, up to
-  /// kMaxThreads. 0: thread_count() (runtime.h), or fewer for small models, which run faster on
-  /// fewer threads.
+  /// kMaxThreads. 0: thread_count() (runtime.h), which OMP_NUM_THREADS sets, or fewer for small
+  /// models, which run faster on fewer threads. OMP_THREAD_LIMIT applies in both cases.
   int threads = 0;
 
   /// How the sessions of this engine hold keys and values. It changes the results a little (see
@@ -43,8 +43,10 @@ struct Slice {
 /// passes one after another. In a child process of fork(), an engine starts new threads and
 /// works as before.
 ///
-/// Cost: threads - 1 sleeping threads, and address space for about 512 rows of activations (20 MB
-/// for GPT-2 124M), of which only the rows that passes have used take memory.
+/// Cost: starts as many threads as a pass uses, which sleep between passes. Takes address space for
+/// about 512 rows of activations (20 MB for GPT-2 124M), of which only the rows that passes have
+/// used take memory. Making an engine does not wait for its threads. Destroying it does: this takes
+/// 0.1 ms, and some milliseconds if other programs use all cores, unless OMP_WAIT_POLICY is passive.
 ///
 /// Example:
 ///   Engine engine(model, {.threads = 4});
@@ -58,8 +60,8 @@ struct Slice {
 class Engine {
  public:
   /// Throws Error(invalid_argument) for a number of threads that is negative or above kMaxThreads,
-  /// and Error(unsupported) for an unusable GPT2_ISA. If the system cannot start that many threads,
-  /// the engine works with those that did start.
+  /// and Error(unsupported) for an unusable GPT2_ISA. If the system cannot start twice as many
+  /// threads, the engine works with half of those that it can start.
   explicit Engine(const Model& model, const EngineOptions& options = {});
 
   /// Returns the engine that all sessions of `model` share if they are made without an engine. It

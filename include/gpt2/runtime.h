@@ -8,8 +8,11 @@
 // Instruction sets, threads and available memory. Results have the same bits for every instruction
 // set and any number of threads, so these functions affect only the speed.
 //
-// Environment variable: GPT2_ISA names the instruction set to use, for example GPT2_ISA=avx2. The
-// library reads it when it first needs an instruction set.
+// Environment variables: GPT2_ISA names the instruction set to use, for example GPT2_ISA=avx2. The
+// library reads it when it first needs an instruction set. OpenMP starts the threads of an engine,
+// so OpenMP's variables apply to them: OMP_NUM_THREADS is the number of threads of an engine that
+// does not ask for another one, OMP_THREAD_LIMIT the max number of threads of any engine, and
+// OMP_PLACES and OMP_PROC_BIND bind the threads to CPUs. OpenMP reads them when the program starts.
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
@@ -35,10 +38,28 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   }
 void force_isa(std::string_view name);
 
-/// Returns the number of threads that a new Engine uses by default: one for each physical core that
-/// the affinity of the process and the CPU quota of its control group let it use. Two hyperthreads
-/// of a core count once. At least 1. Determined once, at the first call.
+/// Returns the number of threads that a new Engine uses by default: the number in OMP_NUM_THREADS,
+/// up to 1,024. Without that variable, one for each physical core that the process may use: those of
+/// available_cpus(), as far as the CPU quota of its control group suffices. Two hyperthreads of a
+/// core count once. In both cases at most OMP_THREAD_LIMIT, and at least 1. Determined once, at the
+/// first call.
 [[nodiscard]] int thread_count();
+
+/// Returns what determines thread_count(): "OMP_NUM_THREADS", "OMP_THREAD_LIMIT" or "cores".
+[[nodiscard]] std::string_view thread_count_source();
+
+/// Returns the numbers of the CPUs that the process may use, in ascending order: those of OpenMP's
+/// places if OMP_PLACES or OMP_PROC_BIND makes OpenMP bind threads to places, or else those in the
+/// affinity of the calling thread.
+[[nodiscard]] std::vector<int> available_cpus();
+
+/// Returns, for each thread of an engine with thread_count() threads, the numbers of the CPUs that
+/// it may run on. The first thread is the calling thread. Unless OpenMP binds threads to places, the
+/// others may run where this one may. If the system cannot start that many threads, the list is
+/// shorter.
+///
+/// Cost: starts such threads, asks each of them and ends them. Throws std::bad_alloc.
+[[nodiscard]] std::vector<std::vector<int>> thread_cpus();
 
 /// Returns an estimate of the number of bytes that the process can currently allocate before the
 /// system or the control group of the process runs out of memory. Pages of files that the system

@@ -1,5 +1,6 @@
 #include "base/team.h"
 
+#include <omp.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,7 +10,8 @@
 #include <exception>
 #include <limits>
 
-#include "gpt2/runtime.h"
+#include "base/core_count.h"
+#include "base/spare_threads.h"
 
 namespace gpt2 {
 namespace {
@@ -111,6 +113,38 @@ class SignalsBlocked {
 /// The state that the threads of a team share.
 class Team::Board {
  public:
+  // Opens the parallel region of up to `threads` threads and returns when it ends, after dismiss().
+  // Runs on the host thread, which is thread 0 of the region. `cores` is core_count().
+  void host(int threads, int cores) noexcept {
+    std::fesetenv(FE_DFL_ENV);
+    const int helpers = std::min(threads - 1, spare_threads(2 * (threads - 1)) / 2);
+    if (helpers == 0) return note_region(1);
+#pragma omp parallel num_threads(helpers + 1)
+    {
+      if (const int rank = omp_get_thread_num(); rank > 0) {
+        std::fesetenv(FE_DFL_ENV);
+        help(rank, omp_get_num_threads() <= cores);
+        left_.fetch_add(1, std::memory_order_release);
+      } else {
+        note_region(omp_get_num_threads());
+        // Sleeps here, and not in the barrier at the end of the region, where OpenMP would poll for
+        // as long as OMP_WAIT_POLICY says.
+        is_dismissed_.wait(0, std::memory_order_acquire);
+      }
+    }
+    // OpenMP's barrier makes everything that the helpers did happen before this point. This load
+    // does so, too, for ThreadSanitizer, which cannot see what OpenMP does.
+    static_cast<void>(left_.load(std::memory_order_acquire));
+  }
+
+  // Returns the number of threads of the region, or 0 if it has not been opened yet.
+  [[nodiscard]] int region() const noexcept { return region_.load(std::memory_order_acquire); }
+  void note_region(int threads) noexcept {
+    region_.store(threads, std::memory_order_release);
+    region_.notify_all();
+  }
+  void await_region() const noexcept { region_.wait(0, std::memory_order_acquire); }
+
   // Opens a step: helpers may claim its tasks from now on.
   void open(const Step& step, std::size_t count) noexcept {
     step_ = step;
@@ -153,13 +187,27 @@ class Team::Board {
     }
   }
 
+  void resize(int size) noexcept {
+    if (size_.exchange(size, std::memory_order_release) != size) size_.notify_all();
+  }
+
+  // Ends the parallel region: makes all helpers return from help().
+  void dismiss() noexcept {
+    is_dismissed_.store(1, std::memory_order_release);
+    is_dismissed_.notify_one();
+    resize(std::numeric_limits<int>::max());
+    opened_.fetch_add(1, std::memory_order_release);
+    opened_.notify_all();
+  }
+
+ private:
   // Runs a helper thread until it is dismissed.
   void help(int rank, bool has_core) noexcept {
     for (;;) {
-      // This must be read before everything else. If a step is opened or the helper is dismissed
+      // This must be read before everything else. If a step is opened or the helpers are dismissed
       // after this load, opened_ changes, so that the wait below ends at once.
       const std::uint32_t opened = opened_.load(std::memory_order_acquire);
-      if (rank >= employed_.load(std::memory_order_acquire)) return;
+      if (is_dismissed_.load(std::memory_order_acquire) != 0) return;
       if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
         size_.wait(size, std::memory_order_acquire);
         continue;
@@ -172,19 +220,6 @@ class Team::Board {
     }
   }
 
-  void resize(int size) noexcept {
-    if (size_.exchange(size, std::memory_order_release) != size) size_.notify_all();
-  }
-
-  // Makes the helpers of this rank and above return from help(). Wakes all helpers.
-  void dismiss(int rank) noexcept {
-    employed_.store(rank, std::memory_order_release);
-    resize(std::numeric_limits<int>::max());
-    opened_.fetch_add(1, std::memory_order_release);
-    opened_.notify_all();
-  }
-
- private:
   // Returns whether there are tasks left to claim. The upper half of `claims` is the number of
   // tasks of the step, and the lower half is the next task to claim. A void claim increments the
   // lower half, too. Each thread makes at most one void claim in a step, so the lower half never
@@ -199,65 +234,66 @@ class Team::Board {
   alignas(64) std::atomic<std::uint32_t> done_{0};
   Patience patience_;
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
-  std::atomic<int> employed_{std::numeric_limits<int>::max()};
+  std::atomic<int> is_dismissed_{0};      // 0 or 1: the system can put threads to sleep on an int
+  std::atomic<int> region_{0};            // how many threads the region has, including the host
+  std::atomic<int> left_{0};              // how many helpers have returned from help()
 };
 
-Team::Team(int threads) : wanted_(threads) { start(threads); }
+Team::Team(int threads) : wanted_(threads), size_(threads) { start(); }
 
 Team::~Team() {
+  if (!host_) return;
   if (process_ != getpid()) {
-    forget_helpers();
+    // The host does not exist in this process, and its handle may already refer to another thread.
+    // Therefore the handle must not be used, and not even destroyed.
+    static_cast<void>(host_.release());
     return;
   }
-  keep_helpers(0);
+  board_->dismiss();
+  host_->join();
 }
 
-void Team::start(int threads) {
+void Team::start() {
   board_ = std::make_unique<Board>();
-  helpers_ = std::make_unique<std::vector<std::thread>>();
   process_ = getpid();
-  const bool has_core = threads <= thread_count();
-  const SignalsBlocked blocked;
-  try {
-    helpers_->reserve(static_cast<std::size_t>(threads));
-    for (int rank = 1; rank < threads; ++rank) {
-      helpers_->emplace_back([board = board_.get(), rank, has_core] {
-        std::fesetenv(FE_DFL_ENV);
-        board->help(rank, has_core);
-      });
+  if (wanted_ > 1) {
+    const int cores = core_count();
+    const SignalsBlocked blocked;
+    try {
+      host_ = std::make_unique<std::thread>(
+          [board = board_.get(), threads = wanted_, cores] { board->host(threads, cores); });
+    } catch (const std::exception&) {
+      // The system has no memory for another thread, or allows no more threads. The team consists
+      // of the caller.
+      board_->note_region(1);
     }
-  } catch (const std::exception&) {
-    // The system has no memory for another thread, or allows no more threads. The team continues
-    // with half of the helpers that did start, because the host program needs resources, too.
-    keep_helpers(helpers_->size() / 2);
   }
-  resize(threads);
+  resize(wanted_);
 }
 
-void Team::keep_helpers(std::size_t count) noexcept {
-  board_->dismiss(static_cast<int>(count) + 1);
-  for (; helpers_->size() > count; helpers_->pop_back()) helpers_->back().join();
+void Team::await_helpers() noexcept {
+  if (wanted_ > 1) board_->await_region();
+  resize(wanted_);
 }
 
-// The helpers do not exist in this process, and their handles may already refer to other threads.
-// Therefore the handles must not be used, and not even destroyed.
-void Team::forget_helpers() noexcept { static_cast<void>(helpers_.release()); }
-
+// Nothing of the parent's region is left in this process, and OpenMP keeps its records of a region
+// in the thread that opened it. So a new host finds OpenMP as if no region had been opened yet.
 void Team::restart_after_fork() {
   if (process_ == getpid()) return;
-  forget_helpers();
-  start(wanted_);
+  static_cast<void>(host_.release());
+  start();
 }
 
 void Team::resize(int threads) noexcept {
-  size_ = std::min(threads, static_cast<int>(helpers_->size()) + 1);
+  const int region = board_->region();
+  size_ = std::min(threads, region > 0 ? region : wanted_);
   board_->resize(size_);
 }
 
 void Team::run(const Step& step, std::size_t count) noexcept {
   board_->open(step, count);
   board_->work(0);
-  board_->wait(count, size_ <= thread_count());
+  board_->wait(count, size_ <= core_count());
 }
 
 }  // namespace gpt2

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
-#include <type_traits>
-#include <vector>
 
 namespace gpt2 {
 
@@ -19,6 +17,14 @@ namespace gpt2 {
 /// words. A claimed task keeps its step open. Therefore a late helper can never see data of another
 /// step.
 ///
+/// OpenMP starts, counts and places the helpers: they are the threads of one parallel region, which
+/// lasts as long as the team. OpenMP's own barriers make every thread wait for all others, so the
+/// steps do not use them. The caller never enters the region, because it returns to its program
+/// after each step. Another thread, the host, opens the region in its stead, and sleeps in it as
+/// thread 0. So helper i is OpenMP's thread i, in the place that OMP_PLACES and OMP_PROC_BIND give
+/// it, OMP_THREAD_LIMIT and OMP_DYNAMIC limit the size of the team, and it makes no difference
+/// whether the caller itself is in a parallel region of its program.
+///
 /// A result does not depend on which thread computes it, and helpers compute in the default
 /// floating-point state. Only one thread at a time may use a team.
 ///
@@ -26,17 +32,22 @@ namespace gpt2 {
 ///   team.for_each(rows, [&](std::size_t row, int rank) { normalize(row, scratch[rank]); });
 class Team {
  public:
-  /// Starts `threads` - 1 helpers. If the system cannot start them all, keeps half of those that it
-  /// did start. REQUIRES: threads >= 1.
+  /// Starts `threads` - 1 helpers, or fewer: as many as OpenMP's variables allow, and at most half
+  /// as many as the system can start, because the rest of the program needs threads, too. Does not
+  /// wait for the helpers, which take part as soon as they run. REQUIRES: threads >= 1.
   explicit Team(int threads);
 
   /// Ends the helpers. In a child process of fork(), the helpers do not exist, so this only
-  /// abandons their handles.
+  /// abandons the handle of the host.
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Returns the number of threads that take tasks, including the caller's thread.
+  /// Waits until the helpers have been started, and lets all of them take tasks.
+  void await_helpers() noexcept;
+
+  /// Returns the number of threads that take tasks, including the caller's thread. resize() and
+  /// await_helpers() adjust it to the number of helpers that have been started.
   [[nodiscard]] int size() const noexcept { return size_; }
 
   /// Limits the number of threads that take tasks to `threads`. If the team has fewer threads, all
@@ -82,15 +93,13 @@ class Team {
   };
   class Board;
 
-  void start(int threads);
-  void keep_helpers(std::size_t count) noexcept;
-  void forget_helpers() noexcept;
+  void start();
   void run(const Step& step, std::size_t count) noexcept;
 
   std::unique_ptr<Board> board_;
-  std::unique_ptr<std::vector<std::thread>> helpers_;
-  int wanted_;
-  int size_ = 1;
+  std::unique_ptr<std::thread> host_;
+  int wanted_;  // the argument of the constructor
+  int size_;
   int process_ = 0;
 };
 

@@ -1,62 +1,103 @@
+#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <fstream>
-#include <set>
-#include <string>
+#include <cctype>
+#include <cstdlib>
+#include <numeric>
 #include <thread>
-#include <utility>
 
+#include "base/core_count.h"
+#include "base/team.h"
 #include "gpt2/runtime.h"
 
 namespace gpt2 {
 namespace {
 
-// Returns the CPU time that the control group allows, in cores, or 0 if there is no limit.
-double cgroup_quota() {
-  double quota = 0.0;
-  double period = 0.0;
-  // cpu.max belongs to version 2 of control groups, and contains "max" if there is no limit.
-  if (!(std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period)) {
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+constexpr int kMaxThreads = 1024;
+
+std::vector<int> members(const cpu_set_t& set) {
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
   }
-  return quota > 0.0 && period > 0.0 ? quota / period : 0.0;
+  return cpus;
 }
 
-int affinity_cores() {
+// Returns the CPUs that the calling thread may use.
+std::vector<int> cpus_of_thread() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) {
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }
-  std::set<std::pair<int, int>> cores;  // (package, core); equal for the hyperthreads of a core
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-    int package = 0;
-    int core = cpu;
-    std::ifstream(topology + "physical_package_id") >> package;
-    if (!(std::ifstream(topology + "core_id") >> core)) core = cpu;
-    cores.emplace(package, core);
-  }
-  return std::max(1, static_cast<int>(cores.size()));
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return members(set);
+  std::vector<int> cpus(std::max(1u, std::thread::hardware_concurrency()));
+  std::iota(cpus.begin(), cpus.end(), 0);
+  return cpus;
+}
+
+// Returns the number that OMP_NUM_THREADS states, or 0 if it is not set or not valid. It may be a
+// list of numbers, one for each level of nested regions. The first one counts here.
+int number_in_environment() noexcept {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr) return 0;
+  char* end = nullptr;
+  const long number = std::strtol(text, &end, 10);
+  while (std::isspace(static_cast<unsigned char>(*end))) ++end;
+  const bool is_valid = number > 0 && (*end == '\0' || *end == ',');
+  return is_valid ? static_cast<int>(std::min<long>(number, kMaxThreads)) : 0;
 }
 
 }  // namespace
 
-// The count is an atomic, and not a static variable that the first call initializes: if another
-// thread were in that initialization during a fork(), the child process would wait for it forever.
+// If OpenMP binds threads to places, it has bound the program's first thread, too, so the affinity
+// of that thread is only a part of what the process may use.
+std::vector<int> available_cpus() {
+  std::vector<int> cpus;
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, ids.data());
+    cpus.insert(cpus.end(), ids.begin(), ids.end());
+  }
+  if (cpus.empty()) return cpus_of_thread();
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
+}
+
 int thread_count() {
-  static std::atomic<int> count{0};
+  static std::atomic<int> count{0};  // not initialized by the first call, for the same reason as in
+                                     // core_count()
   if (const int known = count.load(std::memory_order_relaxed); known > 0) return known;
-  const int cores = affinity_cores();
-  const double quota = cgroup_quota();
-  const int found = quota > 0.0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+  const int named = number_in_environment();
+  const int found = std::clamp(named > 0 ? named : core_count(), 1, omp_get_thread_limit());
   count.store(found, std::memory_order_relaxed);
   return found;
+}
+
+std::string_view thread_count_source() {
+  const int named = number_in_environment();
+  if (thread_count() < (named > 0 ? named : core_count())) return "OMP_THREAD_LIMIT";
+  return named > 0 ? "OMP_NUM_THREADS" : "cores";
+}
+
+std::vector<std::vector<int>> thread_cpus() {
+  Team team(thread_count());
+  team.await_helpers();
+  const auto threads = static_cast<std::size_t>(team.size());
+  std::vector<cpu_set_t> sets(threads);
+  std::atomic<std::size_t> arrived{0};
+  // No task ends before all have begun, so each thread takes one of them.
+  team.for_each(threads, [&](std::size_t, int rank) {
+    cpu_set_t& set = sets[static_cast<std::size_t>(rank)];
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    arrived.fetch_add(1);
+    arrived.notify_all();
+    for (std::size_t now; (now = arrived.load()) < threads;) arrived.wait(now);
+  });
+  std::vector<std::vector<int>> cpus(threads);
+  std::transform(sets.begin(), sets.end(), cpus.begin(), members);
+  return cpus;
 }
 
 }  // namespace gpt2

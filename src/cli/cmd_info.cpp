@@ -36,6 +36,22 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& path, Json&
   }
 }
 
+// Returns the CPUs of each thread as Linux and taskset write them: "0-3,8".
+std::vector<std::string> lists_of_cpus() {
+  std::vector<std::string> lists;
+  for (const std::vector<int>& cpus : thread_cpus()) {
+    std::string& list = lists.emplace_back();
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+      const bool follows = i > 0 && cpus[i] == cpus[i - 1] + 1;
+      const bool goes_on = i + 1 < cpus.size() && cpus[i + 1] == cpus[i] + 1;
+      if (follows && goes_on) continue;
+      if (i > 0) list += follows ? '-' : ',';
+      list += std::to_string(cpus[i]);
+    }
+  }
+  return lists;
+}
+
 Json describe(const Model& model, const std::filesystem::path& path, const Json& warnings) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
@@ -60,6 +76,8 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
           {"isa", isa_name()},
           {"usable_isas", available_isas()},
           {"threads", thread_count()},
+          {"threads_from", thread_count_source()},
+          {"thread_cpus", lists_of_cpus()},
           {"warnings", warnings}};
 }
 

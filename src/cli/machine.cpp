@@ -1,6 +1,5 @@
 #include "cli/machine.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,7 +9,9 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <thread>
+#include <vector>
+
+#include "gpt2/runtime.h"
 
 namespace gpt2::cli {
 namespace {
@@ -43,16 +44,14 @@ std::optional<double> busy_seconds(std::string_view proc_stat, double ticks,
 }
 
 CpuUse cpu_use() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const bool all = sched_getaffinity(0, sizeof set, &set) != 0;
+  const std::vector<int> cpus = available_cpus();
   std::ifstream file("/proc/stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   rusage own = {};
   getrusage(RUSAGE_SELF, &own);
   const double own_seconds = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
   const auto busy = busy_seconds(text, static_cast<double>(sysconf(_SC_CLK_TCK)), [&](int cpu) {
-    return all || (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &set));
+    return std::binary_search(cpus.begin(), cpus.end(), cpu);
   });
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
   return {.seconds = now.count(),
@@ -67,10 +66,7 @@ double forced_switches() {
 }
 
 Cpus usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-  const int cpus = known ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+  const int cpus = static_cast<int>(available_cpus().size());
   int shares_cores = 0;
   std::ifstream("/sys/devices/system/cpu/smt/active") >> shares_cores;
   return {.cpus = std::max(1, cpus), .cores = std::max(1, shares_cores == 1 ? cpus / 2 : cpus)};

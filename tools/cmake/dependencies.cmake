@@ -4,6 +4,9 @@ include(FetchContent)
 
 find_package(Threads REQUIRED)
 
+# Part of the compiler: g++ brings libgomp along, clang++ needs libomp (Debian: libomp-dev).
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
 find_package(nlohmann_json 3.10.5 QUIET)
 if(NOT nlohmann_json_FOUND)
   FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git

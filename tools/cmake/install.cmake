@@ -15,6 +15,12 @@ if(GPT2_BUILD_CLI)
   set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${gpt2_bin_to_lib}")
 endif()
 
+# Shared libraries that are installed beside the library, for packages that do not depend on others.
+set(GPT2_BUNDLED_LIBRARIES "" CACHE STRING "Files to install beside the library")
+if(GPT2_BUNDLED_LIBRARIES)
+  set_target_properties(gpt2_shared PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+endif()
+
 if(NOT GPT2_INSTALL)
   return()
 endif()
@@ -33,6 +39,7 @@ configure_file(tools/cmake/gpt2.pc.in gpt2.pc @ONLY)
 
 install(TARGETS gpt2 gpt2_shared EXPORT gpt2Targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${GPT2_BUNDLED_LIBRARIES} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT gpt2Targets NAMESPACE gpt2:: DESTINATION ${gpt2_cmake_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake DESTINATION ${gpt2_cmake_dir})
