@@ -1,5 +1,6 @@
 // Tests what HuggingFace's goldens do not cover: OpenAI's penalties, the caller's own functions,
 // refusals, extreme values, and that every instruction set gives the same scores.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -197,13 +198,51 @@ TEST_CASE("ids outside the vocabulary are refused where an option reads them") {
     CHECK(refusal_of([&] { (void)scores_of({.presence_penalty = 1.0f}, logits, ids); }) == message);
     CHECK(refusal_of([&] { (void)scores_of({.no_repeat_ngram_size = 1}, logits, ids); }) ==
           message);
-    CHECK(refusal_of([&] { (void)scores_of({.bad_words_ids = {{0, 1}}}, logits, ids); }) ==
-          message);
+    CHECK(refusal_of([&] {
+            (void)scores_of({.bad_words_ids = {{0, 1}}}, logits, ids);
+          }) == message);
     CHECK(refusal_of([&] {
             (void)scores_of({.sequence_bias = {{{0, 1}, 1.0f}}}, logits, ids);
           }) == message);
     CHECK(scores_of({.min_length = 9}, logits, ids) == logits);
   }
+}
+
+TEST_CASE("top_n_sigma keeps the scores within n standard deviations of the highest one") {
+  // The mean is 5, the mean squared deviation (9 + 1 + 1 + 1 + 0 + 0 + 4 + 16) / 8 = 4, sigma is 2.
+  const Floats logits = {2, 4, 4, 4, 5, 5, 7, 9};
+  const auto kept = [&](float n, const Floats& scores, std::size_t at_least = 1) {
+    Sampler sampler({.top_n_sigma = n}, scores.size(), {.min_tokens_to_keep = at_least});
+    const auto processed = sampler.process(scores, Ids{});
+    Ids ids;
+    for (std::size_t id = 0; id < scores.size(); ++id) {
+      if (processed[id] == scores[id] && processed[id] != -kInfinity) {
+        ids.push_back(static_cast<TokenId>(id));
+      }
+    }
+    return ids;
+  };
+  CHECK(kept(0.0f, logits) == Ids{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(kept(0.5f, logits) == Ids{7});
+  CHECK(kept(1.0f, logits) == Ids{6, 7});        // 7 is exactly 9 - 1 * 2
+  CHECK(kept(2.0f, logits) == Ids{4, 5, 6, 7});  // 5 is exactly 9 - 2 * 2
+  CHECK(kept(2.49f, logits) == Ids{4, 5, 6, 7});
+  CHECK(kept(2.5f, logits) == Ids{1, 2, 3, 4, 5, 6, 7});
+  CHECK(kept(3.5f, logits).size() == 8);
+  CHECK(kept(0.5f, logits, 3) == Ids{4, 5, 6, 7});  // 4 and 5 are as high as the third
+  // Removed tokens count neither in the mean nor in the deviation: 1, 3, 5 have the mean 3 and the
+  // mean squared deviation 8 / 3, so sigma is 1.633.
+  const Floats removed = {-kInfinity, 1, 3, -kInfinity, 5};
+  CHECK(kept(1.0f, removed) == Ids{4});
+  CHECK(kept(1.3f, removed) == Ids{2, 4});
+  CHECK(kept(2.5f, removed) == Ids{1, 2, 4});
+  // Equal scores have no deviation, and all are the highest.
+  CHECK(kept(0.1f, {3, 3, 3}) == Ids{0, 1, 2});
+  // The temperature, which comes first, divides scores and deviation alike.
+  Sampler hot({.temperature = 4.0f, .top_n_sigma = 1.0f}, logits.size());
+  const auto scores = hot.process(logits, Ids{});
+  CHECK(std::ranges::count(scores, -kInfinity) == 6);
+  CHECK(refusal({.top_n_sigma = -1.0f}) == "top_n_sigma must be a number from 0 to 1000, got -1");
 }
 
 TEST_CASE("a sampler needs a vocabulary, of a size that token ids can count") {

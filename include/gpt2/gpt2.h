@@ -679,6 +679,7 @@ typedef struct gpt2_sampling_options {
   size_t decay_start;   ///< and the number of new tokens after which it begins
   gpt2_on_scores on_scores;  ///< called last; samplers and schedulers keep it and `user`
   void* user;                ///< for on_scores
+  float top_n_sigma;         ///< default 0: keep all
 } gpt2_sampling_options;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_sampling_options_init(gpt2_sampling_options* options, size_t size);

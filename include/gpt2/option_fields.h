@@ -100,6 +100,7 @@ struct OptionTable {
   static constexpr OptionRange kTokens = {0, kMaxOptionTokens};
   static constexpr OptionRange kAnySeed = {0, 18446744073709551615.0};
   static constexpr OptionRange kTemperature = {1e-6, 100, /*also=*/0};
+  static constexpr OptionRange kSigmas = {0, 1000};
   static constexpr OptionRange kShare = {0, 1};
   static constexpr OptionRange kTypical = {1e-6, 1};
   static constexpr OptionRange kCutoff = {0, 0.9999};
@@ -118,6 +119,9 @@ struct OptionTable {
                   "likely token"},
       OptionField{"top_k", &S::top_k, kTokens, draws, huggingface,
                   "Draw from the N most likely tokens; 0: from all"},
+      OptionField{"top_n_sigma", &S::top_n_sigma, kSigmas, draws, own,
+                  "Draw from the tokens whose score is at most N standard deviations below the "
+                  "highest one; 0: from all"},
       OptionField{"top_p", &S::top_p, kShare, draws, huggingface,
                   "Draw from the most likely tokens that together have at least this "
                   "probability"},

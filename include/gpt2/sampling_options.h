@@ -85,6 +85,11 @@ struct SamplingOptions {
   /// all.
   std::size_t top_k = 0;
 
+  /// Keep the tokens whose score is at least max - n * sigma, where sigma is the standard deviation
+  /// of the scores of all tokens that are left (Tang et al. 2024, "Top-n-sigma: Not All Logits Are
+  /// You Need", https://arxiv.org/abs/2411.07641; llama.cpp has it, too). 0: keep all.
+  float top_n_sigma = 0.0f;
+
   /// Keep the smallest set of tokens, most probable first, whose probabilities add up to at least
   /// p, from 0 to 1. At least one token is kept.
   float top_p = 1.0f;

@@ -81,6 +81,29 @@ void keep_top_k(const Processing& p) {
   for (float& score : p.scores) score = score < least ? kRemoved : score;
 }
 
+// The sums are in double and in the order of the ids, so that they have the same bits everywhere.
+void keep_top_n_sigma(const Processing& p) {
+  float max = kRemoved;
+  double sum = 0.0;
+  double count = 0.0;
+  for (const float score : p.scores) {
+    if (score == kRemoved) continue;
+    max = std::max(max, score);
+    sum += double{score};
+    ++count;
+  }
+  if (count == 0.0) return;
+  const double mean = sum / count;
+  double squares = 0.0;
+  for (const float score : p.scores) {
+    if (score != kRemoved) squares += (double{score} - mean) * (double{score} - mean);
+  }
+  const double sigma = std::sqrt(squares / count);
+  const double least = std::min(double{max} - double{p.options.top_n_sigma} * sigma,
+                                double{always_kept(p)});
+  for (float& score : p.scores) score = double{score} < least ? kRemoved : score;
+}
+
 // Orders the tokens by score, and keeps a token if the probabilities of the tokens before it sum to
 // less than top_p. The first token is always kept. HuggingFace's rule is equivalent: it removes the
 // least probable tokens as long as the others add up to at least top_p.

@@ -7,7 +7,8 @@ namespace gpt2 {
 // The order is that of HuggingFace's _get_logits_processor. HuggingFace does not have OpenAI's
 // logit_bias and penalties. They follow sequence_bias, before everything that multiplies scores,
 // because OpenAI defines them on the model's own logits, and so that a token that a later processor
-// removes or forces stays removed or forced.
+// removes or forces stays removed or forced. top_n_sigma follows top_k, the other filter that looks
+// at scores and not at probabilities.
 std::vector<Processor> processors_for(const SamplingOptions& o) {
   std::vector<Processor> list;
   const auto add = [&list](bool is_wanted, Processor processor) {
@@ -38,6 +39,7 @@ std::vector<Processor> processors_for(const SamplingOptions& o) {
     // scores that they have made infinite.
     add(o.temperature != 1.0f || !list.empty(), divide_by_temperature);
     add(o.top_k != 0, keep_top_k);
+    add(o.top_n_sigma > 0.0f, keep_top_n_sigma);
     add(o.top_p < 1.0f, keep_top_p);
     add(o.min_p > 0.0f, keep_min_p);
     add(o.typical_p < 1.0f, keep_typical);

@@ -78,6 +78,7 @@ void renormalize(const Processing& p);
 // filters.cpp
 void divide_by_temperature(const Processing& p);
 void keep_top_k(const Processing& p);
+void keep_top_n_sigma(const Processing& p);
 void keep_top_p(const Processing& p);
 void keep_min_p(const Processing& p);
 void keep_typical(const Processing& p);

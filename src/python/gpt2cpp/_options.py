@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int32, c_size_t, c_uint64
-from ctypes import c_void_p, cast
+from ctypes import Structure, c_void_p, cast, sizeof
 from numbers import Integral
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
@@ -188,10 +188,20 @@ def _find_members(options: List[Option], struct: Any) -> Dict[str, Option]:
     return {option.name: option for option in options}
 
 
+def _sampling_fields(options: List[Option]) -> List[Tuple[str, Any]]:
+    """The members of gpt2_sampling_options. The table does not list on_scores and user: they are
+    where it leaves room for two pointers. New options follow them."""
+    fields: List[Tuple[str, Any]] = [("size", c_size_t)]
+    for option in options:
+        listed = type("Listed", (Structure,), {"_fields_": fields})
+        if option.offset - sizeof(listed) >= 2 * sizeof(c_void_p):
+            fields += [("on_scores", c.OnScores), ("user", c_void_p)]
+        fields += option.fields()
+    return fields
+
+
 _sampling = sorted(_options(0), key=lambda option: option.offset)
-c.SamplingOptions._fields_ = [("size", c_size_t),
-                              *(field for option in _sampling for field in option.fields()),
-                              ("on_scores", c.OnScores), ("user", c_void_p)]
+c.SamplingOptions._fields_ = _sampling_fields(_sampling)
 SAMPLING = _find_members(_sampling, c.SamplingOptions)
 GENERATION = _find_members(_options(1), c.GenerateOptions)
 BEAMS = _find_members(_options(2), c.BeamOptions)

@@ -30,6 +30,7 @@ class SamplingOptions(TypedDict, total=False):
     do_sample: bool  # False: always take the likeliest token, like temperature=0
     temperature: float
     top_k: int  # 0: keep all
+    top_n_sigma: float
     top_p: float
     min_p: float
     typical_p: float
