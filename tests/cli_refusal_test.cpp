@@ -300,7 +300,7 @@ TEST_CASE("log-probabilities without JSON, or more than there are tokens, are re
   check_refused({"--logprobs", "3", "--format", "text", "a"}, 2, {"--logprobs needs --json"});
   for (const std::string count : {"-1", "x", "1.5", ""}) {
     check_refused({"--json", "--logprobs", count, "a"}, 2,
-                  {"--logprobs: expected a whole number, found '" + count + "'; see"});
+                  {"--logprobs: expected a whole number from 0 to 1000000000, found '" + count + "'; see"});
   }
   check_refused({"-m", alphabet_model(), "--json", "--logprobs", "258", "a"}, 2,
                 {"--logprobs: expected a whole number from 0 to 257, the size of the vocabulary, "

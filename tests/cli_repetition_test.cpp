@@ -1,11 +1,11 @@
 // Tests how gpt2 bench turns timed runs into numbers. All times are made up, and no clock is read.
-#include "cli/repetition.h"
+#include "cli/bench/repetition.h"
 
 #include <string>
 #include <vector>
 
-#include "cli/bench_report.h"
-#include "cli/machine.h"
+#include "cli/bench/machine.h"
+#include "cli/bench/report.h"
 #include "support/catch.h"
 
 using namespace gpt2::cli;

@@ -169,8 +169,8 @@ TEST_CASE("options that contradict each other are refused with both names") {
   check({"--samples", "2", "--temperature", "0", "a"},
         "--samples cannot be combined with --greedy");
   check({"--samples", "2", "--no-newline", "a"}, "--no-newline cannot be combined with --samples");
-  check({"--samples", "2", "--sequence", "4294967295", "a"},
-        "--sequence and --samples go beyond sequence 4294967295");
+  check({"--samples", "2", "--sequence", "18446744073709551615", "a"},
+        "--sequence and --samples go beyond sequence 18446744073709551615");
   check({"--samples", "0", "a"}, "--samples: expected a whole number from 1 to 1048576");
   check({"--overflow", "wrap", "a"}, "--overflow: expected stop or slide, found 'wrap'");
   check({"--keep", "2", "a"}, "--keep requires --overflow");

@@ -142,7 +142,7 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
   check_refused("/set top-q 3\n", "",
                 "/set has no option 'top-q' (did you mean 'top-k'?); see 'gpt2 generate --help'");
-  for (const std::string option : {"json", "help"}) {
+  for (const std::string option : {"json", "stats"}) {
     check_refused("/set " + option + "\n", "",
                   "/set has no option '" + option +
                       "': it changes only how tokens are drawn and where a text ends; see 'gpt2 "
@@ -150,6 +150,13 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
   }
   check_refused("/set top-k x\n", "",
                 "--top-k: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
+                "generate --help'");
+}
+
+TEST_CASE("/set changes what happens when the context is full") {
+  CHECK(letters("/set keep 1\n/set overflow stop\nab\n") == "cde\n");
+  check_refused("/set keep x\n", "",
+                "--keep: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
                 "generate --help'");
 }
 

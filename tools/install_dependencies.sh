@@ -4,7 +4,7 @@
 # install. The arguments are the names of further packages to install.
 set -euo pipefail
 
-packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libcli11-dev libedit-dev
+packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libedit-dev
   catch2 curl python3 "$@")
 
 # OpenMP's library is a part of g++, but a package of its own for clang++.

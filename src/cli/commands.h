@@ -1,20 +1,20 @@
 #pragma once
 
-#include "cli/args.h"
+#include "cli/options/options.h"
 
 namespace gpt2::cli {
 
 /// The commands. Each takes the arguments that follow its name, writes its answer to standard
-/// output and returns the exit status. Throws what parse() throws if the arguments are invalid, and
-/// Error if anything else fails. `generate` calls `check` with its PROMPT, unless a -- precedes the
-/// PROMPT.
-int generate(Arguments arguments, void (*check)(const std::string& prompt) = nullptr);
-int batch(Arguments arguments);
-int tokenize(Arguments arguments);
-int info(Arguments arguments);
-int bench(Arguments arguments);
-int quantize(Arguments arguments);
-int score(Arguments arguments);
-int embed(Arguments arguments);
+/// output and returns the exit status. Throws what Options::parse() throws if the arguments are
+/// invalid, and Error if anything else fails. `generate` calls `check` with its PROMPT, unless a --
+/// precedes the PROMPT.
+int generate(const Arguments& arguments, void (*check)(const std::string& prompt) = nullptr);
+int batch(const Arguments& arguments);
+int tokenize(const Arguments& arguments);
+int info(const Arguments& arguments);
+int bench(const Arguments& arguments);
+int quantize(const Arguments& arguments);
+int score(const Arguments& arguments);
+int embed(const Arguments& arguments);
 
 }  // namespace gpt2::cli

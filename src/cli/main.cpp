@@ -3,12 +3,11 @@
 #include <map>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/console.h"
-#include "cli/nearest.h"
+#include "cli/options/nearest.h"
+#include "cli/terminal/console.h"
 #include "gpt2/version.h"
 
 namespace gpt2::cli {
@@ -62,8 +61,8 @@ Exit status:
   130  ended by Ctrl-C (by the signal SIGINT), after writing what there was
 )";
 
-const std::map<std::string, int (*)(Arguments)> kCommands = {
-    {"generate", [](Arguments arguments) { return generate(std::move(arguments)); }},
+const std::map<std::string, int (*)(const Arguments&)> kCommands = {
+    {"generate", [](const Arguments& arguments) { return generate(arguments); }},
     {"batch", batch},
     {"tokenize", tokenize},
     {"info", info},
@@ -134,12 +133,12 @@ int run(Arguments arguments) {
   const std::string name = is_command ? first : "generate";
   try {
     const auto check = [](const std::string& prompt) { check_misspelled(prompt, true); };
-    if (!is_command) return generate(std::move(arguments), check);
+    if (!is_command) return generate(arguments, check);
     arguments.erase(arguments.begin());
-    return kCommands.at(name)(std::move(arguments));
-  } catch (const CLI::Success&) {
-    return 0;  // the command has printed its help
-  } catch (const CLI::ParseError& error) {
+    return kCommands.at(name)(arguments);
+  } catch (const HelpPrinted&) {
+    return 0;
+  } catch (const UsageError& error) {
     throw UsageError(error.what() + ("; see 'gpt2 " + name + " --help'"));
   }
 }
@@ -156,7 +155,7 @@ int main(int argc, char* argv[]) {
     const int status = run(Arguments(argv + (argc > 0), argv + argc));
     end_if_interrupted();
     return status;
-  } catch (const CLI::ParseError& error) {
+  } catch (const UsageError& error) {
     print_error(error.what());
     return 2;
   } catch (const std::bad_alloc&) {

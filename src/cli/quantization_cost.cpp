@@ -3,22 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "cli/console.h"
-#include "gpt2/error.h"
+#include "base/counted.h"
+#include "base/fail.h"
+#include "cli/terminal/console.h"
 #include "gpt2/score.h"
 
 namespace gpt2::cli {
 
+Option& add_text_option(Options& options, std::string& file) {
+  return options.add_file("--text", file,
+                          "The text to measure perplexity on (default: built-in short stories)");
+}
+
 std::vector<TokenId> tokens_to_measure(const std::string& file,
                                        const std::optional<Tokenizer>& tokenizer) {
-  const std::string text =
-      file.empty() ? std::string(kDefaultText) : read_file(file);
+  const std::string text = file.empty() ? std::string(kDefaultText) : read_input(file);
   std::vector<TokenId> tokens;
   if (tokenizer) tokens = tokenizer->encode(text);
   if (tokens.size() >= 2 || (!tokenizer && !text.empty())) return tokens;
-  refuse(format("--text %s: expected a text of two tokens or more, found %zu", file.c_str(),
-                tokens.size()));
+  reject("--text ", file, ": expected a text of two tokens or more, found ", tokens.size());
 }
 
 namespace {
@@ -83,8 +88,8 @@ std::string cost_in_words(const Json& cost) {
                                                       " by f16 keys and values\n"
                                                 : "";
   return text + "perplexity   " + change_in_words(cost, 2) +
-         format(" on %zu tokens in %zu %s\n", cost["tokens"].get<std::size_t>(),
-                cost["windows"].get<std::size_t>(), cost["windows"] == 1 ? "window" : "windows") +
+         concat(" on ", cost["tokens"].get<std::size_t>(), " tokens in ",
+                counted(cost["windows"].get<std::size_t>(), "window"), "\n") +
          of_kv +
          format("logits       change by at most %.3g\n", cost["max_logit_change"].get<double>());
 }

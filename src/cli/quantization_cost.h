@@ -1,12 +1,13 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/options/options.h"
 #include "gpt2/model.h"
 #include "gpt2/tokenizer.h"
 
@@ -28,6 +29,9 @@ text before it. The change is printed with its standard error over the windows, 
 0.03 %; for a text that fits in one window, there is no standard error.
 
 )";
+
+/// Adds --text.
+Option& add_text_option(Options& options, std::string& file);
 
 /// Returns the tokens of the text in `file`, or of the default text if `file` is "". Returns no
 /// tokens if there is no tokenizer. Throws Error if the file cannot be read, if its text has fewer

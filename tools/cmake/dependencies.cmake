@@ -29,13 +29,6 @@ else()
 endif()
 
 if(GPT2_BUILD_CLI)
-  find_package(CLI11 2 QUIET)
-  if(NOT CLI11_FOUND)
-    FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
-                         GIT_TAG v2.4.2 GIT_SHALLOW TRUE)
-    FetchContent_MakeAvailable(CLI11)
-  endif()
-
   # libedit has no CMake build to download. Without it, gpt2 --interactive reads plain lines.
   find_path(LIBEDIT_INCLUDE_DIR histedit.h)
   find_library(LIBEDIT_LIBRARY edit)

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/seconds_since.h"
+#include "cli/batch/run.h"
+#include "cli/batch/settings.h"
+#include "cli/batch/shard.h"
+#include "cli/commands.h"
+#include "cli/lines/reader.h"
+#include "cli/model.h"
+#include "cli/terminal/console.h"
+#include "gpt2/session.h"
+
+namespace gpt2::cli {
+namespace {
+
+// The exit status of a complete run in which some lines have errors. It differs from 1, so that a
+// script that restarts failed runs does not loop forever.
+constexpr int kLinesWithErrors = 3;
+
+// Returns a hash of the model's logits and of the bytes of its tokens. The logits of a short pass
+// depend on every matrix and on the weight type, and have the same bits on every machine.
+std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>& tokenizer) {
+  const Config& config = engine.model().config();
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, config.n_positions); ++i) {
+    ids.push_back(static_cast<TokenId>(i % config.vocab_size));
+  }
+  Session session(engine, {.max_tokens = ids.size()});
+  const std::span<const float> logits = session.forward(ids);
+  std::uint64_t hash = hash_bytes(config.to_json());
+  hash = hash_bytes({reinterpret_cast<const char*>(logits.data()), logits.size_bytes()}, hash);
+  for (std::size_t id = 0; tokenizer && id < tokenizer->size(); ++id) {
+    const auto bytes = tokenizer->bytes(static_cast<TokenId>(id));
+    hash = hash_bytes(bytes, hash_bytes(std::to_string(bytes.size()), hash));
+  }
+  return hash;
+}
+
+void print_share(const BatchSettings& settings, const std::string& output) {
+  const Shard& shard = settings.shard;
+  print_error(concat("share ", shard.index, " of ", shard.count, " (", shard.source, "): writing ",
+                     output));
+}
+
+void print_summary(const BatchSummary& summary, double seconds) {
+  print_error(
+      counted(summary.lines, "line") + ", " + counted(summary.errors, "error") +
+      "; this run: " + counted(summary.tokens, "token") +
+      format(" in %.1f s, %.1f tokens/s", seconds, static_cast<double>(summary.tokens) / seconds));
+}
+
+}  // namespace
+
+int batch(const Arguments& arguments) {
+  const BatchSettings settings = read_batch_settings(arguments);
+  const auto start = std::chrono::steady_clock::now();
+  const InputFile input(settings.input);
+  if (settings.merge) {
+    return merge_shards(input, settings.output) == 0 ? 0 : kLinesWithErrors;
+  }
+  const Shard& shard = settings.shard;
+  const std::string name =
+      shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
+  Progress loading("loading " + settings.model.path.string());
+  const auto [model, draft] = load_models(settings.model);
+  check_limits(settings.defaults, model.config());
+  std::optional<Tokenizer> tokenizer;
+  if (!settings.defaults.tokens) {
+    tokenizer = load_tokenizer(settings.model.path);
+    tokenizer->require_match(model.config());
+  }
+  loading.done();
+
+  if (shard.is_share()) print_share(settings, name);
+  OutputFile output(name, input);
+  const Engine engine(model, settings.model.engine);
+  note_interrupts();
+  const std::uint64_t hash =
+      hash_bytes(std::to_string(settings.hash), hash_of_model(engine, tokenizer));
+  const BatchSummary summary = run_batch(engine, draft, tokenizer, settings, hash, input, output);
+  if (interrupted()) {
+    print_error("stopped after " + counted(summary.lines, "line") + "; the same command resumes");
+    return 1;
+  }
+  print_summary(summary, seconds_since(start));
+  // A share returns 0 even if lines have errors: a launcher treats any other status as a failure
+  // and may end the other shares.
+  return summary.errors == 0 || shard.is_share() ? 0 : kLinesWithErrors;
+}
+
+}  // namespace gpt2::cli

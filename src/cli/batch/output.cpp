@@ -1,0 +1,175 @@
+#include "cli/batch/output.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/fail.h"
+#include "cli/terminal/console.h"
+
+namespace gpt2::cli {
+namespace {
+
+// The number of bytes that are kept of each record. Comparisons need fewer.
+constexpr std::size_t kBeginBytes = 256;
+
+// Makes sure that a new file is still in its directory after a power failure.
+void sync_directory(const std::string& file) {
+  const auto parent = std::filesystem::absolute(file).parent_path();
+  const int directory = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  fsync(directory);
+  close(directory);
+}
+
+// The first bytes of every record of a line: its number and its id.
+std::string record_begin(std::size_t line, const std::string& id) {
+  return concat("{\"line\":", line, ",\"id\":\"", id, "\",");
+}
+
+void add_sample(Json& record, const RecordHead& head) {
+  if (head.custom_id) record["custom_id"] = *head.custom_id;
+  if (head.samples == 1) return;
+  record["sample"] = head.sample;
+  record["samples"] = head.samples;
+}
+
+struct stat status_of(int file) {
+  struct stat status = {};
+  fstat(file, &status);
+  return status;
+}
+
+}  // namespace
+
+std::string record_json(const RecordHead& head, const std::optional<Tokenizer>& tokenizer,
+                        std::uint64_t sequence, const std::string& text,
+                        const GenerationResult& result) {
+  Json record = {{"line", head.line}, {"id", head.id}};
+  add_sample(record, head);
+  record["prompt_tokens"] = result.prompt_tokens;
+  if (head.lost_bytes != 0) record["lost_bytes"] = head.lost_bytes;
+  if (head.truncated != 0) record["truncated"] = head.truncated;
+  if (tokenizer) record["text"] = text;
+  record["token_ids"] = result.tokens;
+  record["finish_reason"] = name_of(result.finish_reason);
+  record["sequence"] = sequence;
+  if (!result.logprobs.empty())
+    record["logprobs"] = logprobs_json(tokenizer, result.tokens, result.logprobs);
+  return line_of(record);
+}
+
+std::string score_record_json(const RecordHead& head, const Json& scores) {
+  Json record = {{"line", head.line}, {"id", head.id}};
+  add_sample(record, head);
+  if (head.lost_bytes != 0) record["lost_bytes"] = head.lost_bytes;
+  record.update(scores);
+  return line_of(record);
+}
+
+std::string error_record_json(const RecordHead& head, const std::string& error) {
+  Json record = {{"line", head.line}, {"id", head.id}, {"error", error}};
+  add_sample(record, head);
+  return line_of(record);
+}
+
+OutputFile::OutputFile(const std::string& name, const InputFile& input)
+    : name_(name), file_(open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  if (file_ < 0) fail("written");
+  const struct stat status = status_of(file_), other = status_of(input.descriptor());
+  if (status.st_dev == other.st_dev && status.st_ino == other.st_ino) {
+    reject(name_, " is the input, too: give another file to -o");
+  }
+  if (!S_ISREG(status.st_mode)) {
+    reject(name_, " is not a regular file, so the run could not be continued: give another -o");
+  }
+  if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      reject("another process is writing ", name_, ": wait until it ends, or give another -o");
+    }
+    print_error(concat("cannot lock ", name_, " (", std::strerror(errno),
+                       "): make sure that no other process writes it"));
+  }
+  if (status.st_size == 0) sync_directory(name_);
+}
+
+OutputFile::~OutputFile() { close(file_); }
+
+void OutputFile::fail(const char* action) const {
+  reject_with_errno(concat(name_, ": cannot be ", action));
+}
+
+void OutputFile::cut(std::size_t bytes) {
+  const bool is_longer = static_cast<std::size_t>(status_of(file_).st_size) > bytes;
+  if (is_longer && ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail("shortened");
+  bytes_ = synced_ = bytes;
+}
+
+void OutputFile::append(std::string_view record) {
+  for (std::string_view rest = record; !rest.empty();) {
+    const ssize_t count = write(file_, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int reason = errno;
+      static_cast<void>(ftruncate(file_, static_cast<off_t>(bytes_)));
+      reject(name_, ": cannot be written: ", std::strerror(reason),
+             "; its records are complete, and the same command resumes there");
+    }
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  bytes_ += record.size();
+}
+
+void OutputFile::sync() {
+  if (bytes_ == synced_) return;
+  if (fdatasync(file_) != 0) fail("written");
+  synced_ = bytes_;
+  last_sync_ = std::chrono::steady_clock::now();
+}
+
+void OutputFile::rename(const std::string& name) {
+  if (std::rename(name_.c_str(), name.c_str()) != 0) fail("renamed");
+  name_ = name;
+  sync_directory(name_);
+}
+
+void OutputFile::sync_sometimes() {
+  if (std::chrono::steady_clock::now() - last_sync_ >= std::chrono::seconds(1)) sync();
+}
+
+RecordReader::RecordReader(int file, const std::string& name)
+    : reader_(file, name, kBeginBytes), name_(name) {
+  advance();
+}
+
+void RecordReader::advance() {
+  offset_ = reader_.offset();
+  const std::string first = "{\"line\":";
+  if (!reader_.next(line_) || line_.is_whole) return;
+  // Only an incomplete record may be cut off, and never the end of a file that this command has not
+  // written.
+  const std::size_t common = std::min(line_.text.size(), first.size());
+  if (line_.text.compare(0, common, first, 0, common) != 0) {
+    reject(name_, " ends in something that is not a record of gpt2 batch: give another -o");
+  }
+}
+
+std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
+  const std::string begin = record_begin(line, id), error = begin + "\"error\":";
+  std::size_t count = 0;
+  for (; !at_end() && line_.text.starts_with(begin); ++count) {
+    if (line_.text.starts_with(error)) ++errors_;
+    advance();
+  }
+  return count;
+}
+
+}  // namespace gpt2::cli

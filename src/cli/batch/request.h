@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/batch/settings.h"
+#include "cli/lines/reader.h"
+#include "cli/score/request.h"
+#include "gpt2/generate.h"
+
+namespace gpt2::cli {
+
+/// A request: the contents of a line of the input.
+struct BatchRequest {
+  std::optional<std::string> custom_id = {};
+  std::optional<ScoreRequest> scoring = {};  ///< set if the line is to be scored, not continued
+  std::vector<TokenId> prompt = {};
+  GenerationOptions options = {};
+  std::size_t samples = 1;                ///< how many texts to write
+  std::size_t lost_bytes = 0;             ///< bytes of the prompt for which the vocabulary has no
+                                          ///< tokens
+  std::size_t truncated = 0;              ///< tokens at the prompt's beginning that were left out
+  std::optional<std::string> error = {};  ///< the error message if the line is invalid
+};
+
+/// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt
+/// and options by HuggingFace's names, a request in OpenAI's batch format, or an object with a text
+/// or choices to score. `defaults` has the options that the line does not set. An invalid line
+/// becomes a request with an error.
+[[nodiscard]] BatchRequest read_request(const Line& line, const BatchSettings& settings,
+                                        const GenerationOptions& defaults,
+                                        const std::optional<Tokenizer>& tokenizer,
+                                        const Config& config);
+
+}  // namespace gpt2::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "cli/lines/reader.h"
+
+namespace gpt2::cli {
+
+/// The share of the lines that a process takes: those whose number modulo `count` is `index`. The
+/// record of a line does not depend on the share that it is in.
+struct Shard {
+  std::size_t index = 0;
+  std::size_t count = 1;
+  std::string source = {};  ///< the origin of the share: "--shard", or environment variables
+
+  /// Whether the process takes a share at all. --shard 0/1 is a share, too.
+  [[nodiscard]] bool is_share() const noexcept { return !source.empty(); }
+  [[nodiscard]] bool takes(std::size_t line) const noexcept { return line % count == index; }
+};
+
+/// The file to which a share of `output` is written: "OUT.1-of-3".
+[[nodiscard]] std::string shard_file(const std::string& output, std::size_t index,
+                                     std::size_t count);
+
+/// Returns the share that `argument` gives: "I/N", "all", "/N" (the launcher sets I), or none, in
+/// which case the launcher sets both. Launchers are recognized by their environment variables. A
+/// process that a launcher has started alone takes all lines. Throws UsageError for any other
+/// argument, if a launcher sets an index without a number, or an index that is not less than the
+/// number, and if two launchers set different shares.
+[[nodiscard]] Shard choose_shard(const std::optional<std::string>& argument);
+
+/// Joins the files of the shares of `output`, in the order of the lines. Writes a temporary file
+/// and renames it at the end. The number of lines is that of `input`. Returns the number of records
+/// with errors. Throws Error if `output` exists or if records are missing; the message names the
+/// missing records.
+std::size_t merge_shards(const InputFile& input, const std::string& output);
+
+}  // namespace gpt2::cli

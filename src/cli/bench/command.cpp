@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/seconds_since.h"
+#include "cli/bench/drafts.h"
+#include "cli/bench/machine.h"
+#include "cli/bench/report.h"
+#include "cli/bench/workload.h"
+#include "cli/commands.h"
+#include "cli/model.h"
+#include "cli/terminal/console.h"
+#include "gpt2/model_files.h"
+#include "gpt2/runtime.h"
+#include "gpt2/version.h"
+#include "measure/limit_meter.h"
+#include "measure/random_model.h"
+
+namespace gpt2::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kExamples =
+    R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
+a text, token by token, after a prompt of the given length; or writing several texts at once. The
+row shows the median speed of the repetitions and, in parentheses, the slowest and the fastest. A
+row that is too long for the model is skipped.
+
+The limit is what the machine itself can do, measured right before and right after each repetition.
+It is the time to read the bytes that must be read, from memory or from a cache that holds them, or
+the time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
+operations.
+
+Other programs that use the CPU make the results unreliable. A repetition is disturbed if other
+programs took CPUs away from it, or if the limits changed around it. Disturbed repetitions are
+repeated, up to twice as many repetitions in all; a row that is still disturbed after that says so
+at its end.
+
+The row about drafts says how much faster texts are written if an int4 copy of the model drafts
+them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
+which gpt2 generate --stats shows for a text.
+
+In the JSON, "busy" is the share of the CPU time that other programs took, "attempts" is the number
+of repetitions, and "disturbed" is the number of disturbed ones that the row includes. Each of
+"sequences" texts has "context" tokens and gets "tokens" more.
+
+Examples:
+  gpt2 bench
+  gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 4
+  gpt2 bench -m ~/models/gpt2 --json > bench.json)";
+
+struct Settings {
+  std::string size = "124M";
+  std::string model;
+  bool is_random = true;  // measure a random model of that size instead of that model
+  std::vector<std::string> dtypes;
+  EngineOptions engine;
+  std::size_t repetitions = 5;
+  bool as_json = false;
+
+  [[nodiscard]] int all_threads() const {
+    return engine.threads > 0 ? engine.threads : thread_count();
+  }
+
+  // Writes a line, unless the output is JSON.
+  void print(const std::string& line) const {
+    if (!as_json) write_stdout(line);
+  }
+};
+
+Config published_config(const std::string& size) {
+  if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
+  if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
+  if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
+  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
+  throw UsageError("--size", "expected 124M, 355M, 774M or 1558M, found '" + size + "'");
+}
+
+// The model that is measured. It is loaded again for each weight type.
+class Subject {
+ public:
+  // Either has random weights and the sizes of a model that OpenAI published, or is the model of
+  // this name. Throws as published_config() or find_model() and Model::load do.
+  explicit Subject(const Settings& settings) {
+    if (settings.is_random) {
+      config_ = published_config(settings.size);
+      name_ = settings.size + " parameters of random weights";
+    } else {
+      path_ = find_model(settings.model);
+      config_ = Model::load(path_).config();
+      name_ = path_.string();
+    }
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // Returns the weight types to measure by default. A quantized model can only be loaded as it is.
+  [[nodiscard]] std::vector<std::string> default_dtypes() const {
+    if (config_.quantized == WeightType::stored) return {"f32", "bf16", "int8", "int4"};
+    return {std::string(name_of(config_.quantized))};
+  }
+
+  // Returns whether the model can be loaded with weights of this type.
+  [[nodiscard]] bool can_load(const std::string& dtype) const {
+    return config_.quantized == WeightType::stored || dtype == name_of(config_.quantized);
+  }
+
+  [[nodiscard]] Model load(const std::string& dtype) const {
+    const LoadOptions options{.dtype = parse_dtype(dtype)};
+    return path_.empty() ? random_model(config_, options) : load_as(path_, options);
+  }
+
+ private:
+  std::filesystem::path path_;  // empty: random weights
+  Config config_;
+  std::string name_;
+};
+
+// Prints an estimate of how long the whole benchmark will take. The other weight types are assumed
+// to take no longer than the first one, which has just been loaded. Each repetition runs the work
+// twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the limits.
+void announce(const Settings& settings, const Engine& engine, const Work& limits, double loading) {
+  double total = loading;
+  for (const Workload& workload : workloads()) {
+    if (workload.length() > engine.model().config().n_positions) continue;
+    const Work work = work_of(workload, engine);
+    const double pass = std::max(work.bytes / limits.bytes,
+                                 work.flop / limits.flop + work.int8_ops / limits.int8_ops);
+    const auto repetitions = static_cast<double>(settings.repetitions);
+    total += (repetitions + 1.0) * LimitMeter::kSeconds + 2.5 * repetitions * pass;
+  }
+  const auto bytes = static_cast<double>(engine.model().bytes_per_token());
+  total += static_cast<double>(settings.repetitions) * kDraftGainPasses * bytes / limits.bytes;
+  total *= static_cast<double>(settings.dtypes.size());
+  print_error("this takes about " +
+              (total < 100.0 ? format("%.0f seconds", 5.0 * std::ceil(total / 5.0))
+                             : format("%.0f minutes", std::ceil(total / 60.0))) +
+              ", and longer if other programs keep the machine busy");
+}
+
+// The line above the rows of one weight type.
+std::string heading(const std::string& dtype, KVType kv_type, const Work& limits) {
+  return format(
+      "%s weights, keys and values in %s; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32 "
+      "and %.0f GOP/s in int8\n",
+      dtype.c_str(), name_of(kv_type).data(), limits.bytes * 1e-9, limits.flop * 1e-9,
+      limits.int8_ops * 1e-9);
+}
+
+// Returns an int4 copy of the model, or nothing if the model is not larger than such a copy or has
+// too few positions for the measurement.
+std::optional<Engine> draft_of(const Engine& engine, const Subject& subject,
+                               const Settings& settings) {
+  const bool is_long = engine.model().config().n_positions >= kDraftGainTokens;
+  if (engine.model().weight_type() == WeightType::int4 || !is_long) return std::nullopt;
+  if (!subject.can_load("int4")) return std::nullopt;
+  return Engine(subject.load("int4"),
+                {.threads = settings.engine.threads, .kv_type = engine.kv_type()});
+}
+
+// Measures the model with weights of one type, prints its rows and adds them to `all`.
+void measure_dtype(const std::string& dtype, const Subject& subject, const Settings& settings,
+                   Json& all) {
+  const auto start = Clock::now();
+  const Engine engine(subject.load(dtype), settings.engine);
+  LimitMeter meter(settings.all_threads(), engine.model().bytes_per_token());
+  const Work limits = meter.measure();
+  if (all["limits"].empty()) announce(settings, engine, limits, seconds_since(start));
+  settings.print(heading(dtype, engine.kv_type(), limits));
+  all["limits"].push_back({{"dtype", dtype},
+                           {"bytes_per_s", limits.bytes},
+                           {"flop_per_s", limits.flop},
+                           {"int8_op_per_s", limits.int8_ops}});
+  for (const Workload& workload : workloads()) {
+    Json row = measure(workload, engine, meter, settings.repetitions);
+    settings.print(bench_row(row));
+    row["dtype"] = dtype;
+    row["kv_type"] = name_of(engine.kv_type());
+    all["measurements"].push_back(std::move(row));
+  }
+  if (const auto draft = draft_of(engine, subject, settings)) {
+    Json row = draft_gain(engine, *draft, settings.repetitions);
+    settings.print(draft_gain_in_words(row));
+    row["dtype"] = dtype;
+    all["drafts"].push_back(std::move(row));
+  }
+}
+
+Settings read_settings(const Arguments& arguments) {
+  Settings settings;
+  Options options("gpt2 bench", "Measures the speed, compared with the limits of this machine",
+                  kExamples);
+  options.add_text("--size", "SIZE", settings.size,
+                   "Measure a model with random weights (as fast as trained ones): 124M (default), "
+                   "355M, 774M or 1558M parameters");
+  Option& model = add_model_option(options, settings.model);
+  model.excluded = {"--size"};
+  model.help = "Measure this model instead: a directory, a file in it, or a name";
+  const auto add_dtype = [&settings](const std::string& text) {
+    static_cast<void>(parse_dtype(text));
+    settings.dtypes.push_back(text);
+  };
+  options
+      .add("--dtype", "f32|f16|bf16|int8|int4",
+           "Convert the weights to this type; may be repeated (default: f32, bf16, int8 and int4 "
+           "in turn, or the type of a quantized model)",
+           add_dtype)
+      .is_repeatable = true;
+  add_engine_options(options, settings.engine);
+  options.add_number("--repetitions", settings.repetitions, {1, 1000},
+                     "How often to measure each row");
+  options.add_switch("--json", settings.as_json, "Print one JSON object instead of text");
+  options.parse(arguments);
+  settings.is_random = !options.has("--model");
+  return settings;
+}
+
+}  // namespace
+
+int bench(const Arguments& arguments) {
+  Settings settings = read_settings(arguments);
+  const Subject subject(settings);
+  if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
+  const int threads = settings.all_threads();
+  const std::string isa(isa_name());
+  settings.print(concat(subject.name(), ", ", counted(static_cast<std::size_t>(threads), "thread"),
+                        ", ", isa, ", ", cpu_name(), "\n"));
+  Json all = {{"version", GPT2_VERSION_STRING},
+              {"date", utc_now()},
+              {"cpu", cpu_name()},
+              {"model", subject.name()},
+              {"threads", threads},
+              {"isa", isa},
+              {"busy", 0.0},
+              {"limits", Json::array()},
+              {"measurements", Json::array()},
+              {"drafts", Json::array()}};
+  const CpuUse begin = cpu_use();
+  for (const std::string& dtype : settings.dtypes) measure_dtype(dtype, subject, settings, all);
+  all["busy"] = share_of_others(begin, cpu_use(), usable_cpus().cpus);
+  settings.print(bench_conclusion(all));
+  if (settings.as_json) {
+    write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
+  }
+  return 0;
+}
+
+}  // namespace gpt2::cli

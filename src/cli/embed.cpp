@@ -1,0 +1,195 @@
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/fail.h"
+#include "base/new_file.h"
+#include "cli/commands.h"
+#include "cli/lines/members.h"
+#include "cli/lines/records.h"
+#include "cli/model.h"
+#include "cli/terminal/console.h"
+#include "gpt2/embed.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kSummary =
+    R"(Each line of FILE, or of standard input, is a text. For each of them, standard output has a
+line of JSON with its vector, in the same order. A text may have at most as many tokens as the model
+has positions. The record of a line that has no vector has "error", and the command ends with status
+1.
+
+The vector is the mean of the hidden states of the text's tokens or, with --pooling last, the state
+of the last token. Layers count as in HuggingFace's hidden_states: 0 are the embeddings, and the
+last one, which is the default, is the output of the last block after the final LayerNorm. Vectors
+are not normalized.
+
+With --npy, the vectors become the rows of a NumPy array of float32 in a file, and nothing is
+printed; a line without a vector is an error then.
+
+)";
+
+constexpr const char* kExamples = R"(Examples:
+  gpt2 embed sentences.txt > vectors.jsonl
+  gpt2 embed --pooling last --layer 4 sentences.txt
+  gpt2 embed --npy vectors.npy sentences.txt
+  echo '{"text": "two\nlines"}' | gpt2 embed --jsonl)";
+
+struct Settings {
+  ModelSettings model;
+  std::string file = "-";
+  std::string npy;
+  bool tokens = false;
+  bool jsonl = false;
+  EmbedOptions embed;
+};
+
+Settings read_settings(const Arguments& arguments) {
+  Settings settings;
+  Options options("gpt2 embed", "Turns texts into vectors", std::string(kSummary) + kExamples);
+  options.add_text("FILE", "", settings.file, "The texts, one a line; -: standard input");
+  add_model_options(options, settings.model);
+  options.add_choice("--pooling", "mean|last",
+                     "The mean of all tokens' states (default), or the last token's",
+                     [&settings](const std::string& name) {
+                       settings.embed.pooling = name == "last" ? Pooling::last : Pooling::mean;
+                     });
+  const auto set_layer = [&settings](const std::string& text) {
+    if (read_number(text, settings.embed.layer.emplace())) return;
+    throw UsageError("--layer", "expected a whole number, found '" + text + "'");
+  };
+  options.add("--layer", "N", "The layer whose states are taken (default: the last)", set_layer);
+  options.add_switch("--jsonl", settings.jsonl,
+                     "Each line is a JSON object with \"text\" or \"token_ids\"");
+  options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
+  options.add_file("--npy", settings.npy, "Write the vectors to FILE as a NumPy array");
+  options.parse(arguments);
+  return settings;
+}
+
+// Writes NumPy's array file, version 1.0: a float32 matrix whose shape need not be known
+// beforehand. When the new file is complete, it replaces an existing one. Throws what NewFile
+// throws. https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+class NpyWriter {
+ public:
+  explicit NpyWriter(const std::string& file) : out_(file) {
+    const std::string unknown_shape = header(0);
+    out_.write(std::as_bytes(std::span(unknown_shape)));
+  }
+
+  void append(std::span<const std::vector<float>> rows) {
+    for (const std::vector<float>& row : rows) out_.write(std::as_bytes(std::span(row)));
+    rows_ += rows.size();
+  }
+
+  // Completes the file. REQUIRES: each row has as many floats as there are columns.
+  void finish(std::size_t columns) {
+    const std::string known_shape = header(columns);
+    out_.overwrite(std::as_bytes(std::span(known_shape)));
+    out_.commit();
+  }
+
+ private:
+  // A magic word, the version, the length of the description in two bytes, and the description,
+  // padded so that the data begins at a multiple of 64 bytes. The header has the same length for
+  // any shape, so it can be overwritten later.
+  [[nodiscard]] std::string header(std::size_t columns) const {
+    constexpr std::size_t kBytes = 128;
+    std::string bytes("\x93NUMPY\x01\x00", 8);
+    bytes += static_cast<char>(kBytes - bytes.size() - 2);
+    bytes += '\0';
+    bytes +=
+        concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", rows_, ", ", columns, "), }");
+    bytes.resize(kBytes - 1, ' ');
+    return bytes + '\n';
+  }
+
+  std::size_t rows_ = 0;
+  NewFile out_;
+};
+
+class Embedder {
+ public:
+  explicit Embedder(const Settings& settings)
+      : settings_(settings), engine_(load_model(settings.model), settings.model.engine) {
+    const std::size_t last = engine_.model().config().n_layer;
+    if (settings.embed.layer.value_or(last) > last) {
+      throw UsageError("--layer", concat("expected a whole number from 0 to ", last,
+                                         ", the last layer, found ", *settings.embed.layer));
+    }
+    if (!settings.tokens) tokenizer_ = load_tokenizer(settings.model.path);
+  }
+
+  void write_json() const;
+  void write_array(NpyWriter& writer) const;
+
+ private:
+  using Text = std::vector<TokenId>;
+
+  // Throws Error if the line has no vector.
+  [[nodiscard]] Text read(const std::string& line) const;
+  [[nodiscard]] static std::size_t size_of(const Text& text) { return text.size(); }
+
+  const Settings& settings_;
+  Engine engine_;
+  std::optional<Tokenizer> tokenizer_;
+};
+
+Embedder::Text Embedder::read(const std::string& line) const {
+  const Config& config = engine_.model().config();
+  const TokenReader reader = {tokenizer_, config.vocab_size};
+  Text text = settings_.jsonl ? reader.read_record(line) : reader.read(line);
+  if (!text.empty() && text.size() <= config.n_positions) return text;
+  reject("expected a text of 1 to ", config.n_positions, " tokens, found ", text.size());
+}
+
+void Embedder::write_json() const {
+  const auto answer = [&](std::span<const Text> texts) {
+    std::vector<Json> records;
+    const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, settings_.embed);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      Json& record = records.emplace_back(Json{{"tokens", texts[i].size()}});
+      Json& numbers = record["embedding"] = Json::array();
+      for (const float number : vectors[i]) numbers.push_back(short_number(number));
+    }
+    return records;
+  };
+  answer_lines<Text>(
+      settings_.file, "embedding " + shown_input(settings_.file),
+      [&](const std::string& line) { return read(line); }, size_of, answer);
+}
+
+void Embedder::write_array(NpyWriter& writer) const {
+  const auto take = [&](const LineGroup<Text>& group) {
+    for (std::size_t i = 0; i < group.errors.size(); ++i) {
+      if (!group.errors[i]) continue;
+      reject(shown_input(settings_.file), ": ", about_line(group.first + i, *group.errors[i]));
+    }
+    writer.append(gpt2::embed(engine_, group.items, settings_.embed));
+  };
+  read_lines<Text>(
+      settings_.file, "embedding " + shown_input(settings_.file),
+      [&](const std::string& line) { return read(line); }, size_of, take);
+  writer.finish(engine_.model().config().n_embd);
+}
+
+}  // namespace
+
+int embed(const Arguments& arguments) {
+  Settings settings = read_settings(arguments);
+  // Throws now, before the long work, if the file cannot be written.
+  std::optional<NpyWriter> writer;
+  if (!settings.npy.empty()) writer.emplace(settings.npy);
+  settings.model.find();
+  Progress loading("loading " + settings.model.path.string());
+  const Embedder embedder(settings);
+  loading.done();
+  if (writer) {
+    embedder.write_array(*writer);
+  } else {
+    embedder.write_json();
+  }
+  return 0;
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,65 @@
+#include "cli/generate/prompt.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/counted.h"
+#include "base/fail.h"
+#include "cli/terminal/console.h"
+#include "cli/tokens.h"
+
+namespace gpt2::cli {
+namespace {
+
+std::string read_text(const GenerateSettings& settings) {
+  if (settings.prompt) return *settings.prompt;
+  const std::string& file = settings.prompt_file;
+  if (file.empty() && is_terminal(stdin)) return "";
+  std::string text = read_input(file.empty() ? "-" : file);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// Refuses a prompt for which the context has no room after the tokens of --state, even after a
+// slide.
+void require_room(std::size_t before, std::size_t tokens, const GenerationOptions& options,
+                  std::size_t n_positions) {
+  const bool slides = options.overflow == Overflow::slide;
+  const std::size_t kept = slides ? std::min(before, options.keep) : before;
+  if (kept + tokens <= n_positions) return;
+  reject("the state ", slides ? "keeps " : "has ", counted(kept, "token"), " and the prompt has ",
+         tokens, ", but the model takes at most ", n_positions, ": shorten the prompt",
+         slides ? "" : ", or give --overflow slide");
+}
+
+}  // namespace
+
+Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+                   const Config& config, std::size_t before) {
+  std::string text = read_text(settings);
+  auto tokens = tokenizer ? encode(*tokenizer, text, {.add_special_tokens = before == 0})
+                          : parse_tokens(text, config.vocab_size);
+  if (!tokenizer) text = join(tokens);
+  if (before != 0) {
+    require_room(before, tokens.size(), settings.writing.options, config.n_positions);
+    return {std::move(tokens), std::move(text)};
+  }
+  if (tokens.empty()) tokens = {first_token(tokenizer, config)};
+  const std::size_t size = tokens.size();
+  const Writing& writing = settings.writing;
+  const std::size_t removed =
+      fit_context(tokens, writing.truncate, writing.options.max_new_tokens, config.n_positions);
+  if (removed != 0) {
+    print_error(concat("the prompt has ", size, " tokens, but the model takes at most ",
+                       config.n_positions, ": the first ", removed, " are left out"));
+  }
+  return {std::move(tokens), std::move(text)};
+}
+
+std::optional<std::string> first_line(const GenerateSettings& settings) {
+  if (!settings.prompt && settings.prompt_file.empty()) return std::nullopt;
+  return read_text(settings);
+}
+
+}  // namespace gpt2::cli

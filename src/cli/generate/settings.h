@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/generate/writing.h"
+#include "cli/model.h"
+#include "cli/options/options.h"
+#include "gpt2/beam_search.h"
+
+namespace gpt2::cli {
+
+/// The files from which the state of a session is read and to which it is written; "" for none.
+struct StateFiles {
+  std::string from;
+  std::string to;
+};
+
+/// What is written to standard output and standard error, and how.
+struct OutputFormat {
+  bool as_json = false;
+  bool no_echo = false;
+  bool no_newline = false;
+  bool stats = false;
+};
+
+/// The settings from the arguments of `gpt2 generate`.
+struct GenerateSettings {
+  ModelSettings model;
+  std::optional<std::string> prompt;
+  std::string prompt_file;  ///< the file with the prompt, if it is not given; "-": stdin
+  StateFiles state;
+  bool talks = false;   ///< --interactive: reads and continues one line after another
+  bool dialog = false;  ///< each line is a turn and ends with the end-of-text token
+  OutputFormat output;
+  BeamOptions beams = {};  ///< a beam search if there is more than one beam
+  Writing writing;
+};
+
+/// Reads the arguments of `gpt2 generate`. Calls `check` with the PROMPT, unless a -- precedes it.
+/// Throws what Options::parse(), find_model() and, with --hf-defaults, GenerationConfig::load()
+/// throw.
+[[nodiscard]] GenerateSettings read_generate_settings(const Arguments& arguments,
+                                                      void (*check)(const std::string& prompt));
+
+}  // namespace gpt2::cli

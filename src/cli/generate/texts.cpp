@@ -1,0 +1,152 @@
+#include "cli/generate/texts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "base/seconds_since.h"
+#include "cli/generate/output.h"
+#include "cli/terminal/console.h"
+#include "gpt2/beam_search.h"
+#include "gpt2/scheduler.h"
+
+namespace gpt2::cli {
+namespace {
+
+struct Sample {
+  TextWriter writer;
+  std::future<GenerationResult> result = {};
+};
+
+bool is_ready(const std::future<GenerationResult>& result) {
+  return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+// Combines two hashes, in this order, by a step of FNV-1a.
+std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  return (first ^ second) * kPrime;
+}
+
+// Returns no sequence if the prompt was interrupted. The token count in `stats` includes all beams.
+std::vector<BeamSequence> search(const Engine& engine, const Prompt& prompt,
+                                 BeamSearchOptions options, StatsOfTexts& stats) {
+  Progress reading("reading the prompt");
+  std::optional<Progress> searching;
+  note_interrupts();
+  options.on_prompt = [&](std::size_t read, std::size_t total) {
+    reading.part(static_cast<double>(read) / static_cast<double>(total));
+    if (read < total) return !interrupted();
+    reading.done();
+    searching.emplace("searching");
+    return !interrupted();
+  };
+  options.on_step = [&](const BeamStep& step) {
+    stats.tokens += step.tokens.size();
+    stats.logits_hash = step.logits_hash;
+    searching->part(static_cast<double>(step.new_tokens) /
+                    static_cast<double>(options.max_new_tokens));
+    return !interrupted();
+  };
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<BeamSequence> sequences = beam_search(engine, prompt.tokens, options);
+  stats.seconds = seconds_since(start);
+  return sequences;
+}
+
+// Writes the tokens as generate() does: tokens that stand for no text are left out.
+void write(TextWriter& writer, const std::optional<Tokenizer>& tokenizer,
+           const std::vector<TokenId>& tokens) {
+  Utf8Stream characters;
+  for (const TokenId token : tokens) {
+    if (!tokenizer) {
+      writer.write(token);
+    } else if (!tokenizer->is_special(token)) {
+      writer.write(characters.write(tokenizer->bytes(token)));
+    }
+  }
+  writer.write(characters.flush());
+}
+
+}  // namespace
+
+void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
+                   const GenerateSettings& settings, const Prompt& prompt,
+                   GenerationOptions options) {
+  Progress reading("reading the prompt");
+  note_interrupts();
+  options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };
+  Scheduler scheduler(engine);
+  std::deque<Sample> samples;  // the samples that are not completely written; the first one is
+                               // shown
+  for (std::size_t i = 0; i < settings.writing.samples; ++i) {
+    Sample& sample = samples.emplace_back(TextWriter(settings, tokenizer, prompt, i));
+    sample.writer.hold();
+    const auto write = [&reading, &sample](auto piece) {  // a text or a token
+      reading.done();
+      sample.writer.write(piece);
+      return !interrupted();
+    };
+    sample.result = tokenizer ? scheduler.submit(*tokenizer, prompt.tokens, options, write)
+                              : scheduler.submit(prompt.tokens, options, write);
+    ++options.sampling.sequence;
+  }
+
+  const auto start = std::chrono::steady_clock::now();
+  StatsOfTexts stats = {.name = "samples", .texts = settings.writing.samples};
+  while (!samples.empty()) {
+    scheduler.step();
+    while (!samples.empty() && is_ready(samples.front().result)) {
+      const GenerationResult result = samples.front().result.get();
+      stats.tokens += result.tokens.size();
+      stats.logits_hash = hash_of(stats.logits_hash, result.logits_hash);
+      samples.front().writer.end(result);
+      samples.pop_front();
+    }
+    if (!samples.empty()) samples.front().writer.show();
+  }
+  stats.seconds = seconds_since(start);
+  if (settings.output.stats && !settings.output.as_json) print_stats(stats);
+}
+
+void write_beams(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
+                 const GenerateSettings& settings, const Prompt& prompt,
+                 const GenerationOptions& generation) {
+  BeamSearchOptions options{.beams = settings.beams,
+                            .max_new_tokens = generation.max_new_tokens,
+                            .sampling = generation.sampling,
+                            .stop_tokens = generation.stop_tokens,
+                            .ignore_eos = generation.ignore_eos,
+                            .hash_logits = generation.hash_logits};
+  if (tokenizer) {
+    tokenizer->require_match(engine.model().config());
+    const std::optional<TokenId> end = tokenizer->end_of_text();
+    if (end && !options.ignore_eos) options.stop_tokens.push_back(*end);
+  }
+  StatsOfTexts stats = {.name = "beams", .texts = options.beams.num_beams};
+  std::vector<BeamSequence> sequences = search(engine, prompt, options, stats);
+  if (sequences.empty()) sequences.push_back({{}, 0.0, FinishReason::cancelled});
+  GenerateSettings texts = settings;
+  texts.writing.samples = sequences.size();
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const auto& [tokens, score, reason] = sequences[i];
+    TextWriter writer(texts, tokenizer, prompt, i);
+    write(writer, tokenizer, tokens);
+    writer.end({.finish_reason = reason,
+                .tokens = tokens,
+                .logits_hash = stats.logits_hash,
+                .generation_seconds = stats.seconds},
+               score);
+  }
+  if (settings.output.stats && !settings.output.as_json) print_stats(stats);
+  if (std::ranges::count(sequences, FinishReason::context_full, &BeamSequence::finish_reason)) {
+    print_error(concat("a text ends where the context of ", engine.model().config().n_positions,
+                       " tokens is full"));
+  }
+}
+
+}  // namespace gpt2::cli

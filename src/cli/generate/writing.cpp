@@ -1,0 +1,198 @@
+#include "cli/generate/writing.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "base/fail.h"
+#include "cli/options/fields.h"
+#include "gpt2/generation_config.h"
+
+namespace gpt2::cli {
+namespace {
+
+void add_seed(Options& options, Writing& writing, bool may_be_random) {
+  const auto set = [&writing](const std::string& text) {
+    std::uint64_t& seed = writing.options.sampling.seed;
+    writing.draws_seed = text == "random";
+    if (writing.draws_seed) {
+      std::uint32_t bits = 0;  // 32 bits only, because a short number is easier to type again
+      if (::getentropy(&bits, sizeof bits) != 0) reject("this system gives no random numbers");
+      seed = bits;
+    } else if (!read_number(text, seed)) {
+      throw UsageError("--seed", concat("expected 'random' or a whole number from 0 to ",
+                                        UINT64_MAX, ", found '", text, "'"));
+    }
+  };
+  options.add(
+      "-s,--seed", "N",
+      concat("Different numbers give different texts",
+             may_be_random ? "; 'random' draws a number and prints it" : "", " (default 0)"),
+      set);
+}
+
+void add_bad_words_option(Options& options, Writing& writing) {
+  const auto set = [&writing](const std::string& text) {
+    if (text.empty()) throw UsageError("--bad-words", "expected a text, found ''");
+    writing.bad_words.push_back(text);
+  };
+  Option& option =
+      options.add("--bad-words", "TEXT",
+                  "Never write the tokens of TEXT, with or without a space before it; may be "
+                  "repeated",
+                  set);
+  option.is_repeatable = true;
+  option.excluded = {"--tokens"};
+}
+
+// Returns whether options were given that replace or exclude --samples.
+bool asks_for_one_text(const Writing& writing, const BeamOptions* beams, const Options& options) {
+  const std::initializer_list<const char*> names = {"--samples",    "--greedy", "--draft",
+                                                    "--no-newline", "--state",  "--save-state",
+                                                    "--interactive"};
+  return (beams != nullptr && beams->num_beams > 1) ||
+         writing.options.sampling.temperature == 0.0f ||
+         std::ranges::any_of(names, [&](const char* name) { return options.has(name); });
+}
+
+// The token ids in the value of an option.
+std::span<const TokenId> ids_in(const std::vector<TokenId>& value) { return value; }
+std::span<const TokenId> ids_in(const SequenceBias& value) { return value.ids; }
+std::span<const TokenId> ids_in(const std::pair<TokenId, float>& value) {
+  return {&value.first, 1};
+}
+template <std::same_as<TokenId> Id>  // a template, so that no number is converted to an optional
+std::span<const Id> ids_in(const std::optional<Id>& value) {
+  return value ? std::span(&*value, 1) : std::span<const Id>();
+}
+
+template <class Value>
+void check_ids(const std::string& option, const Value& value, std::size_t vocab_size) {
+  if constexpr (requires { ids_in(value); }) {
+    for (const TokenId id : ids_in(value)) {
+      if (static_cast<std::size_t>(id) < vocab_size) continue;
+      throw UsageError(option,
+                       concat("expected token ids from 0 to ", vocab_size - 1, ", found ", id));
+    }
+  } else if constexpr (requires { value.begin(); }) {
+    for (const auto& element : value) check_ids(option, element, vocab_size);
+  }
+}
+
+}  // namespace
+
+void add_writing_options(Options& options, Writing& writing, bool of_one_text) {
+  GenerationOptions& values = writing.options;
+  options.begin_group("How tokens are drawn");
+  add_fields(options, OptionRole::draws, values, {"seed", "sequence"});
+  add_seed(options, writing, of_one_text);
+  std::vector<std::string> contradictions = drawing_options();
+  // --sequence has no effect with --greedy, but does not contradict it: the records of `batch` have
+  // a sequence, however their texts were written.
+  std::erase(contradictions, "--sequence");
+  if (of_one_text) add_field(options, "sequence", values);
+  options.add_switch("--greedy", writing.is_greedy, "Always take the most likely token").excluded =
+      std::move(contradictions);
+
+  options.begin_group("How long the text is");
+  add_fields(options, OptionRole::limits_length, values);
+  options.at("--stop").excluded = {"--tokens"};
+  options.at("--keep").needed = "--overflow";
+  options.at("--ignore-eos").excluded = {"--min-new-tokens", "--min-length",
+                                         "--exponential-decay-length-penalty"};
+
+  options.begin_group("Less repetition");
+  add_fields(options, OptionRole::penalizes, values);
+  options.begin_group("Single tokens and their scores");
+  add_bad_words_option(options, writing);
+  add_fields(options, OptionRole::names_tokens, values);
+}
+
+void add_hf_defaults(Options& options, Writing& writing) {
+  options.add_switch("--hf-defaults", writing.has_hf_defaults,
+                     "For options not given, use generation_config.json, as HuggingFace's "
+                     "generate() does");
+}
+
+void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& options,
+                      const std::filesystem::path& model) {
+  if (!writing.has_hf_defaults) return;
+  const auto config = GenerationConfig::load(model);
+  if (beams == nullptr && config.beams.num_beams > 1) {
+    throw UsageError(
+        "--hf-defaults",
+        concat("num_beams in the model's generation config is ", config.beams.num_beams,
+               ", but this command has no beam search: leave --hf-defaults out"));
+  }
+  if (beams != nullptr) {
+    for_each_beam_field([&](const auto& field) {
+      // The other options have no effect without several beams, which are the first row.
+      const bool is_used = beams->num_beams > 1 || std::string_view(field.name) == "num_beams";
+      if (is_used && !options.has(option_name(field.name))) {
+        beams->*field.member = config.beams.*field.member;
+      }
+    });
+  }
+  for_each_sampling_field([&](const auto& field) {
+    const bool is_greedy = field.name == std::string_view("temperature") && writing.is_greedy;
+    if (field.origin != OptionOrigin::huggingface || is_greedy) return;
+    if (options.has(option_name(field.name))) return;
+    writing.options.sampling.*field.member = config.sampling.*field.member;
+  });
+  if (!asks_for_one_text(writing, beams, options)) writing.samples = config.num_return_sequences;
+  if (options.has("--max-new-tokens")) return;
+  if (!config.max_new_tokens) writing.max_length = config.max_length;
+  writing.options.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
+}
+
+void take_given(Writing& writing, const Options& options) {
+  for (const Option& option : options.all()) {
+    if (option.is_given()) writing.given.insert(option.name());
+  }
+  if (std::exchange(writing.is_greedy, false)) writing.options.sampling.temperature = 0.0f;
+}
+
+void add_bad_words(SamplingOptions& options, const std::vector<std::string>& words,
+                   const Tokenizer& tokenizer) {
+  for (const std::string& word : words) {
+    std::vector<std::string> forms = {word};
+    if (!word.starts_with(' ')) forms.push_back(' ' + word);
+    for (const std::string& form : forms) {
+      std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false});
+      if (ids.empty() || tokenizer.unencodable_bytes(form) != 0) {
+        throw UsageError("--bad-words", "the model's vocabulary has no tokens for '" + form +
+                                            "': leave it out, because the model cannot write it");
+      }
+      options.bad_words_ids.push_back(std::move(ids));
+    }
+  }
+}
+
+void check_limits(const Writing& writing, const Config& config) {
+  for_each_sampling_field([&](const auto& field) {
+    const std::string option = option_name(field.name);
+    if (!writing.given.contains(option)) return;
+    check_ids(option, writing.options.sampling.*field.member, config.vocab_size);
+  });
+  // A slide makes room for a token of the prompt and for a new one.
+  const std::size_t max_keep = std::max<std::size_t>(config.n_positions, 2) - 2;
+  if (writing.options.keep > max_keep) {
+    throw UsageError(
+        "--keep", concat("expected a whole number from 0 to ", max_keep, ", because the model has ",
+                         config.n_positions, " positions, found ", writing.options.keep));
+  }
+  check_logprobs(writing.options.top_logprobs.value_or(0), config);
+}
+
+void check_logprobs(std::size_t count, const Config& config) {
+  if (count <= config.vocab_size) return;
+  throw UsageError("--logprobs", concat("expected a whole number from 0 to ", config.vocab_size,
+                                        ", the size of the vocabulary, found ", count));
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/options/options.h"
+#include "gpt2/beam_search.h"
+#include "gpt2/config.h"
+#include "gpt2/generate.h"
+#include "gpt2/tokenizer.h"
+
+namespace gpt2::cli {
+
+/// How texts are written: the settings that `generate` and `batch` have in common.
+struct Writing {
+  GenerationOptions options = {.sampling = {.temperature = 0.8f, .top_k = 40}};
+  std::vector<std::string> bad_words = {};  ///< texts; see add_bad_words()
+  std::size_t samples = 1;                  ///< how many texts to write for each prompt
+  bool tokens = false;                      ///< prompts and texts are token ids
+  bool truncate = false;                    ///< removes the beginning of a prompt that is too long
+  bool is_greedy = false;                   ///< --greedy, until take_given() applies it
+  bool has_hf_defaults = false;             ///< --hf-defaults
+  bool draws_seed = false;                  ///< whether the seed was drawn at random
+  std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
+  std::set<std::string> given = {};            ///< the long names of the options that were given
+};
+
+/// Adds the options that determine how the next token is chosen and when a text ends, in groups.
+/// With `of_one_text`, these include --sequence and --seed random.
+void add_writing_options(Options& options, Writing& writing, bool of_one_text);
+
+/// Adds --hf-defaults.
+void add_hf_defaults(Options& options, Writing& writing);
+
+/// Without `beams`, the command has no beam search. With --hf-defaults, sets the options that were
+/// not given on the command line to the values that HuggingFace's generate() would use for the
+/// model. Throws what GenerationConfig::load() throws, and UsageError if the model's generation
+/// config sets a beam search and the command has none. REQUIRES: `options` have been parsed.
+void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& options,
+                      const std::filesystem::path& model);
+
+/// Applies --greedy, and adds the names of the options that were given to writing.given. REQUIRES:
+/// `options` have been parsed.
+void take_given(Writing& writing, const Options& options);
+
+/// Converts the texts of --bad-words to token ids and adds them to the options. Each text is
+/// forbidden both as it is and with a space before it, because the first token of a word inside a
+/// text includes the space before it. Throws UsageError for a text that the vocabulary cannot
+/// spell.
+void add_bad_words(SamplingOptions& options, const std::vector<std::string>& words,
+                   const Tokenizer& tokenizer);
+
+/// Throws UsageError if an option that was given names a token that the model does not have, or if
+/// --keep or --logprobs is too large for it. Does not check options from the model's own generation
+/// config.
+void check_limits(const Writing& writing, const Config& config);
+
+/// Throws UsageError if the number of --logprobs is larger than the vocabulary.
+void check_logprobs(std::size_t count, const Config& config);
+
+}  // namespace gpt2::cli

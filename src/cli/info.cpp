@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/generate/draft.h"
+#include "cli/model.h"
+#include "cli/quantization_cost.h"
+#include "cli/terminal/console.h"
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+#include "gpt2/session.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kSummary =
+    R"(With --dtype, it also prints what converting the weights to that type costs, measured on
+--text.
+
+)";
+
+constexpr const char* kExamples = R"(Examples:
+  gpt2 info
+  gpt2 info -m openai-community/gpt2 --json
+  gpt2 info --dtype int8 --text novel.txt)";
+
+// Loads the tokenizer. If that fails, adds a warning and returns nullopt, because the rest of the
+// model can still be described.
+std::optional<Tokenizer> try_tokenizer(const std::filesystem::path& path, Json& warnings) {
+  try {
+    return Tokenizer::load(path);
+  } catch (const Error& error) {
+    warnings.push_back(error.what() + std::string("; gpt2 --tokens needs no tokenizer"));
+    return std::nullopt;
+  }
+}
+
+// Returns the CPUs of each thread as Linux and taskset write them: "0-3,8".
+std::vector<std::string> lists_of_cpus() {
+  std::vector<std::string> lists;
+  for (const std::vector<int>& cpus : thread_cpus()) {
+    std::string& list = lists.emplace_back();
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+      const bool follows = i > 0 && cpus[i] == cpus[i - 1] + 1;
+      const bool goes_on = i + 1 < cpus.size() && cpus[i + 1] == cpus[i] + 1;
+      if (follows && goes_on) continue;
+      if (i > 0) list += follows ? '-' : ',';
+      list += std::to_string(cpus[i]);
+    }
+  }
+  return lists;
+}
+
+Json describe(const Model& model, const std::filesystem::path& path, const Json& warnings) {
+  const ModelDescription& description = model.description();
+  const Config& config = model.config();
+  const KVType kv_type = resolved(KVType::automatic, model.weight_type());
+  return {{"model", path.string()},
+          {"files", description.files},
+          {"format", description.format},
+          {"config", Json::parse(config.to_json())},
+          {"parameters", model.parameter_count()},
+          {"tensors", description.tensors},
+          {"ignored", description.ignored},
+          {"dtypes", description.dtypes},
+          {"kv_type", name_of(kv_type)},
+          {"memory",
+           {{"mapped_weights_bytes", description.mapped_bytes},
+            {"converted_weights_bytes", description.converted_bytes},
+            {"keys_and_values_bytes", Session::memory_bytes(config, kv_type, config.n_positions)},
+            {"workspace_bytes", Engine::memory_bytes(config, thread_count())},
+            {"read_for_each_token_bytes", model.bytes_per_token()},
+            {"int4_draft_bytes", draft_bytes(model)}}},
+          {"tokenizer", nullptr},
+          {"isa", isa_name()},
+          {"usable_isas", available_isas()},
+          {"threads", thread_count()},
+          {"threads_from", thread_count_source()},
+          {"thread_cpus", lists_of_cpus()},
+          {"warnings", warnings}};
+}
+
+void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_size) {
+  json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
+  for (const auto& file : tokenizer.files()) json["files"].push_back(file.string());
+  if (tokenizer.size() == vocab_size) return;
+  json["warnings"].push_back(
+      concat("the tokenizer has ", tokenizer.size(), " ids, but the model has ", vocab_size, ": ",
+             tokenizer.size() < vocab_size
+                 ? "the last ids of the model have no text"
+                 : "texts that contain the last ids of the tokenizer are refused"));
+}
+
+// Formats a JSON value for people. Strings may come from a file and contain any bytes, so they are
+// made printable. `is_inside` puts the items of a list or an object in parentheses.
+std::string words(const Json& value, bool is_inside = false) {
+  constexpr std::size_t kShown = 8;  // items of a list: all files of a model without shards
+  std::string text;
+  if (value.is_string()) return printable(value.get_ref<const std::string&>());
+  if (value.empty()) return "none";  // null, or a list or an object without items
+  if (!value.is_structured()) return value.dump();
+  std::size_t shown = 0;
+  for (const auto& [key, item] : value.items()) {
+    if (!text.empty()) text += ", ";
+    if (value.is_array() && shown++ == kShown) {
+      text += "and " + std::to_string(value.size() - kShown) + " more";
+      break;
+    }
+    const bool is_size = key.ends_with("_bytes");
+    if (value.is_object()) {
+      std::string name = key.substr(0, key.size() - (is_size ? 6 : 0));
+      if (is_size) std::replace(name.begin(), name.end(), '_', ' ');
+      text += words(name) + ' ';
+    }
+    text += is_size ? format("%.2f MB", 1e-6 * item.get<double>()) : words(item, true);
+  }
+  return is_inside ? "(" + text + ")" : text;
+}
+
+std::string rows(const Json& json) {
+  std::string text;
+  const auto add = [&](std::string name, const Json& value) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    name.resize(13, ' ');
+    text += name + words(value) + '\n';
+  };
+  for (const auto& [name, value] : json.items()) {
+    if (name == "warnings") {
+      for (const Json& warning : value) add("warning", warning);
+    } else if (name == "cost") {
+      text += cost_in_words(value);
+    } else {
+      add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+int info(const Arguments& arguments) {
+  ModelSettings settings;
+  std::string text_file;
+  bool as_json = false;
+  Options options("gpt2 info", "Shows a model's files, config, size, memory use and tokenizer",
+                  std::string(kSummary) + kCostHelp + kExamples);
+  add_model_option(options, settings.name);
+  add_text_option(options, text_file).needed = "--dtype";
+  add_dtype_option(options, settings.dtype);
+  options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
+  options.parse(arguments);
+
+  settings.find();
+  const std::filesystem::path& path = settings.path;
+  Progress loading("loading " + path.string());
+  Json warnings = Json::array();
+  const auto tokenizer = try_tokenizer(path, warnings);
+  const bool converts = settings.dtype != WeightType::stored;
+  const auto tokens = converts ? tokens_to_measure(text_file, tokenizer) : std::vector<TokenId>();
+  const auto show = [&](double share) { loading.part(share); };
+  const Model model = load_as(path, {.dtype = settings.dtype, .progress = show});
+  Json json = describe(model, path, warnings);
+  if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
+  loading.done();
+  if (converts) json["cost"] = quantization_cost(Model::load(path), model, tokens);
+  write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
+                       : rows(json));
+  return 0;
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,98 @@
+#include "cli/lines/reader.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "cli/terminal/console.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr std::size_t kBytes = 1 << 16;  // to read at a time
+
+}  // namespace
+
+std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return hash;
+}
+
+InputFile::InputFile(const std::string& name)
+    : name_(shown_input(name)),
+      file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) reject_with_errno("cannot read " + name_);
+  if (isatty(file_) != 0) print_error("waiting for lines on standard input; Ctrl-D ends them");
+}
+
+InputFile::~InputFile() { close(file_); }
+
+std::size_t InputFile::bytes() const {
+  struct stat status = {};
+  fstat(file_, &status);
+  return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+std::string text_of(const Line& line) {
+  if (line.text.size() < line.bytes) {
+    reject("the line has ", line.bytes, " bytes, but at most ", line.text.size(),
+           " are read: shorten it");
+  }
+  return line.text.ends_with('\r') ? line.text.substr(0, line.bytes - 1) : line.text;
+}
+
+LineReader::LineReader(int file, std::string name, std::size_t max_bytes)
+    : file_(file), name_(std::move(name)), max_bytes_(max_bytes) {}
+
+bool LineReader::next(Line& line, std::uint64_t hash) {
+  line = {.text = {}, .bytes = 0, .hash = hash, .is_whole = false};
+  while (!line.is_whole && (begin_ < buffer_.size() || fill())) {
+    const std::size_t end = std::min(buffer_.find('\n', begin_), buffer_.size());
+    const std::string_view piece = std::string_view(buffer_).substr(begin_, end - begin_);
+    line.text += piece.substr(0, max_bytes_ - line.text.size());
+    line.bytes += piece.size();
+    line.hash = hash_bytes(piece, line.hash);
+    line.is_whole = end < buffer_.size();
+    begin_ = end + (line.is_whole ? 1 : 0);
+  }
+  offset_ += line.bytes + (line.is_whole ? 1 : 0);
+  return line.is_whole || (line.bytes > 0 && !interrupted());
+}
+
+bool LineReader::is_ready() {
+  while (buffer_.find('\n', begin_) == std::string::npos && buffer_.size() - begin_ < kBytes) {
+    if (!has_input(0)) return false;
+    if (!fill()) return true;
+  }
+  return true;
+}
+
+// Polls before every read, because a signal that is only recorded would not interrupt a read that
+// blocks.
+bool LineReader::has_input(int milliseconds) const {
+  pollfd events = {.fd = file_, .events = POLLIN, .revents = 0};
+  return poll(&events, 1, milliseconds) > 0;
+}
+
+// Appends the next bytes of the file to the data in buffer_ that next() has not returned yet.
+// Returns false if there are no more bytes.
+bool LineReader::fill() {
+  while (!has_input(100)) {
+    if (interrupted()) return false;
+  }
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  const std::size_t size = buffer_.size();
+  buffer_.resize(size + kBytes);
+  const ssize_t count = read(file_, buffer_.data() + size, kBytes);
+  if (count < 0) reject_with_errno("cannot read " + name_);
+  buffer_.resize(size + static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/lines/reader.h"
+#include "cli/terminal/console.h"
+#include "gpt2/error.h"
+#include "gpt2/score.h"
+#include "gpt2/tokenizer.h"
+
+// Helpers for commands that answer every line of their input with one line of JSON.
+
+namespace gpt2::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// Converts texts to tokens. Without a tokenizer, texts consist of token ids.
+struct TokenReader {
+  const std::optional<Tokenizer>& tokenizer;
+  std::size_t vocab_size;
+
+  /// If set, the bytes of texts for which the vocabulary has no tokens are added here. Otherwise, a
+  /// note on standard error says how many there are.
+  std::size_t* lost_bytes = nullptr;
+
+  /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
+  [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
+
+  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws Error for
+  /// any other value.
+  [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
+                                              const std::string& name) const;
+
+  /// The same for a text or a list of token ids.
+  [[nodiscard]] std::vector<TokenId> read_json(const nlohmann::json& value,
+                                               const std::string& name) const;
+
+  /// Returns the tokens of a JSON object that has either "text" or "token_ids". Throws Error for
+  /// any other line.
+  [[nodiscard]] std::vector<TokenId> read_record(const std::string& line) const;
+};
+
+/// Returns a JSON value as a line of text, with U+FFFD in place of bytes that are not UTF-8.
+[[nodiscard]] std::string line_of(const Json& value);
+
+/// Returns the double that JSON writes with as few digits as the float needs.
+[[nodiscard]] double short_number(float value);
+
+/// Returns the object that JSON has for a token of a text: its id, its text if there is a
+/// tokenizer, its log-probability, its rank and the likeliest tokens. If no token precedes the
+/// token and predicts it, the log-probability and the rank are null.
+[[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
+                                const TokenLogprob& score);
+
+/// Returns the objects of all tokens of a text.
+[[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
+                                 std::span<const TokenId> tokens,
+                                 std::span<const TokenLogprob> scores);
+
+/// Some lines of the input, and the items read from them.
+template <class Item>
+struct LineGroup {
+  std::size_t first = 1;                           ///< the number of its first line, from 1
+  std::vector<Item> items = {};                    ///< one for each line without an error
+  std::vector<std::optional<std::string>> errors;  ///< one for each line; nullopt if it has an item
+};
+
+/// Reads a file line by line, in bounded memory, and calls take(group) for groups of about 4,096
+/// tokens or at most as many lines. Lines that a pipe has already delivered are taken before the
+/// function waits for more. Throws Error if the file cannot be read.
+///   read  makes an Item of the text of a line, or throws Error
+///   size  returns its number of tokens
+template <class Item, class Read, class Size, class Take>
+void read_lines(const std::string& file, const std::string& what, const Read& read,
+                const Size& size, const Take& take) {
+  constexpr std::size_t kGroup = 4096;
+  const InputFile input(file);
+  LineReader lines(input.descriptor(), input.name(), kMaxLineBytes);
+  Line line;
+  std::size_t number = 0;
+  for (bool has_more = true; has_more;) {
+    Progress progress(concat(what, ": line ", number + 1));
+    LineGroup<Item> group = {.first = number + 1, .errors = {}};
+    const auto may_read = [&] { return group.errors.empty() || lines.is_ready(); };
+    for (std::size_t tokens = 0; tokens < kGroup && group.errors.size() < kGroup && may_read();) {
+      has_more = lines.next(line);
+      if (!has_more) break;
+      ++number;
+      try {
+        group.items.push_back(read(text_of(line)));
+        group.errors.emplace_back();
+        tokens += size(group.items.back());
+      } catch (const Error& error) {
+        group.errors.emplace_back(error.what());
+      }
+    }
+    take(group);
+  }
+}
+
+/// Writes answers to standard output, and counts those that have an error.
+class AnswerWriter {
+ public:
+  /// Writes one line of JSON for each line of a group: its error record, which names the line, or
+  /// the next of the answers.
+  void write(std::size_t first, std::span<const std::optional<std::string>> errors,
+             std::vector<Json> answers);
+
+  /// Throws Error if there were errors, so that the command fails visibly.
+  void end(const std::string& file) const;
+
+ private:
+  std::size_t written_ = 0;
+  std::size_t errors_ = 0;
+};
+
+/// Answers every line of a file with one line of JSON, in order. Lines that cannot be read become
+/// error records; if there are any, throws Error at the end.
+///   answer  returns one JSON value for each Item of a group; see read_lines() for the rest
+template <class Item, class Read, class Size, class Answer>
+void answer_lines(const std::string& file, const std::string& what, const Read& read,
+                  const Size& size, const Answer& answer) {
+  AnswerWriter writer;
+  read_lines<Item>(file, what, read, size, [&](const LineGroup<Item>& group) {
+    writer.write(group.first, group.errors, answer(std::span<const Item>(group.items)));
+  });
+  writer.end(file);
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,135 @@
+#include "cli/model.h"
+
+#include <chrono>
+#include <vector>
+
+#include "base/seconds_since.h"
+#include "cli/options/nearest.h"
+#include "cli/terminal/console.h"
+#include "gpt2/error.h"
+#include "gpt2/model_files.h"
+
+namespace gpt2::cli {
+
+void ModelSettings::find() {
+  try {
+    path = find_model(name);
+  } catch (const Error& error) {
+    if (name != GPT2_BUNDLED_MODEL || error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(), std::string(error.what()) + ", with -m");
+  }
+}
+
+Option& add_model_option(Options& options, std::string& name) {
+  const auto set = [&name](const std::string& text) {
+    if (text.empty()) {
+      throw UsageError("--model", "expected a directory, a file or a name, found ''");
+    }
+    name = text;
+  };
+  return options.add("-m,--model", "MODEL",
+                     "A directory, a file in it, or a name (default: the bundled model)", set);
+}
+
+Option& add_dtype_option(Options& options, WeightType& dtype) {
+  return options.add("--dtype", "f32|f16|bf16|int8|int4",
+                     "Convert the weights to this type (default: as stored)",
+                     [&dtype](const std::string& text) { dtype = parse_dtype(text); });
+}
+
+void add_engine_options(Options& options, EngineOptions& engine) {
+  options.add_choice("--kv", "auto|f32|f16",
+                     "Hold keys and values as f32 or f16; auto (default): f16 for weights of int8 "
+                     "and int4, otherwise f32",
+                     [&engine](const std::string& name) {
+                       engine.kv_type = kv_type_named(name).value_or(KVType::automatic);
+                     });
+  options.add_number("-t,--threads", engine.threads, {0, EngineOptions::kMaxThreads},
+                     "Number of threads, which never changes a result; 0: one per core, but fewer "
+                     "for small models");
+}
+
+void add_model_options(Options& options, ModelSettings& settings) {
+  add_model_option(options, settings.name);
+  add_dtype_option(options, settings.dtype);
+  add_engine_options(options, settings.engine);
+}
+
+void add_draft_option(Options& options, std::string& draft, const std::string& of_auto) {
+  options.add_text(
+      "--draft", "auto|off|int8|int4|prompt|MODEL", draft,
+      "Write faster, with the same text: a copy of the model in int8 or int4, or "
+      "another MODEL, or the text so far (prompt), drafts tokens, and the model checks "
+      "several at once. MODEL is a copy that gpt2 quantize wrote, or a smaller model "
+      "of the same vocabulary. auto (default) " +
+          of_auto);
+}
+
+WeightType parse_dtype(const std::string& text) {
+  const auto type = weight_type_named(text).value_or(WeightType::stored);
+  if (type != WeightType::stored) return type;
+  std::string word = text;
+  if (const std::size_t at = word.find("loat"); at != word.npos) word.erase(at, 4);  // float16
+  const std::string meant =
+      nearest(word, std::vector<std::string>{"f32", "f16", "bf16", "int8", "int4"});
+  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'" +
+                                  (meant.empty() ? "" : " (did you mean " + meant + "?)"));
+}
+
+Model load_as(const std::filesystem::path& path, const LoadOptions& options) {
+  try {
+    return Model::load(path, options);
+  } catch (const Error& error) {
+    const bool is_conversion = options.dtype != WeightType::stored;
+    if (!is_conversion || error.code() != ErrorCode::invalid_argument) throw;
+    throw UsageError("--dtype", error.what());
+  }
+}
+
+Model load_model(const ModelSettings& settings) {
+  constexpr double kPatience = 1.0;  // seconds
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Progress> shown;
+  const auto progress = [&](double share) {
+    if (!shown && seconds_since(start) < kPatience) return;
+    if (!shown) shown.emplace("loading " + settings.path.string());
+    shown->part(share);
+  };
+  return load_as(settings.path, {.dtype = settings.dtype, .progress = progress});
+}
+
+Models load_models(const ModelSettings& settings) {
+  const std::string& draft = settings.draft;
+  if (draft == "auto" || draft == "off" || draft == "prompt") {
+    return {load_model(settings), std::nullopt};
+  }
+  const auto type = weight_type_named(draft);
+  if (draft.empty() || (type && *type != WeightType::int8 && *type != WeightType::int4)) {
+    throw UsageError("--draft",
+                     "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
+  }
+  if (type) {
+    const Model stored = Model::load(settings.path);
+    return {stored.to(settings.dtype), stored.to(*type)};
+  }
+  Models models = {load_model(settings), Model::load(find_model(draft))};
+  const std::size_t tokens = models.model.config().vocab_size;
+  const std::size_t of_draft = models.draft->config().vocab_size;
+  if (of_draft == tokens) return models;
+  throw UsageError("--draft",
+                   concat("expected a model with the vocabulary of the one that writes, which has ",
+                          tokens, " tokens, found one with ", of_draft));
+}
+
+Tokenizer load_tokenizer(const std::filesystem::path& model) {
+  try {
+    return Tokenizer::load(model);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(), std::string(error.what()) +
+                                  "; or give --tokens and a prompt of token ids, which need no "
+                                  "tokenizer");
+  }
+}
+
+}  // namespace gpt2::cli

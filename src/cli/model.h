@@ -1,0 +1,71 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cli/options/options.h"
+#include "gpt2/engine.h"
+#include "gpt2/model.h"
+#include "gpt2/tokenizer.h"
+
+// The options of the commands that say which model is used and how, and the loading of that model.
+
+namespace gpt2::cli {
+
+/// The model and how it computes.
+struct ModelSettings {
+  std::string name = GPT2_BUNDLED_MODEL;
+  std::filesystem::path path = {};  ///< set by find()
+  WeightType dtype = WeightType::stored;
+  EngineOptions engine = {};
+  std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
+
+  /// Sets `path` to what find_model() returns. If the bundled model is not found, the error message
+  /// advises the user to name another one.
+  void find();
+
+  /// Whether tokens are also drafted from the text so far.
+  [[nodiscard]] bool looks_up() const { return draft != "off"; }
+};
+
+/// Adds -m, --model.
+Option& add_model_option(Options& options, std::string& name);
+
+/// Adds --dtype.
+Option& add_dtype_option(Options& options, WeightType& dtype);
+
+/// Adds --kv and -t, --threads.
+void add_engine_options(Options& options, EngineOptions& engine);
+
+/// Adds --model, --dtype, --kv and --threads.
+void add_model_options(Options& options, ModelSettings& settings);
+
+/// Adds --draft, which says in `draft` what drafts tokens. `of_auto` says what auto does.
+void add_draft_option(Options& options, std::string& draft, const std::string& of_auto);
+
+/// Parses the name of a weight type: "f32", "f16", "bf16", "int8" or "int4". Throws UsageError for
+/// any other text.
+[[nodiscard]] WeightType parse_dtype(const std::string& text);
+
+/// Model::load for the type of --dtype. Throws UsageError if the model cannot be converted to it.
+[[nodiscard]] Model load_as(const std::filesystem::path& path, const LoadOptions& options);
+
+/// Calls load_as() for the model. Shows the progress of the conversion on the terminal if it takes
+/// more than a second. REQUIRES: settings.find() has been called.
+[[nodiscard]] Model load_model(const ModelSettings& settings);
+
+/// The model that writes, and the one that drafts if --draft names one.
+struct Models {
+  Model model;
+  std::optional<Model> draft;
+};
+
+/// Loads them. A copy is made from the same files, which are read once. Throws UsageError for a
+/// draft of another vocabulary. REQUIRES: settings.find() has been called.
+[[nodiscard]] Models load_models(const ModelSettings& settings);
+
+/// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
+[[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model);
+
+}  // namespace gpt2::cli

@@ -1,0 +1,292 @@
+#include "cli/options/options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "cli/options/nearest.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/layout.h"
+
+namespace gpt2::cli {
+namespace {
+
+// Returns whether the word is an option: -x, -xVALUE, --name or --name=VALUE. A dash followed by a
+// blank begins a text, such as "- milk".
+bool is_option(std::string_view word) {
+  const std::size_t dashes = word.starts_with("--") ? 2 : 1;
+  return word.starts_with('-') && word.size() > dashes && word[dashes] != '-' &&
+         static_cast<unsigned char>(word[dashes]) > ' ';
+}
+
+}  // namespace
+
+bool Option::is_named(std::string_view word) const {
+  const std::size_t comma = names.find(',');
+  return word == name() || (comma != names.npos && word == names.substr(0, comma));
+}
+
+Options::Options(std::string command, std::string summary, std::string details)
+    : command_(std::move(command)), summary_(std::move(summary)), details_(std::move(details)) {}
+
+Option& Options::add(const std::string& names, const std::string& form, const std::string& help,
+                     std::function<void(const std::string&)> set) {
+  return options_.emplace_back(Option{names, form, help, std::move(set), group_});
+}
+
+Option& Options::add_switch(const std::string& names, bool& value, const std::string& help) {
+  return add(names, "", help, [&value](const std::string&) { value = true; });
+}
+
+Option& Options::add_text(const std::string& names, const std::string& form, std::string& value,
+                          const std::string& help) {
+  return add(names, form, help, [&value](const std::string& text) { value = text; });
+}
+
+Option& Options::add_file(const std::string& names, std::string& file, const std::string& help) {
+  const auto set = [name = names.substr(names.find(',') + 1), &file](const std::string& text) {
+    if (text.empty()) throw UsageError(name, "expected a file, found ''");
+    file = text;
+  };
+  return add(names, "FILE", help, set);
+}
+
+Option& Options::add_choice(const std::string& names, const std::string& words,
+                            const std::string& help, std::function<void(const std::string&)> set) {
+  const auto check = [=, set = std::move(set)](const std::string& text) {
+    if (text.find('|') == text.npos && ('|' + words + '|').find('|' + text + '|') != words.npos) {
+      return set(text);
+    }
+    std::string expected = words;  // "a|b|c" becomes "a, b or c"
+    const std::size_t last = expected.rfind('|');
+    if (last != expected.npos) expected.replace(last, 1, " or ");
+    for (std::size_t bar; (bar = expected.find('|')) != expected.npos;) {
+      expected.replace(bar, 1, ", ");
+    }
+    throw UsageError(names, "expected " + expected + ", found '" + text + "'");
+  };
+  return add(names, words, help, check);
+}
+
+const Option* Options::find(std::string_view name) const {
+  const auto option =
+      std::ranges::find_if(options_, [name](const Option& o) { return o.is_named(name); });
+  return option == options_.end() ? nullptr : &*option;
+}
+
+Option& Options::at(std::string_view name) {
+  return *std::ranges::find_if(options_, [name](const Option& o) { return o.is_named(name); });
+}
+
+bool Options::has(std::string_view name) const {
+  const Option* const option = find(name);
+  return option != nullptr && option->is_given();
+}
+
+// Whether the command takes a text: it has an argument that may be left out and is not a FILE.
+bool Options::takes_text() const {
+  return std::ranges::any_of(options_, [](const Option& option) {
+    return option.is_argument() && !option.is_required && option.names != "FILE";
+  });
+}
+
+void Options::refuse_option(const std::string& word) const {
+  // The names that other programs use. This table is needed because nearest() would suggest a wrong
+  // option for some of them.
+  constexpr std::pair<const char*, const char*> kOtherNames[] = {
+      {"--max-length", "--max-new-tokens"},
+      {"--n-predict", "--max-new-tokens"},
+      {"-hf", "--model"}};
+  std::string name = word.substr(0, word.find('='));
+  std::string meant;
+  for (const auto& [other, here] : kOtherNames) {
+    if (name == other && find(here) != nullptr) meant = here;
+  }
+  if (meant.empty()) {
+    if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
+    std::vector<std::string> names;
+    for (const Option& option : options_) names.push_back(option.name());
+    meant = nearest(name, names);
+  }
+  const std::string hint =
+      !meant.empty() ? " (did you mean " + meant + (meant == word ? ", before the --?)" : "?)")
+      : takes_text() ? "; a text that begins with a dash goes after --"
+                     : "";
+  throw UsageError("unknown option '" + word + "'" + hint);
+}
+
+void Options::check_combinations() const {
+  for (const Option& option : options_) {
+    if (!option.is_given()) {
+      if (option.is_required) throw UsageError(option.name() + " is required");
+      continue;
+    }
+    if (!option.needed.empty() && !has(option.needed)) {
+      throw UsageError(option.name() + " requires " + option.needed);
+    }
+    for (const Option& other : options_) {
+      if (!other.is_given()) continue;
+      if (std::ranges::count(option.excluded, other.name()) == 0 &&
+          std::ranges::count(other.excluded, option.name()) == 0) {
+        continue;
+      }
+      throw UsageError(option.name() + " cannot be combined with " + other.name() +
+                       ": give only one of them");
+    }
+  }
+}
+
+// Assigns the words of a command line to the options.
+class Options::Parser {
+ public:
+  Parser(Options& options, const Arguments& words) : options_(options), words_(words) {}
+
+  void run() {
+    for (; at_ < words_.size(); ++at_) {
+      const std::string& word = words_[at_];
+      if (!has_ended_ && word == "--") {
+        has_ended_ = true;
+      } else if (!has_ended_ && is_option(word)) {
+        take_option(word);
+      } else {
+        take_argument(word);
+      }
+    }
+  }
+
+  // Refuses the words that belong to no option or argument.
+  void check_extras() const {
+    if (extras_.empty()) return;
+    const std::string& extra = extras_.front();
+    if (extra == "--") {
+      throw UsageError("unexpected argument '--': only the first -- ends the options");
+    }
+    if (is_option(extra)) options_.refuse_option(extra);
+    const bool has_arguments = std::ranges::any_of(options_.options_, &Option::is_argument);
+    throw UsageError("unexpected argument '" + extra + "'" +
+                     (options_.takes_text() ? ": put a text of several words in quotes"
+                      : has_arguments       ? ""
+                                            : ": name a model with -m"));
+  }
+
+ private:
+  // Takes the option that the word names. Its value may be in the same word, as in --name=5, -n=5
+  // and -n5, or in the next one, which may look like an option.
+  void take_option(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    Option* option = find(word.substr(0, equals));
+    std::optional<std::string> value;
+    if (option != nullptr && equals != word.npos) {
+      value = word.substr(equals + 1);
+      if (value->empty()) throw UsageError(option->name(), "nothing follows the '='");
+    } else if (option == nullptr) {
+      option = find_short(word);
+      if (option == nullptr) options_.refuse_option(word);
+      value = word.substr(2);
+    }
+    if (!option->takes_value()) {
+      if (value) throw UsageError(option->name() + " takes no value");
+      value = "true";
+    }
+    if (!value) value = next_value(*option);
+    give(*option, *value);
+  }
+
+  // Returns the option of -n5. But -ngl is not -n with a value, because gl is not a number, and
+  // -model is a misspelled --model.
+  Option* find_short(const std::string& word) const {
+    const std::string name = word.substr(0, word.find('='));
+    Option* const option = name.starts_with("--") ? nullptr : find(name.substr(0, 2));
+    if (option == nullptr || !option->takes_value() || find('-' + name) != nullptr) return nullptr;
+    const bool is_number = std::isdigit(static_cast<unsigned char>(word[2])) != 0;
+    return is_number || option->form != "N" ? option : nullptr;
+  }
+
+  std::string next_value(const Option& option) {
+    const bool is_last = at_ + 1 == words_.size();
+    if (option.may_lack_value &&
+        (is_last || words_[at_ + 1] == "--" || is_option(words_[at_ + 1]))) {
+      return "";
+    }
+    if (!is_last) return words_[++at_];
+    throw UsageError(option.name() + " expects a value: " + option.name() + ' ' + option.form);
+  }
+
+  void take_argument(const std::string& word) {
+    const auto is_free = [](const Option& option) {
+      return option.is_argument() && !option.is_given();
+    };
+    const auto argument = std::ranges::find_if(options_.options_, is_free);
+    if (argument == options_.options_.end()) return extras_.push_back(word);
+    argument->is_marked = has_ended_;
+    give(*argument, word);
+  }
+
+  static void give(Option& option, const std::string& value) {
+    if (option.is_given() && option.takes_value() && !option.is_repeatable) {
+      throw UsageError(option.name() + " may be given only once");
+    }
+    option.values.push_back(value);
+  }
+
+  Option* find(std::string_view name) const {
+    const auto is_it = [name](const Option& option) {
+      return !option.is_argument() && option.is_named(name);
+    };
+    const auto option = std::ranges::find_if(options_.options_, is_it);
+    return option == options_.options_.end() ? nullptr : &*option;
+  }
+
+  Options& options_;
+  const Arguments& words_;
+  std::size_t at_ = 0;
+  bool has_ended_ = false;  // whether the -- that ends the options has been read
+  Arguments extras_;
+};
+
+void Options::parse(const Arguments& arguments) {
+  const Option& wants_help = add("-h,--help", "", "Print this and exit", [](const std::string&) {});
+  Parser parser(*this, arguments);
+  parser.run();
+  if (wants_help.is_given()) {
+    write_stdout(help());
+    throw HelpPrinted();
+  }
+  for (const Option& option : options_) {
+    for (const std::string& value : option.values) option.set(value);
+  }
+  check_combinations();
+  parser.check_extras();
+}
+
+std::string Options::help_on(const Option& option) {
+  std::string name = "  " + option.names;
+  if (!option.is_argument() && !option.form.empty()) name += ' ' + option.form;
+  return described(name, option.help);
+}
+
+std::string Options::help() const {
+  std::string text = summary_ + "\n\nUsage: " + command_ + " [OPTIONS]";
+  std::string arguments;
+  std::vector<std::string> groups;
+  for (const Option& option : options_) {
+    if (option.is_argument()) {
+      text += option.is_required ? ' ' + option.names : " [" + option.names + ']';
+      arguments += help_on(option);
+    } else if (std::ranges::find(groups, option.group) == groups.end()) {
+      groups.push_back(option.group);
+    }
+  }
+  text += '\n';
+  if (!arguments.empty()) text += "\nArguments:\n" + arguments;
+  for (const std::string& group : groups) {
+    text += '\n' + group + ":\n";
+    for (const Option& option : options_) {
+      if (!option.is_argument() && option.group == group) text += help_on(option);
+    }
+  }
+  return text + '\n' + filled_paragraphs(details_);
+}
+
+}  // namespace gpt2::cli

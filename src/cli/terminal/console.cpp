@@ -1,0 +1,161 @@
+#include "cli/terminal/console.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "base/fail.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr int kNotedSignals[] = {SIGINT, SIGTERM, SIGHUP};
+std::atomic<int> noted = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it");
+
+// Ends the process by the default action of `signal`.
+[[noreturn]] void end_by(int signal) {
+  ::signal(signal, SIG_DFL);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, signal);
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(signal);
+  // In process 1 of a container raise() returns, because the kernel does not apply the default
+  // action to that process.
+  std::_Exit(128 + signal);
+}
+
+// Sets the action of the signals that note_interrupts() records, except those that are ignored.
+void set_action(const struct sigaction& action) {
+  for (const int signal : kNotedSignals) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
+}
+
+// Reads the file to its end. `name` names it in messages.
+std::string read_all(std::FILE* file, const std::string& name) {
+  constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+  std::string text;
+  char buffer[1 << 16];
+  while (!std::feof(file) && !std::ferror(file)) {
+    text.append(buffer, std::fread(buffer, 1, sizeof buffer, file));
+    if (text.size() > kMaxBytes) reject(name, " is longer than 256 MiB: split it");
+  }
+  if (std::ferror(file)) reject_with_errno("cannot read " + name);
+  return text;
+}
+
+}  // namespace
+
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return;
+  }
+  if (errno == EPIPE) end_by(SIGPIPE);
+  reject_with_errno("cannot write to standard output");
+}
+
+void reject_with_errno(const std::string& message) { reject(message, ": ", std::strerror(errno)); }
+
+std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
+
+std::string read_input(const std::string& name) {
+  if (name == "-") {
+    if (is_terminal(stdin)) print_error("waiting for a text on standard input; Ctrl-D ends it");
+    return read_all(stdin, shown_input(name));
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "rb"),
+                                                             std::fclose);
+  if (!file) reject_with_errno("cannot read " + name);
+  return read_all(file.get(), name);
+}
+
+std::optional<std::string> read_line() {
+  std::string line;
+  int c = std::getc(stdin);
+  if (c == EOF && std::ferror(stdin)) reject_with_errno("cannot read standard input");
+  if (c == EOF) return std::nullopt;
+  for (; c != EOF && c != '\n'; c = std::getc(stdin)) line += static_cast<char>(c);
+  return line;
+}
+
+bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
+
+std::string format(const char* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  std::va_list again;
+  va_copy(again, values);
+  std::string text(static_cast<std::size_t>(std::vsnprintf(nullptr, 0, format, values)), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
+  va_end(values);
+  return text;
+}
+
+std::string hash_text(std::uint64_t hash) {
+  return format("%016llx", static_cast<unsigned long long>(hash));
+}
+
+void print_error(std::string_view message) {
+  std::fprintf(stderr, "gpt2: %s\n", printable(message).c_str());
+}
+
+void note_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) { noted = signal; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  set_action(action);
+}
+
+void forget_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  set_action(action);
+  int ctrl_c = SIGINT;
+  noted.compare_exchange_strong(ctrl_c, 0);
+  end_if_interrupted();
+}
+
+bool interrupted() { return noted != 0; }
+
+void end_if_interrupted() {
+  if (interrupted()) end_by(noted);
+}
+
+Progress::Progress(const std::string& what) {
+  if (!is_terminal(stderr)) return;
+  shown_ = printable(what);
+  // Cut the text so that it fits on one line, because done() can erase only one. The cut must not
+  // fall inside a UTF-8 character.
+  std::size_t end = std::min<std::size_t>(shown_.size(), 60);
+  while (end < shown_.size() && (shown_[end] & 0xc0) == 0x80) --end;
+  shown_.resize(end);
+  shown_ += " ...";
+  std::fputs(shown_.c_str(), stderr);
+}
+
+void Progress::part(double share) {
+  if (!shown_.empty()) std::fprintf(stderr, "\r%s %.0f %%", shown_.c_str(), 100.0 * share);
+}
+
+void Progress::show(const std::string& state) {
+  if (!shown_.empty()) std::fprintf(stderr, "\r\x1b[K%s %s", shown_.c_str(), state.c_str());
+}
+
+void Progress::done() {
+  if (!shown_.empty()) std::fputs("\r\x1b[K", stderr);
+  shown_.clear();
+}
+
+}  // namespace gpt2::cli

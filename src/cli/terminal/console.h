@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gpt2::cli {
+
+/// Writes all of `text` to standard output and flushes it. Throws Error if that fails, for example
+/// because the disk is full. If standard output is a pipe whose reader has gone away, ends the
+/// process by SIGPIPE, like a program that does not ignore this signal.
+void write_stdout(std::string_view text);
+
+/// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
+/// standard error that the command waits for a text. Throws Error if the file cannot be read or is
+/// longer than 256 MiB.
+[[nodiscard]] std::string read_input(const std::string& name);
+
+/// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
+/// itself.
+[[nodiscard]] std::string shown_input(const std::string& name);
+
+/// Reads a line of standard input. Returns it without its newline, or nothing at the end of the
+/// input. Throws Error if the input cannot be read.
+[[nodiscard]] std::optional<std::string> read_line();
+
+[[nodiscard]] bool is_terminal(std::FILE* stream);
+
+/// Returns the text that printf would write.
+[[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
+
+/// A hash of logits as --stats shows it: 16 hexadecimal digits.
+[[nodiscard]] std::string hash_text(std::uint64_t hash);
+
+/// Throws Error(invalid_argument). The message ends with the system's reason, which is in errno.
+[[noreturn]] void reject_with_errno(const std::string& message);
+
+/// Writes "gpt2: message", an error or a note, as one line to standard error. Control characters
+/// become spaces, because a message may quote the content of a file.
+void print_error(std::string_view message);
+
+/// From now on, the first SIGINT (Ctrl-C), the first SIGTERM and the first SIGHUP are only
+/// recorded, so that the work in progress can end cleanly. A second signal of the same kind ends
+/// the process. A signal that the process already ignores stays ignored; for example, nohup makes a
+/// process ignore SIGHUP.
+void note_interrupts();
+
+/// Returns whether a signal was recorded.
+[[nodiscard]] bool interrupted();
+
+/// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten;
+/// any other signal that was recorded ends the process.
+void forget_interrupts();
+
+/// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command
+/// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would continue with
+/// the next command.
+void end_if_interrupted();
+
+/// Shows the current activity on one line of the terminal. part() adds the share of the work that
+/// is done, from 0 to 1; show() adds any other text. The destructor and done() erase the line.
+/// Truncates a long `what`. Shows nothing if standard error is not a terminal.
+class Progress {
+ public:
+  explicit Progress(const std::string& what);
+  ~Progress() { done(); }
+  void part(double share);
+  void show(const std::string& state);
+  void done();
+
+ private:
+  std::string shown_;
+};
+
+}  // namespace gpt2::cli

@@ -1,0 +1,45 @@
+#include "cli/commands.h"
+#include "cli/model.h"
+#include "cli/terminal/console.h"
+#include "cli/tokens.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kExamples =
+    R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes
+that were encoded, except that on a terminal a newline is added if the text does not end in one.
+
+Examples:
+  gpt2 tokenize "Hello world"
+  gpt2 tokenize --decode "443 452 258 401"
+  gpt2 tokenize -f book.txt | gpt2 tokenize --decode | cmp - book.txt
+  gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
+
+}  // namespace
+
+int tokenize(const Arguments& arguments) {
+  ModelSettings model;
+  std::string argument = "-";
+  std::string file = "-";
+  bool decode = false;
+  Options options("gpt2 tokenize", "Turns a text into token ids, or back", kExamples);
+  options.add_text("TEXT", "", argument, "The text; with --decode, the token ids");
+  options.add_file("-f,--file", file, "Read the text from FILE; -: from standard input")
+      .excluded = {"TEXT"};
+  add_model_option(options, model.name);
+  options.add_switch("--decode", decode, "Turn token ids into text");
+  options.parse(arguments);
+
+  model.find();
+  const Tokenizer tokenizer = Tokenizer::load(model.path);
+  const std::string text = argument == "-" ? read_input(file) : argument;
+  std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
+                              : join(encode(tokenizer, text));
+  // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.
+  if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';
+  write_stdout(answer);
+  return 0;
+}
+
+}  // namespace gpt2::cli
