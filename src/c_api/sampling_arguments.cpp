@@ -72,16 +72,10 @@ GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
                                          const gpt2_generate_options* given_options)
     : target(optional_tokenizer(text_tokenizer), nullptr, nullptr) {
   const gpt2_generate_options given = options_of(given_options);
-<<<<<<< HEAD
-  if (tokenizer && given.on_token) reject("on_token is set, but there is a tokenizer: use on_text");
-  if (!tokenizer && given.on_text) reject("on_text is set, but there is no tokenizer");
-=======
   if (target.tokenizer && given.on_token) {
     reject("on_token is set, but there is a tokenizer: use on_text");
   }
   if (!target.tokenizer && given.on_text) reject("on_text is set, but there is no tokenizer");
-  require_value(given.overflow, GPT2_OVERFLOW_SLIDE, "overflow");
->>>>>>> h-gen
 
   set_generation(options, given);
   options.sampling = sampling_of(given.sampling);

@@ -18,12 +18,12 @@ inline constexpr std::size_t kAttentionRows =
 
 // How many panels of keys, or chunks of values, are read at once, each as one stream: 4 with
 // AVX-512, 2 otherwise. mix_row() has kAttentionStreams * 2 * kAttentionVecs sums, which take 16
-// registers of AVX-512 or NEON and 8 of AVX2. No measured comparison is recorded.
+// registers of AVX-512 or NEON and 8 of AVX2.
 template <class Vec>
 inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
 
 // How many numbers ahead of each stream the keys and values are prefetched into the L1 cache: one
-// page of 4 KiB. No measured comparison with other distances is recorded.
+// page of 4 KiB.
 template <class Stored>
 inline constexpr std::size_t kAttentionAhead = 4096 / sizeof(Stored);
 

@@ -34,9 +34,8 @@ namespace gpt2 {
 inline constexpr std::size_t kLanes = 16;
 
 /// Products sum over k in chunks of this size. The chunks of a product are independent, so threads
-/// can share them out. 256 rows of a strip of 16 columns take 16 KiB and fit in an L1 cache. No
-/// measured comparison with other sizes is recorded. Another size would change the bits of every
-/// result.
+/// can share them out. 256 rows of a strip of 16 columns take 16 KiB and fit in an L1 cache.
+/// Another size would change the bits of every result.
 inline constexpr std::size_t kChunk = 256;
 
 /// The number of columns in a panel of weights, and of keys in a panel of keys. 32 scales of 16
@@ -60,7 +59,7 @@ inline constexpr std::size_t kInt4Block = 32;
 inline constexpr std::size_t kRowGroup = 12;
 
 /// The max number of rows of one matrix product. It bounds the workspace and the scratch: the sums
-/// of 512 rows and 128 columns take 256 KiB. No measured comparison with other limits is recorded.
+/// of 512 rows and 128 columns take 256 KiB.
 inline constexpr std::size_t kMaxRows = 512;
 
 /// Products of up to this many rows stream the weights in place. Products of more rows pack the

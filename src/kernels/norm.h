@@ -7,8 +7,7 @@ namespace gpt2 {
 /// The number of rows that are normalized together. The sum of one row is a chain of additions,
 /// each of which waits for the one before it. While one chain waits, the CPU works on the chains of
 /// the other rows. With AVX2, the last loop needs 3 registers for each row (scaling, mean and rstd)
-/// and 4 registers for weight and bias, so 3 rows leave 3 of the 16 registers free. No measured
-/// comparison with other numbers is recorded.
+/// and 4 registers for weight and bias, so 3 rows leave 3 of the 16 registers free.
 inline constexpr std::size_t kNormRows = 3;
 
 /// The mean and the variance of a row whose elements are multiplied by `scaling`.

@@ -93,9 +93,8 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIs
   // How many bytes ahead the codes are prefetched into the L1 cache. If there is one row, they are
   // fetched from memory; otherwise from the L2 cache, into which fetch_panels() has fetched them.
   // For one row, 1536 rather than 1024 bytes, together with prefetching line by line and past the
-  // ends of panels, gained 8 % for int4 decoding. No comparison is recorded for 4096. A stream that
-  // reaches the end of its panel continues with the panel after the kSkipped panels of the other
-  // streams.
+  // ends of panels, gained 8 % for int4 decoding. A stream that reaches the end of its panel
+  // continues with the panel after the kSkipped panels of the other streams.
   constexpr std::size_t kAhead = kRows == 1 ? 1536 : 4096;
   constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;
   Vec total[kRows][kVecs] = {};

@@ -15,7 +15,7 @@ struct Isa : Registers<32> {
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 1;
   // 16 weights and 2 sums do not all fit, so the compiler keeps some in memory. The 8 rows are
-  // read as 8 streams. No measured comparison is recorded.
+  // read as 8 streams.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 1;
   // 12 sums take 12 registers. The halves of the lanes are multiplied one after the other, each

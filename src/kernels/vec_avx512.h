@@ -16,7 +16,7 @@ struct Isa : Registers<64> {
   static constexpr std::size_t kTileRows = 6;
   static constexpr std::size_t kTileVecs = 4;
   // 16 weights, 2 sums and a broadcast value of x take 19 registers. The 8 rows are read as 8
-  // streams. No measured comparison is recorded.
+  // streams.
   static constexpr std::size_t kStreamDepth = 8;
   static constexpr std::size_t kStreamVecs = 2;
   // 24 sums of a chunk, 4 vectors of w and 1 of x take 29 registers. The totals of the chunks are

@@ -1,0 +1,305 @@
+// Tries every row of the table of sampling options at both ends of its range, just outside of them
+// and with a value of another type, through every door: the library, generation_config.json, the C
+// interface, Python, the lines of `gpt2 batch`, the options of the command and /set. All doors must
+// give the same verdict, and a refusal must name the option.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "c_api/option_values.h"
+#include "generate/option_json.h"
+#include "gpt2/error.h"
+#include "gpt2/generation_config.h"
+#include "gpt2/sampler.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kVocabSize = 512;  // of the bundled model
+constexpr const char* kAccepted = "(accepted)";
+
+// A value of an option, and whether it is allowed.
+struct Case {
+  std::string name;
+  json value;
+  bool is_allowed;
+  bool is_from_huggingface;                  // generation_config.json may have it
+  std::optional<SamplingOptions> options{};  // with this value, if C++ can have it
+};
+
+// The values that one number of a row may and may not have. T is the type that holds it.
+template <class T>
+std::vector<std::pair<double, bool>> numbers_around(const OptionRange& range) {
+  const auto next = [](double from, double towards) -> double {
+    if (std::is_same_v<T, float>) {
+      return std::nextafter(static_cast<float>(from), static_cast<float>(towards));
+    }
+    return std::is_integral_v<T> ? from + (towards > from ? 1 : -1) : std::nextafter(from, towards);
+  };
+  const auto in_t = [](double number) { return static_cast<double>(static_cast<T>(number)); };
+  constexpr double kFar = std::numeric_limits<float>::max();
+  std::vector<std::pair<double, bool>> numbers = {
+      {in_t(range.min), true}, {next(in_t(range.min), -kFar), false}, {in_t(range.max), true}};
+  if (range.max < 1e19) numbers.emplace_back(next(in_t(range.max), kFar), false);
+  if (std::isfinite(range.also) && range.also != range.min) numbers.emplace_back(range.also, true);
+  // The number below the lowest one may be the further number that is allowed.
+  for (auto& [number, is_allowed] : numbers) is_allowed = is_allowed || number == range.also;
+  return numbers;
+}
+
+// Calls add(JSON of a value, whether it is allowed, whether it has the right type).
+template <class T, class Add>
+void for_each_value(const OptionRange& range, const Add& add) {
+  if constexpr (std::is_same_v<T, bool>) {
+    add(true, true, true);
+    add(false, true, true);
+    add(2, false, false);
+  } else if constexpr (std::is_integral_v<T>) {
+    for (const auto& [number, is_allowed] : numbers_around<T>(range)) {
+      const bool is_negative = number < 0;
+      add(is_negative ? json(-1)
+                      : json(number < 1.8e19 ? static_cast<std::uint64_t>(number) : UINT64_MAX),
+          is_allowed, !is_negative);
+    }
+    add(1.5, false, false);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    for (const auto& [number, is_allowed] : numbers_around<T>(range)) add(number, is_allowed, true);
+  } else if constexpr (std::is_same_v<T, std::optional<TokenId>>) {
+    add(0, true, true);
+    add(-7, false, false);
+  } else if constexpr (std::is_same_v<T, std::vector<TokenId>>) {
+    add(json{0, 5}, true, true);
+    add(json{0, -7}, false, false);
+  } else if constexpr (std::is_same_v<T, std::vector<std::vector<TokenId>>>) {
+    add(json{{0, 5}, {7}}, true, true);
+    add(json::array({json::array()}), false, false);
+  } else if constexpr (std::is_same_v<T, std::vector<SequenceBias>>) {
+    for (const auto& [number, is_allowed] : numbers_around<float>(range)) {
+      add(json::array({json::array({json{0, 5}, number})}), is_allowed, true);
+    }
+  } else if constexpr (std::is_same_v<T, std::vector<std::pair<TokenId, float>>>) {
+    for (const auto& [number, is_allowed] : numbers_around<float>(range)) {
+      add(json{{"5", number}}, is_allowed, true);
+    }
+  } else {
+    static_assert(std::is_same_v<T, std::optional<ExponentialDecay>>);
+    for (const auto& [number, is_allowed] : numbers_around<double>(range)) {
+      add(json{3, number}, is_allowed, true);
+    }
+  }
+  add("x", false, false);
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> list;
+    for_each_sampling_field([&list](const auto& field) {
+      using T = typename std::remove_cvref_t<decltype(field)>::Value;
+      const bool is_huggingface = field.origin == OptionOrigin::huggingface;
+      for_each_value<T>(field.range, [&](const json& value, bool is_allowed, bool has_type) {
+        Case one = {field.name, value, is_allowed, is_huggingface};
+        if (has_type) {
+          constexpr double kAny = std::numeric_limits<double>::infinity();
+          one.options.emplace();
+          REQUIRE(OptionJson<T>::read(value, {-kAny, kAny}, (*one.options).*field.member));
+        }
+        list.push_back(one);
+      });
+    });
+    return list;
+  }();
+  return all;
+}
+
+void check_verdict(const Case& one, const std::string& message, const std::string& shown_name) {
+  CAPTURE(one.name, one.value.dump(), message);
+  CHECK((message == kAccepted) == one.is_allowed);
+  if (!one.is_allowed) CHECK(message.find(shown_name) != message.npos);
+}
+
+void check_verdict(const Case& one, const std::string& message) {
+  check_verdict(one, message, one.name);
+}
+
+// The text of a value in the form of the command. Nothing if the command has another form.
+std::optional<std::string> text_of(const Case& one) {
+  const json& v = one.value;
+  if (one.name == "bad_words_ids") return std::nullopt;  // the command takes texts instead
+  const auto ids = [](const json& list) {
+    std::string text;
+    for (const json& id : list) text += (text.empty() ? "" : ",") + id.dump();
+    return text;
+  };
+  if (v.is_string()) return v.get<std::string>();
+  if (one.name == "sequence_bias") return ids(v[0][0]) + "=" + v[0][1].dump();
+  if (v.is_object()) return v.begin().key() + "=" + v.begin().value().dump();
+  return v.is_array() ? ids(v) : v.dump();
+}
+
+std::string dashed(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
+// One line of a process for each case: "ok", or a message.
+std::string verdict_of(const std::string& line) { return line == "ok" ? kAccepted : line; }
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("every sampling option has the same range in the library") {
+  for (const Case& one : cases()) {
+    if (!one.options) continue;
+    check_verdict(one, test::refusal_of([&] { Sampler sampler(*one.options, kVocabSize); }));
+  }
+}
+
+TEST_CASE("every sampling option has the same range in generation_config.json") {
+  for (const Case& one : cases()) {
+    if (!one.is_from_huggingface) continue;
+    const std::string text = json{{"do_sample", true}, {one.name, one.value}}.dump();
+    check_verdict(
+        one, test::refusal_of([&] { static_cast<void>(GenerationConfig::parse(text, "config")); }));
+  }
+}
+
+TEST_CASE("every sampling option has the same range in the C interface") {
+  for (const Case& one : cases()) {
+    if (!one.options) continue;
+    gpt2_sampling_options options;
+    REQUIRE(gpt2_sampling_options_init(&options, sizeof options) == GPT2_OK);
+    c_api::OptionStorage storage;
+    c_api::fill(options, *one.options, storage);
+    gpt2_sampler* sampler = nullptr;
+    const gpt2_status status = gpt2_sampler_new(&options, kVocabSize, nullptr, &sampler);
+    check_verdict(one, status == GPT2_OK ? kAccepted : gpt2_last_error());
+    gpt2_sampler_free(sampler);
+  }
+}
+
+TEST_CASE("the C interface lists every sampling option") {
+  std::size_t count = 0;
+  const gpt2_option_field* const fields = gpt2_option_fields(GPT2_OPTIONS_SAMPLING, &count);
+  std::size_t i = 0;
+  for_each_sampling_field([&](const auto& field) {
+    REQUIRE(i < count);
+    CHECK(fields[i].name == std::string(field.name));
+    CHECK(fields[i].help == std::string(field.help));
+    CHECK(fields[i].min == field.range.min);
+    CHECK(fields[i].max == field.range.max);
+    ++i;
+  });
+  CHECK(i == count);
+  CHECK(gpt2_option_fields(GPT2_OPTIONS_BEAMS + 1, &count) == nullptr);
+}
+
+TEST_CASE("a value that is written as JSON reads back as the same value") {
+  for_each_sampling_field([](const auto& field) {
+    using T = typename std::remove_cvref_t<decltype(field)>::Value;
+    for (const Case& one : cases()) {
+      if (one.name != field.name || !one.is_allowed) continue;
+      CAPTURE(one.name, one.value.dump());
+      T value = {};
+      REQUIRE(OptionJson<T>::read(one.value, field.range, value));
+      const json written = OptionJson<T>::write(value);
+      T again = {};
+      REQUIRE(OptionJson<T>::read(written, field.range, again));
+      CHECK(OptionJson<T>::write(again) == written);
+    }
+  });
+}
+
+TEST_CASE("every sampling option has the same range in the lines of batch") {
+  const test::TemporaryDirectory place;
+  std::string lines;
+  std::vector<const Case*> written;
+  for (const Case& one : cases()) {
+    if (one.name == "sequence") continue;  // the number of the line determines it
+    lines += json{{"prompt", "a"}, {"max_new_tokens", 1}, {one.name, one.value}}.dump() + "\n";
+    written.push_back(&one);
+  }
+  const auto in = place.write("in.jsonl", lines);
+  const auto out = place.path() / "out.jsonl";
+  CHECK(test::run({"batch", in.string(), "-o", out.string()}).status == 3);
+  std::ifstream file(out);
+  const auto records = lines_of({std::istreambuf_iterator<char>(file), {}});
+  REQUIRE(records.size() == written.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const json record = json::parse(records[i]);
+    check_verdict(*written[i], record.value("error", kAccepted));
+  }
+}
+
+TEST_CASE("every sampling option has the same range in the options of the command") {
+  const test::TemporaryDirectory place;
+  const auto in = place.write("empty", "");
+  for (const Case& one : cases()) {
+    const auto text = text_of(one);
+    if (!text) continue;
+    test::Words words = {"batch", "--lines", in.string(), "-o", (place.path() / "out").string()};
+    if (one.name == "sequence") words = {"generate", "-n", "0", "a"};
+    if (one.value == true) {
+      words.push_back(dashed(one.name));
+    } else if (one.value == false) {
+      continue;  // a switch that is not given
+    } else {
+      words.push_back(dashed(one.name) + "=" + *text);
+    }
+    const test::Outcome outcome = test::run(words);
+    CHECK((outcome.status == 0 || outcome.status == 2));
+    check_verdict(one, outcome.status == 0 ? kAccepted : outcome.err, dashed(one.name));
+  }
+}
+
+TEST_CASE("every sampling option has the same range in /set") {
+  for (const Case& one : cases()) {
+    const auto text = text_of(one);
+    if (!text || one.value.is_boolean() || one.name == "sequence") continue;
+    if (one.options && one.name.ends_with("_values")) continue;
+    const test::Outcome outcome =
+        test::run({"-i"}, {.input = "/set " + one.name + " " + *text + "\n"});
+    check_verdict(one, outcome.err.empty() ? kAccepted : outcome.err, dashed(one.name));
+  }
+}
+
+#ifdef GPT2_PYTHON
+TEST_CASE("every sampling option has the same range in Python") {
+  std::string lines;
+  for (const Case& one : cases()) lines += json{one.name, one.value}.dump() + "\n";
+  const test::Outcome outcome =
+      test::run({GPT2_OPTION_FIELDS_SCRIPT},
+                {.input = lines,
+                 .environment = {"PYTHONPATH=" GPT2_PYTHON_PACKAGE, "PYTHONDONTWRITEBYTECODE=1",
+                                 "GPT2CPP_LIBRARY=" GPT2_SHARED_LIBRARY},
+                 .program = GPT2_PYTHON});
+  CHECK(outcome.err == "");
+  const auto verdicts = lines_of(outcome.out);
+  REQUIRE(verdicts.size() == cases().size());
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    check_verdict(cases()[i], verdict_of(verdicts[i]));
+  }
+}
+#endif
