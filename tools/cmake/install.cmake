@@ -8,8 +8,9 @@ file(RELATIVE_PATH gpt2_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_
 file(RELATIVE_PATH gpt2_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" gpt2_pc_to_prefix "${gpt2_pc_to_prefix}")
 
-target_compile_definitions(gpt2 PRIVATE GPT2_DATA_DIR="${gpt2_bin_to_data}"
-                           GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
+set_source_files_properties(src/formats/find_model.cpp PROPERTIES
+                            COMPILE_DEFINITIONS GPT2_DATA_DIR="${gpt2_bin_to_data}")
+target_compile_definitions(gpt2 PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
 if(GPT2_BUILD_CLI)
   target_compile_definitions(gpt2_cli PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
   set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${gpt2_bin_to_lib}")

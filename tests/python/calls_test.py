@@ -1,7 +1,7 @@
 """Tests how calls of the Python package end: by Ctrl-C, exceptions of callbacks, close() and wrong
 arguments, on several threads and in several processes.
 
-python_support.py says how it is run.
+support.py says how it is run.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ import time
 import unittest
 import weakref
 
-import python_support
-from python_support import MODEL
+import support
+from support import MODEL
 
 import gpt2cpp
 from gpt2cpp._handle import Owned
@@ -26,7 +26,7 @@ from gpt2cpp._handle import Owned
 ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
 
 
-class ModelTest(python_support.ModelTest):
+class ModelTest(support.ModelTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -491,4 +491,4 @@ class ErrorTest(ModelTest):
 if __name__ == "__main__":
     # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    python_support.main()
+    support.main()

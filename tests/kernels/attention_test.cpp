@@ -32,7 +32,7 @@ struct Head {
   }
 
   /// Returns the result for query `row`, computed by the rules. The exponential is that of the
-  /// scalar table, which vec_math_test checks.
+  /// scalar table, which kernels_vec_math_test checks.
   std::vector<float> expected(std::size_t row) const {
     const std::size_t seen = row + 1;
     std::vector<float> weight(seen);

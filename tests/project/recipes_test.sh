@@ -15,7 +15,7 @@ set -euo pipefail
 
 source="$1" library="$2" command="$3" cxx="$4" cc="$5" python="$6"
 
-source "$(dirname "${BASH_SOURCE[0]}")/support/scratch.sh" "$source/models/gpt2-stories"
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source/models/gpt2-stories"
 ln -s "$source/models" models
 export PATH="${command%/*}:$PATH"
 

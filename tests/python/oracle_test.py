@@ -1,5 +1,5 @@
 """Compares beam search and observations of the Python package with HuggingFace's numbers;
-python_support.py says how it is run.
+support.py says how it is run.
 """
 
 import array
@@ -7,7 +7,7 @@ import json
 import os
 import unittest
 
-from python_support import main
+from support import main
 
 import gpt2cpp
 

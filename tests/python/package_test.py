@@ -1,4 +1,4 @@
-"""Tests the Python package; python_support.py says how it is run.
+"""Tests the Python package; support.py says how it is run.
 
 Texts are compared with those of the command, and structs with the layout that the C compiler gives
 to those of gpt2.h.
@@ -20,7 +20,7 @@ import tempfile
 import unittest
 import weakref
 
-from python_support import CC, COMMAND, MODEL, ModelTest, bits, command, main, python, run
+from support import CC, COMMAND, MODEL, ModelTest, bits, command, main, python, run
 
 import gpt2cpp
 from gpt2cpp import _library, _structs

@@ -1,4 +1,4 @@
-"""Tests the wheel; python_support.py says how it is run.
+"""Tests the wheel; support.py says how it is run.
 
 The wheel is made of the library of this build, which GPT2CPP_LIBRARY names. It is installed into a
 new virtual environment, where the programs of its description and of README.md run.
@@ -17,7 +17,7 @@ import unittest
 import venv
 import zipfile
 
-from python_support import CC, COMMAND, main, run
+from support import CC, COMMAND, main, run
 
 LIBRARY = os.environ["GPT2CPP_LIBRARY"]
 CLEAN = {name: value for name, value in os.environ.items()

@@ -6,7 +6,7 @@
 #   package_test.sh BUILD_DIR
 set -euo pipefail
 
-source="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)" build="$1"
+source="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)" build="$1"
 for tool in dpkg dpkg-deb dpkg-shlibdeps; do
   command -v "$tool" >/dev/null || {
     printf 'skipped: there is no %s\n' "$tool" >&2

@@ -10,7 +10,7 @@ set -euo pipefail
 
 source="$1" build="$2" model="$3" cxx="$4" cc="$5"
 
-source "$(dirname "${BASH_SOURCE[0]}")/support/scratch.sh" "$model"
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$model"
 
 quietly() { "$@" >log 2>&1 || { cat log >&2; exit 1; }; }
 
