@@ -145,10 +145,12 @@ struct GenerationResult {
 /// A plain value: copies are independent. Both functions may be empty; they are then not called.
 ///
 /// Example:
+///   Session session(model);
 ///   const auto print = [](const auto& piece) { return static_cast<bool>(std::cout << piece); };
-///   const std::optional<Tokenizer> tokenizer = Tokenizer::load("models/gpt2");
-///   const std::vector<TokenId> prompt = {7454, 2402, 257, 640};
-///   generate(session, prompt, {.max_new_tokens = 50}, {tokenizer, print, print});
+///   const std::vector<TokenId> prompt = {1, 2, 3};
+///   const std::optional<Tokenizer> none;  // as for a model without a tokenizer
+///   generate(session, prompt, {.max_new_tokens = 10}, {none, print, print});   // prints tokens
+///   generate(session, {}, {.max_new_tokens = 10}, {tokenizer, print, print});  // prints text
 struct TextTarget {
   TextTarget(std::optional<Tokenizer> text_tokenizer, std::function<bool(std::string_view)> text,
              std::function<bool(TokenId)> token)
@@ -156,7 +158,7 @@ struct TextTarget {
         on_text(std::move(text)),
         on_token(std::move(token)) {}
 
-  /// If it is set, its end-of-text token ends the text, unless ignore_eos is set.
+  /// Its end-of-text token ends the text, unless ignore_eos is set.
   std::optional<Tokenizer> tokenizer;
 
   /// With a tokenizer: receives the text as it becomes certain, which is whole UTF-8 characters and
