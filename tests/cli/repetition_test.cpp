@@ -1,6 +1,7 @@
 // Tests how gpt2 bench turns timed runs into numbers. All times are made up, and no clock is read.
 #include "cli/bench/repetition.h"
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
