@@ -38,13 +38,13 @@ using LogitsProcessor = std::function<void(std::span<float> scores, std::span<co
 /// with the other ids. If there is only one id, it is always added.
 struct SequenceBias {
   std::vector<TokenId> ids;  ///< at least one
-  float bias;                ///< from -kMaxBias to kMaxBias, or -infinity
+  float bias;                ///< finite, or -infinity, which removes the token
 };
 
 /// Makes the scores of the tokens that end a text grow with its length.
 struct ExponentialDecay {
   std::size_t start;  ///< scores grow once the continuation has more tokens than this
-  double factor;      ///< from kMinPenalty to kMaxPenalty; above 1, the scores grow
+  double factor;      ///< more than 0; above 1, the scores grow
 };
 
 /// How the next token is chosen from the logits, with HuggingFace's names, formulas and order. The
@@ -61,6 +61,8 @@ struct ExponentialDecay {
 /// default value costs nothing. The cost of an option that names tokens is proportional to the
 /// number of these tokens.
 ///
+/// option_fields.h has the range of each option. A number outside of it is refused.
+///
 /// A plain value: copies are independent if copies of the functions in `processors` are.
 ///
 /// Example:
@@ -68,17 +70,9 @@ struct ExponentialDecay {
 ///   options.repetition_penalty = 1.2f;
 ///   options.bad_words_ids = {tokenizer.encode(" cat"), tokenizer.encode(" dog")};
 struct SamplingOptions {
-  /// The lowest temperature other than 0. Division of logits by a smaller number could overflow.
-  static constexpr float kMinTemperature = 1e-6f;
-
-  /// The limits of penalties that multiply or divide scores, and of biases that are added to them.
-  static constexpr float kMinPenalty = 1e-6f;
-  static constexpr float kMaxPenalty = 1e6f;  ///< see kMinPenalty
-  static constexpr float kMaxBias = 1e30f;    ///< in either direction
-
-  /// Below 1, likely tokens become likelier; above 1, unlikely ones do. Finite and at least
-  /// kMinTemperature, or 0. With 0, the token with the highest score is always chosen (greedy
-  /// decoding), and the filters top_k ... eta_cutoff have no effect.
+  /// Below 1, likely tokens become likelier; above 1, unlikely ones do. With 0, the token with the
+  /// highest score is always chosen (greedy decoding), and the filters top_k ... eta_cutoff have no
+  /// effect.
   float temperature = 1.0f;
 
   /// Keep the k largest scores, and all others that are equal to the smallest of these. 0: keep
@@ -91,24 +85,22 @@ struct SamplingOptions {
   float top_n_sigma = 0.0f;
 
   /// Keep the smallest set of tokens, most probable first, whose probabilities add up to at least
-  /// p, from 0 to 1. At least one token is kept.
+  /// p. At least one token is kept.
   float top_p = 1.0f;
 
-  /// Remove tokens whose probability is less than this share, from 0 to 1, of the highest one.
+  /// Remove tokens whose probability is less than this share of the highest one.
   float min_p = 0.0f;
 
   /// Locally typical sampling (Meister et al. 2022): take tokens in the order of how close their
   /// information (-log p) is to the entropy of the distribution, until their probabilities add up
-  /// to at least this, and keep only these. More than 0 and at most 1; 1 keeps all tokens.
+  /// to at least this, and keep only these. 1 keeps all tokens.
   float typical_p = 1.0f;
 
-  /// Remove tokens with a probability below this: at least 0 and less than 1. The most probable
-  /// token is kept.
+  /// Remove tokens with a probability below this. The most probable token is kept.
   float epsilon_cutoff = 0.0f;
 
   /// Eta sampling (Hewitt et al. 2022): remove tokens with a probability below
-  /// min(eta, sqrt(eta) * exp(-entropy)). At least 0 and less than 1. The most probable token is
-  /// kept.
+  /// min(eta, sqrt(eta) * exp(-entropy)). The most probable token is kept.
   float eta_cutoff = 0.0f;
 
   std::uint64_t seed = 0;      ///< the same seed draws the same tokens, on every machine
@@ -118,18 +110,18 @@ struct SamplingOptions {
   /// added up before their sum is added to the score.
   std::vector<SequenceBias> sequence_bias = {};
 
-  /// OpenAI's logit_bias: tokens, and the numbers to add to their logits, from -100 to 100.
+  /// OpenAI's logit_bias: tokens, and the numbers to add to their logits.
   std::vector<std::pair<TokenId, float>> logit_bias = {};
 
   /// OpenAI's penalties for tokens that already occur in the continuation: presence_penalty +
   /// frequency_penalty * (the number of occurrences) is subtracted from the score of each such
-  /// token. From -2 to 2; negative numbers reward repetition. Tokens of the prompt do not count.
+  /// token. Negative numbers reward repetition. Tokens of the prompt do not count.
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;  ///< see presence_penalty
 
   /// For each token that occurs in the prompt or the continuation: divide its score by this number
-  /// if the score is positive, and multiply it if it is negative. From kMinPenalty to kMaxPenalty;
-  /// a number above 1 discourages repetition.
+  /// if the score is positive, and multiply it if it is negative. A number above 1
+  /// discourages repetition.
   float repetition_penalty = 1.0f;
 
   /// Remove every token that would complete a sequence of this many tokens that already occurs in
