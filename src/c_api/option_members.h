@@ -32,7 +32,8 @@ inline constexpr auto kSamplingMembers = [] {
   using C = gpt2_sampling_options;
   return std::tuple(
       held_by("temperature", &C::temperature), held_by("top_k", &C::top_k),
-      held_by("top_n_sigma", &C::top_n_sigma), held_by("top_p", &C::top_p), held_by("min_p", &C::min_p), held_by("typical_p", &C::typical_p),
+      held_by("top_n_sigma", &C::top_n_sigma), held_by("top_p", &C::top_p),
+      held_by("min_p", &C::min_p), held_by("typical_p", &C::typical_p),
       held_by("epsilon_cutoff", &C::epsilon_cutoff), held_by("eta_cutoff", &C::eta_cutoff),
       held_by("seed", &C::seed), held_by("sequence", &C::sequence),
       held_by("min_new_tokens", &C::min_new_tokens), held_by("min_length", &C::min_length),

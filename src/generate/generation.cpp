@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/seconds_since.h"
-#include "generate/check_numbers.h"
 #include "generate/end_tokens.h"
 #include "generate/logprobs.h"
 #include "model/session_impl.h"
@@ -25,9 +24,6 @@ void check(const Session& session, std::span<const TokenId> prompt,
   }
   session.impl()->require_known(prompt);
   check_enumerator(options.overflow, Overflow::slide, "overflow", "Overflow");
-  for_each_generation_field([&](const auto& field) {
-    check_numbers(field.name, field.range, options.*field.member);
-  });
   check_top_logprobs(options.top_logprobs.value_or(0), session.model().config().vocab_size);
   const std::size_t room = session.capacity() - session.position();
   const bool can_fill = prompt.size() > room || options.max_new_tokens > room - prompt.size();

@@ -99,10 +99,8 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   } catch (const Error& error) {
     fail(fields.where(), error.what());
   }
-  fields.read("max_length", config.max_length, 0, kMaxOptionTokens);
-  if (fields.find("max_new_tokens")) {
-    fields.read("max_new_tokens", config.max_new_tokens.emplace(), 0, kMaxOptionTokens);
-  }
+  fields.read("max_length", config.max_length);
+  if (fields.find("max_new_tokens")) fields.read("max_new_tokens", config.max_new_tokens.emplace());
   return config;
 }
 

@@ -35,7 +35,8 @@ bool read(const json& from, const OptionRange& range, Number& value) {
 // 1e3 and 2.0 are whole numbers, too.
 template <std::integral Number>
 bool read(const json& from, const OptionRange& range, Number& value) {
-  if (from.is_number_unsigned()) {
+  if (from.is_number_integer()) {
+    if (!from.is_number_unsigned() && from.get<std::int64_t>() < 0) return false;
     const auto number = from.get<std::uint64_t>();
     if (!range.contains(number)) return false;
     value = static_cast<Number>(number);

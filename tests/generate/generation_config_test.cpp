@@ -209,10 +209,10 @@ TEST_CASE("refused: values of the wrong type or out of range") {
         "1000000000");
   CHECK(refusal(R"({"max_length": "x"})") ==
         "g: max_length is 'x'; expected a whole number from 0 to "
-        "1000000000");
+        "18446744073709551615");
   CHECK(refusal(R"({"max_new_tokens": 1.5})") ==
         "g: max_new_tokens is 1.5; expected a whole number from 0 to "
-        "1000000000");
+        "18446744073709551615");
   CHECK(refusal(R"({"top_p": 1.5})") == "g: top_p is 1.5; expected a number from 0 to 1");
   CHECK(refusal(R"({"temperature": -1})") ==
         "g: temperature is -1; expected 0 or a number from 1e-06 to 100");

@@ -99,7 +99,8 @@ TEST_CASE("a forward pass allocates nothing") {
       const auto part = [&](std::size_t i, std::size_t count) {
         return std::span(logits).subspan(i * 40 * vocab_size, count * vocab_size);
       };
-      sessions[0].forward(tokens.first(1));  // starts the threads
+      sessions[0].forward(tokens.first(1));
+      wait_for_quiet();  // until the threads have started
       CHECK(allocations_of([&] { sessions[0].forward(tokens.first(600)); }) == 0);
       CHECK(allocations_of([&] {
               for (int i = 0; i < 20; ++i) sessions[0].forward(tokens.first(1));
@@ -125,6 +126,7 @@ TEST_CASE("sessions that share blocks allocate nothing in passes, and when they 
   const std::span<const TokenId> tokens(text);
   Session session = session_of(model, 2);
   session.forward(tokens.first(500));
+  wait_for_quiet();  // until the threads have started
   std::vector<Session> beams;
   for (int i = 0; i < 3; ++i) beams.push_back(session.fork());
   CHECK(allocations_of([&] {
