@@ -6,12 +6,16 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -55,11 +59,33 @@ F* look_up(std::atomic<F*>& cached, const char* name) {
 // an allocation fails. The library finds out beforehand whether threads can be started, but it
 // cannot see these calls. The tests therefore leave them alone.
 inline bool starts_threads(const void* caller) {
-  Dl_info info;
-  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return false;
-  const std::string_view file = info.dli_fname;
-  return file.find("libgomp") != file.npos || file.find("libomp") != file.npos ||
-         file.find("/ld-linux") != file.npos;
+  struct Range {
+    std::uintptr_t begin = 0, end = 0;
+  };
+  static const auto ranges = [] {
+    std::array<Range, 4> found = {};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+          const std::string_view file = info->dlpi_name;
+          if (file.find("libgomp") == file.npos && file.find("libomp") == file.npos &&
+              file.find("/ld-linux") == file.npos) {
+            return 0;
+          }
+          auto* range = static_cast<Range*>(data);
+          while (range->end != 0) ++range;
+          range->begin = info->dlpi_addr;
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
+            const auto& part = info->dlpi_phdr[i];
+            if (part.p_type != PT_LOAD) continue;
+            range->end = std::max(range->end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
+          }
+          return 0;
+        },
+        found.data());
+    return found;
+  }();
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  return std::ranges::any_of(ranges, [at](Range r) { return r.begin <= at && at < r.end; });
 }
 
 // Counts a call that comes from the address `caller`. Returns the result of `allocate` or, if this
