@@ -91,8 +91,8 @@ struct Probe {
 int spare_threads(int wanted) noexcept {
   const auto count = static_cast<std::size_t>(wanted);
   const Attributes attributes;
-  const std::unique_ptr<Probe[]> probes(new (std::nothrow) Probe[count]);
-  if (probes == nullptr) return 0;
+  const std::unique_ptr<Probe[]> probes(new (std::nothrow) Probe[count + 1]);
+  if (probes == nullptr) return -1;
   std::atomic<bool> may_end{false};
   std::size_t started = 0;
   for (; started < count; ++started) {

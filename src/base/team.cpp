@@ -113,20 +113,25 @@ class SignalsBlocked {
 /// The state that the threads of a team share.
 class Team::Board {
  public:
-  // Opens the parallel region of up to `threads` threads and returns when it ends, after dismiss().
-  // Runs on the host thread, which is thread 0 of the region. `cores` is core_count().
+  // Opens the parallel region of a team of up to `threads` threads and returns when it ends, after
+  // dismiss(). Runs on the host thread. `cores` is core_count().
   void host(int threads, int cores) noexcept {
     std::fesetenv(FE_DFL_ENV);
-    const int helpers = std::min(threads - 1, spare_threads(2 * (threads - 1)) / 2);
-    if (helpers == 0) return note_region(1);
-#pragma omp parallel num_threads(helpers + 1)
+    const int host_rank = omp_get_num_places() > 0 ? 0 : 1;
+    const int wanted = std::min(threads, omp_get_thread_limit()) - host_rank - 1;
+    if (wanted < 0) return note_size(1);
+    const int spare = spare_threads(2 * wanted);
+    if (spare < 0) return note_size(1);
+#pragma omp parallel num_threads(std::min(wanted, spare / 2) + 1)
     {
-      if (const int rank = omp_get_thread_num(); rank > 0) {
+      const int rank = omp_get_thread_num() + host_rank;
+      const int size = omp_get_num_threads() + host_rank;
+      if (rank == host_rank) note_size(size);
+      if (rank > 0) {
         std::fesetenv(FE_DFL_ENV);
-        help(rank, omp_get_num_threads() <= cores);
+        help(rank, size <= cores);
         left_.fetch_add(1, std::memory_order_release);
       } else {
-        note_region(omp_get_num_threads());
         // Sleeps here, and not in the barrier at the end of the region, where OpenMP would poll for
         // as long as OMP_WAIT_POLICY says.
         is_dismissed_.wait(0, std::memory_order_acquire);
@@ -137,13 +142,14 @@ class Team::Board {
     static_cast<void>(left_.load(std::memory_order_acquire));
   }
 
-  // Returns the number of threads of the region, or 0 if it has not been opened yet.
-  [[nodiscard]] int region() const noexcept { return region_.load(std::memory_order_acquire); }
-  void note_region(int threads) noexcept {
-    region_.store(threads, std::memory_order_release);
-    region_.notify_all();
+  // Returns the number of threads that the team has, including the caller, or 0 if the region has
+  // not been opened yet.
+  [[nodiscard]] int started() const noexcept { return started_.load(std::memory_order_acquire); }
+  void note_size(int threads) noexcept {
+    started_.store(threads, std::memory_order_release);
+    started_.notify_all();
   }
-  void await_region() const noexcept { region_.wait(0, std::memory_order_acquire); }
+  void await_region() const noexcept { started_.wait(0, std::memory_order_acquire); }
 
   // Opens a step: helpers may claim its tasks from now on.
   void open(const Step& step, std::size_t count) noexcept {
@@ -235,7 +241,7 @@ class Team::Board {
   Patience patience_;
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
   std::atomic<int> is_dismissed_{0};      // 0 or 1: the system can put threads to sleep on an int
-  std::atomic<int> region_{0};            // how many threads the region has, including the host
+  std::atomic<int> started_{0};           // see started()
   std::atomic<int> left_{0};              // how many helpers have returned from help()
 };
 
@@ -265,7 +271,7 @@ void Team::start() {
     } catch (const std::exception&) {
       // The system has no memory for another thread, or allows no more threads. The team consists
       // of the caller.
-      board_->note_region(1);
+      board_->note_size(1);
     }
   }
   resize(wanted_);
@@ -285,8 +291,8 @@ void Team::restart_after_fork() {
 }
 
 void Team::resize(int threads) noexcept {
-  const int region = board_->region();
-  size_ = std::min(threads, region > 0 ? region : wanted_);
+  const int started = board_->started();
+  size_ = std::min(threads, started > 0 ? started : wanted_);
   board_->resize(size_);
 }
 

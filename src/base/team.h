@@ -20,10 +20,12 @@ namespace gpt2 {
 /// OpenMP starts, counts and places the helpers: they are the threads of one parallel region, which
 /// lasts as long as the team. OpenMP's own barriers make every thread wait for all others, so the
 /// steps do not use them. The caller never enters the region, because it returns to its program
-/// after each step. Another thread, the host, opens the region in its stead, and sleeps in it as
-/// thread 0. So helper i is OpenMP's thread i, in the place that OMP_PLACES and OMP_PROC_BIND give
-/// it, OMP_THREAD_LIMIT and OMP_DYNAMIC limit the size of the team, and it makes no difference
-/// whether the caller itself is in a parallel region of its program.
+/// after each step. Another thread, the host, opens the region in its stead and is the first helper.
+/// So it makes no difference whether the caller itself is in a parallel region of its program.
+///
+/// If OMP_PLACES or OMP_PROC_BIND makes OpenMP bind threads to places, the host is thread 0 of the
+/// region and therefore bound to the first place, where the caller is, too. Then the host is not a
+/// helper, but sleeps, and helper i is OpenMP's thread i.
 ///
 /// A result does not depend on which thread computes it, and helpers compute in the default
 /// floating-point state. Only one thread at a time may use a team.
