@@ -13,7 +13,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kSummary =
+constexpr const char* kEmbedSummary =
     R"(Each line of FILE, or of standard input, is a text. For each of them, standard output has a
 line of JSON with its vector, in the same order. A text may have at most as many tokens as the model
 has positions. The record of a line that has no vector has "error", and the command ends with status
@@ -29,7 +29,7 @@ printed; a line without a vector is an error then.
 
 )";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kEmbedExamples = R"(Examples:
   gpt2 embed sentences.txt > vectors.jsonl
   gpt2 embed --pooling last --layer 4 sentences.txt
   gpt2 embed --npy vectors.npy sentences.txt
@@ -46,7 +46,8 @@ struct Settings {
 
 Settings read_settings(const Arguments& arguments) {
   Settings settings;
-  Options options("gpt2 embed", "Turns texts into vectors", std::string(kSummary) + kExamples);
+  Options options("gpt2 embed", "Turns texts into vectors",
+                  std::string(kEmbedSummary) + kEmbedExamples);
   options.add_text("FILE", "", settings.file, "The texts, one a line; -: standard input");
   add_model_options(options, settings.model);
   options.add_choice("--pooling", "mean|last",

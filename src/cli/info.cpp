@@ -14,13 +14,13 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kSummary =
+constexpr const char* kInfoSummary =
     R"(With --dtype, it also prints what converting the weights to that type costs, measured on
 --text.
 
 )";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kInfoExamples = R"(Examples:
   gpt2 info
   gpt2 info -m openai-community/gpt2 --json
   gpt2 info --dtype int8 --text novel.txt)";
@@ -144,7 +144,7 @@ int info(const Arguments& arguments) {
   std::string text_file;
   bool as_json = false;
   Options options("gpt2 info", "Shows a model's files, config, size, memory use and tokenizer",
-                  std::string(kSummary) + kCostHelp + kExamples);
+                  std::string(kInfoSummary) + kCostHelp + kInfoExamples);
   add_model_option(options, settings.name);
   add_text_option(options, text_file).needed = "--dtype";
   add_dtype_option(options, settings.dtype);

@@ -11,7 +11,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kSummary =
+constexpr const char* kQuantizeSummary =
     R"(Writes the quantized model to the directory OUT, which loads without conversion, and prints
 what quantizing costs: the bytes read for each token and the perplexity, before and after, and the
 largest change of a logit. If the command is interrupted, it leaves no OUT behind; if it is killed,
@@ -19,7 +19,7 @@ it leaves a directory OUT.partial-ID, which can be deleted.
 
 )";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kQuantizeExamples = R"(Examples:
   gpt2 quantize openai-community/gpt2 models/gpt2-int8
   gpt2 quantize models/gpt2 models/gpt2-int4 --dtype int4 --text novel.txt)";
 
@@ -31,7 +31,7 @@ int quantize(const Arguments& arguments) {
   std::string text_file;
   std::string type = "int8";
   Options options("gpt2 quantize", "Quantizes a model's weights to 8 or 4 bits",
-                  std::string(kSummary) + kCostHelp + kExamples);
+                  std::string(kQuantizeSummary) + kCostHelp + kQuantizeExamples);
   options.add_text("MODEL", "", name, "A directory, a file in it, or a name").is_required = true;
   options
       .add_text("OUT", "", out,

@@ -6,7 +6,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTokenizeExamples =
     R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes
 that were encoded, except that on a terminal a newline is added if the text does not end in one.
 
@@ -23,7 +23,7 @@ int tokenize(const Arguments& arguments) {
   std::string argument = "-";
   std::string file = "-";
   bool decode = false;
-  Options options("gpt2 tokenize", "Turns a text into token ids, or back", kExamples);
+  Options options("gpt2 tokenize", "Turns a text into token ids, or back", kTokenizeExamples);
   options.add_text("TEXT", "", argument, "The text; with --decode, the token ids");
   options.add_file("-f,--file", file, "Read the text from FILE; -: from standard input")
       .excluded = {"TEXT"};

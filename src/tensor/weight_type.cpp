@@ -7,20 +7,20 @@ namespace gpt2 {
 namespace {
 
 // The names of the types, in the order of the enumerators.
-constexpr std::string_view kNames[] = {"stored", "f32", "f16", "bf16", "int8", "int4"};
-static_assert(std::size(kNames) == static_cast<std::size_t>(WeightType::int4) + 1);
+constexpr std::string_view kWeightTypeNames[] = {"stored", "f32", "f16", "bf16", "int8", "int4"};
+static_assert(std::size(kWeightTypeNames) == static_cast<std::size_t>(WeightType::int4) + 1);
 
 }  // namespace
 
 std::string_view name_of(WeightType type) noexcept {
   const auto index = static_cast<std::size_t>(type);
-  return index < std::size(kNames) ? kNames[index] : "";
+  return index < std::size(kWeightTypeNames) ? kWeightTypeNames[index] : "";
 }
 
 std::optional<WeightType> weight_type_named(std::string_view name) noexcept {
-  const auto found = std::ranges::find(kNames, name);
-  if (found == std::end(kNames)) return std::nullopt;
-  return static_cast<WeightType>(found - std::begin(kNames));
+  const auto found = std::ranges::find(kWeightTypeNames, name);
+  if (found == std::end(kWeightTypeNames)) return std::nullopt;
+  return static_cast<WeightType>(found - std::begin(kWeightTypeNames));
 }
 
 }  // namespace gpt2

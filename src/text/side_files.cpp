@@ -9,7 +9,7 @@ using nlohmann::json;
 
 // The names of special tokens, in the order in which HuggingFace's transformers assigns ids to
 // those that have none.
-constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
+constexpr std::array<const char*, 7> kSpecialNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                "pad_token", "cls_token", "mask_token"};
 // GPT2Tokenizer's default for the first three special tokens, if no file names one.
 constexpr const char* kEndOfText = "<|endoftext|>";
@@ -54,16 +54,16 @@ void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
   }
 }
 
-// Declares the special token of kNames[name] and returns its id, if it has one. If both files name
+// Declares the special token of kSpecialNames[name] and returns its id, if it has one. If both files name
 // the token, tokenizer_config.json takes precedence.
 std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields& map,
                                      std::size_t name, Tokenizer::Impl& tokenizer) {
   AddedToken token;
   std::string where = config.where();
   for (const JsonFields* fields : {&map, &config}) {
-    const json* value = fields->find(kNames[name]);
+    const json* value = fields->find(kSpecialNames[name]);
     if (!value) continue;
-    where = fields->where() + ": " + kNames[name];
+    where = fields->where() + ": " + kSpecialNames[name];
     token = special_token(*value, where);
   }
   if (token.content.empty() && name < kDefaulted && tokenizer.vocabulary.find(kEndOfText)) {
@@ -92,8 +92,8 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
       tokenizer.added.declare({.content = content, .id = id}, where);
     }
   }
-  std::array<std::optional<TokenId>, kNames.size()> named;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
+  std::array<std::optional<TokenId>, kSpecialNames.size()> named;
+  for (std::size_t i = 0; i < kSpecialNames.size(); ++i) {
     named[i] = declare_named(config, special_tokens_map, i, tokenizer);
   }
   declare_list(config, tokenizer);

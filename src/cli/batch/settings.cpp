@@ -12,7 +12,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kBatchExamples =
     R"(Each line of IN is a JSON object with a "prompt", or with "token_ids", and any options by
 HuggingFace's names; the options of the command line are the defaults. Lines of OpenAI's batch
 format ("custom_id", "url", "body") are understood, too. With --lines, each line is a prompt as
@@ -112,7 +112,7 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   std::optional<std::string> share;
   Options options("gpt2 batch",
                   "Continues or scores every line of a file; resumes a run that was interrupted",
-                  kExamples);
+                  kBatchExamples);
   options.add_file("IN", settings.input, "The prompts, one JSON object a line").is_required = true;
   options.add_file("-o,--output", settings.output, "Append the texts to FILE; resume where it ends")
       .is_required = true;

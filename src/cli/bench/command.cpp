@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
 a text, token by token, after a prompt of the given length; or writing several texts at once. The
 row shows the median speed of the repetitions and, in parentheses, the slowest and the fastest. A
@@ -197,7 +197,7 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
 Settings read_settings(const Arguments& arguments) {
   Settings settings;
   Options options("gpt2 bench", "Measures the speed, compared with the limits of this machine",
-                  kExamples);
+                  kBenchExamples);
   options.add_text("--size", "SIZE", settings.size,
                    "Measure a model with random weights (as fast as trained ones): 124M (default), "
                    "355M, 774M or 1558M parameters");

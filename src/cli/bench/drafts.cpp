@@ -1,12 +1,12 @@
 #include "cli/bench/drafts.h"
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
 #include "base/seconds_since.h"
+#include "cli/bench/repetition.h"
 #include "cli/terminal/console.h"
 #include "gpt2/session.h"
 
@@ -43,12 +43,6 @@ class Passes {
   std::vector<TokenId> ids_ = std::vector<TokenId>(kMaxDrafted + 1);
   std::vector<float> logits_;
 };
-
-double median(std::vector<double> seconds) {
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
-}
 
 // Chooses how many tokens to draft if each is accepted with probability p. A pass over k drafted
 // tokens writes 1 + p + ... + p^k tokens on average.

@@ -27,12 +27,12 @@ bool is_unsteady(double before, double after) {
   return std::min(before, after) < (1.0 - kSpread) * std::max(before, after);
 }
 
+}  // namespace
+
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[(values.size() - 1) / 2];
 }
-
-}  // namespace
 
 Attempt judge(const Load& load, const Run& run) {
   const Work& before = run.limit_before;

@@ -38,6 +38,9 @@ struct Attempt {
   bool is_disturbed = false;
 };
 
+/// Returns the middle one of the values; of an even number, the lower middle one. REQUIRES a value.
+[[nodiscard]] double median(std::vector<double> values);
+
 /// Computes the speed of a run and compares it with the machine's limit. There are two kinds of
 /// work: reading memory and arithmetic. The limit for each kind is the larger of the speeds
 /// measured right before and right after the run. The kind of work that would take longer at its

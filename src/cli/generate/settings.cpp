@@ -9,7 +9,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kGenerateExamples =
     R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its
 end. A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once, with an
 empty prompt. An empty prompt lets the model begin a text of its own. A prompt that begins with a
@@ -223,7 +223,7 @@ GenerateSettings read_generate_settings(const Arguments& arguments,
                                         void (*check)(const std::string& prompt)) {
   GenerateSettings settings;
   Writing& writing = settings.writing;
-  Options options("gpt2 generate", "Continues a text with a GPT-2 model", kExamples);
+  Options options("gpt2 generate", "Continues a text with a GPT-2 model", kGenerateExamples);
   add_prompt_options(options, settings);
   options.begin_group("Model");
   add_model_options(options, settings.model);

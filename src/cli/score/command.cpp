@@ -15,7 +15,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kSummary =
+constexpr const char* kScoreSummary =
     R"(FILE is a text; without it, the text is read from standard input. All of it counts, even a
 newline at its end, as on HuggingFace's page on perplexity. It is scored in windows of --context
 tokens that begin --stride tokens apart. Each window scores the tokens that the one before did not
@@ -46,7 +46,7 @@ read, resumes after an interruption, and shares the lines among machines.
 
 )";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kScoreExamples = R"(Examples:
   gpt2 score book.txt
   gpt2 score -m gpt2 --stride 256 --json < book.txt
   gpt2 score --per-line sentences.txt | jq .perplexity
@@ -92,7 +92,7 @@ Settings read_settings(const Arguments& arguments) {
   Settings settings;
   Options options("gpt2 score",
                   "Measures how well a model predicts a text, or which continuation it prefers",
-                  std::string(kSummary) + kExamples);
+                  std::string(kScoreSummary) + kScoreExamples);
   options.add_text("FILE", "", settings.file, "The text; -: standard input");
   add_model_options(options, settings.model);
   options.add_number("--context", settings.score.context, {2, kMost, 0},
