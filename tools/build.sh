@@ -29,7 +29,10 @@ if [[ -f "$cache" ]]; then
 fi
 
 options=()
-command -v ccache >/dev/null 2>&1 && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# ccache does not know what a precompiled header depends on.
+if command -v ccache >/dev/null 2>&1; then
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON)
+fi
 if [[ ! -f "build/$preset/build.ninja" ]]; then
   quietly cmake --preset "$preset" "${options[@]}"
 fi

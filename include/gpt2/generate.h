@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpt2/error.h"
 #include "gpt2/sampler.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"

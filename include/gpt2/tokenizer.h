@@ -64,6 +64,22 @@ class Tokenizer {
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const;
 
+  /// Returns the largest n that is known to be a place where any text that begins with `text` may be
+  /// cut: whatever follows, encode(text[0, n)) and encode(the rest) are together the ids of the
+  /// whole. With it, a program encodes a text of any length in parts of bounded memory. This is a
+  /// place before ASCII white space. Returns 0 if there is none, and always for a tokenizer
+  /// that adds tokens or a space to each text, or whose tokens may cross such a place, for example
+  /// an added token that absorbs the white space after it. Takes O(n) time in the worst case, and usually
+  /// looks only at the last few bytes.
+  ///
+  /// Example:
+  ///   std::string text = "Once upon a ti";
+  ///   const std::size_t part = gpt2.cut(text);  // 11: "Once upon a"
+  ///   const std::vector<TokenId> first = gpt2.encode(text.substr(0, part));
+  ///   text.erase(0, part);
+  ///   text += "me";  // the rest begins with a space
+  [[nodiscard]] std::size_t cut(std::string_view text) const noexcept;
+
   /// Returns how many bytes of `text` are lost in encode(text, options). If the vocabulary has no
   /// token for a byte, encode() leaves it out or replaces it by the tokenizer's unknown token.
   /// Returns 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space that

@@ -6,6 +6,11 @@
 
 namespace gpt2 {
 
+/// Whether the byte is one of ASCII's six white space characters.
+[[nodiscard]] constexpr bool is_ascii_space(char byte) noexcept {
+  return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 /// The first or the last character of a text. It is valid if RFC 3629 allows it. Overlong forms,
 /// surrogates and code points above U+10FFFF are therefore invalid.
 struct Utf8Char {

@@ -53,6 +53,8 @@ void add_model_options(Options& options, ModelSettings& settings) {
   add_model_option(options, settings.name);
   add_dtype_option(options, settings.dtype);
   add_engine_options(options, settings.engine);
+  options.add("--quiet", "", "Show no progress on standard error",
+              [](const std::string&) { silence_progress(); });
 }
 
 void add_draft_option(Options& options, std::string& draft, const std::string& of_auto) {

@@ -38,7 +38,7 @@ Option& add_dtype_option(Options& options, WeightType& dtype);
 /// Adds --kv and -t, --threads.
 void add_engine_options(Options& options, EngineOptions& engine);
 
-/// Adds --model, --dtype, --kv and --threads.
+/// Adds --model, --dtype, --kv, --threads and --quiet.
 void add_model_options(Options& options, ModelSettings& settings);
 
 /// Adds --draft, which says in `draft` what drafts tokens. `of_auto` says what auto does.

@@ -11,22 +11,24 @@ namespace gpt2::cli {
 
 std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
                             const EncodeOptions& options) {
-  const std::size_t lost = tokenizer.unencodable_bytes(text, options);
-  if (lost != 0) {
-    print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ",
-                       text.size(), " bytes; the model does not see these bytes"));
-  }
+  note_lost_bytes(tokenizer.unencodable_bytes(text, options), text.size());
   return tokenizer.encode(text, options);
 }
 
-std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
+void note_lost_bytes(std::size_t lost, std::size_t bytes) {
+  if (lost == 0) return;
+  print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ", bytes,
+                     " bytes; the model does not see these bytes"));
+}
+
+std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size_t before) {
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(std::move(text));
   std::vector<TokenId> tokens;
   for (std::string word; words >> word;) {
     std::size_t id = 0;
     if (!read_number(word, id) || id >= count) {
-      reject("token id ", tokens.size() + 1, ": expected a number from 0 to ", count - 1,
+      reject("token id ", before + tokens.size() + 1, ": expected a number from 0 to ", count - 1,
              ", found '", word.substr(0, 40), "'");
     }
     tokens.push_back(static_cast<TokenId>(id));

@@ -18,9 +18,13 @@ namespace gpt2::cli {
 [[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
                                           const EncodeOptions& options = {});
 
+/// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
+void note_lost_bytes(std::size_t lost, std::size_t bytes);
+
 /// Parses token ids that are separated by white space or commas. Throws Error for a word that is
-/// not a number from 0 to count - 1.
-[[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count);
+/// not a number from 0 to count - 1; `before` is the number of ids before this text.
+[[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count,
+                                                std::size_t before = 0);
 
 /// Formats token ids as text that parse_tokens() reads: "15496 995".
 [[nodiscard]] std::string join(std::span<const TokenId> tokens);

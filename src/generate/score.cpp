@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -14,19 +13,6 @@
 #include "generate/score_windows.h"
 
 namespace gpt2 {
-namespace {
-
-constexpr TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
-
-// The sum of the log-probabilities in double, from the first to the last.
-double sum_of(std::span<const TokenLogprob> tokens) {
-  double sum = 0.0;
-  for (const TokenLogprob& token : tokens) sum += static_cast<double>(token.logprob);
-  return sum;
-}
-
-}  // namespace
-
 ScoreOptions ScoreOptions::resolved(const Config& config) const {
   ScoreOptions options = *this;
   if (options.context == 0) options.context = config.n_positions;
@@ -57,20 +43,10 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
   for (std::size_t i = 0; i < texts.size(); ++i) {
     scores[i] = {std::vector<TokenLogprob>(texts[i].size(), kUnscored),
                  windows_of(texts[i].size(), options.context, options.stride)};
-    for (const auto& [begin, first, end, labels, nll] : scores[i].windows) {
-      if (first == end) continue;
-      const std::span<const TokenId> text(texts[i]);
-      const std::span<TokenLogprob> tokens(scores[i].tokens);
-      tasks.push_back({text.subspan(begin, first - begin),
-                       {{text.subspan(first, end - first), tokens.subspan(first, end - first)}}});
-    }
+    add_tasks(tasks, scores[i].windows, texts[i], scores[i].tokens);
   }
   score_tasks(engine, tasks, options.top_logprobs, options.progress);
-  for (TextScore& text : scores) {
-    for (ScoredWindow& window : text.windows) {
-      window.nll = -sum_of(std::span(text.tokens).subspan(window.first, window.end - window.first));
-    }
-  }
+  for (TextScore& text : scores) set_nll(text.windows, text.tokens);
   return scores;
 }
 
@@ -115,7 +91,7 @@ std::vector<std::vector<ChoiceScore>> score_questions(
   score_tasks(engine, tasks, top_logprobs, progress);
   for (auto& of_question : scores) {
     for (ChoiceScore& score : of_question) {
-      score.sum = sum_of(score.tokens);
+      score.sum = sum_of_logprobs(score.tokens);
       score.mean = score.sum / static_cast<double>(score.tokens.size());
       score.greedy_match = std::ranges::all_of(score.tokens, [](const TokenLogprob& token) {
         return token.rank == 0 && !std::isnan(token.logprob);

@@ -15,4 +15,25 @@ std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context, st
   return windows;
 }
 
+void add_tasks(std::vector<ScoreTask>& tasks, std::span<const ScoredWindow> windows,
+               std::span<const TokenId> text, std::span<TokenLogprob> scores) {
+  for (const auto& [begin, first, end, labels, nll] : windows) {
+    if (first == end) continue;
+    tasks.push_back({text.subspan(begin, first - begin),
+                     {{text.subspan(first, end - first), scores.subspan(first, end - first)}}});
+  }
+}
+
+void set_nll(std::span<ScoredWindow> windows, std::span<const TokenLogprob> scores) {
+  for (ScoredWindow& window : windows) {
+    window.nll = -sum_of_logprobs(scores.subspan(window.first, window.end - window.first));
+  }
+}
+
+double sum_of_logprobs(std::span<const TokenLogprob> scores) {
+  double sum = 0.0;
+  for (const TokenLogprob& score : scores) sum += static_cast<double>(score.logprob);
+  return sum;
+}
+
 }  // namespace gpt2

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
+#include <span>
 #include <vector>
 
+#include "generate/score_tasks.h"
 #include "gpt2/score.h"
 
 namespace gpt2 {
@@ -11,5 +14,18 @@ namespace gpt2 {
 /// stride <= context.
 [[nodiscard]] std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context,
                                                    std::size_t stride);
+
+/// The score of a token that no window scores.
+inline constexpr TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
+
+/// Adds the tasks that score these windows of `text`. The score of text[i] is written to scores[i].
+void add_tasks(std::vector<ScoreTask>& tasks, std::span<const ScoredWindow> windows,
+               std::span<const TokenId> text, std::span<TokenLogprob> scores);
+
+/// Sets the nll of the windows from the scores of the tokens of the text.
+void set_nll(std::span<ScoredWindow> windows, std::span<const TokenLogprob> scores);
+
+/// The sum of the log-probabilities in double, from the first to the last.
+[[nodiscard]] double sum_of_logprobs(std::span<const TokenLogprob> scores);
 
 }  // namespace gpt2

@@ -63,6 +63,9 @@ class AddedTokens {
   [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }
   [[nodiscard]] bool is_special(TokenId id) const noexcept;
 
+  /// Whether the match of a token may include ASCII white space after another character.
+  [[nodiscard]] bool may_continue_with_space() const noexcept;
+
  private:
   void split(const Piece& piece, const TokenFinder& finder, bool parse_special,
              std::vector<Piece>& pieces) const;

@@ -61,6 +61,19 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   return encode_all(*impl_, text, options).ids;
 }
 
+// No word of GPT-2's pattern goes on from a character to white space after it, and no word before
+// that place depends on what comes after it. ASCII characters make sure that the cut is not inside
+// of a character.
+std::size_t Tokenizer::cut(std::string_view text) const noexcept {
+  if (!impl_->can_cut()) return 0;
+  for (std::size_t i = text.size(); i-- > 1;) {
+    const char before = text[i - 1];
+    const bool is_ascii = before > 0;
+    if (is_ascii_space(text[i]) && !is_ascii_space(before) && is_ascii) return i;
+  }
+  return 0;
+}
+
 std::size_t Tokenizer::unencodable_bytes(std::string_view text,
                                          const EncodeOptions& options) const {
   return encode_all(*impl_, text, options).unencodable_bytes;

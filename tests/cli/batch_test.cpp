@@ -123,8 +123,8 @@ TEST_CASE("lines of plain text and of token ids") {
 TEST_CASE("a line that is wrong has a record that says why, and the run goes on") {
   const std::string prompt = R"({"prompt": "a", )";
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"once", "the line: invalid JSON at column 1: "},
       {"", "expected a JSON object, found an empty line"},
+      {"once", "the line: invalid JSON at column 1: "},
       {" \r", "expected a JSON object, found an empty line"},
       {"[1]", "the line is an array; expected an object"},
       {"{}", "neither \"prompt\" nor \"token_ids\" is given"},
@@ -242,6 +242,39 @@ TEST_CASE("a prompt that is too long loses its beginning with --truncate") {
   const Outcome alone = run({"--json", "--truncate", "-n", "8", text});
   CHECK(record["text"] == json::parse(alone.out)["text"]);
   CHECK(record["prompt_tokens"].get<int>() + record["truncated"].get<int>() == 601);
+}
+
+TEST_CASE("prompts without --lines are refused before anything is written") {
+  const Batch batch("Once upon\nTom\n");
+  const Outcome outcome = batch.run();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err ==
+        "gpt2: in: line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found 'Once "
+        "upon': if each line is a prompt as plain text, give --lines\n");
+  CHECK(batch.read().empty());
+  CHECK(batch.run({"--lines"}).status == 0);
+  CHECK(records(batch.read()).size() == 2);
+}
+
+TEST_CASE("an output of which every record is an error gives way to the corrected command") {
+  const Batch batch("{\"prompt\": \"a\", \"top_j\": 3}\n{\"prompt\": \"b\", \"top_j\": 3}\n");
+  const Outcome failed = batch.run();
+  CHECK(failed.status == 3);
+  CHECK(failed.err.find("every line failed; the first error is: unknown key 'top_j'") !=
+        std::string::npos);
+  const std::string errors = batch.read();
+  batch.directory.write("in", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n");
+  const Outcome corrected = batch.run();
+  CHECK(corrected.status == 0);
+  CHECK(corrected.err.find("has only errors, of another run: they are replaced") !=
+        std::string::npos);
+  CHECK(records(batch.read()).size() == 2);
+  CHECK(batch.read().find("error") == std::string::npos);
+  // One record that is a text protects the file.
+  batch.directory.write("in", "{\"prompt\": \"c\"}\n{\"prompt\": \"b\"}\n");
+  const std::string texts = batch.read();
+  CHECK(batch.run().status == 1);
+  CHECK(batch.read() == texts);
 }
 
 TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {

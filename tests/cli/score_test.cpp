@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -144,6 +145,59 @@ TEST_CASE("score reads a file or standard input, and shows the options that it u
   CHECK(plain.find("+-") == std::string::npos);  // one window has no standard error
   CHECK(plain.find(" in 1 window of 512 tokens") != std::string::npos);
   CHECK(score_well({}, "The cat").out.find(" by word (1 word)\n") != std::string::npos);
+}
+
+TEST_CASE("a file of any size is scored in bounded memory, as the library scores its tokens") {
+  std::string text;
+  for (int i = 0; text.size() < 60'000; ++i) {
+    text += "Tom has " + std::to_string(i * i) + " cats,\nand  they sat on the mat. ";
+  }
+  const TemporaryDirectory place;
+  place.write("book", text);
+  const std::string book = (place.path() / "book").string();
+  const Words options = {"--json", "--quiet", "--context", "64", "--stride", "64"};
+  Words words = options;
+  words.push_back(book);
+  const Perplexity expected = by_library(text, {.context = 64, .stride = 64}).perplexity;
+  check_record(Json::parse(score_well(words).out), expected);
+  check_record(Json::parse(score_well(options, text).out), expected);
+
+  std::string ids;
+  for (const TokenId id : bundled::tokenizer().encode(text)) ids += std::to_string(id) + "\n";
+  words = options;
+  words.push_back("--tokens");
+  CHECK(Json::parse(score_well(words, ids).out)["logprob"] == -expected.nll);
+}
+
+TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
+  std::string text;
+  while (text.size() < 8'000'000) text += "Once upon a time, there was a cat. ";
+  const TemporaryDirectory place;
+  place.write("book", text);
+  for (const bool json : {false, true}) {
+    Words words = {"score", "book"};
+    if (json) words.push_back("--json");
+    Command command(words,
+                    {.directory = place.path(), .terminal = true, .terminal_errors = true});
+    command.await_error(" left");
+    command.send(SIGINT);
+    CHECK(command.wait() == -SIGINT);
+    CAPTURE(command.out);
+    if (!json) {
+      CHECK(command.out.starts_with("partial        the beginning of the text, until"));
+      CHECK(command.out.find("\nperplexity     ") != std::string::npos);
+      continue;
+    }
+    const Json record = Json::parse(command.out);
+    CHECK(record.at("partial") == true);
+    CHECK(record.at("tokens") > 1000);
+    const auto tokens = record.at("tokens").get<std::size_t>() + 1;
+    const std::vector<TokenId> ids = bundled::tokenizer().encode(text.substr(0, 20 * tokens));
+    const std::vector<std::vector<TokenId>> part = {
+        {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(tokens)}};
+    const auto scores = gpt2::score(Engine::shared(bundled::model()), part, {});
+    CHECK(record.at("logprob") == -perplexity(scores).nll);
+  }
 }
 
 TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
@@ -524,6 +525,67 @@ TEST_CASE("scoring tells its progress, and an exception from there cancels it") 
   CHECK(std::ranges::is_sorted(shares));
   CHECK(shares.back() == 1.0);
   CHECK_THROWS_AS(choices_with([](double) { throw Cancelled(); }), Cancelled);
+}
+
+TEST_CASE("a text that arrives in parts has the scores and the perplexity of the whole text") {
+  const Engine engine(two_block_model(), {.threads = 2});
+  std::mt19937 random(5);
+  // 9,000 tokens are scored in several groups; a stride as long as a window leaves tokens out.
+  for (const std::size_t size : {0, 1, 2, 7, 300, 9000}) {
+    for (const auto& [context, stride] : {std::pair<std::size_t, std::size_t>{16, 8},
+                                          {16, 16}, {200, 70}, {2, 1}, {3, 2}}) {
+      CAPTURE(size, context, stride);
+      const std::vector<TokenId> text = random_tokens(two_block_model(), size, 11);
+      const ScoreOptions options{.context = context, .stride = stride, .top_logprobs = 1};
+      const TextScore expected = score_one(engine, text, options);
+      std::vector<TokenId> tokens;
+      std::vector<TokenLogprob> scores;
+      TextScorer scorer(engine, options, {}, [&](const auto& ids, const auto& logprobs) {
+        tokens.insert(tokens.end(), ids.begin(), ids.end());
+        scores.insert(scores.end(), logprobs.begin(), logprobs.end());
+      });
+      for (std::span<const TokenId> rest(text); !rest.empty();) {
+        const std::size_t part = std::min<std::size_t>(random() % 3000, rest.size());
+        scorer.append(rest.first(part));
+        rest = rest.subspan(part);
+        CHECK(scorer.scored_tokens() == tokens.size());
+      }
+      scorer.finish();
+      CHECK(tokens == text);
+      CHECK(std::ranges::equal(scores, expected.tokens,
+                               [](const auto& a, const auto& b) { return equal(a, b); }));
+      const Perplexity found = scorer.perplexity(), whole = perplexity({&expected, 1});
+      CHECK(found.nll == whole.nll);
+      CHECK(found.tokens == whole.tokens);
+      CHECK(found.windows == whole.windows);
+      const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+      CHECK(same(found.by_token.standard_error, whole.by_token.standard_error));
+      CHECK(same(found.hf_weighted, whole.hf_weighted));
+      CHECK(same(found.hf_unweighted, whole.hf_unweighted));
+    }
+  }
+}
+
+TEST_CASE("words and bytes of a text that arrives in parts are those of the whole text") {
+  const Tokenizer& tokenizer = bundled::tokenizer();
+  const Engine engine = Engine::shared(bundled::model());
+  const Texts text = {tokenizer.encode("Once upon a time, there was a cat.\n  It sat down.")};
+  const ScoreOptions options{.context = 6, .stride = 6};
+  const TextScore score = score_one(engine, text[0], options);
+  const Perplexity whole = perplexity({&score, 1}, text, tokenizer);
+  TextScorer scorer(engine, options, tokenizer);
+  for (const TokenId& token : text[0]) scorer.append({&token, 1});
+  scorer.finish();
+  const Perplexity found = scorer.perplexity();
+  CHECK(found.words == whole.words);
+  CHECK(found.bytes == whole.bytes);
+  CHECK(found.by_word.value == whole.by_word.value);
+  CHECK(found.bits_per_byte.standard_error == whole.bits_per_byte.standard_error);
+
+  CHECK(refusal_of([&] { scorer.append(text[0]); }).find("is finished") != std::string::npos);
+  TextScorer other(engine);
+  CHECK_THROWS_AS(other.append(std::vector<TokenId>{1, 4096}), Error);
+  CHECK(other.scored_tokens() == 0);
 }
 
 TEST_CASE("scoring refuses options out of range and tokens outside the vocabulary") {

@@ -55,6 +55,9 @@ void print_summary(const BatchSummary& summary, double seconds) {
       counted(summary.lines, "line") + ", " + counted(summary.errors, "error") +
       "; this run: " + counted(summary.tokens, "token") +
       format(" in %.1f s, %.1f tokens/s", seconds, static_cast<double>(summary.tokens) / seconds));
+  if (summary.errors >= summary.lines && !summary.first_error.empty()) {
+    print_error("every line failed; the first error is: " + summary.first_error);
+  }
 }
 
 }  // namespace

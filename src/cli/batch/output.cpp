@@ -107,6 +107,19 @@ void OutputFile::fail(const char* action) const {
   reject_with_errno(concat(name_, ": cannot be ", action));
 }
 
+bool OutputFile::has_only_errors() const {
+  constexpr std::string_view kId = "\"id\":\"", kError = "\",\"error\":";
+  lseek(file_, 0, SEEK_SET);
+  LineReader lines(file_, name_, kBeginBytes);
+  for (Line line; lines.next(line);) {
+    const std::size_t id = line.text.find(kId);
+    if (!line.is_whole || id == line.text.npos) return false;
+    const std::size_t end = line.text.find('"', id + kId.size());
+    if (line.text.compare(std::min(end, line.text.size()), kError.size(), kError) != 0) return false;
+  }
+  return true;
+}
+
 void OutputFile::cut(std::size_t bytes) {
   const bool is_longer = static_cast<std::size_t>(status_of(file_).st_size) > bytes;
   if (is_longer && ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail("shortened");

@@ -50,6 +50,9 @@ class OutputFile {
   [[nodiscard]] int descriptor() const noexcept { return file_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+  /// Whether each of its records reports an error. Moves the position of the descriptor.
+  [[nodiscard]] bool has_only_errors() const;
+
   /// Truncates the file to `bytes`. Further records are appended there.
   void cut(std::size_t bytes);
 

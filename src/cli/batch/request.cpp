@@ -164,6 +164,12 @@ void RequestReader::read_completion(const json& object) {
 // Reads a line with "text" or with "choices".
 void RequestReader::read_scoring(Members& members) {
   const TokenReader reader = {tokenizer_, config_.vocab_size, &request_.lost_bytes};
+  for (const char* const prompt : {"prompt", "token_ids"}) {
+    const char* const scored = members.find("choices") != nullptr ? "choices" : "text";
+    if (members.find(prompt) == nullptr) continue;
+    reject("\"", prompt, "\", which is continued, and \"", scored,
+           "\", which is scored, exclude each other: remove one of them");
+  }
   ScoreRequest& request = request_.scoring.emplace();
   request_.samples = 1;
   if (members.find("choices") != nullptr) {
@@ -171,7 +177,7 @@ void RequestReader::read_scoring(Members& members) {
     return members.refuse_others();
   }
   request.text = reader.read_json(members.need("text"), "text");
-  check_scored_length(request.text);
+  check_scored_length(request.text.size());
   std::optional<std::size_t> top_logprobs = settings_.defaults.options.top_logprobs;
   const std::size_t most = std::min(kMaxLogprobs, config_.vocab_size);
   if (const auto count = members.count("logprobs", 0, most)) top_logprobs = count;

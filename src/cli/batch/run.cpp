@@ -71,6 +71,8 @@ class BatchRun {
 
   bool begin_text();
   bool begin_line();
+  void refuse_records();
+  void require_json(const Line& line) const;
   [[nodiscard]] bool has_texts() const noexcept { return head_.sample < head_.samples; }
   void submit(Text& text);
   void score_some();
@@ -163,15 +165,9 @@ bool BatchRun::begin_line() {
   head_ = {.line = line_++, .id = hash_text(line.hash), .samples = 0};
   if (!settings_.shard.takes(head_.line)) return true;
   std::size_t written = 0;
-  if (!records_.at_end()) {
-    written = records_.skip(head_.line, head_.id);
-    if (written == 0) {
-      reject(output_.name(), ": '", records_.next().substr(0, 40),
-             "...' is not the record of line ", head_.line, " of ", input_.name(),
-             ": the line, the options, the model or the version of gpt2 has changed; give another "
-             "-o, or remove ",
-             output_.name());
-    }
+  if (!records_.at_end()) written = records_.skip(head_.line, head_.id);
+  if (!records_.at_end() && written == 0) refuse_records();
+  if (written != 0) {
     first_offset_ = offset_ = lines_.offset();
     if (!records_.at_end()) {
       ++summary_.lines;
@@ -179,6 +175,7 @@ bool BatchRun::begin_line() {
     }
   }
   request_ = read_request(line, settings_, defaults_, tokenizer_, config_);
+  if (head_.line == 0 && records_.offset() == 0) require_json(line);
   head_.custom_id = request_.custom_id;
   head_.samples = request_.error ? 1 : request_.samples;
   head_.sample = written;
@@ -186,6 +183,31 @@ bool BatchRun::begin_line() {
   head_.truncated = request_.truncated;
   if (!has_texts()) ++summary_.lines;
   return true;
+}
+
+// Throws Error, because the next record is not that of the line. But if there are only errors in OUT,
+// for example because --lines was missing, they give way to the records of this run.
+void BatchRun::refuse_records() {
+  if (records_.offset() == 0 && output_.has_only_errors()) {
+    print_error(concat(output_.name(), " has only errors, of another run: they are replaced"));
+    output_.cut(0);
+    records_ = RecordReader(output_.descriptor(), output_.name());
+    return;
+  }
+  reject(output_.name(), ": '", records_.next().substr(0, 40), "...' is not the record of line ",
+         head_.line, " of ", input_.name(),
+         ": the line, the options, the model or the version of gpt2 has changed; give another "
+         "-o, or remove ",
+         output_.name());
+}
+
+// Throws Error if the first line shows that the input is not JSON at all, so that not every line
+// becomes an error.
+void BatchRun::require_json(const Line& line) const {
+  const std::size_t begin = line.text.find_first_not_of(" \t\r");
+  if (settings_.lines || begin == line.text.npos || line.text[begin] == '{') return;
+  reject(input_.name(), ": line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found ",
+         quote(line.text, 40), ": if each line is a prompt as plain text, give --lines");
 }
 
 void BatchRun::submit(Text& text) {
@@ -243,6 +265,7 @@ std::string BatchRun::record_of(Text& text) {
     return record_json(text.head, tokenizer_, text.sequence, text.text, result);
   } catch (const Error& error) {
     ++summary_.errors;
+    if (summary_.first_error.empty()) summary_.first_error = error.what();
     return error_record_json(text.head, error.what());
   }
 }
@@ -274,8 +297,7 @@ void BatchRun::show(Progress& progress) {
   std::string left;
   if (offset_ > first_offset_ && bytes >= offset_) {
     const double rate = static_cast<double>(offset_ - first_offset_) / seconds;
-    const auto rest = static_cast<std::size_t>(static_cast<double>(bytes - offset_) / rate);
-    left = format(", %zu:%02zu:%02zu left", rest / 3600, rest / 60 % 60, rest % 60);
+    left = ", " + time_left(static_cast<double>(bytes - offset_) / rate);
   }
   progress.show(format("%.0f %%, %.0f tokens/s%s", 100.0 * share, speed, left.c_str()));
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "cli/batch/output.h"
 #include "cli/batch/settings.h"
@@ -17,6 +18,7 @@ struct BatchSummary {
   std::size_t written = 0;  ///< records that this run wrote
   std::size_t errors = 0;   ///< records with errors, including those that OUT had before
   std::size_t tokens = 0;   ///< tokens that this run wrote or scored
+  std::string first_error = {};  ///< the message of the first error of this run
 };
 
 /// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the

@@ -81,7 +81,7 @@ void add_share_options(Options& options, BatchSettings& settings,
 // that do not affect the output are left out, so that they may differ when a run is resumed.
 std::uint64_t hash_of_options(const Options& options) {
   constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",  "--shard",
-                                         "--merge", "--draft",  "--threads"};
+                                         "--merge", "--draft",  "--threads", "--quiet"};
   std::string text = GPT2_VERSION_STRING;
   for (const Option& option : options.all()) {
     const std::string name = option.name();

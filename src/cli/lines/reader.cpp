@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 16;  // to read at a time
 
+bool has_input(int file, int milliseconds) {
+  pollfd events = {.fd = file, .events = POLLIN, .revents = 0};
+  return poll(&events, 1, milliseconds) > 0;
+}
+
 }  // namespace
 
 std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
@@ -23,11 +28,11 @@ std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
   return hash;
 }
 
-InputFile::InputFile(const std::string& name)
+InputFile::InputFile(const std::string& name, const std::string& what)
     : name_(shown_input(name)),
       file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (file_ < 0) reject_with_errno("cannot read " + name_);
-  if (isatty(file_) != 0) print_error("waiting for lines on standard input; Ctrl-D ends them");
+  if (isatty(file_) != 0) print_error("waiting for " + what + " on standard input; Ctrl-D ends it");
 }
 
 InputFile::~InputFile() { close(file_); }
@@ -36,6 +41,20 @@ std::size_t InputFile::bytes() const {
   struct stat status = {};
   fstat(file_, &status);
   return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+// Polls before every read, because a signal that is only recorded would not interrupt a read that
+// blocks.
+bool read_more(int file, const std::string& name, std::string& buffer) {
+  while (!has_input(file, 100)) {
+    if (interrupted()) return false;
+  }
+  const std::size_t size = buffer.size();
+  buffer.resize(size + kBytes);
+  const ssize_t count = read(file, buffer.data() + size, kBytes);
+  if (count < 0) reject_with_errno("cannot read " + name);
+  buffer.resize(size + static_cast<std::size_t>(count));
+  return count > 0;
 }
 
 std::string text_of(const Line& line) {
@@ -66,33 +85,18 @@ bool LineReader::next(Line& line, std::uint64_t hash) {
 
 bool LineReader::is_ready() {
   while (buffer_.find('\n', begin_) == std::string::npos && buffer_.size() - begin_ < kBytes) {
-    if (!has_input(0)) return false;
+    if (!has_input(file_, 0)) return false;
     if (!fill()) return true;
   }
   return true;
 }
 
-// Polls before every read, because a signal that is only recorded would not interrupt a read that
-// blocks.
-bool LineReader::has_input(int milliseconds) const {
-  pollfd events = {.fd = file_, .events = POLLIN, .revents = 0};
-  return poll(&events, 1, milliseconds) > 0;
-}
-
 // Appends the next bytes of the file to the data in buffer_ that next() has not returned yet.
 // Returns false if there are no more bytes.
 bool LineReader::fill() {
-  while (!has_input(100)) {
-    if (interrupted()) return false;
-  }
   buffer_.erase(0, begin_);
   begin_ = 0;
-  const std::size_t size = buffer_.size();
-  buffer_.resize(size + kBytes);
-  const ssize_t count = read(file_, buffer_.data() + size, kBytes);
-  if (count < 0) reject_with_errno("cannot read " + name_);
-  buffer_.resize(size + static_cast<std::size_t>(count));
-  return count > 0;
+  return read_more(file_, name_, buffer_);
 }
 
 }  // namespace gpt2::cli

@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 class InputFile {
  public:
   /// Opens the file; "-" is standard input. If that is a terminal, prints on standard error that
-  /// the command waits for input. Throws Error if the file cannot be opened.
-  explicit InputFile(const std::string& name);
+  /// the command waits for `what`. Throws Error if the file cannot be opened.
+  explicit InputFile(const std::string& name, const std::string& what = "lines");
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -36,6 +36,11 @@ class InputFile {
   std::string name_;
   int file_;
 };
+
+/// Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the file,
+/// and also if interrupted() becomes true while it waits for a pipe. Throws Error if the file, whose
+/// name is for messages, cannot be read.
+bool read_more(int file, const std::string& name, std::string& buffer);
 
 /// A line of a file.
 struct Line {
@@ -69,7 +74,6 @@ class LineReader {
   [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
 
  private:
-  [[nodiscard]] bool has_input(int milliseconds) const;
   bool fill();
 
   int file_;

@@ -1,15 +1,19 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/generate/writing.h"
 #include "cli/lines/members.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
+#include "cli/score/parts.h"
 #include "cli/score/report.h"
 #include "cli/score/request.h"
 #include "cli/terminal/console.h"
+#include "cli/tokens.h"
 #include "gpt2/score.h"
 
 namespace gpt2::cli {
@@ -40,6 +44,9 @@ its rank (0: the likeliest) and the K likeliest tokens (default 0). With --json,
 
 A context and a choice are scored as one sequence, without windows. Together they may have at most
 one token more than the model has positions.
+
+A text may be larger than the memory. Ctrl-C ends the scoring of a text and prints the result so
+far, with a line "partial" (in JSON, "partial": true).
 
 For files whose scoring takes hours, use gpt2 batch: it scores the lines that --jsonl and --choices
 read, resumes after an interruption, and shares the lines among machines.
@@ -134,14 +141,16 @@ class Scorer {
     if (!settings.tokens) tokenizer_ = load_tokenizer(settings.model.path);
   }
 
-  void score_text() const;
+  void score_text();
   void score_lines() const;
 
  private:
   [[nodiscard]] TokenReader reader() const {
     return {tokenizer_, engine_.model().config().vocab_size};
   }
-  [[nodiscard]] std::vector<TokenId> read_text() const;
+  void take(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
+  void score_parts(TextScorer& scorer, TextParts& parts) const;
+  void report(const Perplexity& found, bool is_partial) const;
   [[nodiscard]] ScoreRequest read_line(const std::string& line) const;
 
   const Settings& settings_;
@@ -149,34 +158,72 @@ class Scorer {
   ScoreOptions options_;
   std::optional<Tokenizer> tokenizer_;
   ScoreRecords records_;
+  Json logprobs_ = Json::array();  // of --json --logprobs
 };
 
-std::vector<TokenId> Scorer::read_text() const {
-  const std::string bytes = read_input(settings_.file);
-  try {
-    std::vector<TokenId> text = reader().read(bytes);
-    check_scored_length(text);
-    return text;
-  } catch (const Error& error) {
-    throw Error(error.code(), shown_input(settings_.file) + ": " + error.what());
+// Receives the scores of tokens of a text with --logprobs.
+void Scorer::take(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
+  const Json list = logprobs_json(tokenizer_, tokens, scores);
+  if (settings_.as_json) {
+    logprobs_.insert(logprobs_.end(), list.begin(), list.end());
+    return;
   }
+  std::string lines;
+  for (const Json& token : list) lines += line_of(token);
+  write_stdout(lines);
 }
 
-void Scorer::score_text() const {
-  const std::vector<TokenId> text = read_text();
-  Progress progress("scoring " + shown_input(settings_.file));
+// Scores the text to its end or until interrupted().
+void Scorer::score_parts(TextScorer& scorer, TextParts& parts) const {
+  for (auto tokens = parts.next(); !tokens.empty(); tokens = parts.next()) scorer.append(tokens);
+  if (interrupted()) return;
+  check_scored_length(parts.tokens());
+  note_lost_bytes(parts.lost_bytes(), parts.bytes());
+  scorer.finish();
+}
+
+void Scorer::score_text() {
+  const std::string name = shown_input(settings_.file);
+  const InputFile file(settings_.file, "a text");
+  TextParts parts(file, tokenizer_, engine_.model().config().vocab_size);
+  Progress progress("scoring " + name);
   ScoreOptions options = options_;
-  options.progress = [&](double share) { progress.part(share); };
-  const TextScore score = gpt2::score(engine_, {&text, 1}, options).front();
+  std::optional<TextScorer> scorer;
+  options.progress = [&](double share) {
+    if (interrupted()) throw Interrupted();
+    const auto before = static_cast<double>(scorer->scored_tokens());
+    const double done = before + share * (static_cast<double>(parts.tokens()) - before);
+    if (const auto all = parts.estimated_tokens()) return progress.part(std::min(done / *all, 1.0));
+    progress.show(counted(parts.tokens(), "token"));
+  };
+  TextScorer::Take take;
+  if (settings_.with_logprobs) {
+    take = [this](const auto& tokens, const auto& scores) { this->take(tokens, scores); };
+  }
+  scorer.emplace(engine_, options, tokenizer_, take);
+  note_interrupts();
+  try {
+    score_parts(*scorer, parts);
+  } catch (const Interrupted&) {
+    // The windows that have been scored are reported below.
+  } catch (const Error& error) {
+    throw Error(error.code(), name + ": " + error.what());
+  }
   progress.done();
+  if (!interrupted() || scorer->scored_tokens() > 0) report(scorer->perplexity(), interrupted());
+  end_if_interrupted();
+}
+
+void Scorer::report(const Perplexity& found, bool is_partial) const {
+  records_.check(found);
   if (settings_.as_json) {
-    write_stdout(line_of(records_.text_record(text, score, options, settings_.with_logprobs)));
-  } else if (settings_.with_logprobs) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      write_stdout(line_of(logprob_json(tokenizer_, text[i], score.tokens[i])));
-    }
-  } else {
-    write_stdout(perplexity_in_words(records_.perplexity(text, score), options));
+    Json record = perplexity_json(found, options_);
+    if (is_partial) record["partial"] = true;
+    if (settings_.with_logprobs) record["logprobs"] = logprobs_;
+    write_stdout(line_of(record));
+  } else if (!settings_.with_logprobs) {
+    const std::string partial = "partial        the beginning of the text, until the interrupt\n";
+    write_stdout((is_partial ? partial : "") + perplexity_in_words(found, options_));
   }
 }
 
@@ -190,7 +237,7 @@ ScoreRequest Scorer::read_line(const std::string& line) const {
     return request;
   }
   request.text = settings_.jsonl ? reader().read_record(line) : reader().read(line);
-  check_scored_length(request.text);
+  check_scored_length(request.text.size());
   return request;
 }
 
@@ -211,7 +258,7 @@ void Scorer::score_lines() const {
 int score(const Arguments& arguments) {
   const Settings settings = read_settings(arguments);
   Progress loading("loading " + settings.model.path.string());
-  const Scorer scorer(settings);
+  Scorer scorer(settings);
   loading.done();
   if (settings.choices || settings.per_line || settings.jsonl) {
     scorer.score_lines();

@@ -24,22 +24,6 @@ std::size_t best_by(const Json& choices, const char* number) {
   return static_cast<std::size_t>(best - choices.begin());
 }
 
-Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
-  Json json = {{"tokens", found.tokens},   {"words", found.words},       {"bytes", found.bytes},
-               {"windows", found.windows}, {"context", options.context}, {"stride", options.stride},
-               {"logprob", -found.nll}};
-  for (const auto& [name, number] : {std::pair{"perplexity", found.by_token},
-                                     {"word_perplexity", found.by_word},
-                                     {"byte_perplexity", found.by_byte},
-                                     {"bits_per_byte", found.bits_per_byte}}) {
-    json[name] = number.value;
-    json[std::string(name) + "_error"] = number.standard_error;
-  }
-  json["hf_weighted_perplexity"] = found.hf_weighted;
-  json["hf_unweighted_perplexity"] = found.hf_unweighted;
-  return json;
-}
-
 Json choices_json(std::span<const ChoiceScore> scores, std::span<const std::size_t> bytes) {
   Json choices = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -60,6 +44,22 @@ Json choices_json(std::span<const ChoiceScore> scores, std::span<const std::size
 
 }  // namespace
 
+Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
+  Json json = {{"tokens", found.tokens},   {"words", found.words},       {"bytes", found.bytes},
+               {"windows", found.windows}, {"context", options.context}, {"stride", options.stride},
+               {"logprob", -found.nll}};
+  for (const auto& [name, number] : {std::pair{"perplexity", found.by_token},
+                                     {"word_perplexity", found.by_word},
+                                     {"byte_perplexity", found.by_byte},
+                                     {"bits_per_byte", found.bits_per_byte}}) {
+    json[name] = number.value;
+    json[std::string(name) + "_error"] = number.standard_error;
+  }
+  json["hf_weighted_perplexity"] = found.hf_weighted;
+  json["hf_unweighted_perplexity"] = found.hf_unweighted;
+  return json;
+}
+
 std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& options) {
   std::string text =
       concat("tokens         ", found.tokens, " in ", counted(found.windows, "window"), " of ",
@@ -78,11 +78,8 @@ std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& opt
                        found.hf_weighted, found.hf_unweighted);
 }
 
-Perplexity ScoreRecords::perplexity(const std::vector<TokenId>& text,
-                                    const TextScore& score) const {
-  const Perplexity found = tokenizer_ ? gpt2::perplexity({&score, 1}, {&text, 1}, *tokenizer_)
-                                      : gpt2::perplexity({&score, 1});
-  if (std::isfinite(found.nll)) return found;
+void ScoreRecords::check(const Perplexity& found) const {
+  if (std::isfinite(found.nll)) return;
   throw Error(ErrorCode::invalid_file,
               model_.description().files.back().string() +
                   ": expected finite log-probabilities, found NaN or infinity: the weights are "
@@ -91,7 +88,10 @@ Perplexity ScoreRecords::perplexity(const std::vector<TokenId>& text,
 
 Json ScoreRecords::text_record(const std::vector<TokenId>& text, const TextScore& score,
                                const ScoreOptions& options, bool with_logprobs) const {
-  Json record = perplexity_json(perplexity(text, score), options);
+  const Perplexity found = tokenizer_ ? perplexity({&score, 1}, {&text, 1}, *tokenizer_)
+                                      : perplexity({&score, 1});
+  check(found);
+  Json record = perplexity_json(found, options);
   if (with_logprobs) record["logprobs"] = logprobs_json(tokenizer_, text, score.tokens);
   return record;
 }

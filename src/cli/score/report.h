@@ -16,6 +16,10 @@ namespace gpt2::cli {
 /// Returns the result of `score` as lines of text.
 [[nodiscard]] std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& options);
 
+/// Returns the numbers of Perplexity, each with its standard error. Numbers by word and by byte are
+/// null without a tokenizer, and standard errors are null if there is a single window.
+[[nodiscard]] Json perplexity_json(const Perplexity& found, const ScoreOptions& options);
+
 /// Makes the records of scores, which are the same in `score` and in `batch`. The references must
 /// outlive it.
 class ScoreRecords {
@@ -24,14 +28,11 @@ class ScoreRecords {
   ScoreRecords(const Model& model, const std::optional<Tokenizer>& tokenizer)
       : model_(model), tokenizer_(tokenizer) {}
 
-  /// Returns the perplexity of one text. Throws Error if it is not finite, which means that the
-  /// weights are damaged.
-  [[nodiscard]] Perplexity perplexity(const std::vector<TokenId>& text,
-                                      const TextScore& score) const;
+  /// Throws Error if the perplexity is not finite, which means that the weights are damaged.
+  void check(const Perplexity& found) const;
 
-  /// Returns the numbers of Perplexity, each with its standard error, and if `with_logprobs` also
-  /// the logprobs_json() of the text. Numbers by word and by byte are null without a tokenizer, and
-  /// standard errors are null if there is a single window.
+  /// Returns the perplexity_json() of one text and, if `with_logprobs`, the logprobs_json(). Throws
+  /// what check() throws.
   [[nodiscard]] Json text_record(const std::vector<TokenId>& text, const TextScore& score,
                                  const ScoreOptions& options, bool with_logprobs) const;
 

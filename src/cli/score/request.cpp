@@ -10,8 +10,6 @@
 namespace gpt2::cli {
 namespace {
 
-struct Interrupted {};
-
 std::vector<Json> score_texts(const Engine& engine, const ScoreRecords& records,
                               std::span<const ScoreRequest* const> requests,
                               const std::function<void(double)>& check_interrupts) {
@@ -57,10 +55,10 @@ bool ScoreRequest::has_same_options(const ScoreRequest& other) const {
   return key(*this) == key(other);
 }
 
-void check_scored_length(std::span<const TokenId> text) {
-  if (text.size() >= 2) return;
+void check_scored_length(std::size_t tokens) {
+  if (tokens >= 2) return;
   reject("expected a text of two tokens or more, because nothing predicts the first one; found ",
-         text.size());
+         tokens);
 }
 
 ChoiceQuestion read_question(Members& members, const TokenReader& reader, const Config& config) {

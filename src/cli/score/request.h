@@ -28,8 +28,11 @@ struct ScoreRequest {
   [[nodiscard]] bool has_same_options(const ScoreRequest& other) const;
 };
 
-/// Throws Error unless the text has at least two tokens.
-void check_scored_length(std::span<const TokenId> text);
+/// Throws Error unless a text has at least two tokens.
+void check_scored_length(std::size_t tokens);
+
+/// Thrown out of ScoreOptions::progress to end the work after an interrupt.
+struct Interrupted {};
 
 /// Reads "context" and "choices", which are texts or lists of token ids. Throws Error if the model
 /// cannot score them.

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/fail.h"
+#include "base/seconds_since.h"
 
 namespace gpt2::cli {
 namespace {
@@ -53,6 +54,19 @@ std::string read_all(std::FILE* file, const std::string& name) {
   }
   if (std::ferror(file)) reject_with_errno("cannot read " + name);
   return text;
+}
+
+bool is_silent = false;
+
+// Prints the line if one is due in a log.
+void report_in_log(const std::string& line) {
+  using Clock = std::chrono::steady_clock;
+  static std::chrono::seconds interval(10);
+  static Clock::time_point due = Clock::now() + interval;
+  if (Clock::now() < due) return;
+  print_error(line);
+  interval = std::min<std::chrono::seconds>(2 * interval, std::chrono::minutes(10));
+  due = Clock::now() + interval;
 }
 
 }  // namespace
@@ -134,28 +148,46 @@ void end_if_interrupted() {
 }
 
 Progress::Progress(const std::string& what) {
-  if (!is_terminal(stderr)) return;
+  if (is_silent) return;
   shown_ = printable(what);
   // Cut the text so that it fits on one line, because done() can erase only one. The cut must not
   // fall inside a UTF-8 character.
   std::size_t end = std::min<std::size_t>(shown_.size(), 60);
   while (end < shown_.size() && (shown_[end] & 0xc0) == 0x80) --end;
   shown_.resize(end);
-  shown_ += " ...";
-  std::fputs(shown_.c_str(), stderr);
+  if (is_terminal(stderr)) {
+    std::fprintf(stderr, "%s ...", shown_.c_str());
+  } else {
+    report_in_log(shown_);
+  }
 }
 
 void Progress::part(double share) {
-  if (!shown_.empty()) std::fprintf(stderr, "\r%s %.0f %%", shown_.c_str(), 100.0 * share);
+  const double seconds = seconds_since(start_);
+  std::string left;
+  if (share > 0.0 && seconds > 2.0) left = ", " + time_left(seconds * (1.0 - share) / share);
+  show(format("%.0f %%%s", 100.0 * share, left.c_str()));
 }
 
 void Progress::show(const std::string& state) {
-  if (!shown_.empty()) std::fprintf(stderr, "\r\x1b[K%s %s", shown_.c_str(), state.c_str());
+  if (shown_.empty()) return;
+  if (is_terminal(stderr)) {
+    std::fprintf(stderr, "\r\x1b[K%s ... %s", shown_.c_str(), state.c_str());
+  } else {
+    report_in_log(concat(shown_, ": ", state));
+  }
 }
 
 void Progress::done() {
-  if (!shown_.empty()) std::fputs("\r\x1b[K", stderr);
+  if (!shown_.empty() && is_terminal(stderr)) std::fputs("\r\x1b[K", stderr);
   shown_.clear();
+}
+
+void silence_progress() { is_silent = true; }
+
+std::string time_left(double seconds) {
+  const auto whole = static_cast<std::size_t>(seconds);
+  return format("%zu:%02zu:%02zu left", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 }  // namespace gpt2::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -60,8 +61,11 @@ void forget_interrupts();
 void end_if_interrupted();
 
 /// Shows the current activity on one line of the terminal. part() adds the share of the work that
-/// is done, from 0 to 1; show() adds any other text. The destructor and done() erase the line.
-/// Truncates a long `what`. Shows nothing if standard error is not a terminal.
+/// is done, from 0 to 1, and the time that the rest will take; show() adds any other text. The
+/// destructor and done() erase the line. Truncates a long `what`.
+///
+/// If standard error is not a terminal, prints a line when the command has run for 10 seconds, then
+/// after another 20, 40 and so on, at most 10 minutes apart, so that a log shows that it is alive.
 class Progress {
  public:
   explicit Progress(const std::string& what);
@@ -72,6 +76,13 @@ class Progress {
 
  private:
   std::string shown_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+/// From now on, Progress shows nothing.
+void silence_progress();
+
+/// Returns how long work will take, for people: "0:01:30 left".
+[[nodiscard]] std::string time_left(double seconds);
 
 }  // namespace gpt2::cli
