@@ -533,7 +533,7 @@ TEST_CASE("a beam search finds the same sequences in the same steps") {
   };
   cpp.max_new_tokens = options.max_new_tokens = 30;
   check();
-  cpp.hash_logits = options.hash_logits = true;
+  cpp.hash_logits = (options.hash_logits = true);
   cpp.beams.num_beams = options.num_beams = 6;
   cpp.beams.num_return_sequences = options.num_return_sequences = 4;
   cpp.beams.length_penalty = options.length_penalty = -1.5;
@@ -555,7 +555,7 @@ TEST_CASE("a beam search finds the same sequences in the same steps") {
   cpp.stop_tokens = stop;
   options.stop_tokens = {stop.data(), stop.size()};
   check();
-  cpp.ignore_eos = options.ignore_eos = true;
+  cpp.ignore_eos = (options.ignore_eos = true);
   check();
 }
 
