@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "base/check_enumerator.h"
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/seconds_since.h"
@@ -34,10 +36,25 @@ void check(const Session& session, std::span<const TokenId> prompt,
   }
 }
 
+// Throws if the session has no room for the prompt, not even after a slide.
+void require_room(const Session& session, std::size_t prompt_tokens,
+                  const GenerationOptions& options) {
+  const std::size_t capacity = session.capacity();
+  const std::size_t position = session.position();
+  const std::size_t kept = slides(options) ? std::min(options.keep, position) : position;
+  if (prompt_tokens <= capacity - kept) return;
+  const std::string before =
+      kept == 0 ? "" : concat(", after the ", counted(kept, "token"),
+                              slides(options) ? " that it keeps" : " that it holds");
+  reject("the prompt has ", counted(prompt_tokens, "token"), ", but the session has room for ",
+         capacity - kept, before, ": shorten the prompt, for example by leaving out its beginning");
+}
+
 // Returns how many tokens the session has to drop before it can read the prompt. Changes nothing.
 std::size_t drop_for(const Session& session, std::span<const TokenId> prompt,
                      const GenerationOptions& options) {
   check(session, prompt, options);
+  require_room(session, prompt.size(), options);
   if (slides(options)) return session.impl()->slide_size(options.keep, prompt.size());
   session.impl()->require_fitting(prompt);
   return 0;

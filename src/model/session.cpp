@@ -35,8 +35,9 @@ std::size_t Session::Impl::slide_size(std::size_t keep, std::size_t needed) cons
   if (needed <= room()) return 0;
   const std::size_t capacity = room() + tokens.size();
   if (keep > capacity || needed > capacity - keep) {
-    reject("the session has room for ", counted(capacity, "token"), ", which is too few to keep ",
-           keep, " and append ", needed);
+    reject("the session cannot keep the first ", counted(keep, "token"), " and make room for ",
+           needed, " more, because it has room for ", capacity,
+           " in all: keep fewer tokens, or append fewer at once");
   }
   const std::size_t others = tokens.size() - keep;
   return others - std::min(others / 2, capacity - keep - needed);

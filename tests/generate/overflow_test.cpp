@@ -228,7 +228,16 @@ TEST_CASE("a prompt without room slides like a session that slides for it") {
 
   const Ids before(session.tokens().begin(), session.tokens().end());
   CHECK(test::refusal_of([&] { generate(session, Ids(36, 1), options, nullptr); }) ==
-        "the session has room for 40 tokens, which is too few to keep 5 and append 36");
+        "the prompt has 36 tokens, but the session has room for 35, after the 5 tokens that it keeps: "
+        "shorten the prompt, for example by leaving out its beginning");
+  Session empty(model(), {.max_tokens = kCapacity});
+  for (const Overflow overflow : {Overflow::slide, Overflow::stop}) {
+    options.overflow = overflow;
+    CHECK(test::refusal_of([&] { generate(empty, Ids(41, 1), options, nullptr); }) ==
+          "the prompt has 41 tokens, but the session has room for 40: shorten the prompt, for "
+          "example by leaving out its beginning");
+  }
+  options.overflow = Overflow::slide;
   CHECK_THROWS_AS(generate(session, Ids(30, -1), options, nullptr), Error);
   CHECK(std::ranges::equal(session.tokens(), before));
 }
