@@ -43,6 +43,38 @@ struct HiddenSlice {
 ///   hidden_states({&slice, 1}, model.config().n_layer);
 void hidden_states(std::span<const HiddenSlice> slices, std::size_t layer);
 
+/// How to compute logits from hidden states.
+struct UnembedOptions {
+  /// Whether to apply ln_f, the model's last LayerNorm, to the states first. Logits are defined for
+  /// the output of ln_f. The states of layer n_layer have been through it already; those of the
+  /// layers before have not.
+  bool ln_f = false;
+};
+
+/// Computes the logits that the model would have if its last hidden states were these. Applied to
+/// the states of a layer in the middle, this shows what the model would predict if it ended there,
+/// which is called the logit lens.
+///
+///   states  (n, n_embd)      row-major, for any n
+///   logits  (n, vocab_size)  output; must not overlap `states`
+///
+/// The logits of the states of layer n_layer have the same bits as those of a forward pass.
+///
+/// Cost: a matrix product; allocates nothing. Throws Error(invalid_argument) if the sizes do not
+/// fit together; in that case, nothing is written. Any number of threads may call it: those that
+/// use the same engine wait for one another.
+///
+/// Example:
+///   Session lens(model);
+///   std::vector<float> middle(model.config().n_embd);
+///   const std::vector<TokenId> phrase = tokenizer.encode("Once upon a");
+///   const HiddenSlice last = {&lens, phrase, middle};
+///   hidden_states({&last, 1}, model.config().n_layer / 2);
+///   std::vector<float> logits(model.config().vocab_size);
+///   unembed(Engine::shared(model), middle, logits, {.ln_f = true});
+void unembed(const Engine& engine, std::span<const float> states, std::span<float> logits,
+             const UnembedOptions& options = {});
+
 /// How the hidden states of a text's tokens become one vector.
 enum class Pooling {
   mean,  ///< their mean, added in double from the first token to the last

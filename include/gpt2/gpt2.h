@@ -353,6 +353,28 @@ GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtyp
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
 /// Returns the properties of the model.
 GPT2_API const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model);
+/// A tensor of a model: a matrix, a bias or the parameters of a LayerNorm. (weights.h)
+typedef struct gpt2_weight {
+  const char* name;     ///< HuggingFace's, without "transformer.": "h.0.attn.c_attn.weight"
+  const void* data;     ///< the elements, at any alignment, row-major; must not be changed
+  size_t size;          ///< of the data, in bytes
+  const size_t* shape;  ///< as in files; the shape of the blocks if the type is int8 or int4
+  size_t n_shape;       ///< the number of dimensions
+  gpt2_dtype dtype;     ///< the type of the elements, never GPT2_DTYPE_STORED
+} gpt2_weight;
+/// Sets *weights to an array of all tensors of the model, and *n_weights to its length: wte, wpe,
+/// the blocks in order, ln_f, and lm_head if it is not tied to wte. Nothing is copied. The array and
+/// all that it points to are valid as long as the model handle. The layout of int8 and int4 data
+/// belongs to the library and may change.
+///
+/// Example:
+///   const gpt2_weight* weights = NULL;
+///   size_t n_weights = 0;
+///   if (gpt2_model_weights(model, &weights, &n_weights) == GPT2_OK) {
+///     for (size_t i = 0; i < n_weights; ++i) printf("%s %zu\n", weights[i].name, weights[i].size);
+///   }
+GPT2_API gpt2_status gpt2_model_weights(const gpt2_model* model, const gpt2_weight** weights,
+                                        size_t* n_weights);
 /// Frees the handle. The weights live as long as a session, an engine or another handle uses them.
 GPT2_API void gpt2_model_free(gpt2_model* model);
 
@@ -560,6 +582,28 @@ GPT2_API gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices);
 /// for a larger layer. Does nothing if there are no slices, whatever the layer, because there is
 /// then no model to compare it with. (embed.h)
 GPT2_API gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t layer);
+/// Computes the logits that the model would have if its last hidden states were these: reads
+/// (n_states, n_embd) floats and writes (n_states, vocab_size) floats to `logits`, memory that the
+/// caller owns and that must not overlap `states`. Applies ln_f to the states first if `apply_ln_f`
+/// is true, as states from before the last layer need. The states of layer n_layer have been
+/// through ln_f already; without it, their logits have the same bits as those of gpt2_forward.
+/// `engine` may be NULL: the one that all share. (embed.h)
+///
+/// Example:
+///   const gpt2_token ids[] = {443, 452, 258};
+///   const gpt2_model_info* sizes = gpt2_model_get_info(model);
+///   float* state = malloc(sizes->n_embd * sizeof *state);
+///   float* lens = malloc(sizes->vocab_size * sizeof *lens);
+///   const gpt2_slice slice = {session, ids, 3, state, 1};
+///   if (gpt2_hidden_states(&slice, 1, 2) == GPT2_OK &&
+///       gpt2_unembed(model, NULL, state, 1, 1, lens) == GPT2_OK) {
+///     printf("%f\n", (double)lens[258]);  // if the model ended after its second block
+///   }
+///   free(lens);
+///   free(state);
+GPT2_API gpt2_status gpt2_unembed(const gpt2_model* model, const gpt2_engine* engine,
+                                  const float* states, size_t n_states, int32_t apply_ln_f,
+                                  float* logits);
 
 // -- Observer ------------------------------------------------------------------------------------
 

@@ -36,8 +36,11 @@ std::filesystem::path model_path(const char* name) {
 
 }  // namespace
 
-gpt2_model::gpt2_model(gpt2::Model weights, std::string from)
-    : model(std::move(weights)), path(std::move(from)), config_json(model.config().to_json()) {
+gpt2_model::gpt2_model(gpt2::Model loaded, std::string from)
+    : model(std::move(loaded)),
+      path(std::move(from)),
+      config_json(model.config().to_json()),
+      named_weights(gpt2::weights_of(model)) {
   const gpt2::Config& config = model.config();
   info = {.vocab_size = config.vocab_size,
           .n_positions = config.n_positions,
@@ -53,6 +56,14 @@ gpt2_model::gpt2_model(gpt2::Model weights, std::string from)
           .dtype = static_cast<gpt2_dtype>(model.weight_type()),
           .config_json = config_json.c_str(),
           .path = path.c_str()};
+  for (const gpt2::NamedWeight& weight : named_weights) {
+    weights.push_back({.name = weight.name.c_str(),
+                             .data = weight.bytes.data(),
+                             .size = weight.bytes.size(),
+                             .shape = weight.shape.data(),
+                             .n_shape = weight.shape.size(),
+                             .dtype = static_cast<gpt2_dtype>(weight.type)});
+  }
 }
 
 gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path) {
@@ -96,6 +107,17 @@ gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path)
 
 const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model) {
   return guard_pointer([&] { return &checked(model).info; });
+}
+
+gpt2_status gpt2_model_weights(const gpt2_model* model, const gpt2_weight** weights,
+                               size_t* n_weights) {
+  return guard([&] {
+    require(weights, "the output for the array");
+    require(n_weights, "the output for its length");
+    const gpt2_model& from = checked(model);
+    *weights = from.weights.data();
+    *n_weights = from.weights.size();
+  });
 }
 
 void gpt2_model_free(gpt2_model* model) { release(model); }

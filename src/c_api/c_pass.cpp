@@ -74,6 +74,18 @@ gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, size_t
   });
 }
 
+gpt2_status gpt2_unembed(const gpt2_model* model, const gpt2_engine* engine, const float* states,
+                         size_t n_states, int32_t apply_ln_f, float* logits) {
+  return guard([&] {
+    const gpt2::Engine own = engine_for(model, engine);
+    const gpt2::Config& config = own.model().config();
+    require_array(states, n_states, config.n_embd * sizeof(float), "the array of hidden states");
+    require_array(logits, n_states, config.vocab_size * sizeof(float), "the output for the logits");
+    gpt2::unembed(own, {states, n_states * config.n_embd}, {logits, n_states * config.vocab_size},
+                  {.ln_f = apply_ln_f != 0});
+  });
+}
+
 const char* gpt2_observed_name(gpt2_observed what) {
   const auto index = static_cast<std::size_t>(what);
   return index < std::size(kObservedNames) ? kObservedNames[index] : "unknown";

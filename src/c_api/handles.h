@@ -4,12 +4,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "c_api/handle.h"
 #include "gpt2/engine.h"
 #include "gpt2/model.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
+#include "gpt2/weights.h"
 
 // The handles that are used in several files. They are in the global namespace because gpt2.h
 // declares them for C.
@@ -18,13 +20,15 @@ struct gpt2_model {
   static constexpr const char* kName = "gpt2_model";
   static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40701;
 
-  gpt2_model(gpt2::Model weights, std::string path);
+  gpt2_model(gpt2::Model loaded, std::string path);
 
   std::uint64_t tag = kTag;
   gpt2::Model model;
   std::string path;
   std::string config_json;
   gpt2_model_info info;
+  std::vector<gpt2::NamedWeight> named_weights;
+  std::vector<gpt2_weight> weights;  ///< points into named_weights
 };
 
 struct gpt2_tokenizer {

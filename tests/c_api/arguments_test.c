@@ -43,6 +43,8 @@ static void test_runtime(void) {
 }
 
 static void test_model(void) {
+  const gpt2_weight* weights = NULL;
+  size_t n_weights = 0;
   gpt2_model* out;
   gpt2_bytes* path;
   gpt2_load_options options;
@@ -67,6 +69,10 @@ static void test_model(void) {
   REFUSED(gpt2_model_save_quantized(NULL, "x"), "a gpt2_model is NULL");
   REFUSED(gpt2_model_save_quantized(model, NULL), "the path is NULL");
   REFUSED(gpt2_model_save_quantized(model, "x"), "int8 and int4");
+  REFUSED(gpt2_model_weights(NULL, &weights, &n_weights), "a gpt2_model is NULL");
+  REFUSED(gpt2_model_weights(WRONG(gpt2_model), &weights, &n_weights), "is not a gpt2_model");
+  REFUSED(gpt2_model_weights(model, NULL, &n_weights), "the output for the array is NULL");
+  REFUSED(gpt2_model_weights(model, &weights, NULL), "the output for its length is NULL");
   CHECK(gpt2_model_get_info(NULL) == NULL);
   CHECK(gpt2_last_status() == GPT2_INVALID_ARGUMENT);
   CHECK(gpt2_model_get_info(WRONG(gpt2_model)) == NULL);
@@ -238,6 +244,12 @@ static void test_passes(void) {
   REFUSED(gpt2_forward(&slice, 1), "the list of tokens is NULL");
   slice.session = NULL;
   REFUSED(gpt2_forward(&slice, 1), "a gpt2_session is NULL");
+  REFUSED(gpt2_unembed(NULL, NULL, out, 1, 0, out), "a gpt2_model is NULL");
+  REFUSED(gpt2_unembed(model, WRONG(gpt2_engine), out, 1, 0, out), "is not a gpt2_engine");
+  REFUSED(gpt2_unembed(model, NULL, NULL, 1, 0, out), "the array of hidden states is NULL");
+  REFUSED(gpt2_unembed(model, NULL, out, 1, 0, NULL), "the output for the logits is NULL");
+  REFUSED(gpt2_unembed(model, NULL, out, SIZE_MAX / 4, 0, out), "memory");
+  CHECK(gpt2_unembed(model, NULL, NULL, 0, 0, NULL) == GPT2_OK);
   REFUSED(gpt2_observe(&slice, 1, NULL), "the observer is NULL");
   REFUSED(gpt2_observe(&slice, 1, &observer), "needs a function `see`");
   observer.see = nothing_seen;

@@ -504,6 +504,41 @@ static void test_cancel_from_another_thread(void) {
   gpt2_cancel_free(canceller.cancel);
 }
 
+// -- Inside a model ------------------------------------------------------------------------------
+
+// The logits of the last hidden state are the product of this state with wte, which is also the
+// head of this model, and have the same bits as those of a pass.
+static void test_weights_and_unembed(void) {
+  const gpt2_model_info* sizes = gpt2_model_get_info(model);
+  const gpt2_weight* weights = NULL;
+  size_t n_weights = 0;
+  float* state = malloc(sizes->n_embd * sizeof *state);
+  float* logits = malloc(sizes->vocab_size * sizeof *logits);
+  gpt2_session *session = new_session(), *other = new_session();
+  const gpt2_slice slice = {session, once, kOnce, state, 1};
+  const float* expected = NULL;
+  CHECK(gpt2_model_weights(model, &weights, &n_weights) == GPT2_OK);
+  CHECK(n_weights == 2 + 12 * sizes->n_layer + 2);
+  CHECK(strcmp(weights[0].name, "wte.weight") == 0);
+  CHECK(weights[0].n_shape == 2);
+  CHECK(weights[0].shape[0] == sizes->vocab_size && weights[0].shape[1] == sizes->n_embd);
+  CHECK(weights[0].dtype == GPT2_DTYPE_F16);
+  CHECK(weights[0].size == 2 * sizes->vocab_size * sizes->n_embd);
+  CHECK(strcmp(weights[n_weights - 1].name, "ln_f.bias") == 0);
+  CHECK(weights[n_weights - 1].dtype == GPT2_DTYPE_F32);
+
+  CHECK(gpt2_hidden_states(&slice, 1, sizes->n_layer) == GPT2_OK);
+  CHECK(gpt2_unembed(model, NULL, state, 1, 0, logits) == GPT2_OK);
+  CHECK(gpt2_session_forward(other, once, kOnce, &expected) == GPT2_OK);
+  CHECK(memcmp(logits, expected, sizes->vocab_size * sizeof *logits) == 0);
+  CHECK(gpt2_unembed(model, NULL, state, 1, 1, logits) == GPT2_OK);  // ln_f twice
+  CHECK(memcmp(logits, expected, sizes->vocab_size * sizeof *logits) != 0);
+  gpt2_session_free(session);
+  gpt2_session_free(other);
+  free(logits);
+  free(state);
+}
+
 // -- Versions ------------------------------------------------------------------------------------
 
 // Programs that were compiled with an older or a newer header.
@@ -559,6 +594,7 @@ int main(void) {
   test_scheduler();
   test_threads();
   test_cancel_from_another_thread();
+  test_weights_and_unembed();
   test_other_sizes();
   gpt2_tokenizer_free(tokenizer);
   gpt2_model_free(model);

@@ -18,6 +18,7 @@
 #include "gpt2/scheduler.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
+#include "gpt2/weights.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -791,6 +792,31 @@ TEST_CASE("embeddings are the same") {
   options.pooling = GPT2_POOLING_LAST;
   options.layer = 2;
   check({.pooling = Pooling::last, .layer = 2});
+}
+
+TEST_CASE("the weights are the same, and so are logits of hidden states") {
+  const std::vector<NamedWeight> expected = weights_of(model());
+  const gpt2_weight* weights = nullptr;
+  std::size_t n_weights = 0;
+  REQUIRE(gpt2_model_weights(c_model(), &weights, &n_weights) == GPT2_OK);
+  REQUIRE(n_weights == expected.size());
+  for (std::size_t i = 0; i < n_weights; ++i) {
+    const gpt2_weight& found = weights[i];
+    CHECK(found.name == expected[i].name);
+    CHECK(found.dtype == static_cast<int>(expected[i].type));
+    CHECK(std::vector<std::size_t>(found.shape, found.shape + found.n_shape) == expected[i].shape);
+    REQUIRE(found.size == expected[i].bytes.size());
+    CHECK(std::memcmp(found.data, expected[i].bytes.data(), found.size) == 0);
+  }
+  const Config& config = model().config();
+  std::vector<float> states(3 * config.n_embd), logits(3 * config.vocab_size);
+  for (std::size_t i = 0; i < states.size(); ++i) states[i] = static_cast<float>(i % 7) - 3.0f;
+  std::vector<float> wanted(logits.size());
+  for (const bool ln_f : {false, true}) {
+    unembed(Engine::shared(model()), states, wanted, {.ln_f = ln_f});
+    REQUIRE(gpt2_unembed(c_model(), nullptr, states.data(), 3, ln_f, logits.data()) == GPT2_OK);
+    CHECK(same_bits(wanted, logits.data()));
+  }
 }
 
 TEST_CASE("a quantized model is written, found and loaded") {

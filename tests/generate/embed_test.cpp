@@ -232,3 +232,68 @@ TEST_CASE("embedding tells its progress and refuses what it cannot do") {
   CHECK(session.position() == 0);
   CHECK(refusal_of([] { hidden_states({}, 99); }) == "(accepted)");
 }
+
+namespace {
+
+std::vector<float> unembedded(const Engine& engine, std::span<const float> states, bool ln_f) {
+  const Config& config = engine.model().config();
+  std::vector<float> logits(states.size() / config.n_embd * config.vocab_size);
+  unembed(engine, states, logits, {.ln_f = ln_f});
+  return logits;
+}
+
+}  // namespace
+
+TEST_CASE("hidden states become HuggingFace's logits") {
+  std::size_t compared = 0;
+  for (const char* const name : {"tiny_default", "head_dim_7", "untied"}) {
+    const auto directory = std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases" / name;
+    const Golden golden(directory / "golden.json");
+    const Engine engine(Model::load(directory));
+    for (const auto& prompt : golden.json.at("prompts")) {
+      const std::vector<float> states = golden.floats(prompt.at("hidden_final"));
+      const std::vector<double> expected = golden.tensor(prompt.at("logits"));
+      CAPTURE(name, compared);
+      check_near(unembedded(engine, states, false), expected, kTolerance * range_of(expected));
+      ++compared;
+    }
+  }
+  CHECK(compared >= 3);
+}
+
+TEST_CASE("logits of hidden states have the same bits as those of a pass") {
+  for (const WeightType type : {WeightType::stored, WeightType::int8}) {
+    const Model model = odd_model().to(type);
+    const std::vector<TokenId> ids = random_tokens(model, 600, 6);  // too many for one batch
+    std::vector<float> expected(ids.size() * model.config().vocab_size);
+    std::vector<float> before_ln_f, after_ln_f;
+    Session session(model);
+    const Slice slice = {&session, ids, expected};
+    const auto see = [&](const Observation& seen) {
+      auto& rows = seen.what == Observed::block_output ? before_ln_f : after_ln_f;
+      for (std::size_t row = 0; row < seen.rows; ++row) {
+        rows.insert(rows.end(), seen.row(row).begin(), seen.row(row).end());
+      }
+    };
+    const auto wants = [](Observed what, std::size_t layer) {
+      return (what == Observed::block_output && layer == 2) || what == Observed::ln_f_output;
+    };
+    forward({&slice, 1}, {.see = see, .wants = wants});
+    for (const int threads : {1, 3}) {
+      CAPTURE(static_cast<int>(type), threads);
+      const Engine engine(model, {.threads = threads});
+      CHECK(same_bits(unembedded(engine, after_ln_f, false), expected));
+      CHECK(same_bits(unembedded(engine, before_ln_f, true), expected));
+      const auto one = std::span(after_ln_f).first(model.config().n_embd);
+      CHECK(same_bits(unembedded(engine, one, false),
+                      std::span(expected).first(model.config().vocab_size)));
+    }
+    CHECK(unembedded(Engine::shared(model), {}, true).empty());
+  }
+  std::vector<float> logits(203);
+  const Engine engine = Engine::shared(odd_model());
+  CHECK(refusal_of([&] { unembed(engine, std::vector<float>(46), logits); }) ==
+        "hidden states take a multiple of 45 floats, got 46");
+  CHECK(refusal_of([&] { unembed(engine, std::vector<float>(90), logits); }) ==
+        "the logits of 2 hidden states take 406 floats, got room for 203");
+}

@@ -12,6 +12,7 @@
 #include "formats/checkpoint.h"
 #include "gpt2/model.h"
 #include "gpt2/session.h"
+#include "gpt2/weights.h"
 #include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -264,4 +265,46 @@ TEST_CASE("refused: tensors that are missing, extra or duplicate, or have a wron
   const std::string all = refusal([&](TensorTable& t) { t.clear(); });
   CHECK(all.starts_with("f: wte.weight [211, 32] is missing; wpe.weight [64, 32] is missing; "));
   CHECK(all.ends_with("; and 20 more" + question));  // of 28, 8 are listed
+}
+
+TEST_CASE("the tensors of a model are those of its file, where they lie") {
+  const fs::path directory = kCases / "untied";
+  const Checkpoint file = Checkpoint::open(find_model_files(directory));
+  const Model model = Model::load(directory);
+  const std::vector<NamedWeight> weights = weights_of(model);
+  std::size_t parameters = 0;
+  for (const NamedWeight& weight : weights) {
+    CAPTURE(weight.name);
+    const bool is_head = weight.name.starts_with("lm_head");
+    const auto found = file.tensors.find((is_head ? "" : "transformer.") + weight.name);
+    REQUIRE(found != file.tensors.end());
+    const auto sizes = found->second.shape.sizes();
+    CHECK(std::ranges::equal(weight.shape, sizes));
+    CHECK(weight.type == WeightType::f32);
+    const std::size_t count = found->second.shape.element_count();
+    REQUIRE(weight.bytes.size() == 4 * count);
+    CHECK(std::memcmp(weight.bytes.data(), found->second.data, weight.bytes.size()) == 0);
+    parameters += count;
+  }
+  CHECK(parameters == model.parameter_count());
+  CHECK(weights.front().name == "wte.weight");
+  CHECK(weights.back().name == "lm_head.weight");
+}
+
+TEST_CASE("the tensors of a model have the names and shapes of its kind") {
+  const auto names = [](const Model& model) {
+    Names list;
+    for (const NamedWeight& weight : weights_of(model)) list.push_back(weight.name);
+    return list;
+  };
+  const Names plain = names(load({.bias = false}));
+  CHECK(plain.size() == 2 + 2 * 6 + 1);  // as many as the description says
+  CHECK(std::ranges::none_of(plain, [](const auto& name) { return name.ends_with(".bias"); }));
+  const Names bundled = names(Model::load(kBundled));
+  CHECK(bundled.size() == 2 + 6 * 12 + 2);
+  CHECK(bundled.back() == "ln_f.bias");  // wte is the head
+  for (const NamedWeight& weight : weights_of(Model::load(kBundled, {.dtype = WeightType::int8}))) {
+    const bool is_matrix = weight.shape.size() > 1 && weight.name != "wpe.weight";
+    CHECK((weight.type == WeightType::int8) == is_matrix);
+  }
 }
