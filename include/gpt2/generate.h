@@ -169,6 +169,10 @@ struct TextTarget {
 
   /// Without a tokenizer: receives each new token. Returns false to end the text.
   std::function<bool(TokenId)> on_token;
+
+  /// With a tokenizer: receives each token of the result, before on_text is called for it. Returns
+  /// false to end the text.
+  std::function<bool(TokenId)> on_token_of_text = {};
 };
 
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in

@@ -805,7 +805,7 @@ typedef struct gpt2_generate_options {
   int32_t constant_draft;    ///< default 0; always draft max_draft_tokens
   size_t max_draft_tokens;   ///< default 12; from 1 to 64
   gpt2_on_text on_text;      ///< needs a tokenizer
-  gpt2_on_token on_token;    ///< refused with a tokenizer
+  gpt2_on_token on_token;    ///< with a tokenizer, called for each token before on_text
   gpt2_on_prompt on_prompt;  ///< if it stops the work, the prompt is taken back (generate.h)
   void* user;                ///< for the three callbacks
   gpt2_cancel* cancel;       ///< default NULL

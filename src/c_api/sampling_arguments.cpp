@@ -72,9 +72,6 @@ GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
                                          const gpt2_generate_options* given_options)
     : target(optional_tokenizer(text_tokenizer), nullptr, nullptr) {
   const gpt2_generate_options given = options_of(given_options);
-  if (target.tokenizer && given.on_token) {
-    reject("on_token is set, but there is a tokenizer: use on_text");
-  }
   if (!target.tokenizer && given.on_text) reject("on_text is set, but there is no tokenizer");
 
   set_generation(options, given);
@@ -97,6 +94,7 @@ GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
   target.on_token = [call = given.on_token, user, cancel](TokenId id) {
     return !cancel.is_set() && (!call || call(user, id));
   };
+  if (given.on_token) target.on_token_of_text = target.on_token;
 }
 
 }  // namespace gpt2::c_api

@@ -15,7 +15,9 @@ bool TextSink::write(TokenId token) {
   const Tokenizer& tokenizer = *target_.tokenizer;
   const std::string_view bytes = tokenizer.is_special(token) ? "" : tokenizer.bytes(token);
   const std::string_view text = characters_.write(filter_.write(bytes));
-  cancelled_ = target_.on_text && !target_.on_text(text);
+  // Even if on_token_of_text ends the text here, the text of this token belongs to it.
+  const bool ends = target_.on_token_of_text && !target_.on_token_of_text(token);
+  cancelled_ = (target_.on_text && !target_.on_text(text)) || ends;
   return !cancelled_ && !filter_.stopped();
 }
 

@@ -313,12 +313,6 @@ static int never_called(void* user, const char* text, size_t n_bytes) {
   return 0;
 }
 
-static int no_token(void* user, gpt2_token id) {
-  (void)user, (void)id;
-  CHECK(0);
-  return 0;
-}
-
 static void test_generate(void) {
   gpt2_generation* out;
   gpt2_generate_options options;
@@ -351,7 +345,6 @@ static void test_generate(void) {
   REFUSED_OPTION(tokenizer, max_draft_tokens = 65, "65");
   REFUSED_OPTION(tokenizer, draft = WRONG(gpt2_model), "is not a gpt2_model");
   REFUSED_OPTION(tokenizer, cancel = (gpt2_cancel*)(void*)model, "is not a gpt2_cancel");
-  REFUSED_OPTION(tokenizer, on_token = no_token, "on_token is set, but there is a tokenizer");
   REFUSED_OPTION(NULL, on_text = never_called, "on_text is set, but there is no tokenizer");
   sampling.top_p = 2.0f;
   REFUSED_OPTION(tokenizer, sampling = &sampling, "top_p");

@@ -210,25 +210,26 @@ static int only_42(void* user, float* scores, size_t n_scores, const gpt2_token*
 static void test_callbacks_stop(void) {
   gpt2_cancel* cancel = new_cancel(0);
   for (int by_flag = 0; by_flag < 2; ++by_flag) {
-    for (int kind = 0; kind < 3; ++kind) {
+    for (int kind = 0; kind < 4; ++kind) {  // 3: on_token with a tokenizer
       struct counter counter = {0, kind == 2 ? 1 : 3, -1, by_flag ? cancel : NULL};
       gpt2_generate_options options = greedy_options();
       gpt2_session* session = new_session();
       gpt2_generation* generation = NULL;
       options.user = &counter;
       options.cancel = cancel;
-      options.on_token = kind == 0 ? on_token : NULL;
+      options.on_token = kind == 0 || kind == 3 ? on_token : NULL;
       options.on_text = kind == 1 ? on_text : NULL;
       options.on_prompt = kind == 2 ? on_prompt : NULL;
       CHECK(gpt2_cancel_set(cancel, 0) == GPT2_OK);
-      CHECK(gpt2_generate(session, kind == 1 ? tokenizer : NULL, once, kOnce, &options,
+      CHECK(gpt2_generate(session, kind % 2 ? tokenizer : NULL, once, kOnce, &options,
                           &generation) == GPT2_OK);
       CHECK(generation->finish_reason == GPT2_FINISH_CANCELLED);
-      // A flag that is set while a token is given to the program is seen at the next one.
-      const size_t n_tokens = kind == 2 ? 0 : by_flag ? 4 : 3;
+      // A flag that is set while a token is given to the program is seen before the next callback.
+      const size_t n_tokens = kind == 2 ? 0 : by_flag && kind != 3 ? 4 : 3;
       CHECK(generation->n_tokens == n_tokens);
       CHECK(gpt2_session_get_info(session)->position == (kind == 2 ? 0 : kOnce + n_tokens));
-      if (kind == 0 && !by_flag) CHECK(counter.last == greedy_ids[2]);
+      if (options.on_token && !by_flag) CHECK(counter.last == greedy_ids[2]);
+      if (kind == 3) CHECK(strcmp(generation->text, ", there was") == 0);
       gpt2_generation_free(generation);
       gpt2_session_free(session);
     }

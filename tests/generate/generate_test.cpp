@@ -308,6 +308,32 @@ TEST_CASE("a target receives text if it has a tokenizer, and tokens otherwise") 
   }
 }
 
+TEST_CASE("a target with a tokenizer can receive the tokens of the text, too") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  const Run expected = run("Once upon a time", greedy(12));
+  for (const std::size_t n : {12u, 5u}) {
+    std::string text;
+    std::vector<TokenId> tokens;
+    const auto on_text = [&](std::string_view piece) {
+      text += piece;
+      return true;
+    };
+    TextTarget target(tokenizer(), on_text, nullptr);
+    target.on_token_of_text = [&](TokenId token) {
+      tokens.push_back(token);
+      return tokens.size() < n || n == 12;
+    };
+    Session session(model());
+    const GenerationResult result = generate(session, prompt, greedy(12), target);
+    CHECK(result.finish_reason == (n == 12 ? FinishReason::length : FinishReason::cancelled));
+    CHECK(result.tokens == tokens);
+    CHECK(tokens == std::vector<TokenId>(expected.result.tokens.begin(),
+                                         expected.result.tokens.begin() + n));
+    CHECK(text == expected.text.substr(0, text.size()));
+    CHECK(text == tokenizer().decode(tokens));  // the text of the last token is part of it
+  }
+}
+
 TEST_CASE("stop strings need a tokenizer, and must not be empty") {
   Session session(model());
   const std::vector<TokenId> prompt = tokenizer().encode("Once");
