@@ -106,6 +106,37 @@ def float_buffer(name: str, numbers: Any) -> Buffer:
         raise TypeError(f"{name}: expected numbers, found {shown(listed)}") from None
 
 
+def float_rows(name: str, value: Any, width: int) -> Tuple[Any, Tuple[int, ...], int]:
+    """Rows of `width` floats: what keeps their memory, the shape of the rows, and the address."""
+    numpy = _numpy()
+    if numpy is not None:
+        array = numpy.ascontiguousarray(value, numpy.float32)
+        _require_width(name, array.shape[-1], width)
+        return array, array.shape[:-1], array.ctypes.data
+    shape: Tuple[int, ...] = ()
+    if isinstance(value, memoryview) and value.ndim > 1:
+        shape, last = tuple(value.shape[:-1]), value.shape[-1]
+        numbers: Any = value.cast("B").cast("f")
+    else:
+        numbers = items(name, value, "rows of numbers")
+        if numbers and hasattr(numbers[0], "__iter__"):
+            rows = [items(name, one, "numbers") for one in numbers]
+            shape, last = (len(rows),), min(map(len, rows))
+            numbers = [number for one in rows for number in one]
+            if len(numbers) != last * len(rows):
+                raise ValueError(f"{name}: expected rows of the same length")
+        else:
+            last = len(numbers)
+    _require_width(name, last, width)
+    buffer = float_buffer(name, numbers)
+    return buffer, shape, buffer.address
+
+
+def _require_width(name: str, found: int, width: int) -> None:
+    if found != width:
+        raise ValueError(f"{name}: expected rows of {width} numbers, found {found}")
+
+
 def _numpy() -> Any:
     try:
         import numpy
@@ -127,6 +158,12 @@ def zeros(shape: Tuple[int, ...]) -> Tuple[FloatArray, int]:
         return memoryview(b"").cast("f"), 0  # a memoryview with several dimensions cannot be empty
     memory = (c_float * size)()
     return memoryview(memory).cast("B").cast("f", shape), ctypes.addressof(memory)
+
+
+def int64_array(numbers: Any) -> Any:
+    """Numbers, or rows of equal length, as a numpy array of int64; without numpy, as they are."""
+    numpy = _numpy()
+    return numbers if numpy is None else numpy.array(numbers, numpy.int64)
 
 
 def row(array: FloatArray, index: int) -> FloatArray:

@@ -11,15 +11,17 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import _structs as c
 from ._arrays import Buffer, ids_array, ids_list, items
+from ._byte_names import BYTES_BY_NAME, BYTE_NAMES
 from ._handle import Handle, defaults, new
+from ._hub import PathLike, not_downloaded, pretrained_name
 from ._library import lib
-from .errors import shown
-from .options import flag
+from ._options import flag
+from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
+from .encoding import BatchEncoding, Shape, batch, truncated
+from .errors import NotFoundError, shown
 
-PathLike = Union[str, "os.PathLike[str]"]
 
-
-class Tokenizer(Handle):
+class Tokenizer(SpecialTokens):
     """GPT-2's byte-level BPE. Any number of threads may use one.
 
     >>> import gpt2cpp
@@ -35,6 +37,17 @@ class Tokenizer(Handle):
         super().__init__(new(lib.gpt2_tokenizer_load, c_path(name),
                              free=lib.gpt2_tokenizer_free))
         self._name: Optional[PathLike] = name
+        self._set_special(reader_of_directory(find_path(name)))
+
+    @classmethod
+    def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
+                        local_files_only: bool = True) -> Tokenizer:
+        """Loads a tokenizer by the model's name on the hub, as Model.from_pretrained() does."""
+        flag("local_files_only", local_files_only)
+        try:
+            return cls(find_path(pretrained_name(name_or_path, revision)))
+        except NotFoundError as error:
+            raise not_downloaded(name_or_path, revision, error) from None
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any]) -> Tokenizer:
@@ -44,12 +57,15 @@ class Tokenizer(Handle):
         Handle.__init__(tokenizer, new(lib.gpt2_tokenizer_load_memory, structs, len(structs),
                                        free=lib.gpt2_tokenizer_free))
         tokenizer._name = None
+        tokenizer._set_special(reader_of_memory(files))
         return tokenizer
 
     def __reduce__(self) -> Tuple[Any, ...]:
         if self._name is None:
             raise TypeError("a Tokenizer from memory cannot be pickled: load it by its path")
-        return Tokenizer, (self._name,)
+        state = {name: getattr(self, name) for name in (
+            "_tokens", "model_max_length", "padding_side", "truncation_side")}
+        return Tokenizer, (self._name,), state
 
     def __repr__(self) -> str:
         return "Tokenizer(closed)" if self.closed else f"Tokenizer({self.description!r})"
@@ -97,15 +113,52 @@ class Tokenizer(Handle):
         """The text of each of the sequences."""
         return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in sequences]
 
-    def __call__(self, text: Union[str, List[str]], *,
-                 add_special_tokens: bool = True) -> Dict[str, Any]:
-        """Encodes a text or a list of texts: {"input_ids": ..., "attention_mask": ...}."""
-        if isinstance(text, str):
-            ids = self.encode(text, add_special_tokens=add_special_tokens)
-            return {"input_ids": ids, "attention_mask": [1] * len(ids)}
-        lists = [self.encode(one, add_special_tokens=add_special_tokens)
-                 for one in items("text", text, "a text or a list of texts")]
-        return {"input_ids": lists, "attention_mask": [[1] * len(ids) for ids in lists]}
+    def __call__(self, text: Union[str, List[str]], *, add_special_tokens: bool = True,
+                 padding: Union[bool, str] = False, truncation: bool = False,
+                 max_length: Optional[int] = None, pad_to_multiple_of: Optional[int] = None,
+                 return_tensors: Optional[str] = None) -> BatchEncoding:
+        """Encodes a text or a list of texts: {"input_ids": ..., "attention_mask": ...}.
+
+        padding:         True or "longest": as long as the longest text; "max_length": max_length
+        truncation:      leaves out tokens after max_length
+        max_length:      default: model_max_length
+        return_tensors:  "np" for numpy arrays of shape (n_texts, n_tokens)
+
+        >>> import gpt2cpp
+        >>> tokenizer = gpt2cpp.Model().tokenizer
+        >>> tokenizer.pad_token = tokenizer.eos_token
+        >>> batch = tokenizer(["Once upon a time", "Once"], padding=True, truncation=True,
+        ...                   max_length=3)
+        >>> batch.input_ids, batch["attention_mask"]
+        ([[443, 452, 258], [443, 4095, 4095]], [[1, 1, 1], [1, 0, 0]])
+        """
+        shape = Shape.of(padding, truncation, max_length, pad_to_multiple_of, return_tensors,
+                         self.model_max_length)
+        is_list = not isinstance(text, str)
+        texts = items("text", text, "a text or a list of texts") if is_list else [text]
+        lists = [self._encoded(one, add_special_tokens, shape) for one in texts]
+        return batch(lists, shape, self.pad_token_id, self.padding_side, is_list)
+
+    def _encoded(self, text: str, add_special_tokens: bool, shape: Shape) -> List[int]:
+        ids = self.encode(text, add_special_tokens=add_special_tokens)
+        if not shape.is_cut or shape.length is None or len(ids) <= shape.length:
+            return ids
+        bare = self.encode(text, add_special_tokens=False) if add_special_tokens else ids
+        return truncated(ids, bare, shape.length, self.truncation_side)
+
+    def tokenize(self, text: str) -> List[str]:
+        """The names of the tokens of a text, without those that the tokenizer adds to it.
+
+        >>> import gpt2cpp
+        >>> gpt2cpp.Model().tokenizer.tokenize("Once upon a time")
+        ['Once', '\u0120upon', '\u0120a', '\u0120time']
+        """
+        return list(self.convert_ids_to_tokens(self.encode(text, add_special_tokens=False)))
+
+    def get_vocab(self) -> Dict[str, int]:
+        """All tokens by their names, as convert_ids_to_tokens() gives them, and their ids."""
+        return {self.convert_ids_to_tokens(id): id for id in range(self.vocab_size)
+                if self.token_bytes(id)}
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
@@ -129,15 +182,15 @@ class Tokenizer(Handle):
         content = self.token_bytes(id)
         if self.is_special(id):
             return content.decode("utf-8", "replace")
-        return "".join(map(_BYTE_NAMES.__getitem__, content))
+        return "".join(map(BYTE_NAMES.__getitem__, content))
 
     def convert_tokens_to_ids(self, tokens: Union[str, List[str]]) -> Any:
         """The ids of tokens by their names; None for a name that no token has."""
         if not isinstance(tokens, str):
             return [self.convert_tokens_to_ids(token)
                     for token in items("tokens", tokens, "a token or a list of tokens")]
-        content = bytes(_BYTES_BY_NAME.get(character, 0) for character in tokens)
-        named = all(character in _BYTES_BY_NAME for character in tokens)
+        content = bytes(BYTES_BY_NAME.get(character, 0) for character in tokens)
+        named = all(character in BYTES_BY_NAME for character in tokens)
         id = self._find(content) if named else None
         return id if id is not None else self._find(tokens.encode("utf-8", "surrogatepass"))
 
@@ -198,6 +251,16 @@ def c_path(path: PathLike) -> bytes:
     return name
 
 
+def find_path(name: PathLike) -> str:
+    """The path of the model with this name. Downloads nothing."""
+    result = POINTER(c.Bytes)()
+    lib.gpt2_find_model(c_path(name), byref(result))
+    try:
+        return os.fsdecode(string_at(result.contents.data, result.contents.size))
+    finally:
+        lib.gpt2_bytes_free(result)
+
+
 def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
     """An array of gpt2_memory_file, and the memory that its pointers refer to."""
     if not isinstance(files, Mapping):
@@ -214,17 +277,3 @@ def _content(name: str, data: Any) -> Buffer:
     except TypeError:
         raise TypeError(f"files: expected the bytes of {shown(name)}, found {shown(data)}"
                         ) from None
-
-
-def _byte_names() -> List[str]:
-    """GPT-2's names of the 256 bytes: printable ones unchanged, the others from U+0100 on."""
-    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    names, shifted = [], 0x100
-    for byte in range(256):
-        names.append(chr(byte if byte in printable else shifted))
-        shifted += byte not in printable
-    return names
-
-
-_BYTE_NAMES = _byte_names()
-_BYTES_BY_NAME = {name: byte for byte, name in enumerate(_BYTE_NAMES)}

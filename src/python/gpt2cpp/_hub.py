@@ -1,0 +1,31 @@
+"""Names of models on the HuggingFace hub, as from_pretrained() takes them."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional, Union
+
+from .errors import NotFoundError, shown
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def pretrained_name(name: PathLike, revision: Optional[str]) -> PathLike:
+    """The name by which the library finds a revision of a model: NAME@REVISION.
+
+    As in transformers, a path to a directory has no revisions.
+    """
+    if revision is None or os.path.isdir(name):
+        return name
+    if not isinstance(revision, str):
+        raise TypeError("revision: expected the name of a branch, a tag or a commit, found "
+                        f"{shown(revision)}")
+    return f"{os.fspath(name)}@{revision}"
+
+
+def not_downloaded(name: PathLike, revision: Optional[str], error: NotFoundError) -> NotFoundError:
+    """The error for a model that is not on this machine, with the command that downloads it."""
+    where = str(error).split("; set $GPT2_MODELS")[0]
+    option = "" if revision is None else f" --revision {revision}"
+    return NotFoundError(f"{where}; gpt2cpp downloads nothing when it loads a model: run "
+                         f"'hf download {os.fspath(name)}{option}' first")

@@ -1,0 +1,160 @@
+"""The special tokens that the files of a tokenizer name, with the defaults of GPT2Tokenizer."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+
+from ._handle import Handle
+from .encoding import UNLIMITED
+from .errors import shown
+
+NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
+_CONFIG, _MAP = "tokenizer_config.json", "special_tokens_map.json"
+
+Read = Callable[[str], Optional[bytes]]
+"""Returns the content of a file beside the tokenizer's, or None if there is none."""
+
+
+def reader_of_directory(path: str) -> Read:
+    """Reads the files in a directory, or beside a file."""
+    directory = path if os.path.isdir(path) else os.path.dirname(path)
+
+    def read(name: str) -> Optional[bytes]:
+        try:
+            with open(os.path.join(directory, name), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    return read
+
+
+def reader_of_memory(files: Mapping[str, Any]) -> Read:
+    """Reads files in memory."""
+    return lambda name: bytes(files[name]) if name in files else None
+
+
+class Named:
+    """The names of special tokens, and settings for transformers' calls."""
+
+    def __init__(self, read: Read, default: Optional[str]):
+        """`default` stands for the tokens that no file names. There is no default for padding."""
+        config, named = _load(read, _CONFIG), _load(read, _MAP)
+        # If both files name a token, the config takes precedence, as in the library.
+        self.tokens: Dict[str, Optional[str]] = {
+            name: (_content(config.get(name)) or _content(named.get(name))
+                   or (None if name == "pad_token" else default))
+            for name in NAMES}
+        listed = config.get("additional_special_tokens") or named.get("additional_special_tokens")
+        self.additional: List[str] = [text for text in map(_content, listed or []) if text]
+        limit = config.get("model_max_length")
+        self.model_max_length = int(limit) if isinstance(limit, (int, float)) else UNLIMITED
+        self.padding_side = config.get("padding_side") or "right"
+        self.truncation_side = config.get("truncation_side") or "right"
+
+
+def _load(read: Read, name: str) -> Dict[str, Any]:
+    content = read(name)
+    try:
+        value = json.loads(content) if content else {}
+    except ValueError:
+        return {}  # the library has refused files that matter to it
+    return value if isinstance(value, dict) else {}
+
+
+def _content(token: Any) -> Optional[str]:
+    """The text of a token, which a file may describe by an object."""
+    if isinstance(token, dict):
+        token = token.get("content")
+    return token if isinstance(token, str) else None
+
+
+class SpecialTokens(Handle):
+    """The special tokens of a tokenizer, as attributes that have transformers' names."""
+
+    if TYPE_CHECKING:  # a Tokenizer has these
+
+        eos_token: Optional[str]
+
+        def convert_ids_to_tokens(self, ids: Any) -> Any: ...
+
+        def convert_tokens_to_ids(self, tokens: Any) -> Any: ...
+
+        def token_bytes(self, id: int) -> bytes: ...
+
+    model_max_length: int  # transformers' int(1e30) if nothing says it; a Model sets its own
+    padding_side: str  # "right" or "left"; may be changed, like the next one
+    truncation_side: str
+
+    def _set_special(self, read: Read) -> None:
+        has_default = self._id_of("<|endoftext|>") is not None
+        special = Named(read, "<|endoftext|>" if has_default else None)
+        self._tokens, self._additional = special.tokens, special.additional
+        self.model_max_length = special.model_max_length
+        self.padding_side = special.padding_side
+        self.truncation_side = special.truncation_side
+
+    @property
+    def bos_token(self) -> Optional[str]:
+        """The token that begins a text; "<|endoftext|>" unless the files name another one."""
+        return self._tokens["bos_token"]
+
+    @property
+    def unk_token(self) -> Optional[str]:
+        """The token for unknown text, which does not occur in GPT-2."""
+        return self._tokens["unk_token"]
+
+    @property
+    def pad_token(self) -> Optional[str]:
+        """The token for padding; None until the files or the program name one. May be set."""
+        return self._tokens["pad_token"]
+
+    @pad_token.setter
+    def pad_token(self, token: Optional[str]) -> None:
+        if token is not None and self._id_of(token) is None:
+            raise ValueError(f"pad_token: the vocabulary has no token {shown(token)}")
+        self._tokens["pad_token"] = token
+
+    @property
+    def bos_token_id(self) -> Optional[int]:
+        return self._id_of(self.bos_token)
+
+    @property
+    def unk_token_id(self) -> Optional[int]:
+        return self._id_of(self.unk_token)
+
+    @property
+    def pad_token_id(self) -> Optional[int]:
+        return self._id_of(self.pad_token)
+
+    @pad_token_id.setter
+    def pad_token_id(self, id: Optional[int]) -> None:
+        if id is not None and not self.token_bytes(id):
+            raise ValueError(f"pad_token_id: the vocabulary has no token {id}")
+        self.pad_token = None if id is None else self.convert_ids_to_tokens(id)
+
+    def _id_of(self, token: Optional[str]) -> Optional[int]:
+        return None if token is None else self.convert_tokens_to_ids(token)
+
+    @property
+    def special_tokens_map(self) -> Dict[str, Any]:
+        """The special tokens that there are, by "bos_token" and so on."""
+        named = {name: getattr(self, name) for name in NAMES}
+        found: Dict[str, Any] = {name: token for name, token in named.items() if token is not None}
+        if self._additional:
+            found["additional_special_tokens"] = list(self._additional)
+        return found
+
+    @property
+    def all_special_tokens(self) -> List[str]:
+        """The special tokens, each once."""
+        named = [getattr(self, name) for name in NAMES]
+        return list(dict.fromkeys(token for token in [*named, *self._additional] if token))
+
+    @property
+    def all_special_ids(self) -> List[int]:
+        """Their ids."""
+        return [id for id in map(self._id_of, self.all_special_tokens) if id is not None]
