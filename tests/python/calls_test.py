@@ -298,6 +298,10 @@ class ProcessTest(ModelTest):
                          .logits("Once upon").tolist())
         tokenizer = pickle.loads(pickle.dumps(self.model.tokenizer))
         self.assertEqual(tokenizer.encode("Once"), [443])
+        tokenizer.pad_token, tokenizer.padding_side = "<|endoftext|>", "left"
+        copy = pickle.loads(pickle.dumps(tokenizer))
+        self.assertEqual((copy.pad_token_id, copy.padding_side, copy.model_max_length),
+                         (4095, "left", 512))
         self.assertEqual(pickle.loads(pickle.dumps(self.expected)).token_ids,
                          self.expected.token_ids)
 

@@ -3,39 +3,13 @@ support.py says how it is run.
 """
 
 import array
-import json
 import os
 import unittest
 
+from oracle import DATA, Golden, flat
 from support import main
 
 import gpt2cpp
-
-DATA = "tests/data"
-
-
-class Golden:
-    """A file of HuggingFace's numbers: JSON, and tensors in the .bin file of the same name."""
-
-    def __init__(self, path):
-        with open(path) as file:
-            self.json = json.load(file)
-        with open(os.path.join(os.path.dirname(path), self.json["bin"]), "rb") as file:
-            self.bytes = file.read()
-
-    def tensor(self, name):
-        """The numbers in one list."""
-        entry = self.json["tensors"][name]
-        count = 1
-        for size in entry["shape"]:
-            count *= size
-        assert entry["dtype"] == "f32"
-        return array.array("f", self.bytes[entry["offset"]:entry["offset"] + 4 * count]).tolist()
-
-
-def flat(lists):
-    return [x for one in lists for x in flat(one)] if isinstance(lists, list) else [lists]
-
 
 def options_of(arguments):
     """Options of generate() from those of transformers' generate()."""
@@ -95,6 +69,7 @@ class ObserveTest(unittest.TestCase):
         seen = model.observe(case["input_ids"])
         layers = range(model.n_layer)
         self.assert_near(seen.hidden_states, tensor("hidden_states"))
+        self.assert_near(model.hidden_states(case["input_ids"]), tensor("hidden_states"))
         self.assert_near(seen.attentions, tensor("attentions"))
         self.assert_near([seen["block_output", model.n_layer - 1]], tensor("pre_ln_f"))
         self.assert_near([seen["attn_output", i] for i in layers], tensor("attn_out"))
@@ -104,6 +79,34 @@ class ObserveTest(unittest.TestCase):
         for column, name in enumerate(("ln_mean", "ln_var", "ln_rstd")):
             numbers = [row[column] for rows in norms for row in rows]
             self.assert_near([memoryview(array.array("f", numbers))], tensor(name))
+
+
+class UnembedTest(unittest.TestCase):
+    def test_logits_of_hidden_states(self):
+        for name in ("tiny_default", "head_dim_7", "untied"):
+            golden = Golden(f"{DATA}/oracle/cases/{name}/golden.json")
+            model = gpt2cpp.Model(f"{DATA}/oracle/cases/{name}")
+            for prompt in golden.json["prompts"]:
+                states = golden.tensor(prompt["hidden_final"])
+                rows = [states[i:i + model.n_embd] for i in range(0, len(states), model.n_embd)]
+                self.assert_near(model.unembed(rows).tolist(), golden.tensor(prompt["logits"]))
+                last = model.unembed(rows[-1])
+                self.assertEqual(last.tolist(), model.unembed(rows).tolist()[-1])
+
+    def test_states_before_ln_f_need_it(self):
+        golden = Golden(f"{DATA}/oracle/inside/inside.json")
+        for case in golden.json["cases"]:
+            model = gpt2cpp.Model(f"{DATA}/oracle/cases/{case['model']}")
+            before = golden.tensor(case["t"]["pre_ln_f"])
+            rows = [before[i:i + model.n_embd] for i in range(0, len(before), model.n_embd)]
+            logits = model.logits(case["input_ids"]).tolist()  # which oracle_test compares
+            self.assert_near(model.unembed(rows, ln_f=True).tolist(), flat(logits))
+
+    def assert_near(self, rows, expected):
+        actual = flat(rows)
+        self.assertEqual(len(actual), len(expected))
+        tolerance = 2e-5 * max(1.0, max(expected) - min(expected))  # oracle_test derives it
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(actual, expected)), tolerance)
 
 
 if __name__ == "__main__":

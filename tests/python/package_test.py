@@ -510,7 +510,7 @@ class ObserveTest(ModelTest):
         self.assertEqual(whole["attention_weights", 1].shape, (n_head, len(ids), len(ids)))
         self.assertEqual(whole["ln_2_statistics", 1].shape, (len(ids), 3))
         self.assertEqual(bits(whole["ln_f_output", n_layer].tolist()[-1]),
-                         bits(self.model.hidden_states(ids).tolist()[-1]))
+                         bits(self.model.hidden_states(ids)[-1].tolist()[-1]))
 
         session = self.model.session()
         session.logits(ids[:3])

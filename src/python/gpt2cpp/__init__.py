@@ -15,18 +15,21 @@ from .errors import (CancelledError, Error, InternalError, InvalidArgumentError,
                      NotFoundError, OutOfMemoryError, UnsupportedError)
 from ._observe import Observations
 from .model import Model, find_model
+from .encoding import BatchEncoding
 from .options import GenerateOptions, SamplingOptions
+from .pipelines import TextGenerationPipeline, pipeline
 from .results import Choice, Comparison, Estimate, Generation, Scores, TextScore, TokenLogprob
 from .sampler import Sampler
 from .session import Session
-from .stream import Stream
+from .stream import AsyncStream, Stream
 from .tokenizer import Tokenizer
 
-__all__ = ["CancelledError", "Choice", "Comparison", "Error", "Estimate", "GenerateOptions",
-           "Generation", "InternalError", "InvalidArgumentError", "InvalidFileError", "Model",
-           "NotFoundError", "Observations", "OutOfMemoryError", "Sampler", "SamplingOptions",
-           "Scores", "Session", "Stream", "TextScore", "TokenLogprob", "Tokenizer",
-           "UnsupportedError", "__version__", "find_model", "isa_name"]
+__all__ = ["AsyncStream", "BatchEncoding", "CancelledError", "Choice", "Comparison", "Error",
+           "Estimate", "GenerateOptions", "Generation", "InternalError", "InvalidArgumentError",
+           "InvalidFileError", "Model", "NotFoundError", "Observations", "OutOfMemoryError",
+           "Sampler", "SamplingOptions", "Scores", "Session", "Stream", "TextGenerationPipeline",
+           "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__",
+           "find_model", "isa_name", "pipeline"]
 
 
 def isa_name() -> str:

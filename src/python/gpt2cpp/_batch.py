@@ -3,58 +3,107 @@
 from __future__ import annotations
 
 from ctypes import POINTER, byref, c_uint64
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Sequence
 
 from . import _structs as c
 from ._arrays import ids_array
 from ._handle import Owned, defaults, new
 from ._library import lib
 from ._options import count
+from ._progress import TokenCount, shown_progress
+from ._texts import FAILURES, Failures
 from ._work import Work
-from .errors import Error
-from .options import GenerateArguments
+from .errors import shown
+from .options import GenerateArguments, max_new_tokens_of
 from .results import Generation, generation_of
 
 if TYPE_CHECKING:
     from .model import Model, Tokens
 
 
-def write_texts(model: Model, prompts: Sequence[Tokens],
-                options: Dict[str, Any]) -> List[Generation]:
+class _Text(NamedTuple):
+    """A text that the scheduler writes."""
+
+    place: int  # in the list
+    number: c_uint64  # in the scheduler
+    truncated: int  # tokens at the beginning of the prompt
+    arguments: GenerateArguments  # has callbacks, which are used until the text has ended
+
+
+def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any],
+                failures: Failures) -> List[Any]:
     """Continues all prompts in shared passes. Text j has the option `sequence` plus j."""
-    work = Work()
-    scheduler_options = defaults(c.SchedulerOptions, lib.gpt2_scheduler_options_init)
-    model._set_engine(scheduler_options)
-    scheduler = new(lib.gpt2_scheduler_new, model._use(), byref(scheduler_options),
-                    free=lib.gpt2_scheduler_free)
-    first = count("sequence", options.get("sequence", 0))
-    kept = []  # callbacks are used until the texts have ended
-    texts = []
-    for j, prompt in enumerate(prompts):
-        ids = model._prompt(prompt)
-        arguments = GenerateArguments({**options, "sequence": first + j}, len(ids), work)
-        kept.append(arguments)
-        texts.append(_submit(scheduler, model, ids, arguments))
-    work.run(lambda: lib.gpt2_scheduler_run(scheduler))
-    return [_take(scheduler, text, j) for j, text in enumerate(texts)]
+    if options.get("streamer") is not None:
+        raise ValueError("streamer: takes a single text, found a list of prompts: give one prompt, "
+                         "without num_return_sequences")
+    on_progress = options.pop("on_progress", None)
+    if on_progress is not None and not callable(on_progress):
+        raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
+    if failures.returned:  # a wrong option is no failure of a text
+        GenerateArguments({**options, "max_length": None, "truncate": None}, 0, Work())
+    with shown_progress(on_progress, len(prompts)) as report:
+        batch = _Batch(model, count("sequence", options.get("sequence") or 0))
+        total = len(prompts) * max_new_tokens_of(options)
+        progress = None if report is None else TokenCount(report, total)
+        for place, prompt in enumerate(prompts):
+            try:
+                ids, truncated, given = model._fitted(prompt, options)
+            except FAILURES as error:
+                failures.add(place, error)
+                continue
+            try:
+                batch.submit(place, ids, truncated, given, progress)
+            except FAILURES as error:
+                if not failures.returned:
+                    raise
+                failures.add(place, error)
+        texts = batch.run(failures)
+        if progress is not None:
+            progress.end()
+        return failures.merge(texts)
 
 
-def _submit(scheduler: Owned, model: Model, ids: List[int],
-            arguments: GenerateArguments) -> c_uint64:
-    tokenizer = model.tokenizer
-    text = c_uint64()
-    lib.gpt2_scheduler_submit(scheduler, None if tokenizer is None else tokenizer._use(),
-                              ids_array(ids), len(ids), byref(arguments.struct), byref(text))
-    return text
+class _Batch:
+    """A scheduler and its texts."""
 
+    def __init__(self, model: Model, first_sequence: int):
+        self._model, self._first, self._work = model, first_sequence, Work()
+        self._texts: List[_Text] = []
+        scheduler_options = defaults(c.SchedulerOptions, lib.gpt2_scheduler_options_init)
+        model._set_engine(scheduler_options)
+        self._scheduler: Owned = new(lib.gpt2_scheduler_new, model._use(),
+                                     byref(scheduler_options), free=lib.gpt2_scheduler_free)
 
-def _take(scheduler: Owned, text: c_uint64, j: int) -> Generation:
-    result = POINTER(c.Generation)()
-    try:
-        lib.gpt2_scheduler_take(scheduler, text, byref(result))
-    except Error as error:
-        raise type(error)(f"text {j} of the list: {error}") from None
-    try:
-        return generation_of(result.contents)
-    finally:
-        lib.gpt2_generation_free(result)
+    def submit(self, place: int, ids: List[int], truncated: int, options: Dict[str, Any],
+               progress: Any) -> None:
+        arguments = GenerateArguments({**options, "sequence": self._first + place}, len(ids),
+                                      self._work)
+        if progress is not None:
+            arguments.struct.on_token = c.OnToken(
+                self._work.callback("on_token", progress.on_token))
+        tokenizer, number = self._model.tokenizer, c_uint64()
+        lib.gpt2_scheduler_submit(self._scheduler,
+                                  None if tokenizer is None else tokenizer._use(),
+                                  ids_array(ids), len(ids), byref(arguments.struct), byref(number))
+        self._texts.append(_Text(place, number, truncated, arguments))
+
+    def run(self, failures: Failures) -> List[Generation]:
+        """Writes the texts and returns those that did not fail."""
+        self._work.run(lambda: lib.gpt2_scheduler_run(self._scheduler))
+        taken = []
+        for text in self._texts:
+            try:
+                taken.append(self._take(text))
+            except FAILURES as error:
+                failures.add(text.place, error)
+        return taken
+
+    def _take(self, text: _Text) -> Generation:
+        result = POINTER(c.Generation)()
+        lib.gpt2_scheduler_take(self._scheduler, text.number, byref(result))
+        try:
+            generation = generation_of(result.contents)
+            generation.truncated_tokens = text.truncated
+            return generation
+        finally:
+            lib.gpt2_generation_free(result)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
 from . import _structs as c
 from ._arrays import ids_array
 from ._library import lib
+from ._progress import shown_progress
+from ._texts import FAILURES, Failures
 from ._work import Work
+from .errors import CancelledError, shown
 from .options import BeamArguments
 from .results import Generation, beam_of
 
@@ -16,11 +19,34 @@ if TYPE_CHECKING:
     from .model import Model, Tokens
 
 
+def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: int,
+               options: Dict[str, Any], failures: Failures) -> List[Any]:
+    """The texts of search() for each of the prompts, one after another."""
+    on_progress = options.pop("on_progress", None)
+    if on_progress is not None and not callable(on_progress):
+        raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
+    if failures.returned:  # a wrong option is no failure of a text
+        BeamArguments({**options, "max_length": None, "truncate": None}, 0, Work())
+    results: List[Any] = []
+    with shown_progress(on_progress, len(prompts)) as report:
+        for place, prompt in enumerate(prompts):
+            try:
+                results += search(model, prompt, num_return_sequences, options)
+            except FAILURES as error:
+                if not failures.returned:
+                    raise
+                results += [error] * num_return_sequences
+            if report is not None and report((place + 1) / len(prompts)) is False:
+                raise CancelledError("on_progress returned False")
+    return results
+
+
 def search(model: Model, prompt: Tokens, num_return_sequences: int,
            options: Dict[str, Any]) -> List[Generation]:
     """The best texts that follow the prompt, best first; one if the work is stopped early."""
     work = Work()
-    ids = ids_array(model._prompt(prompt))
+    tokens, truncated, options = model._fitted(prompt, options)
+    ids = ids_array(tokens)
     arguments = BeamArguments(options, len(ids), work)
     arguments.struct.num_return_sequences = num_return_sequences
     model._set_engine(arguments.struct)
@@ -37,6 +63,8 @@ def search(model: Model, prompt: Tokens, num_return_sequences: int,
             lib.gpt2_beams_free(result)
 
     texts = work.run(call)
+    for text in texts:
+        text.truncated_tokens = truncated
     if texts:
         return texts
     cancelled = Generation()

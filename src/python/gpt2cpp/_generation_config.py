@@ -1,14 +1,52 @@
-"""Model.generation_config: what generation_config.json says, as options of generate()."""
+"""Model.generation_config: what generation_config.json says, as options of generate(); and the
+option generation_config, which takes such options."""
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
+from collections.abc import Mapping
 from ctypes import POINTER, byref, c_size_t
 from typing import Any, Callable, Dict
 
 from . import _structs as c
 from ._library import lib
 from ._options import BEAMS, DRAWS, EARLY_STOPPING, HUGGINGFACE, SAMPLING, Option
+from .errors import shown
 from .tokenizer import c_path
+
+
+def merged(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options, after those of the option generation_config, over which they take precedence."""
+    others = dict(options)
+    config = others.pop("generation_config", None)
+    if config is None:
+        return others
+    if isinstance(config, Mapping):
+        base = dict(config)
+    elif callable(getattr(config, "to_dict", None)):
+        base = _read(config.to_dict())
+    else:
+        raise TypeError("generation_config: expected a dict of options or transformers' "
+                        f"GenerationConfig, found {shown(config)}")
+    if others.get("max_new_tokens") is None and others.get("max_length") is not None:
+        base.pop("max_new_tokens", None)  # because it would take precedence over max_length
+    return {**base, **others}
+
+
+def _read(config: Dict[str, Any]) -> Dict[str, Any]:
+    """The options in the dict of a GenerationConfig, as load() reads them from a file."""
+    biases = config.get("sequence_bias")
+    if isinstance(biases, Mapping):
+        config = {**config, "sequence_bias": [[list(ids), bias] for ids, bias in biases.items()]}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, content in (("config.json", {"model_type": "gpt2"}),
+                              ("generation_config.json", config)):
+            with open(os.path.join(scratch, name), "w") as file:
+                json.dump(content, file)
+        return load(scratch)
+
 
 def load(path: str) -> Dict[str, Any]:
     """The options in the generation_config.json of a model."""

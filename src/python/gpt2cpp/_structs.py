@@ -45,6 +45,11 @@ class ModelInfo(Structure):
                 ("path", c_char_p)]
 
 
+class Weight(Structure):
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("size", c_size_t),
+                ("shape", POINTER(c_size_t)), ("n_shape", c_size_t), ("dtype", c_int32)]
+
+
 class MemoryFile(Structure):
     _fields_ = [("name", c_char_p), ("data", c_void_p), ("size", c_size_t)]
 

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import json
 import os
-from ctypes import POINTER, byref, c_int32, string_at
-from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional,
-                    Sequence, Tuple, Union, overload)
+from ctypes import byref, c_int32
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple,
+                    Union, overload)
 
 from . import _structs as c
-from . import _beams, _generation_config, _scoring
-from ._arrays import FloatArray, ids_array, ids_list, int32, items, row, zeros
+from . import _beams, _generation_config
+from ._arrays import ids_array, ids_list, int32
 from ._batch import write_texts
-from ._handle import Handle, Owned, defaults, new
+from ._handle import Owned, defaults, new
+from ._hub import not_downloaded, pretrained_name
 from ._library import lib
-from ._observe import Observations
-from ._options import count, named
+from ._numbers import ModelNumbers, Tokens, as_list
+from ._options import count, flag, named
+from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
-from .errors import InvalidArgumentError, NotFoundError, shown
-from .results import Choice, Comparison, Generation, Scores
+from .errors import InvalidArgumentError, NotFoundError
+from .options import max_new_tokens_of
+from .results import Generation
 from .session import Session
-from .stream import Stream
-from .tokenizer import PathLike, Tokenizer, c_path, memory_files
+from .stream import AsyncStream, Stream
+from .tokenizer import PathLike, Tokenizer, c_path, find_path, memory_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .options import GenerateOptions
 
-Tokens = Union[str, Sequence[int]]
-"""A text, which is encoded, or its token ids."""
-
 DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
 KV_TYPES = ("auto", "f32", "f16")
 
 
-class Model(Handle):
+class Model(ModelNumbers):
     """A GPT-2 with its tokenizer. Any number of threads may use one.
 
     >>> model = Model()
@@ -63,7 +62,31 @@ class Model(Handle):
         self._setup(_loaded(lib.gpt2_model_load, file, dtype=dtype, on_progress=on_progress),
                     threads, kv_type)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
-        self._tokenizer = _if_found(lambda: Tokenizer(self.path))
+        self._set_tokenizer(lambda: Tokenizer(self.path))
+
+    @classmethod
+    def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
+                        local_files_only: bool = True, dtype: Optional[str] = None,
+                        threads: Optional[int] = None, kv_type: Optional[str] = None,
+                        on_progress: OnProgress = None) -> Model:
+        """Loads a model by its name on the HuggingFace hub, or by its path, like transformers.
+
+        `revision` is a branch, a tag or the whole hash of a commit, as the cache has them. The
+        model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
+        nothing is downloaded, whatever local_files_only is. The other arguments are Model()'s.
+
+        >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        gpt2cpp.errors.NotFoundError: ... run 'hf download no/such-model --revision v2' first
+        """
+        flag("local_files_only", local_files_only)
+        name = pretrained_name(name_or_path, revision)
+        try:
+            path = find_model(name)
+        except NotFoundError as error:
+            raise not_downloaded(name_or_path, revision, error) from None
+        return cls(path, dtype=dtype, threads=threads, kv_type=kv_type, on_progress=on_progress)
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
@@ -85,8 +108,14 @@ class Model(Handle):
         model._setup(_loaded(lib.gpt2_model_load_memory, structs, len(structs), dtype=dtype,
                              on_progress=on_progress, kept=buffers), threads, kv_type)
         model._arguments = None
-        model._tokenizer = _if_found(lambda: Tokenizer.from_bytes(files))
+        model._set_tokenizer(lambda: Tokenizer.from_bytes(files))
         return model
+
+    def _set_tokenizer(self, load: Callable[[], Tokenizer]) -> None:
+        self._tokenizer: Optional[Tokenizer] = _if_found(load)
+        if self._tokenizer is not None:
+            limit = min(self._tokenizer.model_max_length, self.n_positions)
+            self._tokenizer.model_max_length = limit
 
     def _setup(self, owned: Owned, threads: Optional[int] = None,
                kv_type: Optional[str] = None) -> None:
@@ -128,7 +157,7 @@ class Model(Handle):
         if self._arguments is None:
             raise TypeError("a Model that was converted or loaded from memory cannot be pickled: "
                             "load it by its path, with dtype=")
-        return _load, self._arguments
+        return _load, self._arguments, {"_tokenizer": self._tokenizer}
 
     def __repr__(self) -> str:
         place = repr(self.path) if self.path else "in memory"
@@ -183,17 +212,19 @@ class Model(Handle):
 
     @overload
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
-                 num_return_sequences: Optional[int] = None,
+                 num_return_sequences: Optional[int] = None, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> List[Generation]: ...
 
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
-                 num_return_sequences: Optional[int] = None,
+                 num_return_sequences: Optional[int] = None, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> Any:
         """Returns the continuation of the prompt as a Generation, which is a str.
 
         For a list of prompts, returns a list of texts, which are written in shared passes. With
         num_return_sequences=N and one prompt, returns N texts. Text j is the same as a single text
-        with the option sequence=j. GenerateOptions lists the options.
+        with the option sequence=j. GenerateOptions lists the options. With on_error="return", a
+        prompt that cannot be continued does not fail the others: its exception stands in the place
+        of its text.
 
         num_beams=N searches for the most probable text, with N beams; num_return_sequences is then
         the number of texts for each prompt, best first. Each has a `score`.
@@ -205,17 +236,22 @@ class Model(Handle):
         >>> model.generate("The cat", num_beams=3, max_new_tokens=4)
         ' and the dog were'
         """
-        prompts, is_batch = _as_list("prompt", prompt)
-        is_list = is_batch or num_return_sequences is not None
-        copies = 1 if num_return_sequences is None else count("num_return_sequences", num_return_sequences)
-        num_beams = options.get("num_beams")
-        if num_beams is not None and num_beams != 1:
-            texts = [text for one in prompts
-                     for text in _beams.search(self, one, copies, dict(options))]
-            return texts if is_list else texts[0]
-        if not is_list:
-            return self.session().generate(prompts[0], **options)
-        return write_texts(self, [one for one in prompts for _ in range(copies)], dict(options))
+        given = _generation_config.merged(options)
+        configured = given.pop("num_return_sequences", None)
+        number = configured if num_return_sequences is None else num_return_sequences
+        prompts, is_batch = as_list("prompt", prompt)
+        is_list = is_batch or number is not None
+        failures = Failures(on_error, is_list)
+        copies = 1 if number is None else count("num_return_sequences", number)
+        if given.get("num_beams") not in (None, 1):
+            texts = _beams.search_all(self, prompts, copies, given, failures)
+        elif is_list:
+            texts = write_texts(self, [one for one in prompts for _ in range(copies)], given,
+                                failures)
+        else:
+            texts = failures.convert(prompts, lambda one: self.session().generate(one, **given))
+            texts = failures.merge(texts)
+        return texts if is_list else texts[0]
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """Like generate(), but returns an iterator over the pieces of the text as it is written.
@@ -228,6 +264,18 @@ class Model(Handle):
         """
         return self.session().stream(prompt, **options)
 
+    def astream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> AsyncStream:
+        """Like stream(), for asyncio: other tasks run while this one waits for a piece.
+
+        >>> import asyncio
+        >>> async def pieces(model):
+        ...     return [piece async for piece in model.astream("Once", do_sample=False,
+        ...                                                    max_new_tokens=3)]
+        >>> asyncio.run(pieces(Model()))
+        [' upon', ' a', ' time']
+        """
+        return self.session().astream(prompt, **options)
+
     def session(self, max_tokens: Optional[int] = None) -> Session:
         """An empty session with room for max_tokens tokens, by default the model's n_positions."""
         options = self._session_options(max_tokens)
@@ -239,105 +287,6 @@ class Model(Handle):
         options = self._session_options(max_tokens)
         return Session(self, new(lib.gpt2_session_load, self._use(), c_path(path),
                                  byref(options), free=lib.gpt2_session_free))
-
-    # -- Numbers ---------------------------------------------------------------------------------
-
-    def logits(self, text: Tokens) -> FloatArray:
-        """The logits after each token of the text: (n_tokens, vocab_size) floats.
-
-        This is one forward pass. Ctrl-C cannot interrupt it and takes effect when it is over. The
-        same is true of hidden_states(), and of these two functions of a Session.
-        """
-        return self._rows(text, self.vocab_size, lib.gpt2_forward)
-
-    def hidden_states(self, text: Tokens, layer: int = -1) -> FloatArray:
-        """The hidden state of each token: (n_tokens, n_embd) floats.
-
-        `layer` counts as in transformers: 0 stands for the embeddings, n_layer or -1 for the output
-        of the last block after ln_f.
-        """
-        index = self._layer(layer)
-        return self._rows(text, self.n_embd,
-                          lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
-
-    def observe(self, text: Tokens, what: Union[str, Iterable[str], None] = None,
-                layers: Optional[Iterable[int]] = None) -> Observations:
-        """The values that a pass over the text computes. Observations lists names and shapes.
-
-        `what` is one name or several, and `layers` are the numbers of blocks. By default, all
-        values are observed, which takes much memory for long texts.
-
-        >>> model = Model()
-        >>> seen = model.observe("Once upon a time", "attention_weights", layers=[0])
-        >>> list(seen), seen["attention_weights", 0].shape
-        ([('attention_weights', 0)], (4, 4, 4))
-        """
-        with self.session() as session:
-            return session.observe(text, what, layers)
-
-    def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
-        ids = ids_array(self._encode("text", text))
-        if not len(ids):
-            raise InvalidArgumentError("the text has no tokens: give at least one")
-        with self.session() as session:
-            out, address = zeros((len(ids), width))
-            function(byref(c.Slice(session._use().address, ids, len(ids), address, len(ids))), 1)
-        return out
-
-    def score(self, texts: Union[Tokens, Sequence[Tokens]], *, context: int = 0, stride: int = 0,
-              top_logprobs: int = 0,
-              on_progress: OnProgress = None) -> Scores:
-        """Computes how well the model predicts a text, or a list of texts together.
-
-        Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
-        transformers' page "Perplexity of fixed-length models" does. on_progress is called with the
-        share of the work done so far.
-
-        >>> scores = Model().score("The cat sat on the mat.")
-        >>> round(scores.perplexity)
-        31
-        """
-        lists = [self._encode("texts", text) for text in _as_list("texts", texts)[0]]
-        return _scoring.score(self, lists, context, stride, top_logprobs, on_progress)
-
-    def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
-                top_logprobs: int = 0, on_progress: OnProgress = None) -> List[Choice]:
-        """Computes the log-probability of each continuation of the context.
-
-        >>> cat, sky = Model().choices("The cat", [" was happy", " sky seven"])
-        >>> cat.mean > sky.mean
-        True
-        """
-        name = "continuations"
-        lists = [self._encode(name, text, add_special_tokens=False)
-                 for text in items(name, continuations, "a list of texts or token ids")]
-        return _scoring.choices(self, self._encode("context", context), lists, top_logprobs,
-                                on_progress)
-
-    def compare_perplexity(self, other: Model, text: Tokens, *,
-                           on_progress: OnProgress = None) -> Comparison:
-        """Scores a text with this model and another, such as its quantized copy.
-
-        >>> model = Model()
-        >>> cost = model.compare_perplexity(model.convert("int8"), "The cat sat on the mat.")
-        >>> abs(cost.change) < 0.1
-        True
-        """
-        if not isinstance(other, Model):
-            raise TypeError(f"other: expected a Model, found {shown(other)}")
-        return _scoring.compare(self, other, self._encode("text", text), on_progress)
-
-    def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
-              pooling: str = "mean",
-              on_progress: OnProgress = None) -> FloatArray:
-        """A vector for a text: n_embd floats; or one for each text of a list: (n_texts, n_embd).
-
-        The vector is the mean of the text's hidden states or, with pooling="last", the last one.
-        """
-        listed, is_batch = _as_list("texts", texts)
-        lists = [self._encode("texts", text) for text in listed]
-        vectors = _scoring.embed(self, lists, self._layer(layer), pooling, on_progress)
-        return vectors if is_batch else row(vectors, 0)
 
     # -- Weights ---------------------------------------------------------------------------------
 
@@ -371,15 +320,6 @@ class Model(Handle):
             options.max_tokens = count("max_tokens", max_tokens)
         return options
 
-    def _layer(self, layer: int) -> int:
-        if not isinstance(layer, Integral):
-            raise TypeError(f"layer: expected a number, found {shown(layer)}")
-        index = layer + self.n_layer + 1 if layer < 0 else layer
-        if not 0 <= index <= self.n_layer:
-            raise InvalidArgumentError(f"layer: expected a number from {-self.n_layer - 1} to "
-                                       f"{self.n_layer}, found {layer}")
-        return index
-
     def _require_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
             raise NotFoundError(f"{self.path or 'the model in memory'}: has no tokenizer, which "
@@ -391,6 +331,14 @@ class Model(Handle):
         if not isinstance(text, str):
             return list(ids_array(text, name, "a text or token ids"))
         return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
+
+    def _fitted(self, prompt: Tokens,
+                options: Dict[str, Any]) -> Tuple[List[int], int, Dict[str, Any]]:
+        """The tokens of a prompt, how many were removed from its beginning, and the options."""
+        others = dict(options)
+        truncate = bool(flag("truncate", others.pop("truncate", None) or False))
+        return (*fit_prompt(self._prompt(prompt), self.n_positions, truncate,
+                            max_new_tokens_of(others)), others)
 
     def _prompt(self, prompt: Tokens) -> List[int]:
         """The tokens of a prompt. If it is empty, the model begins a new text."""
@@ -411,12 +359,7 @@ def find_model(name: PathLike) -> str:
     >>> find_model(Model().path) == Model().path
     True
     """
-    result = POINTER(c.Bytes)()
-    lib.gpt2_find_model(c_path(name), byref(result))
-    try:
-        return os.fsdecode(string_at(result.contents.data, result.contents.size))
-    finally:
-        lib.gpt2_bytes_free(result)
+    return find_path(name)
 
 
 def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int],
@@ -446,12 +389,3 @@ def _if_found(load: Callable[[], Tokenizer]) -> Optional[Tokenizer]:
         return load()
     except NotFoundError:
         return None
-
-
-def _as_list(name: str, texts: Any) -> Tuple[List[Tokens], bool]:
-    """The texts, and whether the argument is a list of texts (not one text or its ids)."""
-    if isinstance(texts, str):
-        return [texts], False
-    listed = items(name, texts, "a text, token ids or a list of them")
-    is_one = len(listed) > 0 and isinstance(listed[0], Integral)
-    return ([listed] if is_one else listed), not is_one

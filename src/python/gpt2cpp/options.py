@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 from ctypes import c_float, c_int32, pointer
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, TypedDict, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict,
+                    Union)
 
 from . import _structs as c
 from ._arrays import ids_struct, items, view
 from ._handle import defaults
 from ._library import lib
 from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, texts
+from ._progress import TokenCount
+from ._streamer import StreamerCalls
 from ._work import Work
 from .errors import shown
 
@@ -78,6 +81,11 @@ class GenerateOptions(SamplingOptions, total=False):
     constant_draft: bool
     logits_processor: Union[Processor, Sequence[Processor]]  # f(ids, scores) changes the scores
     on_prompt: Callable[[int, int], Any]  # f(read, total); returns False to stop
+    on_progress: Callable[[float], Any]  # f(share of max_new_tokens); returns False to stop
+    streamer: Any  # an object with transformers' methods put(ids) and end(); for a single text
+    truncate: bool  # leave out the beginning of a prompt that is longer than the context
+    generation_config: Any  # options as a dict, or transformers' GenerationConfig; the options that
+                            # are given themselves take precedence
     num_beams: int  # only Model.generate(): above 1, beam search, which draws nothing
     length_penalty: float  # for beam search, like all options below
     early_stopping: Union[bool, str]  # True, False or "never"
@@ -165,6 +173,8 @@ class _TextArguments(SamplingArguments):
 class GenerateArguments(_TextArguments):
     """The options for drawing one text."""
 
+    streamer: Optional[StreamerCalls] = None
+
     def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
         struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)
         super().__init__(struct, given, n_prompt, work)
@@ -173,6 +183,7 @@ class GenerateArguments(_TextArguments):
         self._set(self.struct, "prompt_lookup", flag)
         self._set(self.struct, "constant_draft", flag)
         self._set(self.struct, "max_draft_tokens", count)
+        self._watch(work)
         draft = self._take("draft")
         if draft is not None:
             from .model import Model
@@ -183,6 +194,32 @@ class GenerateArguments(_TextArguments):
             self.struct.draft = owned.address
         self.refuse_others("is for a beam search: give it to Model.generate(), with a num_beams of "
                            "at least 2")
+
+    def _watch(self, work: Work) -> None:
+        """Sets the callback that gets each new token, for streamer and on_progress."""
+        streamer, on_progress = self._take("streamer"), self._take("on_progress")
+        watchers: List[Any] = []
+        if streamer is not None:
+            self.streamer = StreamerCalls(streamer)
+            watchers.append(self.streamer)
+        if on_progress is not None:
+            if not callable(on_progress):
+                raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
+            watchers.append(TokenCount(on_progress, self.struct.max_new_tokens))
+        self._watchers = watchers
+        if watchers:
+            self.struct.on_token = c.OnToken(work.callback(
+                "on_token", lambda id: all([one.on_token(id) is not False for one in watchers])))
+
+    def begin(self, prompt: List[int]) -> None:
+        """Shows the prompt to the streamer."""
+        if self.streamer is not None:
+            self.streamer.begin(prompt)
+
+    def end(self) -> None:
+        """Tells the watchers that the text has ended."""
+        for watcher in self._watchers:
+            watcher.end()
 
     def _join_stop_strings(self) -> None:
         """Adds stop_strings, which is HuggingFace's name, to stop."""
@@ -224,4 +261,14 @@ _DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.r
 # Values that ask for nothing, as None does.
 _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
             "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
-            "constant_draft": False, "ignore_eos": False}
+            "constant_draft": False, "ignore_eos": False, "truncate": False}
+
+
+def max_new_tokens_of(options: Dict[str, Any]) -> int:
+    """The max number of new tokens if it does not depend on the prompt; 1 with max_length."""
+    given = options.get("max_new_tokens")
+    if given is not None:
+        return count("max_new_tokens", given)
+    if options.get("max_length") is not None:
+        return 1
+    return int(defaults(c.GenerateOptions, lib.gpt2_generate_options_init).max_new_tokens)

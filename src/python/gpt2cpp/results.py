@@ -32,6 +32,7 @@ class Generation(str):
     logprobs:       of each token; None unless the option `logprobs` is given
     score:          in a beam search: the sum of log-probabilities after the length_penalty
     prompt_tokens, drafted_tokens, accepted_tokens, dropped_tokens:  numbers of tokens
+    truncated_tokens:  how many tokens `truncate` removed from the beginning of the prompt
     prompt_seconds, generation_seconds:  for reading the prompt, and for everything after it; not
                     measured in a beam search
     """
@@ -44,6 +45,7 @@ class Generation(str):
     drafted_tokens: int = 0
     accepted_tokens: int = 0
     dropped_tokens: int = 0
+    truncated_tokens: int = 0
     prompt_seconds: float = 0.0
     generation_seconds: float = 0.0
 
@@ -68,7 +70,8 @@ class Scores(NamedTuple):
     by_token, by_word, by_byte, bits_per_byte:  with standard errors
     nll:            the sum of -logprob, in nats
     n_tokens, n_words, n_bytes, n_windows:  the numbers of units scored
-    texts:          the scores of each text
+    texts:          the scores of each text; with on_error="return", the exceptions of those that
+                    failed
     """
 
     perplexity: float

@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_size_t
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_list, zeros
+from ._generation_config import merged
 from ._handle import Handle, Owned, new
 from ._library import lib
 from ._observe import Observations, observe
-from ._options import count
+from ._options import count, flag
+from ._texts import fit_prompt
 from ._work import Work
 from .errors import InvalidArgumentError
-from .options import GenerateArguments
+from .options import GenerateArguments, max_new_tokens_of
 from .results import Generation, generation_of
-from .stream import Stream
+from .stream import AsyncStream, Stream
 from .tokenizer import PathLike, c_path
 
 if TYPE_CHECKING:
@@ -167,10 +169,14 @@ class Session(Handle):
         Without a prompt, the text continues at its end. Options are as in Model.generate().
         """
         work = Work()
-        ids = self._prompt(prompt)
-        arguments = GenerateArguments(dict(options), len(ids), work)
+        ids, truncated, given = self._prepared(prompt, options)
+        arguments = GenerateArguments(given, len(ids), work)
         with self._exclusive() as owned:
-            return work.run(lambda: self._write(owned, ids, arguments))
+            arguments.begin(ids)
+            text = work.run(lambda: self._write(owned, ids, arguments))
+        arguments.end()
+        text.truncated_tokens = truncated
+        return text
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """Like generate(), but returns an iterator over the pieces, like Model.stream().
@@ -180,15 +186,23 @@ class Session(Handle):
         """
         self._model._require_tokenizer()
         work = Work()
-        ids = self._prompt(prompt)
-        arguments = GenerateArguments(dict(options), len(ids), work)
+        ids, truncated, given = self._prepared(prompt, options)
+        arguments = GenerateArguments(given, len(ids), work)
         owned = self._begin()
 
         def write(on_text: Any) -> Generation:
             arguments.struct.on_text = on_text
-            return self._write(owned, ids, arguments)
+            arguments.begin(ids)
+            text = self._write(owned, ids, arguments)
+            arguments.end()
+            text.truncated_tokens = truncated
+            return text
 
         return Stream(work, write, self._busy.release)
+
+    def astream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> AsyncStream:
+        """Like stream(), for asyncio: `async for piece in session.astream(...)`."""
+        return AsyncStream(self.stream(prompt, **options))
 
     def _write(self, owned: Owned, ids: List[int], arguments: GenerateArguments) -> Generation:
         result = POINTER(c.Generation)()
@@ -203,6 +217,15 @@ class Session(Handle):
 
     def _encode(self, name: str, tokens: Tokens) -> List[int]:
         return self._model._encode(name, tokens, add_special_tokens=len(self) == 0)
+
+    def _prepared(self, prompt: Tokens, options: Any) -> Tuple[List[int], int, Dict[str, Any]]:
+        """The tokens of the prompt, how many were removed from its beginning, and the options."""
+        given = merged(options)
+        truncate = bool(flag("truncate", given.pop("truncate", None) or False))
+        ids, position = self._prompt(prompt), len(self)
+        slides = given.get("overflow") == "slide"
+        held = min(position, count("keep", given.get("keep") or 0)) if slides else position
+        return (*fit_prompt(ids, self.capacity - held, truncate, max_new_tokens_of(given)), given)
 
     def _prompt(self, tokens: Tokens) -> List[int]:
         ids = self._encode("prompt", tokens)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 import weakref
 from ctypes import string_at
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, AsyncIterator, Callable, Iterator, Optional
 
 from . import _structs as c
 from ._work import Work
@@ -96,3 +97,40 @@ class Stream(Iterator[str]):
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+class AsyncStream(AsyncIterator[str]):
+    """A Stream for asyncio: while it waits for a piece, other tasks run.
+
+    `result` is the whole text when it has ended. Leaving the loop early and cancelling the task end
+    the text; aclose() or an `async with` block ends it at once.
+    """
+
+    def __init__(self, stream: Stream):
+        self._stream = stream
+
+    @property
+    def result(self) -> Optional[Generation]:
+        """The whole text as a Generation when it has ended, and None before."""
+        return self._stream.result
+
+    async def __anext__(self) -> str:
+        loop = asyncio.get_running_loop()
+        try:
+            piece = await loop.run_in_executor(None, next, self._stream, None)
+        except BaseException:  # the task is cancelled, for example
+            self._stream.close()
+            raise
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        """Ends the text, if it has not ended."""
+        await asyncio.get_running_loop().run_in_executor(None, self._stream.close)
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.aclose()

@@ -1,0 +1,56 @@
+"""Progress: the share of the work that is done, for on_progress= and for tqdm's bar."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional
+
+from ._work import OnProgress
+
+_LONG = 16  # texts; shorter lists take too little time for a bar
+
+
+class TokenCount:
+    """Reports the share of the tokens that are written, of `total` at most."""
+
+    def __init__(self, on_progress: Any, total: int):
+        self._on_progress, self._total, self._written = on_progress, max(total, 1), 0
+
+    def on_token(self, _id: int) -> Any:
+        self._written += 1
+        if self._written < self._total:
+            return self._on_progress(self._written / self._total)
+        return None
+
+    def end(self) -> None:
+        """Reports the end, which may come before `total`."""
+        self._on_progress(1.0)
+
+
+@contextmanager
+def shown_progress(on_progress: OnProgress, n_texts: int) -> Iterator[OnProgress]:
+    """Gives on_progress, or a function that moves a bar if it is None and the list is long.
+
+    The bar is tqdm's, if it is installed, on standard error, if that is a terminal.
+    """
+    bar = None if on_progress is not None or n_texts < _LONG else _bar(n_texts)
+    if bar is None:
+        yield on_progress
+        return
+
+    def move(share: float) -> None:
+        bar.update(int(share * n_texts) - bar.n)
+
+    with bar:
+        yield move
+
+
+def _bar(n_texts: int) -> Optional[Any]:
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=n_texts, unit="text", leave=False, file=sys.stderr)

@@ -1,0 +1,102 @@
+"""Model.weights: the tensors of a model by their names."""
+
+from __future__ import annotations
+
+import array
+import struct
+from collections.abc import Mapping
+from ctypes import POINTER, byref, c_size_t, c_ubyte
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Tuple
+
+from . import _structs as c
+from ._handle import Owned
+from ._library import lib
+from .errors import UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+_NUMPY_TYPES = {1: "<f4", 2: "<f2", 3: "<u2"}  # by gpt2_dtype; numpy has no bfloat16
+_F32, _BF16 = 1, 3
+_PREFIX = "transformer."
+
+
+class Weights(Mapping[str, "numpy.typing.NDArray[Any]"]):
+    """The tensors by transformers' names, as numpy arrays that cannot be written.
+
+    The arrays use the memory of the model, without a copy, and keep it alive. Only bfloat16, which
+    numpy does not have, is copied to float32. Without numpy, they are memoryviews of float32, for
+    which float16 is copied, too. Shapes are those of the file: the weight of a linear
+    layer (Conv1D) has a row for each input. Names with and without "transformer." are known, and
+    lm_head.weight, which is wte.weight if the two are tied. Iterating gives the names of the file
+    without "transformer.", as in transformers' GPT2Model.state_dict().
+    """
+
+    def __init__(self, owned: Owned, is_tied: bool):
+        weights, n = POINTER(c.Weight)(), c_size_t()
+        lib.gpt2_model_weights(owned, byref(weights), byref(n))
+        self._owned = owned
+        self._by_name: Dict[str, c.Weight] = {one.name.decode(): one for one in weights[:n.value]}
+        self._is_tied = is_tied
+
+    def __getitem__(self, name: str) -> Any:
+        weight = self._by_name[self._own_name(name)]
+        if weight.dtype not in _NUMPY_TYPES:
+            raise UnsupportedError(f"{name}: is quantized, so it has no array of its elements: "
+                                   "load the model that it was made from, without dtype=")
+        return _array(self._owned, weight)
+
+    def _own_name(self, name: str) -> str:
+        if isinstance(name, str):
+            if self._is_tied and name == "lm_head.weight":
+                return "wte.weight"
+            if name not in self._by_name and name.startswith(_PREFIX):
+                name = name[len(_PREFIX):]
+        if name not in self._by_name:
+            raise KeyError(name)
+        return name
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self._own_name(name)  # type: ignore[arg-type]
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def shape(self, name: str) -> Tuple[int, ...]:
+        """The shape of a tensor, also of one that is quantized: the shape of its blocks."""
+        weight = self._by_name[self._own_name(name)]
+        return tuple(weight.shape[:weight.n_shape])
+
+
+def _array(owned: Owned, weight: c.Weight) -> Any:
+    memory = (c_ubyte * weight.size).from_address(weight.data)
+    memory.owner = owned  # the array keeps the memory, and the memory keeps the model
+    shape = tuple(weight.shape[:weight.n_shape])
+    try:
+        import numpy
+    except ImportError:
+        return _memoryview(memoryview(memory).cast("B"), weight.dtype, shape)
+    flat = numpy.frombuffer(memory, _NUMPY_TYPES[weight.dtype])
+    if weight.dtype == _BF16:
+        flat = (flat.astype("<u4") << 16).view("<f4")
+    result = flat.reshape(shape)
+    result.flags.writeable = False
+    return result
+
+
+def _memoryview(content: memoryview, dtype: int, shape: Tuple[int, ...]) -> memoryview:
+    """The elements as 32-bit floats. Other types, which memoryview does not have, are copied."""
+    if dtype != _F32:
+        halves = array.array("H", content.tobytes())
+        floats = (array.array("I", (half << 16 for half in halves)) if dtype == _BF16
+                  else array.array("f", struct.unpack(f"<{len(halves)}e", content)))
+        content = memoryview(floats).cast("B")
+    return content.cast("f", shape).toreadonly()

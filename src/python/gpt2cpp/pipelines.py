@@ -1,0 +1,81 @@
+"""pipeline("text-generation", model=...), as in transformers."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from ._hub import PathLike
+from ._options import flag
+from .errors import UnsupportedError, shown
+from .model import Model
+
+_TASK = "text-generation"
+
+
+class TextGenerationPipeline:
+    """Continues texts. The options of a call are those of Model.generate().
+
+    Options that neither the call nor pipeline() gives are those of the model's
+    generation_config.json, as in transformers.
+    """
+
+    def __init__(self, model: Model, **options: Any):
+        self.model, self.tokenizer = model, model._require_tokenizer()
+        self._options = {**(model.generation_config if model.path else {}), **options}
+
+    def __call__(self, text_inputs: Union[str, Sequence[str]], *,
+                 return_full_text: Optional[bool] = None, **options: Any) -> Any:
+        """[{"generated_text": text}] for a text; a list of such lists for a list of texts.
+
+        The text begins with the prompt unless return_full_text is False.
+
+        >>> pipe = pipeline("text-generation")
+        >>> pipe("Once upon a time", max_new_tokens=6, do_sample=False)
+        [{'generated_text': 'Once upon a time, there was a little girl'}]
+        """
+        is_list = not isinstance(text_inputs, str)
+        prompts: List[str] = list(text_inputs) if is_list else [str(text_inputs)]
+        full = return_full_text is None or bool(flag("return_full_text", return_full_text))
+        given = self._given(options)
+        number = given.get("num_return_sequences")
+        if not is_list and number is None:
+            found = [self.model.generate(prompts[0], **given)]
+        else:
+            found = self.model.generate(prompts, **given)
+        n = len(found) // len(prompts) if prompts else 1
+        results = [[_result(prompt, text, full) for text in found[i * n:(i + 1) * n]]
+                   for i, prompt in enumerate(prompts)]
+        return results if is_list else results[0]
+
+    def _given(self, options: Dict[str, Any]) -> Dict[str, Any]:
+        """The options of a call over those of the pipeline. A length replaces the other length."""
+        base = dict(self._options)
+        if "max_length" in options or "max_new_tokens" in options:
+            base.pop("max_length", None)
+            base.pop("max_new_tokens", None)
+        return {**base, **options}
+
+
+def _result(prompt: str, text: Any, is_full: bool) -> Any:
+    if isinstance(text, Exception):  # with on_error="return"
+        return text
+    return {"generated_text": (prompt if is_full else "") + str(text)}
+
+
+def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
+             revision: Optional[str] = None, dtype: Optional[str] = None,
+             **options: Any) -> TextGenerationPipeline:
+    """A pipeline for a model, or for the name or path of one. Downloads nothing.
+
+    `options` are used in every call that does not give them itself.
+
+    >>> pipe = pipeline("text-generation", max_new_tokens=2, do_sample=False)
+    >>> pipe(["Once upon", "Once upon a time"], return_full_text=False)
+    [[{'generated_text': ' a time'}], [{'generated_text': ', there'}]]
+    """
+    if task != _TASK:
+        raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
+    if not isinstance(model, Model):
+        model = (Model(dtype=dtype) if model is None
+                 else Model.from_pretrained(model, revision=revision, dtype=dtype))
+    return TextGenerationPipeline(model, **options)

@@ -1,0 +1,84 @@
+"""Tests from_pretrained() with caches like HuggingFace's; support.py says how it is run."""
+
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+from support import MODEL, main
+
+import gpt2cpp
+
+COMMIT = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+OTHER = "11c5a3d5811f50298f278a704980280950aedb10"
+
+
+class PretrainedTest(unittest.TestCase):
+    """huggingface_hub's layout: models--OWNER--NAME with refs/REVISION and snapshots/COMMIT."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.repository = f"{scratch.name}/models--tellers--tales"
+        environment = mock.patch.dict(os.environ, HF_HUB_CACHE=scratch.name)
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.snapshot(COMMIT, "main")
+        self.snapshot(OTHER, "v2", "refs/pr/1")
+
+    def snapshot(self, commit, *refs):
+        """A model in the cache, as links to the files of the bundled one."""
+        folder = f"{self.repository}/snapshots/{commit}"
+        os.makedirs(folder)
+        for name in os.listdir(MODEL):
+            os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{folder}/{name}")
+        for ref in refs:
+            os.makedirs(os.path.dirname(f"{self.repository}/refs/{ref}"), exist_ok=True)
+            with open(f"{self.repository}/refs/{ref}", "w") as file:
+                file.write(commit)
+
+    def test_a_revision_chooses_a_snapshot(self):
+        for revision, commit in ((None, COMMIT), ("main", COMMIT), ("v2", OTHER), (OTHER, OTHER),
+                                 ("refs/pr/1", OTHER)):
+            with self.subTest(revision):
+                model = gpt2cpp.Model.from_pretrained("tellers/tales", revision=revision)
+                self.assertEqual(os.path.basename(model.path), commit)
+                self.assertEqual(model.generate([443], max_new_tokens=3, do_sample=False).token_ids,
+                                 gpt2cpp.Model(MODEL).generate([443], max_new_tokens=3,
+                                                               do_sample=False).token_ids)
+                tokenizer = gpt2cpp.Tokenizer.from_pretrained("tellers/tales", revision=revision)
+                self.assertIn(commit, tokenizer.description + os.fspath(tokenizer._name))
+
+    def test_a_path_has_no_revisions(self):
+        for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
+            load(MODEL, revision="v9", local_files_only=True).close()
+            load(MODEL, local_files_only=False).close()
+
+    def test_arguments_of_a_model(self):
+        model = gpt2cpp.Model.from_pretrained("tellers/tales", dtype="int8", threads=1)
+        self.assertEqual((model.dtype, model.threads), ("int8", 1))
+
+    def test_a_missing_model_is_not_downloaded(self):
+        cases = [("tellers/tales", "v3", "run 'hf download tellers/tales --revision v3' first"),
+                 ("tellers/poems", None, "run 'hf download tellers/poems' first"),
+                 ("tellers/tales", "../../tales", "--revision ../../tales' first")]
+        for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
+            for name, revision, end in cases:
+                with self.subTest(name, revision=revision), \
+                        self.assertRaises(FileNotFoundError) as caught:
+                    load(name, revision=revision)
+                message = str(caught.exception)
+                self.assertTrue(message.endswith(end), message)
+                self.assertIn("gpt2cpp downloads nothing", message)
+                self.assertEqual(message.count("hf download"), 1)
+
+    def test_arguments_of_a_wrong_type(self):
+        for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
+            with self.assertRaisesRegex(TypeError, "revision: expected the name of a branch"):
+                load("tellers/tales", revision=5)
+            with self.assertRaisesRegex(TypeError, "local_files_only: expected True or False"):
+                load("tellers/tales", local_files_only="yes")
+
+
+if __name__ == "__main__":
+    main()

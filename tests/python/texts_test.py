@@ -1,0 +1,179 @@
+"""Tests what the Python package does with texts that are too long, empty or wrong; support.py says
+how it is run.
+"""
+
+import math
+import tempfile
+
+from support import ModelTest, command, main
+
+import gpt2cpp
+
+LONG = [443, 452, 258, 401] * 150  # 600 tokens; the model takes 512
+
+
+class TruncateTest(ModelTest):
+    def test_a_prompt_loses_its_beginning_as_with_the_command(self):
+        prompt = "Once upon a time" * 150
+        self.assertEqual(self.model.tokenizer.encode(prompt), LONG)
+        with tempfile.TemporaryDirectory() as scratch:
+            with open(scratch + "/prompt", "w") as file:
+                file.write(prompt)
+            for n in (9, 511, 600):
+                line = command("--json", "--truncate", "-n", n, "-f", file.name)[0]
+                text = self.model.generate(prompt, truncate=True, max_new_tokens=n)
+                self.assertEqual((text, text.token_ids, text.finish_reason),
+                                 (line["text"], line["token_ids"], line["finish_reason"]))
+
+    def test_there_is_room_for_the_new_tokens(self):
+        # MANUAL.md: so that there is room for the new tokens or, if the context has no room for so
+        # many, for one token.
+        for options, kept in (({"max_new_tokens": 9}, 503), ({"max_new_tokens": 511}, 1),
+                              ({"max_new_tokens": 512}, 511), ({}, 256)):
+            with self.subTest(options):
+                calls = [
+                    lambda: self.model.generate(LONG, truncate=True, **options),
+                    lambda: self.model.generate([LONG], truncate=True, **options)[0],
+                    lambda: self.model.session().generate(LONG, truncate=True, **options),
+                    lambda: self.streamed(LONG, truncate=True, **options),
+                ]
+                expected = self.model.generate(LONG[-kept:], **options)
+                for call in calls:
+                    text = call()
+                    self.assertEqual((text.token_ids, text.prompt_tokens, text.truncated_tokens),
+                                     (expected.token_ids, kept, 600 - kept))
+        beams = self.model.generate(LONG, truncate=True, num_beams=2, max_new_tokens=4)
+        self.assertEqual((beams.prompt_tokens, beams.truncated_tokens), (508, 92))
+
+    def streamed(self, prompt, **options):
+        stream = self.model.stream(prompt, **options)
+        for _ in stream:
+            pass
+        return stream.result
+
+    def test_a_prompt_that_fits_stays_whole(self):
+        text = self.model.generate(LONG[:512], truncate=True, max_new_tokens=9)
+        self.assertEqual((text.prompt_tokens, text.truncated_tokens), (512, 0))
+
+    def test_a_session_has_less_room(self):
+        session = self.model.session(max_tokens=20)
+        session.append([443] * 12)
+        with self.assertRaisesRegex(ValueError, "prompt has 9 tokens, but there is room for 8 at"):
+            session.generate([452] * 9)
+        session.generate([452] * 9, truncate=True, max_new_tokens=2)
+        self.assertEqual(session.tokens[:18], [443] * 12 + [452] * 6)
+
+    def test_a_vector_is_that_of_the_first_tokens(self):
+        vectors = self.model.embed([LONG, [443]], truncate=True)
+        self.assertEqual(vectors.tolist()[0], self.model.embed(LONG[:512]).tolist())
+        self.assertEqual(self.model.embed(LONG, truncate=True).tolist(), vectors.tolist()[0])
+
+    def test_a_score_is_that_of_the_first_window(self):
+        whole = self.model.score(LONG)
+        cut = self.model.score(LONG, truncate=True)
+        self.assertEqual((whole.n_tokens, cut.n_tokens, cut.n_windows), (599, 511, 1))
+        self.assertEqual(cut.nll, self.model.score(LONG[:512]).nll)
+        self.assertEqual(self.model.score(LONG, context=100, truncate=True).n_tokens, 99)
+
+    def test_without_it_messages_say_what_to_do(self):
+        calls = [
+            ("^the prompt has 600 tokens, but there is room for 512 at most: shorten it, or give "
+             "truncate=True to leave out its beginning$", lambda: self.model.generate(LONG)),
+            ("^the prompt has 600 tokens, but there is room for 512",
+             lambda: self.model.generate(LONG, overflow="slide")),
+            ("^the prompt has 600 tokens, but there is room for 512",
+             lambda: self.model.generate(LONG, num_beams=2)),
+            ("^text 1 of the list: the prompt has 600 tokens",
+             lambda: self.model.generate(["Once", LONG])),
+            ("^the text has 600 tokens, but the model takes at most 512: shorten or divide it, or "
+             "give truncate=True to leave out its end$", lambda: self.model.embed(LONG)),
+            ("^text 2 of the list: the text has 600 tokens",
+             lambda: self.model.embed(["Once", "The", LONG])),
+        ]
+        for message, call in calls:
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                call()
+        with self.assertRaisesRegex(TypeError, "truncate: expected True or False, found 'end'"):
+            self.model.generate("Once", truncate="end")
+
+
+class OnErrorTest(ModelTest):
+    def test_a_list_of_prompts(self):
+        prompts = ["The cat", LONG, [4096], "One day,", None]
+        alone = {j: self.model.generate(prompts[j], max_new_tokens=5, sequence=j) for j in (0, 3)}
+        texts = self.model.generate(prompts, max_new_tokens=5, on_error="return")
+        self.assertEqual(len(texts), 5)
+        self.assertEqual({j: texts[j] for j in alone}, alone)
+        self.assertIsInstance(texts[1], gpt2cpp.InvalidArgumentError)
+        self.assertIn("600 tokens", str(texts[1]))
+        self.assertIn("token id 4096 is outside", str(texts[2]))
+        self.assertIsInstance(texts[4], TypeError)
+
+    def test_a_length_that_some_prompts_exceed(self):
+        texts = self.model.generate([[443] * 3, [443] * 8], max_length=6, on_error="return")
+        self.assertEqual(len(texts[0].token_ids), 3)
+        self.assertRegex(str(texts[1]), "max_length is 6 and includes the prompt")
+
+    def test_beams(self):
+        texts = self.model.generate(["The cat", LONG], num_beams=2, num_return_sequences=2,
+                                    max_new_tokens=3, on_error="return")
+        self.assertEqual([isinstance(text, ValueError) for text in texts],
+                         [False, False, True, True])
+        self.assertEqual(texts[:2], self.model.generate(
+            "The cat", num_beams=2, num_return_sequences=2, max_new_tokens=3))
+
+    def test_copies_of_a_prompt(self):
+        texts = self.model.generate(LONG, num_return_sequences=2, on_error="return")
+        self.assertEqual([type(text) for text in texts], [gpt2cpp.InvalidArgumentError] * 2)
+
+    def test_vectors(self):
+        vectors = self.model.embed(["The cat", LONG, "", [4096], "One day,"], on_error="return")
+        self.assertIsInstance(vectors, list)
+        self.assertEqual(vectors[0].tolist(), self.model.embed("The cat").tolist())
+        self.assertEqual(vectors[4].tolist(), self.model.embed("One day,").tolist())
+        for error, message in zip(vectors[1:4], ("600 tokens", "no tokens", "token id 4096")):
+            self.assertIsInstance(error, ValueError)
+            self.assertIn(message, str(error))
+
+    def test_scores(self):
+        texts = ["The cat sat", "", [4096], [443, 452]]
+        scores = self.model.score(texts, on_error="return")
+        both = self.model.score([texts[0], texts[3]])
+        self.assertEqual((scores.nll, scores.n_tokens), (both.nll, both.n_tokens))
+        self.assertEqual([str(text) for text in (scores.texts[0], scores.texts[3])],
+                         [str(text) for text in both.texts])
+        self.assertIn("the text is empty", str(scores.texts[1]))
+        self.assertIn("token id 4096", str(scores.texts[2]))
+
+    def test_a_single_text(self):
+        for result in (self.model.generate(LONG, on_error="return"),
+                       self.model.embed(LONG, on_error="return"),
+                       self.model.score("", on_error="return").texts[0]):
+            self.assertIsInstance(result, gpt2cpp.InvalidArgumentError)
+
+    def test_wrong_options_are_no_failures_of_texts(self):
+        for options in ({"no_such": 1}, {"temperature": "hot"}, {"max_new_tokens": -1},
+                        {"num_beams": 2, "no_such": 1}):
+            with self.subTest(options), self.assertRaises((TypeError, ValueError)):
+                self.model.generate(["Once", "The"], on_error="return", **options)
+        with self.assertRaisesRegex(ValueError, "on_error: expected one of raise, return"):
+            self.model.embed(["Once"], on_error="ignore")
+
+    def test_exceptions_of_callbacks_are_raised(self):
+        def fails(*_):
+            raise ZeroDivisionError
+
+        with self.assertRaises(ZeroDivisionError):
+            self.model.generate(["Once", "The"], on_error="return", logits_processor=fails)
+
+
+class EmptyTest(ModelTest):
+    def test_an_empty_text_has_no_score(self):
+        for texts in ("", ["The cat", ""]):
+            with self.assertRaisesRegex(ValueError, "text is empty, so it has no token to score"):
+                self.model.score(texts)
+        self.assertTrue(math.isnan(self.model.score("Once").perplexity))  # nothing predicts it
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Tests Model.weights against the checkpoints' own bytes, and what a program does with hidden
+states; support.py says how it is run.
+"""
+
+import gc
+import json
+import struct
+import unittest
+
+from oracle import DATA
+from support import MODEL, ModelTest, main, python
+
+import gpt2cpp
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+CASES = f"{DATA}/oracle/cases"
+
+
+def stored(path):
+    """The tensors of a safetensors file by their names: shapes and numbers."""
+    with open(path, "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))
+        data = file.read()
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        content = data[begin:end]
+        if entry["dtype"] == "BF16":  # the upper half of a float
+            halves = struct.unpack(f"<{len(content) // 2}H", content)
+            content = struct.pack(f"<{len(halves)}I", *(half << 16 for half in halves))
+        code, width = ("e", 2) if entry["dtype"] == "F16" else ("f", 4)
+        tensors[name.replace("transformer.", "")] = (
+            tuple(entry["shape"]), struct.unpack(f"<{len(content) // width}{code}", content))
+    return tensors
+
+
+def flat(lists):
+    return [x for one in lists for x in flat(one)] if isinstance(lists, list) else [lists]
+
+
+class WeightsTest(ModelTest):
+    def test_weights_are_those_of_the_file(self):
+        for name in ("untied", "tiny_default", "weights_bf16", "weights_f16", "st_quirky"):
+            with self.subTest(name):
+                model = gpt2cpp.Model(f"{CASES}/{name}")
+                tensors = stored(f"{CASES}/{name}/model.safetensors")
+                masks = [key for key in tensors if key.endswith((".attn.bias", "masked_bias"))]
+                for key in masks:
+                    del tensors[key]
+                if model.config["tie_word_embeddings"]:
+                    tensors.pop("lm_head.weight", None)
+                self.assertEqual(set(model.weights), set(tensors))
+                self.assertEqual(len(model.weights), len(tensors))
+                for key, (shape, numbers) in tensors.items():
+                    array = model.weights[key]
+                    self.assertEqual((tuple(array.shape), model.weights.shape(key)),
+                                     (shape, shape))
+                    self.assertEqual(flat(array.tolist()), list(numbers), key)
+
+    def test_names_of_transformers(self):
+        weights = self.model.weights
+        self.assertEqual(list(weights)[:2], ["wte.weight", "wpe.weight"])
+        for name, same in (("transformer.h.0.ln_1.bias", "h.0.ln_1.bias"),
+                           ("lm_head.weight", "wte.weight")):
+            self.assertIn(name, weights)
+            self.assertEqual(weights[name].tolist(), weights[same].tolist())
+        for name in ("h.6.ln_1.bias", "transformer.lm_head.bias", "", 5, None):
+            self.assertNotIn(name, weights)
+            with self.assertRaises(KeyError):
+                weights[name]
+        untied = gpt2cpp.Model(f"{CASES}/untied").weights
+        self.assertNotEqual(untied["lm_head.weight"].tolist(), untied["wte.weight"].tolist())
+
+    def test_they_cannot_be_written(self):
+        for name in ("ln_f.weight", "wte.weight"):
+            array = self.model.weights[name]
+            with self.assertRaises((ValueError, TypeError)):
+                array[0] = 1
+
+    def test_they_keep_their_memory(self):
+        model = gpt2cpp.Model(MODEL)
+        array = model.weights["h.0.ln_1.weight"]
+        matrix = model.weights["h.5.mlp.c_fc.weight"]
+        before = array.tolist(), matrix.tolist()
+        model.close()
+        del model
+        gc.collect()
+        self.assertEqual((array.tolist(), matrix.tolist()), before)
+
+    @unittest.skipIf(numpy is None, "there is no numpy")
+    def test_they_are_not_copied(self):
+        def address(array):
+            return array.__array_interface__["data"][0]
+
+        one, other = self.model.weights["wte.weight"], self.model.weights["lm_head.weight"]
+        self.assertEqual((one.dtype, address(one)), (numpy.float16, address(other)))
+        self.assertFalse(one.flags.owndata or one.flags.writeable)
+        self.assertEqual(self.model.weights["ln_f.weight"].dtype, numpy.float32)
+        bf16 = gpt2cpp.Model(f"{CASES}/weights_bf16").weights["wte.weight"]
+        self.assertEqual((bf16.dtype, bf16.flags.writeable), (numpy.float32, False))
+
+    def test_quantized_matrices_have_no_elements(self):
+        weights = self.model.convert("int8").weights
+        with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "wte.weight: is quantized"):
+            weights["wte.weight"]
+        self.assertEqual(weights["ln_f.bias"].tolist(), self.model.weights["ln_f.bias"].tolist())
+
+    def test_without_numpy(self):
+        printed = python(
+            "import sys; sys.modules['numpy'] = None\n"
+            f"import gpt2cpp; w = gpt2cpp.Model({CASES + '/weights_bf16'!r}).weights\n"
+            "x = w['wte.weight']; print(type(x).__name__, x.format, x.shape, x.readonly, x[3, 1])")
+        shape, numbers = stored(f"{CASES}/weights_bf16/model.safetensors")["wte.weight"]
+        self.assertEqual(printed,
+                         f"memoryview f {shape} True {numbers[3 * shape[1] + 1]}\n")
+
+
+class LensTest(ModelTest):
+    """python_oracle_test.py compares the numbers with HuggingFace's."""
+
+    def test_all_layers_are_a_tuple(self):
+        states = self.model.hidden_states("Once upon a time")
+        self.assertIsInstance(states, tuple)
+        self.assertEqual([tuple(one.shape) for one in states], [(4, 256)] * 7)
+        for layer, one in enumerate(states):
+            self.assertEqual(one.tolist(),
+                             self.model.hidden_states("Once upon a time", layer=layer).tolist())
+        self.assertEqual(states[-1].tolist(),
+                         self.model.hidden_states("Once upon a time", layer=-1).tolist())
+        with self.assertRaises(ValueError):
+            self.model.hidden_states("")
+
+    def test_the_last_states_give_the_logits(self):
+        states = self.model.hidden_states("Once upon a time")
+        logits = self.model.logits("Once upon a time")
+        self.assertEqual(self.model.unembed(states[-1]).tolist(), logits.tolist())
+        before = self.model.observe("Once upon a time", "block_output")["block_output", 5]
+        self.assertEqual(self.model.unembed(before, ln_f=True).tolist(), logits.tolist())
+        one = gpt2cpp.Model(MODEL, threads=1).unembed(states[-1])
+        self.assertEqual(one.tolist(), logits.tolist())
+
+    def test_shapes(self):
+        states = self.model.hidden_states("Once upon", layer=2)
+        self.assertEqual(tuple(self.model.unembed(states.tolist()[0]).shape), (4096,))
+        self.assertEqual(tuple(self.model.unembed(states.tolist()).shape), (2, 4096))
+        if numpy is not None:
+            stacked = numpy.stack([states, states, states])
+            self.assertEqual(self.model.unembed(stacked).shape, (3, 2, 4096))
+            self.assertEqual(self.model.unembed(stacked.astype(float)[:, ::-1]).tolist(),
+                             self.model.unembed(stacked)[:, ::-1].tolist())
+        for wrong in ([0.0] * 255, [[0.0] * 255], [[0.0] * 256, [0.0] * 255], []):
+            with self.subTest(len(wrong)), self.assertRaises(ValueError):
+                self.model.unembed(wrong)
+        with self.assertRaises((TypeError, ValueError)):
+            self.model.unembed("text")
+        with self.assertRaisesRegex(TypeError, "ln_f: expected True or False"):
+            self.model.unembed(states, ln_f="yes")
+
+
+if __name__ == "__main__":
+    main()
