@@ -44,6 +44,11 @@ Root-Is-Purelib: false
 Tag: {tag}
 """
 
+ENTRY_POINTS = """\
+[lm_eval.models]
+gpt2cpp = gpt2cpp.lm_eval:Gpt2CppLM
+"""  # by which EleutherAI's lm-evaluation-harness finds its adapter
+
 
 def platform_tag(*libraries):
     """The tag of the systems that the libraries run on."""
@@ -87,6 +92,7 @@ def contents(library, bundled, version, tag):
     info = f"gpt2cpp-{version}.dist-info/"
     yield info + "LICENSE", read(ROOT, "LICENSE")
     yield info + "METADATA", METADATA.format(version=version).encode() + read(PACKAGE, "README.md")
+    yield info + "entry_points.txt", ENTRY_POINTS.encode()
     yield info + "WHEEL", WHEEL.format(tag=tag).encode()
 
 
