@@ -5,9 +5,14 @@ how it is run.
 import math
 import tempfile
 
-from support import ModelTest, command, main
+from support import MODEL, ModelTest, command, main
 
 import gpt2cpp
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
 
 LONG = [443, 452, 258, 401] * 150  # 600 tokens; the model takes 512
 
@@ -165,6 +170,50 @@ class OnErrorTest(ModelTest):
 
         with self.assertRaises(ZeroDivisionError):
             self.model.generate(["Once", "The"], on_error="return", logits_processor=fails)
+
+
+class EncodedTest(ModelTest):
+    """What a tokenizer returned, as an argument."""
+
+    def setUp(self):
+        self.tokenizer = gpt2cpp.Tokenizer(MODEL)
+        self.tokenizer.pad_token = self.tokenizer.eos_token
+
+    def test_padding_is_left_out(self):
+        prompts = ["The cat", "Once upon a time"]
+        expected = self.model.generate(prompts, max_new_tokens=5)
+        for side in ("left", "right"):
+            self.tokenizer.padding_side = side
+            batch = self.tokenizer(prompts, padding="max_length", max_length=9)
+            self.assertEqual(len(batch.input_ids[0]), 9)
+            self.assertEqual(self.model.generate(batch, max_new_tokens=5), expected)
+            self.assertEqual(self.model.generate(**batch, max_new_tokens=5), expected)
+            self.assertEqual(self.model.embed(batch).tolist(), self.model.embed(prompts).tolist())
+            self.assertEqual(self.model.score(batch).nll, self.model.score(prompts).nll)
+
+    def test_one_text(self):
+        one = self.tokenizer("The cat")
+        text = self.model.generate("The cat", max_new_tokens=5)
+        for call in (lambda: self.model.generate(one, max_new_tokens=5),
+                     lambda: self.model.generate(**one, max_new_tokens=5),
+                     lambda: self.model.session().generate(one, max_new_tokens=5)):
+            self.assertEqual(call(), text)
+        self.assertEqual(self.model.logits(one).tolist(), self.model.logits("The cat").tolist())
+        no_mask = self.model.generate(input_ids=one.input_ids, max_new_tokens=5)
+        self.assertEqual(no_mask, text)
+        if numpy is not None:
+            batch = self.tokenizer(["The cat"], return_tensors="np")
+            self.assertEqual(self.model.generate(**batch, max_new_tokens=5), [text])
+
+    def test_wrong_dicts(self):
+        for wrong, message in (({"ids": [1]}, "expected a dict with input_ids"),
+                               ({"input_ids": [1, 2], "attention_mask": [1]},
+                                "attention_mask: expected 2 items")):
+            with self.assertRaisesRegex(ValueError, message):
+                self.model.generate(wrong)
+        with self.assertRaisesRegex(ValueError, "the text has 600 tokens, but the model takes at "
+                                                "most 512: shorten or divide it$"):
+            self.model.logits(LONG)
 
 
 class EmptyTest(ModelTest):

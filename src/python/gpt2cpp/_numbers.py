@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import byref
 from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
@@ -18,6 +19,7 @@ from ._progress import shown_progress
 from ._texts import Failures, fit_text, require_known
 from ._weights import Weights
 from ._work import OnProgress
+from .encoding import ids_of
 from .errors import InvalidArgumentError, shown
 from .results import Choice, Comparison, Scores
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 Tokens = Union[str, Sequence[int]]
-"""A text, which is encoded, or its token ids."""
+"""A text, which is encoded, or its token ids. What a tokenizer returned is taken, too."""
 
 
 class ModelNumbers(Handle):
@@ -128,9 +130,13 @@ class ModelNumbers(Handle):
             return session.observe(text, what, layers)
 
     def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
-        ids = ids_array(self._encode("text", text))
-        if not len(ids):
+        tokens = self._encode("text", text)
+        if not tokens:
             raise InvalidArgumentError("the text has no tokens: give at least one")
+        if len(tokens) > self.n_positions:
+            raise InvalidArgumentError(f"the text has {len(tokens)} tokens, but the model takes at "
+                                       f"most {self.n_positions}: shorten or divide it")
+        ids = ids_array(tokens)
         with self.session() as session:
             out, address = zeros((len(ids), width))
             function(byref(c.Slice(session._use().address, ids, len(ids), address, len(ids))), 1)
@@ -242,6 +248,8 @@ def as_list(name: str, texts: Any) -> Tuple[List[Tokens], bool]:
     """The texts, and whether the argument is a list of texts (not one text or its ids)."""
     if isinstance(texts, str):
         return [texts], False
+    if isinstance(texts, Mapping):
+        texts = ids_of(texts)
     listed = items(name, texts, "a text, token ids or a list of them")
     is_one = len(listed) > 0 and isinstance(listed[0], Integral)
     return ([listed] if is_one else listed), not is_one

@@ -50,6 +50,8 @@ class Failures:
 
 def numbered(error: Exception, place: int) -> Exception:
     """The same error with the number of the text, counted from 0, in its message."""
+    if type(error) not in (TypeError, ValueError, OverflowError) and not isinstance(error, Error):
+        return error  # of the caller's own iterator; it may need other arguments
     return type(error)(f"text {place} of the list: {error}")
 
 

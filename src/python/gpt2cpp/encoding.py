@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 from ._arrays import int64_array
@@ -22,6 +24,23 @@ class BatchEncoding(Dict[str, Any]):
             return self[name]
         except KeyError:
             raise AttributeError(f"no {name}: found {', '.join(self)}") from None
+
+
+def ids_of(encoding: Mapping[str, Any]) -> List[Any]:
+    """The token ids in what a tokenizer returned, without padding: of one text, or of each text."""
+    if "input_ids" not in encoding:
+        raise ValueError(f"expected a dict with input_ids, as a tokenizer returns, found "
+                         f"{shown(dict(encoding))}")
+    ids = list(encoding["input_ids"])
+    masks = encoding.get("attention_mask")
+    if masks is None:
+        return ids
+    if len(masks) != len(ids):
+        raise ValueError(f"attention_mask: expected {len(ids)} items, as input_ids has, found "
+                         f"{len(masks)}")
+    if ids and isinstance(ids[0], Integral):
+        return [id for id, is_text in zip(ids, masks) if is_text]
+    return [ids_of({"input_ids": one, "attention_mask": mask}) for one, mask in zip(ids, masks)]
 
 
 class Shape(NamedTuple):

@@ -19,6 +19,7 @@ from ._numbers import ModelNumbers, Tokens, as_list
 from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
+from .encoding import ids_of
 from .errors import InvalidArgumentError, NotFoundError
 from .options import max_new_tokens_of
 from .results import Generation
@@ -217,6 +218,7 @@ class Model(ModelNumbers):
 
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
                  num_return_sequences: Optional[int] = None, on_error: str = "raise",
+                 input_ids: Any = None, attention_mask: Any = None,
                  **options: Unpack[GenerateOptions]) -> Any:
         """Returns the continuation of the prompt as a Generation, which is a str.
 
@@ -224,7 +226,8 @@ class Model(ModelNumbers):
         num_return_sequences=N and one prompt, returns N texts. Text j is the same as a single text
         with the option sequence=j. GenerateOptions lists the options. With on_error="return", a
         prompt that cannot be continued does not fail the others: its exception stands in the place
-        of its text.
+        of its text. The prompts may be what a tokenizer returned, also as in transformers' call
+        generate(**tokenizer(...)); their padding is left out.
 
         num_beams=N searches for the most probable text, with N beams; num_return_sequences is then
         the number of texts for each prompt, best first. Each has a `score`.
@@ -239,6 +242,9 @@ class Model(ModelNumbers):
         given = _generation_config.merged(options)
         configured = given.pop("num_return_sequences", None)
         number = configured if num_return_sequences is None else num_return_sequences
+        if input_ids is not None:
+            prompt = {"input_ids": input_ids,  # type: ignore[assignment]
+                      "attention_mask": attention_mask}
         prompts, is_batch = as_list("prompt", prompt)
         is_list = is_batch or number is not None
         failures = Failures(on_error, is_list)
@@ -328,6 +334,8 @@ class Model(ModelNumbers):
 
     def _encode(self, name: str, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
         """The token ids of the argument `name`."""
+        if isinstance(text, Mapping):
+            text = ids_of(text)
         if not isinstance(text, str):
             return list(ids_array(text, name, "a text or token ids"))
         return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
