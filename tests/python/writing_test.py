@@ -224,6 +224,7 @@ class BarTest(ModelTest):
 
             def update(self, n):
                 self.n += n
+                return False  # which stops the work if a caller's on_progress returns it
 
             def __enter__(self):
                 return self

@@ -18,7 +18,8 @@ from .options import GenerateArguments, max_new_tokens_of
 from .results import Generation, generation_of
 
 if TYPE_CHECKING:
-    from .model import Model, Tokens
+    from ._numbers import Tokens
+    from .model import Model
 
 
 class _Text(NamedTuple):

@@ -16,7 +16,8 @@ from .options import BeamArguments
 from .results import Generation, beam_of
 
 if TYPE_CHECKING:
-    from .model import Model, Tokens
+    from ._numbers import Tokens
+    from .model import Model
 
 
 def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: int,

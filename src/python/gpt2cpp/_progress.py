@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator
 
 from ._work import OnProgress
 
@@ -34,19 +34,20 @@ def shown_progress(on_progress: OnProgress, n_texts: int) -> Iterator[OnProgress
 
     The bar is tqdm's, if it is installed, on standard error, if that is a terminal.
     """
-    bar = None if on_progress is not None or n_texts < _LONG else _bar(n_texts)
-    if bar is None:
+    made = None if on_progress is not None or n_texts < _LONG else _bar(n_texts)
+    if made is None:
         yield on_progress
         return
+    with made as bar:
 
-    def move(share: float) -> None:
-        bar.update(int(share * n_texts) - bar.n)
+        def move(share: float) -> None:  # returns nothing, because False would stop the work
+            bar.update(int(share * n_texts) - bar.n)
 
-    with bar:
         yield move
 
 
-def _bar(n_texts: int) -> Optional[Any]:
+def _bar(n_texts: int) -> Any:
+    """A bar of tqdm, or None."""
     if sys.stderr is None or not sys.stderr.isatty():
         return None
     try:

@@ -77,7 +77,8 @@ class SpecialTokens(Handle):
 
     if TYPE_CHECKING:  # a Tokenizer has these
 
-        eos_token: Optional[str]
+        @property
+        def eos_token(self) -> Optional[str]: ...
 
         def convert_ids_to_tokens(self, ids: Any) -> Any: ...
 

@@ -78,7 +78,7 @@ class Gpt2CppLM(_Base):
                 threads=threads)
         if isinstance(tokenizer, str):
             tokenizer = Tokenizer.from_pretrained(tokenizer)
-        self.tokenizer = self.model.tokenizer if tokenizer is None else tokenizer
+        self.tokenizer: Any = self.model.tokenizer if tokenizer is None else tokenizer
         if self.tokenizer is None:
             raise NotFoundError(f"{self.model.path}: has no tokenizer, which the harness needs: "
                                 "give tokenizer=")
@@ -252,4 +252,4 @@ def _grouped(keys: Iterable[Any]) -> List[List[int]]:
 
 
 if _register is not None:
-    Gpt2CppLM = _register("gpt2cpp")(Gpt2CppLM)
+    _register("gpt2cpp")(Gpt2CppLM)

@@ -13,7 +13,7 @@ from . import _beams, _generation_config
 from ._arrays import ids_array, ids_list, int32
 from ._batch import write_texts
 from ._handle import Owned, defaults, new
-from ._hub import not_downloaded, pretrained_name
+from ._hub import PathLike, not_downloaded, pretrained_name
 from ._library import lib
 from ._numbers import ModelNumbers, Tokens, as_list
 from ._options import count, flag, named
@@ -25,7 +25,7 @@ from .options import max_new_tokens_of
 from .results import Generation
 from .session import Session
 from .stream import AsyncStream, Stream
-from .tokenizer import PathLike, Tokenizer, c_path, find_path, memory_files
+from .tokenizer import Tokenizer, c_path, find_path, memory_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,6 +11,7 @@ from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_list, zeros
 from ._generation_config import merged
 from ._handle import Handle, Owned, new
+from ._hub import PathLike
 from ._library import lib
 from ._observe import Observations, observe
 from ._options import count, flag
@@ -20,12 +21,13 @@ from .errors import InvalidArgumentError
 from .options import GenerateArguments, max_new_tokens_of
 from .results import Generation, generation_of
 from .stream import AsyncStream, Stream
-from .tokenizer import PathLike, c_path
+from .tokenizer import c_path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .model import Model, Tokens
+    from ._numbers import Tokens
+    from .model import Model
     from .options import GenerateOptions
 
 

@@ -117,7 +117,7 @@ class AsyncStream(AsyncIterator[str]):
     async def __anext__(self) -> str:
         loop = asyncio.get_running_loop()
         try:
-            piece = await loop.run_in_executor(None, next, self._stream, None)
+            piece = await loop.run_in_executor(None, _next_or_none, self._stream)
         except BaseException:  # the task is cancelled, for example
             self._stream.close()
             raise
@@ -134,3 +134,8 @@ class AsyncStream(AsyncIterator[str]):
 
     async def __aexit__(self, *_: Any) -> None:
         await self.aclose()
+
+
+def _next_or_none(stream: Stream) -> Optional[str]:
+    """The next piece; None at the end, because a coroutine cannot raise StopIteration."""
+    return next(stream, None)
