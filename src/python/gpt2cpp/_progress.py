@@ -54,4 +54,4 @@ def _bar(n_texts: int) -> Any:
         from tqdm import tqdm
     except ImportError:
         return None
-    return tqdm(total=n_texts, unit="text", leave=False, file=sys.stderr)
+    return tqdm(total=n_texts, unit="text", delay=1, leave=False, file=sys.stderr)
