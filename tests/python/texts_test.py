@@ -40,6 +40,7 @@ class TruncateTest(ModelTest):
                     lambda: self.model.generate(LONG, truncate=True, **options),
                     lambda: self.model.generate([LONG], truncate=True, **options)[0],
                     lambda: self.model.session().generate(LONG, truncate=True, **options),
+                    lambda: self.model.generate(LONG, truncate=True, on_error="return", **options),
                     lambda: self.streamed(LONG, truncate=True, **options),
                 ]
                 expected = self.model.generate(LONG[-kept:], **options)
@@ -159,17 +160,24 @@ class OnErrorTest(ModelTest):
     def test_wrong_options_are_no_failures_of_texts(self):
         for options in ({"no_such": 1}, {"temperature": "hot"}, {"max_new_tokens": -1},
                         {"num_beams": 2, "no_such": 1}):
-            with self.subTest(options), self.assertRaises((TypeError, ValueError)):
-                self.model.generate(["Once", "The"], on_error="return", **options)
+            for prompt in (["Once", "The"], "Once"):
+                with self.subTest(options), self.assertRaises((TypeError, ValueError)):
+                    self.model.generate(prompt, on_error="return", **options)
         with self.assertRaisesRegex(ValueError, "on_error: expected one of raise, return"):
             self.model.embed(["Once"], on_error="ignore")
 
     def test_exceptions_of_callbacks_are_raised(self):
-        def fails(*_):
-            raise ZeroDivisionError
+        class Oops(ValueError):
+            pass
 
-        with self.assertRaises(ZeroDivisionError):
-            self.model.generate(["Once", "The"], on_error="return", logits_processor=fails)
+        def fails(*_):
+            raise Oops
+
+        for prompt in (["Once", "The"], "Once"):
+            for options in ({}, {"num_beams": 2}):
+                with self.subTest(prompt, options=options), self.assertRaises(Oops):
+                    self.model.generate(prompt, on_error="return", logits_processor=fails,
+                                        **options)
 
 
 class EncodedTest(ModelTest):

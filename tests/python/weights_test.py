@@ -6,6 +6,7 @@ import gc
 import json
 import struct
 import unittest
+import weakref
 
 from oracle import DATA
 from support import MODEL, ModelTest, main, python
@@ -93,6 +94,25 @@ class WeightsTest(ModelTest):
         del model
         gc.collect()
         self.assertEqual((array.tolist(), matrix.tolist()), before)
+
+    def test_they_keep_the_files_of_a_model_in_memory(self):
+        class Data(bytearray):
+            pass
+
+        files = {}
+        for name in ("config.json", "model.safetensors"):
+            with open(f"{CASES}/untied/{name}", "rb") as file:
+                files[name] = Data(file.read())
+        kept = weakref.ref(files["model.safetensors"])
+        array = gpt2cpp.Model.from_bytes(files).weights["wte.weight"]
+        del files
+        gc.collect()
+        self.assertIsNotNone(kept())
+        self.assertEqual(array.tolist(),
+                         gpt2cpp.Model(f"{CASES}/untied").weights["wte.weight"].tolist())
+        del array
+        gc.collect()
+        self.assertIsNone(kept())
 
     @unittest.skipIf(numpy is None, "there is no numpy")
     def test_they_are_not_copied(self):

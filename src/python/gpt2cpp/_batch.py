@@ -13,7 +13,7 @@ from ._options import count
 from ._progress import TokenCount, shown_progress
 from ._texts import FAILURES, Failures
 from ._work import Work
-from .errors import shown
+from .errors import Error, shown
 from .options import GenerateArguments, max_new_tokens_of
 from .results import Generation, generation_of
 
@@ -40,8 +40,8 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
     on_progress = options.pop("on_progress", None)
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
-    if failures.returned:  # a wrong option is no failure of a text
-        GenerateArguments({**options, "max_length": None, "truncate": None}, 0, Work())
+    if failures.returned:
+        check_options(options)
     with shown_progress(on_progress, len(prompts)) as report:
         batch = _Batch(model, count("sequence", options.get("sequence") or 0))
         total = len(prompts) * max_new_tokens_of(options)
@@ -54,7 +54,7 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
                 continue
             try:
                 batch.submit(place, ids, truncated, given, progress)
-            except FAILURES as error:
+            except Error as error:
                 if not failures.returned:
                     raise
                 failures.add(place, error)
@@ -62,6 +62,28 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
         if progress is not None:
             progress.end()
         return failures.merge(texts)
+
+
+def write_text(model: Model, prompt: Tokens, options: Dict[str, Any], failures: Failures) -> Any:
+    """Continues one prompt, in a session of its own."""
+    if not failures.returned:
+        return model.session().generate(prompt, **options)
+    check_options(options)
+    try:
+        ids, truncated, others = model._fitted(prompt, options)
+    except FAILURES as error:
+        return error
+    try:
+        text = model.session().generate(ids, **others)
+    except Error as error:
+        return error
+    text.truncated_tokens = truncated
+    return text
+
+
+def check_options(options: Dict[str, Any]) -> None:
+    """Raises an error for a wrong option, which is no failure of a text."""
+    GenerateArguments({**options, "max_length": None, "truncate": None}, 0, Work())
 
 
 class _Batch:
@@ -95,7 +117,7 @@ class _Batch:
         for text in self._texts:
             try:
                 taken.append(self._take(text))
-            except FAILURES as error:
+            except Error as error:
                 failures.add(text.place, error)
         return taken
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from . import _structs as c
 from ._arrays import ids_array
@@ -11,7 +11,7 @@ from ._library import lib
 from ._progress import shown_progress
 from ._texts import FAILURES, Failures
 from ._work import Work
-from .errors import CancelledError, shown
+from .errors import CancelledError, Error, shown
 from .options import BeamArguments
 from .results import Generation, beam_of
 
@@ -32,8 +32,14 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
     with shown_progress(on_progress, len(prompts)) as report:
         for place, prompt in enumerate(prompts):
             try:
-                results += search(model, prompt, num_return_sequences, options)
+                fitted = model._fitted(prompt, options)
             except FAILURES as error:
+                failures.add(place, error)  # raises it, unless it is to be returned
+                results += [error] * num_return_sequences
+                continue
+            try:
+                results += search(model, fitted, num_return_sequences)
+            except Error as error:
                 if not failures.returned:
                     raise
                 results += [error] * num_return_sequences
@@ -42,11 +48,13 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
     return results
 
 
-def search(model: Model, prompt: Tokens, num_return_sequences: int,
-           options: Dict[str, Any]) -> List[Generation]:
-    """The best texts that follow the prompt, best first; one if the work is stopped early."""
+def search(model: Model, fitted: Tuple[List[int], int, Dict[str, Any]],
+           num_return_sequences: int) -> List[Generation]:
+    """The best texts that follow a prompt (the result of Model._fitted), best first; one if the work
+    is stopped early.
+    """
     work = Work()
-    tokens, truncated, options = model._fitted(prompt, options)
+    tokens, truncated, options = fitted
     ids = ids_array(tokens)
     arguments = BeamArguments(options, len(ids), work)
     arguments.struct.num_return_sequences = num_return_sequences

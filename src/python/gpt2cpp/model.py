@@ -11,7 +11,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional,
 from . import _structs as c
 from . import _beams, _generation_config
 from ._arrays import ids_array, ids_list, int32
-from ._batch import write_texts
+from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
 from ._hub import PathLike, not_downloaded, pretrained_name
 from ._library import lib
@@ -255,8 +255,7 @@ class Model(ModelNumbers):
             texts = write_texts(self, [one for one in prompts for _ in range(copies)], given,
                                 failures)
         else:
-            texts = failures.convert(prompts, lambda one: self.session().generate(one, **given))
-            texts = failures.merge(texts)
+            texts = [write_text(self, prompts[0], given, failures)]
         return texts if is_list else texts[0]
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:

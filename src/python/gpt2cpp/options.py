@@ -15,7 +15,7 @@ from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, t
 from ._progress import TokenCount
 from ._streamer import StreamerCalls
 from ._work import Work
-from .errors import shown
+from .errors import InvalidArgumentError, shown
 
 if TYPE_CHECKING:
     from .model import Model
@@ -164,8 +164,8 @@ class _TextArguments(SamplingArguments):
         max_length = self._take("max_length")
         if max_length is not None and self._left.get("max_new_tokens") is None:
             if count("max_length", max_length) <= n_prompt:
-                raise ValueError(f"max_length is {max_length} and includes the prompt, which has "
-                                 f"{n_prompt} tokens: give max_new_tokens")
+                raise InvalidArgumentError(f"max_length is {max_length} and includes the prompt, "
+                                           f"which has {n_prompt} tokens: give max_new_tokens")
             self.struct.max_new_tokens = max_length - n_prompt
         self._set(self.struct, "max_new_tokens", count)
 
