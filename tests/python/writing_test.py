@@ -162,13 +162,19 @@ class GenerationConfigTest(ModelTest):
         text = self.model.generate(self.prompt, generation_config=Config(
             max_new_tokens=5, sequence_bias={(self.ids[0],): -1e9}))
         self.assertNotEqual(text.token_ids[0], self.ids[0])
+        text = self.model.generate(self.prompt, generation_config=Config(eos_token_id=self.ids[3]))
+        self.assertEqual((text.token_ids, text.finish_reason), (self.ids[:3], "end_of_text"))
+        text = self.model.generate(self.prompt, generation_config=Config(stop_strings=["little"]))
+        self.assertEqual((text, text.finish_reason),
+                         (self.text.split("little")[0], "stop_string"))
         config = Config(do_sample=True, temperature=1.5, top_k=9)
         self.assertEqual(
             self.model.generate(self.prompt, generation_config=config, seed=4),
             self.model.generate(self.prompt, temperature=1.5, top_k=9, max_length=20, seed=4))
 
     def test_what_cannot_be_done_is_refused(self):
-        with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "guidance_scale"):
+        with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
+                                    "^generation_config: guidance_scale is 2.*: leave it out$"):
             self.model.generate("Once", generation_config=Config(guidance_scale=2))
         with self.assertRaisesRegex(TypeError, "unknown option no_such"):
             self.model.generate("Once", generation_config={"no_such": 1})

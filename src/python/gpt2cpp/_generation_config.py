@@ -8,12 +8,13 @@ import os
 import tempfile
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_size_t
+from numbers import Integral
 from typing import Any, Callable, Dict
 
 from . import _structs as c
 from ._library import lib
 from ._options import BEAMS, DRAWS, EARLY_STOPPING, HUGGINGFACE, SAMPLING, Option
-from .errors import shown
+from .errors import Error, shown
 from .tokenizer import c_path
 
 
@@ -37,15 +38,31 @@ def merged(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 def _read(config: Dict[str, Any]) -> Dict[str, Any]:
     """The options in the dict of a GenerationConfig, as load() reads them from a file."""
-    biases = config.get("sequence_bias")
+    config = dict(config)
+    biases, stop = config.get("sequence_bias"), config.pop("stop_strings", None)
     if isinstance(biases, Mapping):
-        config = {**config, "sequence_bias": [[list(ids), bias] for ids, bias in biases.items()]}
+        config["sequence_bias"] = [[list(ids), bias] for ids, bias in biases.items()]
+    options = _read_file(config)
+    if stop is not None:
+        options["stop_strings"] = stop
+    ends = config.get("eos_token_id")
+    if ends is not None:
+        options["stop_tokens"] = [ends] if isinstance(ends, Integral) else ends
+    return options
+
+
+def _read_file(config: Dict[str, Any]) -> Dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         for name, content in (("config.json", {"model_type": "gpt2"}),
                               ("generation_config.json", config)):
             with open(os.path.join(scratch, name), "w") as file:
                 json.dump(content, file)
-        return load(scratch)
+        try:
+            return load(scratch)
+        except Error as error:
+            message = str(error).replace(file.name, "generation_config")
+            raise type(error)(message.replace("; remove it from the file", ": leave it out")
+                              ) from None
 
 
 def load(path: str) -> Dict[str, Any]:
