@@ -70,16 +70,19 @@ class TruncateTest(ModelTest):
         self.assertEqual(session.tokens[:18], [443] * 12 + [452] * 6)
 
     def test_a_vector_is_that_of_the_first_tokens(self):
-        vectors = self.model.embed([LONG, [443]], truncate=True)
-        self.assertEqual(vectors.tolist()[0], self.model.embed(LONG[:512]).tolist())
-        self.assertEqual(self.model.embed(LONG, truncate=True).tolist(), vectors.tolist()[0])
+        text = list(range(600))
+        vectors = self.model.embed([text, [443]], truncate=True)
+        self.assertEqual(vectors.tolist()[0], self.model.embed(text[:512]).tolist())
+        self.assertNotEqual(vectors.tolist()[0], self.model.embed(text[-512:]).tolist())
+        self.assertEqual(self.model.embed(text, truncate=True).tolist(), vectors.tolist()[0])
 
     def test_a_score_is_that_of_the_first_window(self):
-        whole = self.model.score(LONG)
-        cut = self.model.score(LONG, truncate=True)
+        text = list(range(600))
+        whole = self.model.score(text)
+        cut = self.model.score(text, truncate=True)
         self.assertEqual((whole.n_tokens, cut.n_tokens, cut.n_windows), (599, 511, 1))
-        self.assertEqual(cut.nll, self.model.score(LONG[:512]).nll)
-        self.assertEqual(self.model.score(LONG, context=100, truncate=True).n_tokens, 99)
+        self.assertEqual(cut.nll, self.model.score(text[:512]).nll)
+        self.assertEqual(self.model.score(text, context=100, truncate=True).n_tokens, 99)
 
     def test_without_it_messages_say_what_to_do(self):
         calls = [

@@ -348,9 +348,13 @@ class AsyncTest(ModelTest):
         self.assertFalse([t for t in threading.enumerate() if t.name == "gpt2cpp"])
 
     def test_a_cancelled_task_ends_its_text(self):
+        stream = None  # which outlives the task, so that no garbage collection ends the text
+
         async def cancel():
             async def read():
-                async for _ in self.model.astream("Once", **self.ENDLESS):
+                nonlocal stream
+                stream = self.model.astream("Once", **self.ENDLESS)
+                async for _ in stream:
                     pass
 
             task = asyncio.ensure_future(read())
@@ -358,6 +362,11 @@ class AsyncTest(ModelTest):
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
+            # The thread that waited for the next piece may be in its last instructions.
+            for _ in range(100):
+                if not [t for t in threading.enumerate() if t.name == "gpt2cpp"]:
+                    break
+                await asyncio.sleep(0.02)
 
         asyncio.run(cancel())
         self.assertFalse([t for t in threading.enumerate() if t.name == "gpt2cpp"])
