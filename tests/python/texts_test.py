@@ -162,12 +162,24 @@ class OnErrorTest(ModelTest):
 
     def test_wrong_options_are_no_failures_of_texts(self):
         for options in ({"no_such": 1}, {"temperature": "hot"}, {"max_new_tokens": -1},
-                        {"num_beams": 2, "no_such": 1}):
+                        {"temperature": -5}, {"suppress_tokens": [4096]}, {"top_p": 2},
+                        {"num_beams": 2, "no_such": 1},
+                        {"num_beams": 2, "repetition_penalty": -1}):
             for prompt in (["Once", "The"], "Once"):
                 with self.subTest(options), self.assertRaises((TypeError, ValueError)):
                     self.model.generate(prompt, on_error="return", **options)
         with self.assertRaisesRegex(ValueError, "on_error: expected one of raise, return"):
             self.model.embed(["Once"], on_error="ignore")
+
+    def test_all_options_are_taken(self):
+        options = dict(max_length=9, truncate=True, forced_eos_token_id=13, min_length=3, seed=2,
+                       forced_bos_token_id=11, exponential_decay_length_penalty=(2, 1.1))
+        for more in ({}, {"num_beams": 2}):
+            if more:
+                options.pop("seed", None)
+            expected = self.model.generate(["The cat"], **options, **more)
+            self.assertEqual(self.model.generate(["The cat"], on_error="return", **options, **more),
+                             expected)
 
     def test_exceptions_of_callbacks_are_raised(self):
         class Oops(ValueError):

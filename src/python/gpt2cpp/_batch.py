@@ -14,7 +14,7 @@ from ._progress import TokenCount, shown_progress
 from ._texts import FAILURES, Failures
 from ._work import Work
 from .errors import Error, shown
-from .options import GenerateArguments, max_new_tokens_of
+from .options import GenerateArguments, max_new_tokens_of, without_lengths
 from .results import Generation, generation_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
     on_progress = options.pop("on_progress", None)
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
-    if failures.returned:
-        check_options(options)
+    if failures.returned:  # a wrong option is no failure of a text
+        GenerateArguments(without_lengths(options), 0, Work()).check(model)
     with shown_progress(on_progress, len(prompts)) as report:
         batch = _Batch(model, count("sequence", options.get("sequence") or 0))
         total = len(prompts) * max_new_tokens_of(options)
@@ -68,7 +68,7 @@ def write_text(model: Model, prompt: Tokens, options: Dict[str, Any], failures: 
     """Continues one prompt, in a session of its own."""
     if not failures.returned:
         return model.session().generate(prompt, **options)
-    check_options(options)
+    GenerateArguments(without_lengths(options), 0, Work()).check(model)
     try:
         ids, truncated, others = model._fitted(prompt, options)
     except FAILURES as error:
@@ -79,11 +79,6 @@ def write_text(model: Model, prompt: Tokens, options: Dict[str, Any], failures: 
         return error
     text.truncated_tokens = truncated
     return text
-
-
-def check_options(options: Dict[str, Any]) -> None:
-    """Raises an error for a wrong option, which is no failure of a text."""
-    GenerateArguments({**options, "max_length": None, "truncate": None}, 0, Work())
 
 
 class _Batch:

@@ -12,7 +12,7 @@ from ._progress import shown_progress
 from ._texts import FAILURES, Failures
 from ._work import Work
 from .errors import CancelledError, Error, shown
-from .options import BeamArguments
+from .options import BeamArguments, without_lengths
 from .results import Generation, beam_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
     if failures.returned:  # a wrong option is no failure of a text
-        BeamArguments({**options, "max_length": None, "truncate": None}, 0, Work())
+        BeamArguments(without_lengths(options), 0, Work()).check(model)
     results: List[Any] = []
     with shown_progress(on_progress, len(prompts)) as report:
         for place, prompt in enumerate(prompts):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from ctypes import c_float, c_int32, pointer
+from ctypes import byref, c_float, c_int32, pointer
 from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict,
                     Union)
 
 from . import _structs as c
 from ._arrays import ids_struct, items, view
-from ._handle import defaults
+from ._handle import defaults, new
 from ._library import lib
 from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, texts
 from ._progress import TokenCount
@@ -119,6 +119,12 @@ class SamplingArguments:
                 raise TypeError(f"unknown option {name}{hint}")
             if value is not None and value != _NEUTRAL.get(name) and value not in ([], ()):
                 raise ValueError(f"{name}: {why}")
+
+    def check(self, model: Model) -> None:
+        """Raises an error if the library would refuse these options for every text."""
+        limits = defaults(c.SequenceLimits, lib.gpt2_sequence_limits_init)
+        new(lib.gpt2_sampler_new, byref(self.sampling), model.vocab_size, byref(limits),
+            free=lib.gpt2_sampler_free)
 
     def _take(self, name: str) -> Any:
         """The value of an option, or None if it is not given, which stands for the default."""
@@ -262,6 +268,11 @@ _DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.r
 _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
             "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
             "constant_draft": False, "ignore_eos": False, "truncate": False}
+
+
+def without_lengths(options: Dict[str, Any]) -> Dict[str, Any]:
+    """The options but those whose meaning depends on the prompt."""
+    return {**options, "max_length": None, "truncate": None}
 
 
 def max_new_tokens_of(options: Dict[str, Any]) -> int:
