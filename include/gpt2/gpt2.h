@@ -363,9 +363,9 @@ typedef struct gpt2_weight {
   gpt2_dtype dtype;     ///< the type of the elements, never GPT2_DTYPE_STORED
 } gpt2_weight;
 /// Sets *weights to an array of all tensors of the model, and *n_weights to its length: wte, wpe,
-/// the blocks in order, ln_f, and lm_head if it is not tied to wte. Nothing is copied. The array and
-/// all that it points to are valid as long as the model handle. The layout of int8 and int4 data
-/// belongs to the library and may change.
+/// the blocks in order, ln_f, and lm_head if it is not tied to wte. Nothing is copied. The array
+/// and all that it points to are valid as long as the model handle. The layout of int8 and int4
+/// data belongs to the library and may change.
 ///
 /// Example:
 ///   const gpt2_weight* weights = NULL;

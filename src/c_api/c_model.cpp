@@ -58,11 +58,11 @@ gpt2_model::gpt2_model(gpt2::Model loaded, std::string from)
           .path = path.c_str()};
   for (const gpt2::NamedWeight& weight : named_weights) {
     weights.push_back({.name = weight.name.c_str(),
-                             .data = weight.bytes.data(),
-                             .size = weight.bytes.size(),
-                             .shape = weight.shape.data(),
-                             .n_shape = weight.shape.size(),
-                             .dtype = static_cast<gpt2_dtype>(weight.type)});
+                       .data = weight.bytes.data(),
+                       .size = weight.bytes.size(),
+                       .shape = weight.shape.data(),
+                       .n_shape = weight.shape.size(),
+                       .dtype = static_cast<gpt2_dtype>(weight.type)});
   }
 }
 

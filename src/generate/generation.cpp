@@ -43,9 +43,10 @@ void require_room(const Session& session, std::size_t prompt_tokens,
   const std::size_t position = session.position();
   const std::size_t kept = slides(options) ? std::min(options.keep, position) : position;
   if (prompt_tokens <= capacity - kept) return;
-  const std::string before =
-      kept == 0 ? "" : concat(", after the ", counted(kept, "token"),
-                              slides(options) ? " that it keeps" : " that it holds");
+  const std::string before = kept == 0
+                                 ? ""
+                                 : concat(", after the ", counted(kept, "token"),
+                                          slides(options) ? " that it keeps" : " that it holds");
   reject("the prompt has ", counted(prompt_tokens, "token"), ", but the session has room for ",
          capacity - kept, before, ": shorten the prompt, for example by leaving out its beginning");
 }

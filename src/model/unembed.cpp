@@ -46,7 +46,7 @@ void unembed(const Engine& engine, std::span<const float> states, std::span<floa
   const std::lock_guard lock(own.crew->mutex);
   const DefaultFloatState state;
   own.crew->team.restart_after_fork();
-  own.batch.clear();  // after fork(), it may have an unfinished batch of one of the parent's threads
+  own.batch.clear();  // after fork(), it may have a batch of one of the parent's threads
   for (std::size_t begin = 0; begin < count; begin += kMaxRows) {
     const std::size_t rows = std::min(count - begin, kMaxRows);
     own.crew->team.resize(own.fewer_threads ? useful_threads(own.model, rows, own.threads)

@@ -327,8 +327,8 @@ TEST_CASE("a target with a tokenizer can receive the tokens of the text, too") {
     const GenerationResult result = generate(session, prompt, greedy(12), target);
     CHECK(result.finish_reason == (n == 12 ? FinishReason::length : FinishReason::cancelled));
     CHECK(result.tokens == tokens);
-    CHECK(tokens == std::vector<TokenId>(expected.result.tokens.begin(),
-                                         expected.result.tokens.begin() + n));
+    CHECK(tokens ==
+          std::vector<TokenId>(expected.result.tokens.begin(), expected.result.tokens.begin() + n));
     CHECK(text == expected.text.substr(0, text.size()));
     CHECK(text == tokenizer().decode(tokens));  // the text of the last token is part of it
   }

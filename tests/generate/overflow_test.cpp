@@ -228,8 +228,8 @@ TEST_CASE("a prompt without room slides like a session that slides for it") {
 
   const Ids before(session.tokens().begin(), session.tokens().end());
   CHECK(test::refusal_of([&] { generate(session, Ids(36, 1), options, nullptr); }) ==
-        "the prompt has 36 tokens, but the session has room for 35, after the 5 tokens that it keeps: "
-        "shorten the prompt, for example by leaving out its beginning");
+        "the prompt has 36 tokens, but the session has room for 35, after the 5 tokens that it "
+        "keeps: shorten the prompt, for example by leaving out its beginning");
   Session empty(model(), {.max_tokens = kCapacity});
   for (const Overflow overflow : {Overflow::slide, Overflow::stop}) {
     options.overflow = overflow;

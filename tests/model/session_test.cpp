@@ -178,8 +178,8 @@ TEST_CASE("a session that slides goes on like a new one with the tokens kept") {
   Session session(model, {.max_tokens = 32});
   session.forward(ids);
   CHECK(test::refusal_of([&] { session.slide(21, 12); }) ==
-        "the session cannot keep the first 21 tokens and make room for 12 more, because it has room "
-        "for 32 in all: keep fewer tokens, or append fewer at once");
+        "the session cannot keep the first 21 tokens and make room for 12 more, because it has "
+        "room for 32 in all: keep fewer tokens, or append fewer at once");
   CHECK(session.position() == 30);
 }
 

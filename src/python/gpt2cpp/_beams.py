@@ -50,8 +50,9 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
 
 def search(model: Model, fitted: Tuple[List[int], int, Dict[str, Any]],
            num_return_sequences: int) -> List[Generation]:
-    """The best texts that follow a prompt (the result of Model._fitted), best first; one if the work
-    is stopped early.
+    """The best texts that follow a prompt, best first; one if the work is stopped early.
+
+    `fitted` is the result of Model._fitted() for the prompt.
     """
     work = Work()
     tokens, truncated, options = fitted

@@ -67,8 +67,8 @@ class ModelNumbers(Handle):
     def hidden_states(self, text: Tokens, layer: Optional[int] = None) -> Any:
         """The hidden states of each token: n_layer + 1 arrays of (n_tokens, n_embd) floats.
 
-        The result is the tuple of transformers' output_hidden_states=True, without the dimension of the
-        batch: the embeddings first, and last the output of the last block after ln_f. With a
+        The result is the tuple of transformers' output_hidden_states=True, without the dimension of
+        the batch: the embeddings first, and last the output of the last block after ln_f. With a
         `layer`, returns that array alone: 0 stands for the embeddings, n_layer or -1 for the last.
         """
         if layer is None:
