@@ -803,6 +803,26 @@ class QuantizedTest(ModelTest):
             self.assertEqual(loaded.generate("Once"), small.generate("Once"))
 
 
+class PageTest(ModelTest):
+    def test_the_table_names_calls_that_exist(self):
+        with open("src/python/gpt2cpp/README.md") as file:
+            rows = [line.split("|")[1:3] for line in file if line.startswith("| `")]
+        objects = {"model": self.model, "tokenizer": self.model.tokenizer,
+                   "session": self.model.session(), "scores": self.model.score("The cat"),
+                   "Model": gpt2cpp.Model, "Tokenizer": gpt2cpp.Tokenizer}
+        checked = 0
+        for theirs, ours in rows:
+            here = theirs if ours.strip().startswith("the same") else ours
+            for owner, name in re.findall(r"\b(\w+)\.(\w+)", here):
+                if owner in objects:
+                    self.assertTrue(hasattr(objects[owner], name), f"{owner}.{name}")
+                    checked += 1
+            if ours.strip().startswith("the same"):
+                for name in re.findall(r"`(\w+)`", theirs):
+                    self.assertTrue(hasattr(self.model.tokenizer, name), name)
+        self.assertGreater(checked, 20)
+
+
 def load_tests(loader, tests, pattern):
     for module in pkgutil.iter_modules(gpt2cpp.__path__, "gpt2cpp."):
         tests.addTests(doctest.DocTestSuite(module.name))
