@@ -21,8 +21,8 @@ struct JsonLimits {
 /// proportion to the text.
 ///
 /// Throws Error(invalid_file). The message begins with `where`, usually the name of the file, and
-/// gives the column of a syntax error, and the line if the text has several. Never throws an
-/// exception of the JSON library.
+/// gives the column of a syntax error, in characters, and the line if the text has several. Never
+/// throws an exception of the JSON library.
 [[nodiscard]] JsonDocument<nlohmann::json> parse_json(std::string_view text, std::string_view where,
                                                       JsonLimits limits = {});
 

@@ -17,7 +17,10 @@ std::string read_text(const GenerateSettings& settings) {
   const std::string& file = settings.prompt_file;
   if (file.empty() && is_terminal(stdin)) return "";
   std::string text = read_input(file.empty() ? "-" : file);
-  if (text.ends_with('\n')) text.pop_back();
+  for (const char of_newline : {'\n', '\r'}) {  // Windows ends a line with both
+    if (!text.ends_with(of_newline)) break;
+    text.pop_back();
+  }
   return text;
 }
 

@@ -69,6 +69,7 @@ LineReader::LineReader(int file, std::string name, std::size_t max_bytes)
     : file_(file), name_(std::move(name)), max_bytes_(max_bytes) {}
 
 bool LineReader::next(Line& line, std::uint64_t hash) {
+  if (offset_ == 0) skip_byte_order_mark();
   line = {.text = {}, .bytes = 0, .hash = hash, .is_whole = false};
   while (!line.is_whole && (begin_ < buffer_.size() || fill())) {
     const std::size_t end = std::min(buffer_.find('\n', begin_), buffer_.size());
@@ -81,6 +82,15 @@ bool LineReader::next(Line& line, std::uint64_t hash) {
   }
   offset_ += line.bytes + (line.is_whole ? 1 : 0);
   return line.is_whole || (line.bytes > 0 && !interrupted());
+}
+
+void LineReader::skip_byte_order_mark() {
+  const auto has_begun = [this] { return kByteOrderMark.starts_with(buffer_); };
+  while (buffer_.size() < kByteOrderMark.size() && has_begun() && fill()) {
+  }
+  if (!buffer_.starts_with(kByteOrderMark)) return;
+  begin_ = offset_ = kByteOrderMark.size();
+  note_byte_order_mark(name_);
 }
 
 bool LineReader::is_ready() {

@@ -54,7 +54,9 @@ struct Line {
 /// too long and only its beginning was kept.
 [[nodiscard]] std::string text_of(const Line& line);
 
-/// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept.
+/// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept. A byte
+/// order mark at the beginning of the file is not a part of the first line; a note on standard error
+/// says that it is skipped.
 class LineReader {
  public:
   /// Reads from the current position of the descriptor, which the caller still owns. `name` is for
@@ -70,11 +72,12 @@ class LineReader {
   /// Also true for the beginning of a line of 64 KiB or more. Throws what next() throws.
   [[nodiscard]] bool is_ready();
 
-  /// The bytes of the lines that were read, including their newlines.
+  /// The bytes of the lines that were read, including their newlines and a byte order mark.
   [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
 
  private:
   bool fill();
+  void skip_byte_order_mark();
 
   int file_;
   std::string name_;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/seconds_since.h"
@@ -43,7 +44,13 @@ void set_action(const struct sigaction& action) {
   }
 }
 
-// Reads the file to its end. `name` names it in messages.
+void skip_byte_order_mark(std::string& text, const std::string& name) {
+  if (!text.starts_with(kByteOrderMark)) return;
+  text.erase(0, kByteOrderMark.size());
+  note_byte_order_mark(name);
+}
+
+// Reads the file to its end, without its byte order mark. `name` names it in messages.
 std::string read_all(std::FILE* file, const std::string& name) {
   constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
   std::string text;
@@ -53,6 +60,7 @@ std::string read_all(std::FILE* file, const std::string& name) {
     if (text.size() > kMaxBytes) reject(name, " is longer than 256 MiB: split it");
   }
   if (std::ferror(file)) reject_with_errno("cannot read " + name);
+  skip_byte_order_mark(text, name);
   return text;
 }
 
@@ -79,6 +87,10 @@ void write_stdout(std::string_view text) {
   reject_with_errno("cannot write to standard output");
 }
 
+void note_byte_order_mark(std::string_view name) {
+  print_error(concat(name, " begins with a byte order mark, which is skipped"));
+}
+
 void reject_with_errno(const std::string& message) { reject(message, ": ", std::strerror(errno)); }
 
 std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
@@ -100,10 +112,21 @@ std::optional<std::string> read_line() {
   if (c == EOF && std::ferror(stdin)) reject_with_errno("cannot read standard input");
   if (c == EOF) return std::nullopt;
   for (; c != EOF && c != '\n'; c = std::getc(stdin)) line += static_cast<char>(c);
+  if (c == '\n' && line.ends_with('\r')) line.pop_back();
+  static bool is_first = true;
+  if (std::exchange(is_first, false)) skip_byte_order_mark(line, shown_input("-"));
   return line;
 }
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
+
+bool shows_colours() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return is_terminal(stderr) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
 
 std::string format(const char* format, ...) {
   std::va_list values;

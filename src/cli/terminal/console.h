@@ -15,19 +15,32 @@ namespace gpt2::cli {
 void write_stdout(std::string_view text);
 
 /// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
-/// standard error that the command waits for a text. Throws Error if the file cannot be read or is
-/// longer than 256 MiB.
+/// standard error that the command waits for a text. Skips a byte order mark at the beginning, and
+/// prints a note about it. Throws Error if the file cannot be read or is longer than 256 MiB.
 [[nodiscard]] std::string read_input(const std::string& name);
 
 /// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
 /// itself.
 [[nodiscard]] std::string shown_input(const std::string& name);
 
-/// Reads a line of standard input. Returns it without its newline, or nothing at the end of the
-/// input. Throws Error if the input cannot be read.
+/// The UTF-8 byte order mark, with which programs on Windows begin a text file. It is not a part of
+/// the text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// Prints a note on standard error that the file of this name begins with a byte order mark, which
+/// is skipped.
+void note_byte_order_mark(std::string_view name);
+
+/// Reads a line of standard input. Returns it without its newline or CRLF, or nothing at the end of
+/// the input. Skips a byte order mark before the first line, and prints a note about it. Throws
+/// Error if the input cannot be read.
 [[nodiscard]] std::optional<std::string> read_line();
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
+
+/// Whether texts on standard error may have colours: it is a terminal that is not TERM=dumb, and
+/// the environment variable NO_COLOR is not set (https://no-color.org).
+[[nodiscard]] bool shows_colours();
 
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);

@@ -1,0 +1,104 @@
+// Tests files from Windows, which may begin with a byte order mark and whose lines end in CRLF.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kMark = "\xef\xbb\xbf";
+
+const TemporaryDirectory& place() {
+  static const TemporaryDirectory directory;
+  return directory;
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs the command with the file and the model, once for each form of the file: as it is, and as
+// Windows would write it. Checks that both have the same output, and that a note reports the mark.
+void check_same(Words words, const std::string& text) {
+  std::string windows = kMark;
+  for (const char c : text) windows += c == '\n' ? "\r\n" : std::string(1, c);
+  words.insert(words.end(), {"-m", alphabet_model()});
+  CAPTURE(words);
+  const std::string plain = place().write("input", text).string();
+  for (std::string& word : words) {
+    if (word == "FILE") word = plain;
+  }
+  const Outcome expected = run(words);
+  CHECK(expected.err == "");
+  place().write("input", windows);
+  const Outcome outcome = run(words);
+  CHECK(outcome.err == "gpt2: " + plain + " begins with a byte order mark, which is skipped\n");
+  CHECK(outcome.out == expected.out);
+  CHECK(outcome.status == expected.status);
+}
+
+}  // namespace
+
+TEST_CASE("a prompt from Windows is the same prompt") {
+  check_same({"-n", "3", "--greedy", "-f", "FILE"}, "ab\n");
+  check_same({"-n", "3", "--greedy", "-f", "FILE"}, "ab");
+  check_same({"tokenize", "-f", "FILE"}, "ab");
+  const std::string mark_only = place().write("input", kMark).string();
+  CHECK(run({"-m", alphabet_model(), "-n", "0", "-f", mark_only}).out == "\n");
+}
+
+TEST_CASE("lines from Windows are the same lines") {
+  check_same({"score", "--per-line", "FILE"}, "abc\nbcd\n");
+  check_same({"score", "--jsonl", "FILE"}, "{\"text\": \"abc\"}\n{\"text\": \"bcd\"}\n");
+  check_same({"embed", "FILE"}, "abc\nbcd\n");
+  check_same({"score", "FILE"}, "abcdefgh");
+}
+
+TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") {
+  const auto texts = [](const Words& more, const std::string& input) {
+    const std::string out = (place().path() / "out").string();
+    Words words = {"batch", place().write("input", input).string(), "-o", out, "-m",
+                   alphabet_model(), "-n", "3"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run(words);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.starts_with("gpt2: " + words[1] + " begins with a byte order mark, which is skipped\n"));
+    std::string result;
+    const std::string records = content_of(place().path() / "out");
+    for (std::size_t begin = 0, end; (end = records.find('\n', begin)) != records.npos; begin = end + 1) {
+      result += json::parse(records.substr(begin, end - begin))["text"].get<std::string>() + '|';
+    }
+    return result;
+  };
+  CHECK(texts({"--lines"}, kMark + "ab\r\nklm\r\n") == "cde|nop|");
+  CHECK(texts({"--lines"}, kMark + "ab\r\nklm\r\nx\r\n") == "cde|nop|yz |");  // resumes
+  std::filesystem::remove(place().path() / "out");
+  CHECK(texts({}, kMark + "{\"prompt\": \"ab\"}\r\n") == "cde|");
+}
+
+TEST_CASE("a talk reads lines from Windows") {
+  const Outcome outcome =
+      run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, {.input = kMark + "ab\r\nklm\r\n"});
+  CHECK(outcome.out == "cde\nnop\n");
+  CHECK(outcome.err == "gpt2: standard input begins with a byte order mark, which is skipped\n");
+}
+
+TEST_CASE("the column of an error counts the characters that an editor counts") {
+  const auto error = [](const std::string& line) {
+    return run({"score", "--jsonl", "-m", alphabet_model()}, {.input = line + "\r\n"}).out;
+  };
+  CHECK(error("{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
+  CHECK(error(kMark + "{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
+  // An e with an accent has two bytes, but is one character.
+  CHECK(error("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}").find("invalid JSON at column 9") != std::string::npos);
+}
