@@ -299,8 +299,8 @@ typedef struct gpt2_model_info {
 /// Finds a model by its name and returns its path. Functions that take a model's name call it
 /// themselves; use it to show the path to people or to pass it to other programs. A name is a path,
 /// the name of a model in ./models, of the program's installation or of $GPT2_MODELS, or the name
-/// of a model in the HuggingFace cache. Downloads nothing. GPT2_NOT_FOUND if there is none; the
-/// message lists the places. (model_files.h)
+/// of a model in the HuggingFace cache. Downloads nothing. GPT2_NOT_FOUND if there is none.
+/// (model_files.h)
 GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 /// Loads a model by its name or path. Its files are mapped and must not change while the model is
 /// in use. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name the file; GPT2_CANCELLED if

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/generate/draft.h"
@@ -8,6 +10,7 @@
 #include "cli/quantization_cost.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
+#include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 
@@ -137,6 +140,14 @@ std::string rows(const Json& json) {
   return text;
 }
 
+// Explains on standard error that there is no such model, and where it was looked for.
+void print_places(const Error& error) {
+  print_error(concat(error.what(), "; these places were searched:"));
+  for (const std::string& place : model_places()) {
+    std::fprintf(stderr, "  %s\n", printable(place).c_str());
+  }
+}
+
 }  // namespace
 
 int info(const Arguments& arguments) {
@@ -151,7 +162,13 @@ int info(const Arguments& arguments) {
   options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
   options.parse(arguments);
 
-  settings.find();
+  try {
+    settings.path = find_model(settings.name);
+  } catch (const Error& error) {
+    if (!std::string_view(error.what()).starts_with("no model '")) throw;
+    print_places(error);
+    return 1;
+  }
   const std::filesystem::path& path = settings.path;
   Progress loading("loading " + path.string());
   Json warnings = Json::array();

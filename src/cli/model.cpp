@@ -15,8 +15,12 @@ void ModelSettings::find() {
   try {
     path = find_model(name);
   } catch (const Error& error) {
-    if (name != GPT2_BUNDLED_MODEL || error.code() != ErrorCode::not_found) throw;
-    throw Error(error.code(), std::string(error.what()) + ", with -m");
+    const std::string message = error.what();
+    if (!message.starts_with("no model '")) throw;
+    const bool is_bundled = name == GPT2_BUNDLED_MODEL;
+    throw Error(error.code(), message + (is_bundled ? ", with -m; 'gpt2 info'"
+                                                    : "; 'gpt2 info -m " + name + "'") +
+                                  " lists the places");
   }
 }
 

@@ -21,8 +21,8 @@ struct ModelSettings {
   EngineOptions engine = {};
   std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
 
-  /// Sets `path` to what find_model() returns. If the bundled model is not found, the error message
-  /// advises the user to name another one.
+  /// Sets `path` to what find_model() returns. If no place has the model, the error message also
+  /// says which command lists the places and, for the bundled model, how to name another one.
   void find();
 
   /// Whether tokens are also drafted from the text so far.

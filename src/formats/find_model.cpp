@@ -6,7 +6,6 @@
 #include <iomanip>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/fail.h"
 #include "base/paths.h"
@@ -43,13 +42,14 @@ bool has_model_files(const fs::path& directory) {
 }
 
 // Returns the path in an environment variable, with "~" at its beginning replaced by the home
-// directory. Returns an empty path if the variable is not set.
+// directory. Returns an empty path if the variable is not set, or if there is no home directory.
 fs::path environment(const char* name) {
   const char* const value = std::getenv(name);
   const std::string text = value == nullptr ? "" : value;
   if (!text.starts_with("~/")) return text;
   const char* const home = std::getenv("HOME");
-  return fs::path(home == nullptr ? "" : home) / text.substr(2);
+  if (home == nullptr || *home == '\0') return {};
+  return fs::path(home) / text.substr(2);
 }
 
 // Returns the directories in which to look for a subdirectory that has the name of the model.
@@ -68,6 +68,7 @@ std::vector<fs::path> model_directories() {
   return places;
 }
 
+// Returns an empty path if there is no home directory and no other place is set.
 fs::path huggingface_cache() {
   constexpr std::pair<const char*, const char*> kPlaces[] = {
       {"HF_HUB_CACHE", ""},
@@ -78,7 +79,8 @@ fs::path huggingface_cache() {
   for (const auto& [variable, below] : kPlaces) {
     if (const fs::path place = environment(variable); !place.empty()) return place / below;
   }
-  return environment("HOME") / ".cache/huggingface/hub";
+  const fs::path home = environment("HOME");
+  return home.empty() ? home : home / ".cache/huggingface/hub";
 }
 
 // Returns whether `text`, appended to the path of a directory, leads to something inside it.
@@ -105,7 +107,7 @@ std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model)
   const std::size_t at = std::min(model.find('@'), model.size());
   const std::string name = model.substr(0, at);
   const std::string revision = at < model.size() ? model.substr(at + 1) : "main";
-  if (!stays_below(name) || !stays_below(revision)) return {};
+  if (cache.empty() || !stays_below(name) || !stays_below(revision)) return {};
   std::vector<fs::path> found;
   for (std::string alias : aliases(name)) {
     if (const std::size_t slash = alias.find('/'); slash != std::string::npos) {
@@ -145,28 +147,33 @@ std::string described(const fs::path& place) {
   return place.string();
 }
 
-// Throws Error(not_found). The message lists the places where the model was looked for.
-[[noreturn]] void refuse(const fs::path& model, const std::vector<fs::path>& places,
-                         const fs::path& cache) {
+// Returns what someone who gave this name should know or do.
+std::string advice(const fs::path& model) {
+  if (model == GPT2_BUNDLED_MODEL) {
+    return "it is in models/ of the sources and share/gpt2/models of an installation: give its path, "
+           "or another model";
+  }
+  if (directory_exists(model)) return "the directory ./" + model.string() + " has no model";
+  if (file_exists(model)) return "if the file is meant, write ./" + model.string();
+  if (const fs::path own = environment("GPT2_MODELS"); !own.empty() && !directory_exists(own)) {
+    return "$GPT2_MODELS is not a directory";
+  }
+  return "'hf download' fetches one";
+}
+
+// Throws Error(not_found).
+[[noreturn]] void refuse(const fs::path& model) {
   if (is_explicit(model)) {
     fail(ErrorCode::not_found, model.string(),
          "no such file or directory; expected a model's directory or a file of weights");
   }
-  std::string looked = "looked in the working directory, ";
-  for (const fs::path& place : places) looked += described(place) + ", ";
-  looked += "and the HuggingFace cache " + described(cache);
-  if (directory_exists(model)) looked += "; the directory ./" + model.string() + " has no model";
-  if (file_exists(model)) looked += "; if the file is meant, write ./" + model.string();
-  if (const fs::path own = environment("GPT2_MODELS"); !own.empty() && !directory_exists(own)) {
-    looked += "; $GPT2_MODELS is not a directory";
+  if (model == GPT2_BUNDLED_MODEL) {
+    fail(ErrorCode::not_found, "no model '" + model.string() + "' (the bundled model)",
+         advice(model));
   }
-  const bool is_bundled = model == GPT2_BUNDLED_MODEL;
-  fail(ErrorCode::not_found,
-       "no model '" + model.string() + (is_bundled ? "' (the bundled model)" : "'"), looked,
-       is_bundled ? "; it is in models/ of gpt2's sources and in share/gpt2/models of an "
-                    "installation: give the path to it, or another model"
-                  : "; set $GPT2_MODELS to add a place, or fetch it with 'hf download NAME' or "
-                    "tools/download_model.sh of the sources");
+  fail(ErrorCode::not_found, "no model '" + model.string() + "'",
+       "not in the working directory, models/, $GPT2_MODELS or the HuggingFace cache; ",
+       advice(model));
 }
 
 }  // namespace
@@ -200,7 +207,16 @@ fs::path find_model(const std::string& name) {
                            !has_model_files(directory);
     if (directory_exists(directory) && !by_chance) return directory;
   }
-  refuse(path, places, cache);
+  refuse(path);
+}
+
+std::vector<std::string> model_places() {
+  std::vector<std::string> places = {"the working directory"};
+  for (const fs::path& place : model_directories()) places.push_back(described(place));
+  const fs::path cache = huggingface_cache();
+  places.push_back(cache.empty() ? "no HuggingFace cache, because $HOME is not set"
+                                 : "the HuggingFace cache " + described(cache));
+  return places;
 }
 
 }  // namespace gpt2

@@ -102,14 +102,42 @@ TEST_CASE("a copied command without its model says where it looked and what to d
   const Outcome outcome = run(
       {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
   CHECK(outcome.status == 1);
-  CHECK(
-      outcome.err.starts_with("gpt2: no model 'gpt2-stories' (the bundled model): looked in the "
-                              "working directory, models, " +
-                              root + "/share/gpt2/models, "));
-  CHECK(outcome.err.ends_with(", and the HuggingFace cache " + root +
-                              "/.cache/huggingface/hub; it is in models/ of gpt2's sources and in "
-                              "share/gpt2/models of an installation: give the path to it, or "
-                              "another model, with -m\n"));
+  CHECK(outcome.err ==
+        "gpt2: no model 'gpt2-stories' (the bundled model): it is in models/ of the sources and "
+        "share/gpt2/models of an installation: give its path, or another model, with -m; 'gpt2 "
+        "info' lists the places\n");
+  const Outcome places = run({"info"}, {.directory = "/",
+                                        .environment = {"HOME=" + root},
+                                        .program = root + "/bin/gpt2"});
+  CHECK(places.status == 1);
+  CHECK(places.out == "");
+  CHECK(places.err.find("; these places were searched:\n  the working directory\n  models\n  " +
+                        root + "/share/gpt2/models\n") != std::string::npos);
+  CHECK(places.err.ends_with("\n  the HuggingFace cache " + root + "/.cache/huggingface/hub\n"));
+}
+
+TEST_CASE("the message about a missing model is one short line") {
+  const Places places;
+  const Outcome outcome = run({"-m", "nope", "x"}, {.directory = places.root()});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err ==
+        "gpt2: no model 'nope': not in the working directory, models/, $GPT2_MODELS or the "
+        "HuggingFace cache; 'hf download' fetches one; 'gpt2 info -m nope' lists the places\n");
+  CHECK(outcome.err.size() <= 200);
+}
+
+TEST_CASE("without HOME, no cache is looked for in the working directory") {
+  const Places places;
+  const fs::path repository = ".cache/huggingface/hub/models--mine";
+  places.link(repository / "snapshots" / kCommit);
+  places.write(repository / "refs/main", kCommit);
+  const std::string home = "HOME=" + places.root().string();
+  CHECK(places.found("mine", {home}).find("snapshots") != std::string::npos);
+  const std::string message = places.found("mine", {"HOME="});
+  CHECK(message.starts_with("gpt2: no model 'mine': "));
+  CHECK(message.ends_with("\n  no HuggingFace cache, because $HOME is not set\n"));
+  places.link("below/fable");
+  CHECK(places.found("fable", {"HOME=", "GPT2_MODELS=~/below"}).starts_with("gpt2: no model"));
 }
 
 TEST_CASE("a file without an extension does not hide the model of that name") {
@@ -132,7 +160,7 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
   // it was meant.
   places.write("mine/main.c", "");
   const std::string message = places.found("mine");
-  CHECK(message.starts_with("gpt2: no model 'mine': looked in the working directory, models, "));
+  CHECK(message.starts_with("gpt2: no model 'mine': not in the working directory, models/, "));
   CHECK(message.find("; the directory ./mine has no model; ") != std::string::npos);
   CHECK(places.found("./mine").starts_with("gpt2: ./mine: no config.json; expected it beside "));
   CHECK(places.found(".").starts_with("gpt2: .: no config.json; expected it beside "));
