@@ -50,6 +50,7 @@ to_roff() {
 # Prints the usage line of a help text as roff.
 synopsis() { sed -nE 's/-/\\-/g; s/^Usage: (.*)/.B \1\n.br/p' <<<"$1"; }
 
+export COLUMNS=80  # the width of the help texts
 help="$("$program" --help)"
 commands="$(sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p' <<<"$help")"
 printf '.TH GPT2 1 "" "%s" "User Commands"\n.SH NAME\n' "$version"

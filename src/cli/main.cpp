@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/options/nearest.h"
 #include "cli/terminal/console.h"
+#include "cli/terminal/layout.h"
 #include "gpt2/version.h"
 
 namespace gpt2::cli {
@@ -120,7 +121,7 @@ int run(Arguments arguments) {
   if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments);
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "-h" || first == "--help") {
-    write_stdout(kHelp);
+    write_stdout(filled_paragraphs(kHelp, text_columns(stdout)));
     return 0;
   }
   if (first == "-V" || first == "--version") {

@@ -1,4 +1,5 @@
 // Tests the help texts, and the messages about words that are not commands.
+#include <algorithm>
 #include <sstream>
 #include <string>
 
@@ -31,6 +32,39 @@ TEST_CASE("the help texts fit a terminal of 80 columns and have no gaps") {
     CHECK(outcome.out.find("\n\n\n") == std::string::npos);
     CHECK(outcome.out.ends_with("\n"));
   }
+}
+
+TEST_CASE("the help texts follow COLUMNS from 40 to 100") {
+  const auto widest = [](const Words& arguments, const std::string& columns) {
+    std::size_t most = 0;
+    std::istringstream lines(run(arguments, {.environment = {"COLUMNS=" + columns}}).out);
+    for (std::string line; std::getline(lines, line);) {
+      // Examples are commands, which are not broken.
+      const bool is_example = line.starts_with("  gpt2 ") || line.starts_with("  {") ||
+                              line.starts_with("  echo") || line.starts_with("  jq") ||
+                              line.starts_with("  mpirun");
+      if (!is_example) most = std::max(most, line.size());
+    }
+    return most;
+  };
+  std::vector<Words> all = {{"--help"}};
+  for (const std::string& command : kCommands) all.push_back({command, "--help"});
+  for (const Words& arguments : all) {
+    CAPTURE(arguments);
+    CHECK(widest(arguments, "40") <= 40);
+    CHECK(widest(arguments, "60") <= 60);
+    CHECK(widest(arguments, "100") <= 100);
+    CHECK(widest(arguments, "100") > 80);
+    const std::string narrowest = run(arguments, {.environment = {"COLUMNS=40"}}).out;
+    CHECK(run(arguments, {.environment = {"COLUMNS=7"}}).out == narrowest);
+    CHECK(run(arguments, {.environment = {"COLUMNS=wide"}}).out == run(arguments).out);
+  }
+}
+
+TEST_CASE("on a terminal, the help is as wide as the terminal") {
+  Command command({"info", "--help"}, {.terminal = true, .terminal_output = true, .columns = 50});
+  command.await_error("--json\r\n");
+  CHECK(command.err.starts_with("Shows a model's files, config, size, memory use\r\nand tokenizer\r\n"));
 }
 
 TEST_CASE("the help of a command has its arguments, and an entry for each option in its group") {

@@ -27,11 +27,13 @@ std::FILE* temporary_file(const std::string& content) {
 
 // Opens a terminal for the command. Sets `keyboard` to the test's end of the terminal, and types
 // `input` on it.
-std::FILE* new_terminal(int& keyboard, const std::string& input) {
+std::FILE* new_terminal(int& keyboard, const std::string& input, unsigned short columns) {
   keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (keyboard < 0 || grantpt(keyboard) != 0 || unlockpt(keyboard) != 0) {
     throw std::runtime_error("no terminal");
   }
+  const winsize size = {.ws_row = 0, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  if (columns != 0) ioctl(keyboard, TIOCSWINSZ, &size);
   std::FILE* const terminal = fdopen(open(ptsname(keyboard), O_RDWR | O_NOCTTY), "r+");
   if (terminal == nullptr || write(keyboard, input.data(), input.size()) < 0) {
     throw std::runtime_error("no terminal");
@@ -72,8 +74,9 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
   Words variables = environment(surroundings.environment);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
-  std::FILE* const input = surroundings.terminal ? new_terminal(terminal_, surroundings.input)
-                                                 : temporary_file(surroundings.input);
+  std::FILE* const input =
+      surroundings.terminal ? new_terminal(terminal_, surroundings.input, surroundings.columns)
+                            : temporary_file(surroundings.input);
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
 
@@ -83,6 +86,7 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
     dup2(fileno(surroundings.terminal_errors ? input : errors_), STDERR_FILENO);
     dup2(surroundings.output.empty() ? pipe_ends[1] : open(surroundings.output.c_str(), O_WRONLY),
          STDOUT_FILENO);
+    if (surroundings.terminal_output) dup2(fileno(input), STDOUT_FILENO);
     if (surroundings.output == "-") close(STDOUT_FILENO);
     if (chdir(surroundings.directory.c_str()) == 0)
       execve(surroundings.program.c_str(), argv.data(), envp.data());

@@ -19,6 +19,9 @@ struct Surroundings {
   std::vector<std::string> environment = {};  ///< more variables, "NAME=value"
   bool terminal = false;                      ///< standard input is a terminal
   bool terminal_errors = false;               ///< standard error is that terminal too
+  bool terminal_output = false;               ///< standard output is that terminal too; read it with
+                                              ///< the functions for standard error
+  unsigned short columns = 0;                 ///< of the terminal; 0: unknown
   std::string output = {};  ///< the file for standard output; "": a pipe; "-": closed
   std::filesystem::path program = GPT2_COMMAND;
 };

@@ -29,12 +29,12 @@ _gpt2_models() {
 _gpt2() {
   local program=$1 current=$2 previous=$3 command=generate help values
   local commands
-  commands=$("$program" --help 2>/dev/null | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+  commands=$(COLUMNS=100 "$program" --help 2>/dev/null | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
   COMPREPLY=()
   if [[ $COMP_CWORD -gt 1 && " ${commands//$'\n'/ } " == *" ${COMP_WORDS[1]} "* ]]; then
     command=${COMP_WORDS[1]}
   fi
-  help=$("$program" "$command" --help 2>/dev/null)
+  help=$(COLUMNS=100 "$program" "$command" --help 2>/dev/null)
   [[ $previous == -* ]] && values=$(_gpt2_values "$help" "$previous")
   if [[ $previous == -m || $previous == --model ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_gpt2_models "$program")" -- "$current"; compgen -d -- "$current")

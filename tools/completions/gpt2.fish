@@ -3,7 +3,7 @@
 
 # Prints "name<tab>description" for each command.
 function __gpt2_commands
-    gpt2 --help 2>/dev/null |
+    COLUMNS=100 gpt2 --help 2>/dev/null |
         string match -rg '^  ([a-z]+ +[a-z].*)' | string replace -r ' +' \t
 end
 
@@ -16,7 +16,7 @@ end
 
 # Prints "--option<tab>description" for each option of that command.
 function __gpt2_options
-    gpt2 (__gpt2_command) --help 2>/dev/null |
+    COLUMNS=100 gpt2 (__gpt2_command) --help 2>/dev/null |
         string replace -rf '^  (?:(-[a-zA-Z]),)?(--?[a-z-]+)(?: \S+)? *(.*)$' '$2\t$3'
 end
 
@@ -24,7 +24,7 @@ end
 # "--format text|json". A word in capitals stands for other values.
 function __gpt2_values
     set -l option (commandline -opc)[-1]
-    gpt2 (__gpt2_command) --help 2>/dev/null |
+    COLUMNS=100 gpt2 (__gpt2_command) --help 2>/dev/null |
         string replace -rf -- '^  (?:-[a-zA-Z],)?'$option' ([a-z0-9A-Z]+(?:\|[a-z0-9A-Z]+)+).*$' '$1' |
         string split '|' | string match -rv '^[A-Z]+$'
 end

@@ -263,11 +263,17 @@ void Options::parse(const Arguments& arguments) {
 std::string Options::help_on(const Option& option) {
   std::string name = "  " + option.names;
   if (!option.is_argument() && !option.form.empty()) name += ' ' + option.form;
-  return described(name, option.help);
+  return described(name, option.help, text_columns(stdout));
 }
 
 std::string Options::help() const {
-  std::string text = summary_ + "\n\nUsage: " + command_ + " [OPTIONS]";
+  const std::size_t columns = text_columns(stdout);
+  const auto help_on = [columns](const Option& option) {
+    std::string name = "  " + option.names;
+    if (!option.is_argument() && !option.form.empty()) name += ' ' + option.form;
+    return described(name, option.help, columns);
+  };
+  std::string text = filled_paragraphs(summary_, columns) + "\nUsage: " + command_ + " [OPTIONS]";
   std::string arguments;
   std::vector<std::string> groups;
   for (const Option& option : options_) {
@@ -286,7 +292,7 @@ std::string Options::help() const {
       if (!option.is_argument() && option.group == group) text += help_on(option);
     }
   }
-  return text + '\n' + filled_paragraphs(details_);
+  return text + '\n' + filled_paragraphs(details_, columns);
 }
 
 }  // namespace gpt2::cli

@@ -129,7 +129,7 @@ class Options {
   [[nodiscard]] const std::deque<Option>& all() const { return options_; }
 
   /// Returns the help: the summary, how to call the command, the arguments, the groups of options
-  /// and the details. Lines have at most 80 columns.
+  /// and the details. Lines follow the width of the terminal; see text_columns().
   [[nodiscard]] std::string help() const;
 
   /// Returns the lines of help() about one option.
