@@ -175,24 +175,18 @@ TEST_CASE("a row has the same content in text as in JSON") {
               {"max", 446.0},          {"bytes_per_s", 27.3e9},  {"flop_per_s", 150.4e9},
               {"int8_op_per_s", 0.0},  {"of_limit", 0.9514},     {"limit", "memory"},
               {"busy", 0.312},         {"disturbed", 0}};
-  const std::string begin = "  writing                           444.4 tokens/s (440.0 .. 446.0), ";
-  CHECK(bench_row(row) == begin + "27.3 GB/s, 95.1 % of the memory limit\n");
+  const std::string begin = "  writing                           444.4   440.0 .. 446.0  ";
+  CHECK(bench_row(row) == begin + "   27.3 GB/s 95.1 %\n");
   row["disturbed"] = 1;
-  CHECK(bench_row(row) == begin +
-                              "27.3 GB/s, 95.1 % of the memory limit; disturbed: other programs "
-                              "took 31 % of the CPU time\n");
-  row["busy"] = 0.004;
+  CHECK(bench_row(row) == begin + "   27.3 GB/s 95.1 %*\n");
   row["of_limit"] = nullptr;
-  CHECK(bench_row(row) == begin +
-                              "27.3 GB/s, more than the measured memory limit; disturbed: the "
-                              "machine's speed changed\n");
+  CHECK(bench_row(row) == begin + "   27.3 GB/s >100 %*\n");
   row["limit"] = "arithmetic";
   row["of_limit"] = 0.5;
   row["disturbed"] = 0;
-  CHECK(bench_row(row) == begin + "150 GFLOP/s, 50.0 % of the arithmetic limit\n");
+  CHECK(bench_row(row) == begin + " 150 GFLOP/s 50.0 %\n");
   row["int8_op_per_s"] = 1.25e12;
-  CHECK(bench_row(row) ==
-        begin + "150 GFLOP/s and 1250 GOP/s in int8, 50.0 % of the arithmetic limit\n");
+  CHECK(bench_row(row) == begin + "  1.40 TOP/s 50.0 %\n");
   CHECK(bench_row({{"workload", "reading"}, {"skipped", "too long"}}) ==
         "  reading                        skipped: too long\n");
 }
@@ -203,9 +197,41 @@ TEST_CASE("the last line counts the rows that were disturbed") {
       {"measurements", {{{"disturbed", 0}}, {{"skipped", "too long"}}, {{"disturbed", 0}}}}};
   CHECK(bench_conclusion(all) == "");
   all["measurements"][0]["disturbed"] = 2;
+  const std::string begin = "rows are disturbed, and their speeds are probably too low: ";
   CHECK(bench_conclusion(all) ==
-        "Other programs took 25 % of the CPU time. 1 of 2 rows are disturbed, and their speeds are "
-        "probably too low: measure again when nothing else runs\n");
+        "* 1 of 2 " + begin +
+            "other programs took 25 % of the CPU time. Measure again when nothing else runs.\n");
+  all["measurements"][2]["disturbed"] = 1;
+  all["busy"] = 0.004;
+  CHECK(bench_conclusion(all).starts_with(
+      "* 2 of 2 " + begin +
+      "the speed of the machine changed meanwhile. To measure without disturbance, "));
+}
+
+TEST_CASE("a row of bench fits in 80 columns, and its rate is never 0") {
+  Json row = {{"workload", "reading a prompt of 512 tokens"},
+              {"tokens_per_s", 1e5},
+              {"min", 99999.6},
+              {"max", 123456.0},
+              {"limit", "arithmetic"},
+              {"of_limit", 0.9999},
+              {"bytes_per_s", 1e6},
+              {"int8_op_per_s", 0.0},
+              {"busy", 0.5},
+              {"disturbed", 1}};
+  for (const auto& [flop, shown] : {std::pair{4e5, " 400 kFLOP/s"},
+                                    {9.996e6, " 10.0 MFLOP/s"},
+                                    {9.9996e8, " 1.00 GFLOP/s"},
+                                    {3e7, " 30.0 MFLOP/s"},
+                                    {1.234e13, " 12.3 TFLOP/s"}}) {
+    row["flop_per_s"] = flop;
+    CAPTURE(bench_row(row));
+    CHECK(bench_row(row).find(shown) != std::string::npos);
+    CHECK(bench_row(row).size() <= 81);  // with its newline
+  }
+  row["max"] = 1234567.0;
+  CHECK(bench_row(row).find(" .. 1.23M ") != std::string::npos);
+  CHECK(bench_row(row).size() <= 81);
 }
 
 TEST_CASE("the time that CPUs were busy is read from /proc/stat") {

@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
+#include "cli/terminal/layout.h"
 #include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
 #include "gpt2/version.h"
@@ -31,8 +32,9 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kBenchExamples =
     R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
 a text, token by token, after a prompt of the given length; or writing several texts at once. The
-row shows the median speed of the repetitions and, in parentheses, the slowest and the fastest. A
-row that is too long for the model is skipped.
+row shows the median speed of the repetitions, the slowest and the fastest, the bytes that were read
+or the operations that were done in a second, and the share of the machine's limit. A row that is
+too long for the model is skipped.
 
 The limit is what the machine itself can do, measured right before and right after each repetition.
 It is the time to read the bytes that must be read, from memory or from a cache that holds them, or
@@ -41,8 +43,8 @@ operations.
 
 Other programs that use the CPU make the results unreliable. A repetition is disturbed if other
 programs took CPUs away from it, or if the limits changed around it. Disturbed repetitions are
-repeated, up to twice as many repetitions in all; a row that is still disturbed after that says so
-at its end.
+repeated, up to twice as many repetitions in all; a star marks a row that is still disturbed after
+that.
 
 The row about drafts says how much faster texts are written if an int4 copy of the model drafts
 them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
@@ -146,15 +148,6 @@ void announce(const Settings& settings, const Engine& engine, const Work& limits
               ", and longer if other programs keep the machine busy");
 }
 
-// The line above the rows of one weight type.
-std::string heading(const std::string& dtype, KVType kv_type, const Work& limits) {
-  return format(
-      "%s weights, keys and values in %s; the machine reads %.1f GB/s, does %.0f GFLOP/s in f32 "
-      "and %.0f GOP/s in int8\n",
-      dtype.c_str(), name_of(kv_type).data(), limits.bytes * 1e-9, limits.flop * 1e-9,
-      limits.int8_ops * 1e-9);
-}
-
 // Returns an int4 copy of the model, or nothing if the model is not larger than such a copy or has
 // too few positions for the measurement.
 std::optional<Engine> draft_of(const Engine& engine, const Subject& subject,
@@ -174,11 +167,11 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
   LimitMeter meter(settings.all_threads(), engine.model().bytes_per_token());
   const Work limits = meter.measure();
   if (all["limits"].empty()) announce(settings, engine, limits, seconds_since(start));
-  settings.print(heading(dtype, engine.kv_type(), limits));
   all["limits"].push_back({{"dtype", dtype},
                            {"bytes_per_s", limits.bytes},
                            {"flop_per_s", limits.flop},
                            {"int8_op_per_s", limits.int8_ops}});
+  settings.print(bench_heading(all["limits"].back(), std::string(name_of(engine.kv_type()))));
   for (const Workload& workload : workloads()) {
     Json row = measure(workload, engine, meter, settings.repetitions);
     settings.print(bench_row(row));
@@ -231,8 +224,10 @@ int bench(const Arguments& arguments) {
   if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
   const int threads = settings.all_threads();
   const std::string isa(isa_name());
-  settings.print(concat(subject.name(), ", ", counted(static_cast<std::size_t>(threads), "thread"),
-                        ", ", isa, ", ", cpu_name(), "\n"));
+  const std::size_t columns = text_columns(stdout);
+  const std::string threads_text = counted(static_cast<std::size_t>(threads), "thread");
+  settings.print(filled_paragraphs(
+      concat(subject.name(), ", ", threads_text, ", ", isa, ", ", cpu_name()), columns));
   Json all = {{"version", GPT2_VERSION_STRING},
               {"date", utc_now()},
               {"cpu", cpu_name()},
@@ -246,7 +241,7 @@ int bench(const Arguments& arguments) {
   const CpuUse begin = cpu_use();
   for (const std::string& dtype : settings.dtypes) measure_dtype(dtype, subject, settings, all);
   all["busy"] = share_of_others(begin, cpu_use(), usable_cpus().cpus);
-  settings.print(bench_conclusion(all));
+  settings.print(filled_paragraphs(bench_conclusion(all), columns));
   if (settings.as_json) {
     write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
   }

@@ -97,8 +97,8 @@ std::string draft_gain_in_words(const Json& row) {
     times += format("%s%.2f", comma, gain["gain"].get<double>());
     shares += format("%s%.0f", comma, 100.0 * gain["accepted"].get<double>());
   }
-  return format("  %-30s %s times as fast if %s %% of the drafts are accepted\n",
-                row["workload"].get<std::string>().c_str(), times.c_str(), shares.c_str());
+  return format("  %-30s %s times as fast if %s %%\n%33sof the drafts are accepted\n",
+                row["workload"].get<std::string>().c_str(), times.c_str(), shares.c_str(), "");
 }
 
 }  // namespace gpt2::cli
