@@ -1,9 +1,11 @@
 // Tests gpt2 --interactive, with lines typed on a terminal and lines from a file.
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "support/alphabet_model.h"
 #include "support/catch.h"
@@ -141,7 +143,7 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       "/load " + (place().path() / "none").string() + "\n", "",
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
   check_refused("/set top-q 3\n", "",
-                "/set has no option 'top-q' (did you mean 'top-k'?); see 'gpt2 generate --help'");
+                "/set has no option 'top-q' (did you mean 'top_k'?); see 'gpt2 generate --help'");
   for (const std::string option : {"json", "stats"}) {
     check_refused("/set " + option + "\n", "",
                   "/set has no option '" + option +
@@ -149,20 +151,20 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
                       "generate --help'");
   }
   check_refused("/set top-k x\n", "",
-                "--top-k: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
+                "top_k: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
                 "generate --help'");
 }
 
 TEST_CASE("/set changes what happens when the context is full") {
   CHECK(letters("/set keep 1\n/set overflow stop\nab\n") == "cde\n");
   check_refused("/set keep x\n", "",
-                "--keep: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
+                "keep: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
                 "generate --help'");
 }
 
 TEST_CASE("/set refuses what the model does not allow") {
   check_refused("/set suppress_tokens 257\n", "",
-                "--suppress-tokens: expected token ids from 0 to 256, found 257; see 'gpt2 "
+                "suppress_tokens: expected token ids from 0 to 256, found 257; see 'gpt2 "
                 "generate --help'");
 }
 
@@ -170,9 +172,8 @@ TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as
   const Outcome outcome = talk({"-m", alphabet_model()}, "/help top_k\n/exit\nab\n");
   CHECK(outcome.status == 0);
   CHECK(outcome.out == "");
-  CHECK(outcome.err.starts_with("  --top-k N "));
-  CHECK(run({"--help"}).out.find("\n" + outcome.err) == std::string::npos);
-  CHECK(run({"generate", "--help"}).out.find("\n" + outcome.err) != std::string::npos);
+  CHECK(outcome.err == "  top_k N                   Draw from the N most likely tokens; 0: from all\n" +
+                           std::string(28, ' ') + "(default 40)\n");
 }
 
 TEST_CASE("a text that no longer fits the context slides") {
@@ -218,9 +219,201 @@ TEST_CASE("options that make no sense in a talk are refused") {
 namespace {
 
 const Surroundings kTerminal = {
-    .environment = {"TERM=xterm"}, .terminal = true, .terminal_errors = true};
+    .environment = {"TERM=xterm", "NO_COLOR=1"}, .terminal = true, .terminal_errors = true};
+
+// All standard streams are the same terminal.
+Surroundings whole_terminal(unsigned short columns, const std::string& colour = "NO_COLOR=1") {
+  return {.environment = {"TERM=xterm", colour},
+          .terminal = true,
+          .terminal_errors = true,
+          .terminal_output = true,
+          .columns = columns};
+}
+
+// Types lines one after the other, and returns what the terminal shows from the answer to the last
+// one to the next prompt.
+std::string shown_after(const Words& lines, const Words& more = {"-n", "3", "--greedy"},
+                        unsigned short columns = 80) {
+  Words words = {"-i", "-m", alphabet_model()};
+  words.insert(words.end(), more.begin(), more.end());
+  Command command(words, whole_terminal(columns));
+  for (const std::string& line : lines) command.type_after("> ", line + "\r");
+  command.await_error("\r\n");  // the echo of the last line
+  command.err.erase(0, command.err.find("\r\n") + 2);
+  command.await_error("> ");
+  return command.err.substr(0, command.err.find("> "));
+}
 
 }  // namespace
+
+TEST_CASE("a talk on a terminal begins with the model's name and /help") {
+  Command command({"-i", "-m", alphabet_model()}, kTerminal);
+  command.await_error("> ");
+  CHECK(command.err.find(alphabet_model() + ": ") != std::string::npos);
+  CHECK(command.err.find(" parameters, a context of 1024 tokens.") != std::string::npos);
+  CHECK(command.err.find("/help") != std::string::npos);
+}
+
+TEST_CASE("on a terminal, the prompt has a colour, unless NO_COLOR is set") {
+  const auto shown = [](const std::string& colour) {
+    Command command({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
+                    whole_terminal(80, colour));
+    command.type_after("> ", "ab\r");
+    command.await_error("> ");
+    return command.err;
+  };
+  const std::string coloured = shown("X=1");
+  CHECK(coloured.find("\x1b[0m") < coloured.find("cde"));
+  CHECK(coloured.find("cde") < coloured.find("\x1b[32m"));
+  CHECK(shown("NO_COLOR=1").find("\x1b[32m") == std::string::npos);
+  CHECK(shown("TERM=dumb").find("cde") != std::string::npos);
+}
+
+TEST_CASE("an answer wraps between words at the edge of the terminal") {
+  // The text is: nopqrstuvwxyz, e with an accent, abcdefghijklmnopqrstuvwxyz, ...
+  const std::string accent = "\xc3\xa9";
+  CHECK(shown_after({"m"}, {"-n", "45", "--greedy"}, 60) ==
+        "nopqrstuvwxyz " + accent + "abcdefghijklmnopqrstuvwxyz " + accent + "\r\n");
+  CHECK(shown_after({"m"}, {"-n", "45", "--greedy"}, 41) ==
+        "nopqrstuvwxyz " + accent + "abcdefghijklmnopqrstuvwxyz\r\n" + accent + "\r\n");
+  CHECK(shown_after({"m"}, {"-n", "45", "--greedy"}, 40) ==
+        "nopqrstuvwxyz\r\n" + accent + "abcdefghijklmnopqrstuvwxyz " + accent + "\r\n");
+  // A pipe gets the text as it is.
+  CHECK(letters("m\n", {"-n", "45"}) ==
+        "nopqrstuvwxyz " + accent + "abcdefghijklmnopqrstuvwxyz " + accent + "\n");
+}
+
+TEST_CASE("/set alone lists the options, and marks those that have changed") {
+  const std::string defaults = talk({"-m", alphabet_model()}, "/set\n").err;
+  const auto has = [](const std::string& text, const std::string& line) {
+    return text.find(line + "\n") != std::string::npos;
+  };
+  const std::string gap(28, ' ');
+  CHECK(has(defaults, "  temperature                       0.8"));
+  CHECK(has(defaults, "  seed                              0"));
+  CHECK(has(defaults, "  overflow                          slide"));
+  CHECK(has(defaults, "  bad_words                         none"));
+  CHECK(defaults.find("\n* t") == std::string::npos);
+  const std::string changed =
+      talk({"-m", alphabet_model(), "-t", "1", "--top-k", "7"},
+           "/set stop x y\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n/set\n").err;
+  CHECK(has(changed, "* top_k                             7"));
+  CHECK(has(changed, "* stop                              \"x y\" \"z\""));
+  CHECK(has(changed, "  temperature                       0.8"));
+  CHECK(talk({"-m", alphabet_model()}, "/set top_k 7\n/unset top_k\n/set\n").err == defaults);
+}
+
+TEST_CASE("/set can change every option of the table, and /unset takes it back") {
+  const std::vector<std::pair<std::string, std::string>> values = {
+      {"temperature", "0.5"},
+      {"top_k", "7"},
+      {"top_n_sigma", "2"},
+      {"top_p", "0.5"},
+      {"min_p", "0.25"},
+      {"typical_p", "0.5"},
+      {"epsilon_cutoff", "0.125"},
+      {"eta_cutoff", "0.125"},
+      {"seed", "18446744073709551615"},
+      {"sequence", "3"},
+      {"min_new_tokens", "2"},
+      {"min_length", "2"},
+      {"forced_eos_token_id", "5"},
+      {"exponential_decay_length_penalty", "5,1.05"},
+      {"repetition_penalty", "1.1"},
+      {"no_repeat_ngram_size", "3"},
+      {"presence_penalty", "-0.5"},
+      {"frequency_penalty", "0.5"},
+      {"suppress_tokens", "1,2"},
+      {"begin_suppress_tokens", "3"},
+      {"logit_bias", "5=-1.5"},
+      {"sequence_bias", "5,6=1.5"},
+      {"forced_bos_token_id", "7"},
+      {"remove_invalid_values", "true"},
+      {"renormalize_logits", "true"},
+      {"max_new_tokens", "3"},
+      {"ignore_eos", "true"},
+      {"overflow", "stop"},
+      {"keep", "1"}};
+  std::string sets, unsets;
+  for (const auto& [name, value] : values) {
+    sets += "/set " + name + ' ' + value + '\n';
+    unsets += "/unset " + name + '\n';
+  }
+  const Outcome set = talk({"-m", alphabet_model()}, sets + "/set\n");
+  CHECK(set.status == 0);
+  for (const auto& [name, value] : values) {
+    std::string row = "* " + name;
+    row.resize(36, ' ');
+    CAPTURE(row, value, set.err);
+    CHECK(set.err.find(row + value + '\n') != std::string::npos);
+  }
+  // The table has no options but these, stop and bad_words, which hold texts.
+  CHECK(std::ranges::count(set.err, '\n') == static_cast<long>(values.size()) + 3);
+  CHECK(talk({"-m", alphabet_model()}, sets + unsets + "/set\n").err ==
+        talk({"-m", alphabet_model()}, "/set\n").err);
+  CHECK(letters("/set ignore_eos true\n/set ignore_eos false\n/set ignore_eos\nab\n") == "cde\n");
+}
+
+TEST_CASE("/set refuses a number that is too large, and nothing else happens") {
+  const std::string range = "expected a whole number from 0 to 1000000000, found '";
+  for (const std::string number : {"1000000001", "4294967297", "99999999999999999999999999"}) {
+    for (const std::string name : {"top_k", "max_new_tokens", "keep", "min_length"}) {
+      const std::string shown = shown_after({"/set " + name + ' ' + number});
+      CHECK(shown == "gpt2: " + name + ": " + range + number + "'\r\n");
+    }
+  }
+  CHECK(shown_after({"/set temperature 1e999"}).starts_with("gpt2: temperature: expected "));
+  CHECK(shown_after({"/set seed 18446744073709551616"}).find("from 0 to 18446744073709551615") !=
+        std::string::npos);
+  CHECK(shown_after({"/set exponential_decay_length_penalty 99999999999,1.05"})
+            .starts_with("gpt2: exponential_decay_length_penalty: expected "));
+  CHECK(shown_after({"/set max_new_tokens 99999999999", "ab"}) == "cde\r\n");
+  // Words that the model cannot write are refused at once, and not with the next line.
+  CHECK(shown_after({"/set top_p 2", "/set ignore_eos maybe", "ab"}) == "cde\r\n");
+}
+
+TEST_CASE("/undo takes back the last line and its answer") {
+  letters("ab\nxy\n/undo\n/save " + state() + "\n");
+  CHECK(saved_tokens() == ids("abcde"));
+  CHECK(letters("ab\nk\nt\n/undo\n/undo\n\n") == "cde\nlmn\nuvw\nfgh\n");
+  check_refused("/undo\n", "", "there is no line to take back");
+  check_refused("ab\n/undo\n/again\n", "cde\n", "there is no answer to write again");
+  CHECK(shown_after({"ab", "/undo"}) == "gpt2: took back 5 tokens; the text has 0 tokens\r\n");
+  // After a slide, only the session before the last line is left.
+  const TemporaryDirectory small;
+  write_alphabet_model(small.path(), 8);
+  const Words in_small = {"-m", small.path().string(), "--greedy", "-n", "3"};
+  CHECK(talk(in_small, "ab\nklmn\n/undo\n\n").out == "cde\nopq\nfgh\n");
+  CHECK(talk(in_small, "ab\nklmn\n/undo\n/undo\n").err == "gpt2: there is no line to take back\n");
+}
+
+TEST_CASE("/stats tells the tokens, the speed and the context") {
+  const std::string stats = talk({"-m", alphabet_model(), "-n", "3", "--greedy"},
+                                 "ab\n\n/stats\n").err;
+  CAPTURE(stats);
+  CHECK(stats.starts_with("last answer  3 tokens, "));
+  CHECK(stats.find(" tokens/s\nall answers  6 tokens, ") != std::string::npos);
+  CHECK(stats.ends_with(" tokens/s\ncontext      8 of 1024 tokens used\n"));
+}
+
+TEST_CASE("/save says where it saved") {
+  CHECK(shown_after({"ab", "/save " + state()}) ==
+        "gpt2: saved 5 tokens to " + state() + "\r\n");
+}
+
+TEST_CASE("Tab completes the commands and the options of /set") {
+  Command command({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, kTerminal);
+  command.type_after("> ", "/u\t");
+  command.type_after("/un", "d\t\r");  // /undo and /unset
+  command.type_after("gpt2: there is no line to take back\r\n> ", "/set rep\t1.5\r");
+  command.type_after("> ", "/set\r");
+  command.type_after("* repetition_penalty                1.5\r\n", "");
+  command.type_after("> ", "/help top_\t");
+  command.type_after("top_k top_n_sigma top_p\r\n", "k\r");
+  command.type_after("  top_k N ", "");
+  command.type_after("> ", "/quit\r");
+  CHECK(command.wait() == 0);
+}
 
 TEST_CASE("on a terminal, lines can be edited, and an error does not end the talk") {
   Command command({"-i", "-m", alphabet_model(), "-n", "3"}, kTerminal);

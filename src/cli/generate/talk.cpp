@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -11,74 +12,84 @@
 #include "base/fail.h"
 #include "cli/generate/output.h"
 #include "cli/generate/prompt.h"
-#include "cli/options/nearest.h"
+#include "cli/generate/talk_options.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
+#include "cli/terminal/layout.h"
+#include "cli/terminal/wrap.h"
 #include "cli/tokens.h"
 
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kHelp =
-    R"(Each line is appended to the text, and the model continues it. After an empty
-line, it continues the text as it is. Ctrl-C stops the text. A line that begins
-with a slash is a command:
+constexpr const char* kTalkHelp =
+    R"(Each line is appended to the text, and the model continues it. After an empty line, it
+continues the text as it is. Ctrl-C stops the text. A line that begins with a slash is a command,
+which Tab completes:
 
   /again             write the last answer again, with other random numbers
+  /undo              take back the last line and its answer
   /reset             forget the text
+  /stats             show the number of tokens, the speed and the used context
   /save FILE         write the text to FILE, for /load and --state
   /load FILE         continue the text in FILE
+  /set               list the options of /set and their values
   /set OPTION VALUE  change how the text is generated: /set top_k 10
+  /unset OPTION      give an option its default value again
   /help              print this
   /help OPTION       print what an option of /set does: /help top_k
   /quit or /exit     end, like Ctrl-D
 
-To begin a text with a slash, type two: //
-)";
+To begin a text with a slash, type two: //)";
 
-// The options that /set can change in `writing`: those that choose tokens and end texts.
-class SetOptions {
- public:
-  explicit SetOptions(Writing& writing) : writing_(writing) {
-    add_writing_options(options_, writing, /*of_one_text=*/true);
-    options_.at("--keep").needed = "";  // a talk slides without --overflow
+// The form of each command, whose arguments are required unless they are in brackets.
+const std::map<std::string, std::string> kTalkForms = {
+    {"again", ""},     {"exit", ""},  {"help", " [OPTION]"}, {"load", " FILE"},
+    {"quit", ""},      {"reset", ""}, {"save", " FILE"},     {"set", " [OPTION VALUE]"},
+    {"stats", ""},     {"undo", ""},  {"unset", " OPTION"},
+};
+
+// Returns what the Tab key makes of the beginning of a line.
+std::vector<std::string> completions_of(const std::string& begin) {
+  std::vector<std::string> lines;
+  if (!begin.starts_with('/')) return lines;
+  const auto add = [&](const std::string& line) {
+    if (line.starts_with(begin)) lines.push_back(line);
+  };
+  for (const auto& [name, form] : kTalkForms) {
+    if (form.find("OPTION") == form.npos || begin.find(' ') == begin.npos) {
+      add('/' + name + (form.empty() ? "" : " "));
+      continue;
+    }
+    Writing defaults;
+    for (const std::string& option : TalkOptions(defaults).names()) {
+      add('/' + name + ' ' + option + (name == "set" ? " " : ""));
+    }
   }
+  return lines;
+}
 
-  // Returns the option for a name such as top_k or top-k. Throws UsageError if there is none.
-  [[nodiscard]] const Option& find(std::string name) const {
-    std::ranges::replace(name, '_', '-');
-    if (const Option* const option = options_.find("--" + name)) return *option;
-    std::vector<std::string> names;
-    for (const Option& known : options_.all()) names.push_back(known.name());
-    const std::string meant = nearest("--" + name, names);
-    throw UsageError("/set has no option '" + name + "'" +
-                     (meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
-                                    : " (did you mean '" + meant.substr(2) + "'?)"));
+// The tokens that were written, and the time that it took.
+struct WrittenTokens {
+  std::size_t tokens = 0;
+  double seconds = 0.0;
+
+  [[nodiscard]] std::string text() const {
+    return counted(tokens, "token") +
+           (seconds > 0.0 ? format(", %.1f tokens/s", static_cast<double>(tokens) / seconds) : "");
   }
-
-  // Changes the settings as `gpt2 generate --top-k 10` would, for the words "top_k 10".
-  void read(const std::string& words) {
-    const std::size_t space = std::min(words.find(' '), words.size());
-    Arguments arguments = {find(words.substr(0, space)).name()};
-    if (space < words.size()) arguments.push_back(words.substr(space + 1));
-    options_.parse(arguments);
-    take_given(writing_, options_);
-  }
-
- private:
-  Writing& writing_;
-  Options options_{"/set", "Options of /set", ""};
 };
 
 // A text that grows in turns. A turn is a line and the answer to it.
 class Talk {
  public:
   Talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer, Session session,
-       const OptionsOf& options_of)
+       const OptionsOf& options_of, bool by_hand)
       : settings_(settings),
         tokenizer_(tokenizer),
         session_(std::move(session)),
-        options_of_(options_of) {
+        options_of_(options_of),
+        by_hand_(by_hand) {
     settings_.output.no_echo = true;
     print_drawn_seed();
     if (settings.dialog && !tokenizer->end_of_text()) {
@@ -105,6 +116,7 @@ class Talk {
   void take_turn(const std::string& line) {
     std::vector<TokenId> tokens = tokens_of(line);
     if (tokens.empty() && (settings_.dialog || session_.position() == 0)) return;
+    require_room(tokens.size());
     before_ = session_.fork();
     line_ = std::move(tokens);
     answer();
@@ -132,63 +144,118 @@ class Talk {
 
   // Generates the answer to line_ and writes it.
   void answer() {
-    require_room();
     const std::size_t before = session_.position();
+    const std::size_t dropped = session_.dropped();
     const Prompt prompt{line_, ""};
     TextWriter writer(settings_, tokenizer_, prompt);
     GenerationOptions options = options_of_(settings_);
     note_interrupts();
     options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };
+    WordWrapper wrapper(terminal_columns(stdout));
     const auto write = [&](std::string_view piece) {
-      writer.write(piece);
+      writer.write(wrapper.add(piece));
       return !interrupted();
     };
     const auto result = gpt2::generate(session_, *tokenizer_, line_, options, write);
+    writer.write(wrapper.end());
     writer.end(result);
+    if (session_.dropped() != dropped) turns_.clear();  // only before_ still has the earlier text
+    if (turns_.empty() || turns_.back() != before) turns_.push_back(before);
+    last_ = {result.tokens.size(), result.generation_seconds};
+    all_.tokens += last_.tokens;
+    all_.seconds += last_.seconds;
     if (settings_.output.stats) print_stats(result, session_, before);
   }
 
   // Refuses a line for which the context has no room, even after a slide.
-  void require_room() const {
+  void require_room(std::size_t tokens) const {
     const std::size_t capacity = session_.capacity();
     const std::size_t keep = settings_.writing.options.keep;
-    if (session_.position() + line_.size() <= capacity) return;
+    if (session_.position() + tokens <= capacity) return;
     if (settings_.writing.options.overflow == Overflow::stop) {
       reject("the context of ", capacity, " tokens is full: /reset forgets the text");
     }
-    if (keep + line_.size() < capacity) return;
-    reject("the line has ", counted(line_.size(), "token"), ", but the model takes at most ",
+    if (keep + tokens < capacity) return;
+    reject("the line has ", counted(tokens, "token"), ", but the model takes at most ",
            capacity - keep - 1, ": shorten it");
   }
 
   void again() {
     if (!before_) reject("there is no answer to write again");
     session_.assign(*before_);
+    require_room(line_.size());
     ++settings_.writing.options.sampling.sequence;
     answer();
   }
 
+  // The session before the last turn is there unless that was taken back. Without a slide, the
+  // turns before it can be cut off, too.
+  void undo() {
+    if (turns_.empty()) reject("there is no line to take back");
+    const std::size_t end = session_.position();
+    if (before_) {
+      session_.assign(*before_);
+    } else {
+      session_.rewind(turns_.back());
+    }
+    turns_.pop_back();
+    before_.reset();
+    const std::size_t begin = session_.position();
+    note(concat("took back ", end > begin ? counted(end - begin, "token") : "a line",
+                "; the text has ", counted(begin, "token")));
+  }
+
+  void forget_turns() {
+    before_.reset();
+    turns_.clear();
+  }
+
   void reset() {
     session_.rewind(0);
-    before_.reset();
+    forget_turns();
   }
 
   void load(const std::string& file) {
     session_ = load_session(session_.engine(), file);
-    before_.reset();
+    forget_turns();
+    note(concat("loaded ", counted(session_.position(), "token"), " from ", file));
   }
 
+  void save(const std::string& file) {
+    save_session(session_, file);
+    note(concat("saved ", counted(session_.position(), "token"), " to ",
+                std::filesystem::absolute(file).string()));
+  }
+
+  // Changes nothing if the new value is refused, now or when the options are used.
   void set(const std::string& words) {
-    Writing changed = settings_.writing;
-    SetOptions(changed).read(words);
-    check_limits(changed, session_.model().config());
-    settings_.writing = std::move(changed);
+    GenerateSettings changed = settings_;
+    TalkOptions options(changed.writing);
+    if (words.empty()) return print(options.list());
+    options.set(words, [&] {
+      check_limits(changed.writing, session_.model().config());
+      static_cast<void>(options_of_(changed));
+    });
+    settings_ = std::move(changed);
     print_drawn_seed();
   }
 
-  [[nodiscard]] static std::string help(const std::string& option) {
+  void print_talk_stats() const {
+    print(concat("last answer  ", last_.text(), "\nall answers  ", all_.text(), "\ncontext      ",
+                 session_.position(), " of ", counted(session_.capacity(), "token"), " used\n"));
+  }
+
+  static void help(const std::string& option) {
     Writing defaults;
-    return option.empty() ? kHelp : Options::help_on(SetOptions(defaults).find(option));
+    print(option.empty() ? filled_paragraphs(kTalkHelp, text_columns(stderr))
+                         : TalkOptions(defaults).help(option));
+  }
+
+  static void print(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+  // Prints a note, unless the lines come from a file, whose author knows what they do.
+  void note(const std::string& text) const {
+    if (by_hand_) print_error(text);
   }
 
   void print_drawn_seed() {
@@ -202,21 +269,19 @@ class Talk {
   const std::optional<Tokenizer>& tokenizer_;
   Session session_;
   const OptionsOf& options_of_;
-  std::optional<Session> before_;  // the session before the last turn
-  std::vector<TokenId> line_;      // the tokens of the line of the last turn
+  bool by_hand_;
+  std::optional<Session> before_;   // the session before the last turn
+  std::vector<std::size_t> turns_;  // the positions at which the turns begin that can be taken back
+  std::vector<TokenId> line_;       // the tokens of the line of the last turn
+  WrittenTokens last_, all_;
 };
 
 bool Talk::run_command(const std::string& line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string name = line.substr(1, space - 1);
   const std::string argument = line.substr(std::min(space + 1, line.size()));
-  // The form of each command, whose second word, if any, is required unless it is in brackets.
-  static const std::map<std::string, std::string> kForms = {
-      {"again", ""}, {"exit", ""},  {"help", " [OPTION]"}, {"load", " FILE"},
-      {"quit", ""},  {"reset", ""}, {"save", " FILE"},     {"set", " OPTION VALUE"},
-  };
-  const auto form = kForms.find(name);
-  if (form == kForms.end()) {
+  const auto form = kTalkForms.find(name);
+  if (form == kTalkForms.end()) {
     reject("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");
   }
   const bool is_optional = form->second.starts_with(" [");
@@ -224,22 +289,36 @@ bool Talk::run_command(const std::string& line) {
     reject("expected /" + name + form->second);
   }
   if (name == "again") again();
-  if (name == "help") std::fputs(help(argument).c_str(), stderr);
+  if (name == "help") help(argument);
   if (name == "load") load(argument);
   if (name == "reset") reset();
-  if (name == "save") save_session(session_, argument);
+  if (name == "save") save(argument);
   if (name == "set") set(argument);
+  if (name == "stats") print_talk_stats();
+  if (name == "undo") undo();
+  if (name == "unset") TalkOptions(settings_.writing).unset(argument);
   return name != "quit" && name != "exit";
+}
+
+void greet(const std::string& name, const Model& model) {
+  const std::string text = concat(
+      name, ": ", model.parameter_count(), " parameters, a context of ",
+      counted(model.config().n_positions, "token"), ". Type the beginning of a text; /help lists "
+      "the commands, Ctrl-D ends.");
+  std::fputs(filled_paragraphs(printable(text), text_columns(stderr)).c_str(), stderr);
 }
 
 }  // namespace
 
 void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
           Session session, const OptionsOf& options_of) {
-  Talk talk(settings, tokenizer, std::move(session), options_of);
   const bool by_hand = is_terminal(stdin);
   std::optional<LineEditor> editor;
-  if (by_hand && is_terminal(stderr)) editor.emplace();
+  if (by_hand && is_terminal(stderr)) {
+    editor.emplace(completions_of);
+    greet(settings.model.name, session.model());
+  }
+  Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
   std::optional<std::string> line = first_line(settings);
   bool goes_on = true;
   while (goes_on && !interrupted()) {

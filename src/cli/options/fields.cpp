@@ -61,7 +61,8 @@ bool read(std::string_view text, const OptionRange& range,
 bool read(std::string_view text, const OptionRange& range, std::optional<ExponentialDecay>& value) {
   const std::size_t comma = std::min(text.find(','), text.size());
   auto& [start, factor] = value.emplace();
-  return comma < text.size() && read_number(text.substr(0, comma), start) &&
+  constexpr OptionRange kTokens = {0, kMaxOptionTokens};
+  return comma < text.size() && read(text.substr(0, comma), kTokens, start) &&
          read(text.substr(comma + 1), range, factor);
 }
 

@@ -260,12 +260,6 @@ void Options::parse(const Arguments& arguments) {
   parser.check_extras();
 }
 
-std::string Options::help_on(const Option& option) {
-  std::string name = "  " + option.names;
-  if (!option.is_argument() && !option.form.empty()) name += ' ' + option.form;
-  return described(name, option.help, text_columns(stdout));
-}
-
 std::string Options::help() const {
   const std::size_t columns = text_columns(stdout);
   const auto help_on = [columns](const Option& option) {

@@ -132,9 +132,6 @@ class Options {
   /// and the details. Lines follow the width of the terminal; see text_columns().
   [[nodiscard]] std::string help() const;
 
-  /// Returns the lines of help() about one option.
-  [[nodiscard]] static std::string help_on(const Option& option);
-
  private:
   class Parser;
 

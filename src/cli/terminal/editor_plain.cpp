@@ -8,12 +8,14 @@ namespace gpt2::cli {
 
 struct LineEditor::Impl {};
 
-LineEditor::LineEditor() = default;
+LineEditor::LineEditor(Completions) {}
 LineEditor::~LineEditor() = default;
 
 std::optional<std::string> LineEditor::read() {
-  std::fputs("> ", stderr);
+  const bool is_coloured = shows_colours();
+  std::fputs(is_coloured ? "\x1b[32m> " : "> ", stderr);
   const std::optional<std::string> line = read_line();
+  if (is_coloured) std::fputs("\x1b[0m", stderr);
   if (!line) std::fputc('\n', stderr);
   return line;
 }

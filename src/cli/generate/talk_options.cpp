@@ -1,0 +1,197 @@
+#include "cli/generate/talk_options.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "cli/options/fields.h"
+#include "cli/options/nearest.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/layout.h"
+
+namespace gpt2::cli {
+namespace {
+
+// The settings of a talk whose command line has no options. A talk slides without --overflow.
+Writing default_writing() {
+  Writing writing;
+  writing.options.overflow = Overflow::slide;
+  return writing;
+}
+
+// Returns the name in the table: "top_k" for "--top-k".
+std::string table_name(std::string name) {
+  name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+// Each of the functions shown_value() returns a value in the form in which /set takes it.
+
+template <class Number>
+requires std::is_arithmetic_v<Number>
+std::string shown_value(Number value) {
+  return concat(value);
+}
+
+std::string shown_value(bool value) { return value ? "true" : "false"; }
+
+std::string shown_value(Overflow value) { return value == Overflow::slide ? "slide" : "stop"; }
+
+std::string shown_value(const std::string& value) {
+  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string shown_value(const ExponentialDecay& value) {
+  return concat(value.start, ",", value.factor);
+}
+
+std::string shown_value(const SequenceBias& value) {
+  std::string text;
+  for (const TokenId id : value.ids) text += concat(text.empty() ? "" : ",", id);
+  return concat(text, "=", value.bias);
+}
+
+std::string shown_value(const std::pair<TokenId, float>& value) {
+  return concat(value.first, "=", value.second);
+}
+
+template <class T>
+std::string shown_value(const std::optional<T>& value) {
+  return value ? shown_value(*value) : "none";
+}
+
+template <class T>
+std::string shown_value(const std::vector<T>& values) {
+  std::string text;
+  const char* const comma = std::is_same_v<T, TokenId> ? "," : " ";
+  for (const T& value : values) text += (text.empty() ? "" : comma) + shown_value(value);
+  return text.empty() ? "none" : text;
+}
+
+std::string shown_value(const std::vector<std::vector<TokenId>>&) { return ""; }  // see bad_words
+
+// The part of the options that has the rows of one of the two tables.
+template <class Part>
+const Part& part_of(const GenerationOptions& options) {
+  if constexpr (std::is_same_v<Part, SamplingOptions>) {
+    return options.sampling;
+  } else {
+    return options;
+  }
+}
+
+// Returns the value of an option, or "" if it has none of its own: --greedy sets the temperature.
+std::string value_of(const Writing& writing, const std::string& option) {
+  if (option == "--bad-words") return shown_value(writing.bad_words);
+  std::string text;
+  GenerationOptions options = writing.options;
+  for_each_field(options, [&](const auto& field, const auto& values) {
+    if (option_name(field.name) == option) text = shown_value(values.*field.member);
+  });
+  return text;
+}
+
+}  // namespace
+
+TalkOptions::TalkOptions(Writing& writing)
+    : writing_(writing), options_("/set", "Options of /set", "") {
+  add_writing_options(options_, writing, /*of_one_text=*/true);
+  options_.at("--keep").needed = "";
+}
+
+void TalkOptions::set(const std::string& words, const std::function<void()>& check) {
+  const std::size_t space = std::min(words.find(' '), words.size());
+  try {
+    take(words.substr(0, space), words.substr(std::min(space + 1, words.size())));
+    check();
+  } catch (const UsageError& error) {
+    throw UsageError(renamed(error.what()));
+  }
+}
+
+void TalkOptions::take(const std::string& name, const std::string& value) {
+  const Option& option = find(name);
+  Arguments arguments = {option.name()};
+  if (option.takes_value()) {
+    if (!value.empty()) arguments.push_back(value);
+  } else if (value == "false") {
+    return restore(option);
+  } else if (!value.empty() && value != "true") {
+    throw UsageError(option.name(), "expected true or false, found '" + value + "'");
+  }
+  options_.parse(arguments);
+  take_given(writing_, options_);
+}
+
+void TalkOptions::unset(const std::string& name) { restore(find(name)); }
+
+void TalkOptions::restore(const Option& option) {
+  const Writing defaults = default_writing();
+  const std::string name = option.name() == "--greedy" ? "--temperature" : option.name();
+  writing_.given.erase(name);
+  if (name == "--bad-words") writing_.bad_words.clear();
+  for_each_field(writing_.options, [&](const auto& field, auto& values) {
+    using Part = std::remove_cvref_t<decltype(values)>;
+    if (option_name(field.name) != name) return;
+    values.*field.member = part_of<Part>(defaults.options).*field.member;
+  });
+}
+
+std::string TalkOptions::list() const {
+  const Writing defaults = default_writing();
+  std::string text;
+  for (const Option& option : options_.all()) {
+    const std::string value = value_of(writing_, option.name());
+    if (value.empty()) continue;
+    const bool is_changed = value != value_of(defaults, option.name());
+    text += format("%c %-33s %s\n", is_changed ? '*' : ' ', table_name(option.name()).c_str(),
+                   value.c_str());
+  }
+  return text + "* not the default; /unset OPTION restores it, /help OPTION describes it\n";
+}
+
+std::string TalkOptions::help(const std::string& name) const {
+  const Option& option = find(name);
+  const std::string form = option.form.empty() ? "" : ' ' + option.form;
+  return described("  " + table_name(option.name()) + form, renamed(option.help),
+                   text_columns(stderr));
+}
+
+std::vector<std::string> TalkOptions::names() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_.all()) names.push_back(table_name(option.name()));
+  return names;
+}
+
+// Returns the option for a name such as top_k or top-k. Throws UsageError if there is none.
+const Option& TalkOptions::find(const std::string& name) const {
+  const std::string wanted = table_name(name);
+  for (const Option& option : options_.all()) {
+    if (table_name(option.name()) == wanted) return option;
+  }
+  const std::string meant = nearest(wanted, names());
+  throw UsageError("/set has no option '" + name + "'" +
+                   (meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
+                                  : " (did you mean '" + meant + "'?)"));
+}
+
+// Returns the message with top_k in place of --top-k, and so on.
+std::string TalkOptions::renamed(const std::string& message) const {
+  std::string text;
+  for (std::size_t at = 0; at < message.size();) {
+    const std::size_t begin = std::min(message.find("--", at), message.size());
+    const std::size_t end = std::min(
+        message.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin), message.size());
+    const std::string word = message.substr(begin, end - begin);
+    text += message.substr(at, begin - at);
+    text += options_.find(word) != nullptr ? table_name(word) : word;
+    at = end;
+  }
+  return text;
+}
+
+}  // namespace gpt2::cli
