@@ -9,5 +9,5 @@ set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/install_dependencies.sh"
-"$root/tools/build.sh" release gpt2_cli gpt2_shared gpt2_man_page
+"$root/tools/build.sh" release gpt2_cli gpt2_shared gpt2_man_pages
 exec "$root/build/release/gpt2" "$@"

@@ -14,37 +14,38 @@
 namespace gpt2::cli {
 namespace {
 
+// At most 23 lines, so that it fits a terminal of 24 lines.
 constexpr const char* kHelp =
     R"(gpt2: continues a text with a GPT-2 model, exactly as HuggingFace computes it
 
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
-A model is a directory with a HuggingFace checkpoint, a file in it, or a name,
-which gpt2 looks for in several places. Without -m, gpt2 uses the bundled model,
-which writes stories for children.
-
 Commands:
   generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
-  batch      continue or score every line of a file; resumes a run that was
-             interrupted
+  batch      continue or score every line of a file; resumes an interrupted run
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
-  score      measure how well a model predicts a text, or which continuation it
-             prefers
+  score      measure how well a model predicts a text, or rate continuations
   embed      turn texts into vectors
   quantize   quantize a model's weights to 8 or 4 bits
   bench      measure the speed, compared with the limits of this machine
 
-  gpt2 COMMAND --help shows the options of a command
-  gpt2 --version, -V  shows the version
+  gpt2 COMMAND --help  shows the options of a command
+  gpt2 help more       explains models, environment variables and exit statuses
+  gpt2 --version, -V   shows the version
 
 Examples:
   gpt2 "Once upon a time"
-  gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
   gpt2 -i
+  gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
   gpt2 batch prompts.jsonl -o texts.jsonl
-  gpt2 tokenize "Hello world"
-  gpt2 info -m openai-community/gpt2
+)";
+
+constexpr const char* kMoreHelp =
+    R"(A model is a directory with a HuggingFace checkpoint, a file in it, or a name
+such as openai-community/gpt2, which gpt2 looks for in the directory models, in
+its own installation, in $GPT2_MODELS and in the HuggingFace cache. Without -m,
+gpt2 uses the bundled model, which writes stories for children.
 
 Environment variables:
   GPT2_MODELS              another directory in which to look for models by name
@@ -118,6 +119,10 @@ Arguments help_arguments(const Arguments& arguments) {
 }
 
 int run(Arguments arguments) {
+  if (arguments == Arguments{"help", "more"}) {
+    write_stdout(kMoreHelp);
+    return 0;
+  }
   if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments);
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "-h" || first == "--help") {

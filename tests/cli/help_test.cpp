@@ -17,7 +17,7 @@ const Words kCommands = {"generate", "batch", "tokenize", "info",
 }  // namespace
 
 TEST_CASE("the help texts fit a terminal of 80 columns and have no gaps") {
-  std::vector<Words> all = {{"--help"}};
+  std::vector<Words> all = {{"--help"}, {"help", "more"}};
   for (const std::string& command : kCommands) all.push_back({command, "--help"});
   for (const Words& arguments : all) {
     CAPTURE(arguments);
@@ -65,6 +65,11 @@ TEST_CASE("on a terminal, the help is as wide as the terminal") {
   Command command({"info", "--help"}, {.terminal = true, .terminal_output = true, .columns = 50});
   command.await_error("--json\r\n");
   CHECK(command.err.starts_with("Shows a model's files, config, size, memory use\r\nand tokenizer\r\n"));
+}
+
+TEST_CASE("the help that lists the commands fits a terminal of 24 lines, with the next prompt") {
+  const std::string help = run({"--help"}).out;
+  CHECK(std::count(help.begin(), help.end(), '\n') < 24);
 }
 
 TEST_CASE("the help of a command has its arguments, and an entry for each option in its group") {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the man page and the completions of shells: both know the options that --help lists. zsh and
-# fish are tested where they are installed.
+# Tests the man pages and the completions of shells: both know the options that --help lists. The
+# completions run in bash, and in zsh and fish where these are installed.
 #
 #   shell_test.sh SOURCE_DIR PROGRAM
 set -euo pipefail
 
-source="$1" program="$2"
+source="$(realpath "$1")" program="$2"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin"
@@ -20,64 +20,78 @@ check() {
   failed=1
 }
 
-"$source/tools/man_page.sh" "$scratch/bin/gpt2" >"$scratch/gpt2.1"
+# -- The man pages ---------------------------------------------------------------------------------
+
+pages="$scratch/man"
+"$source/tools/man_pages.sh" "$scratch/bin/gpt2" "$pages"
 commands="$(gpt2 --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')"
 for command in $commands; do
+  page="$pages/gpt2-$command.1"
   for option in $(gpt2 "$command" --help | grep -oE '^  -[^ ]+' | tr ',' ' '); do
-    grep -qF -- "${option//-/\\-}" "$scratch/gpt2.1" || check "man page" "$command $option" "nothing"
+    grep -qF -- "${option//-/\\-}" "$page" || check "man page" "$command $option" "nothing"
   done
+  check "man page, a link to gpt2" 1 "$(grep -c '^\.BR gpt2 (1)' "$page")"
+  grep -q "^\.BR gpt2\\\\-$command (1)" "$pages/gpt2.1" ||
+    check "man page gpt2" "a link to gpt2-$command" "none"
 done
 # The name of an entry is an option and its value, and no part of what it does.
-check "man page, names" "" "$(sed -nE 's/^\.B (\\-[^ ]+ [^ ]+ .*)/\1/p' "$scratch/gpt2.1")"
-for section in SYNOPSIS DESCRIPTION ENVIRONMENT "EXIT STATUS" EXAMPLES; do
-  check "man page, section $section" 1 "$(grep -c "^\.SH $section$" "$scratch/gpt2.1")"
+check "man page, names" "" "$(sed -nE 's/^\.B (\\-[^ ]+ [^ ]+ .*)/\1/p' "$pages"/*)"
+check "man page, sections" \
+  "NAME SYNOPSIS DESCRIPTION COMMANDS ENVIRONMENT EXIT STATUS EXAMPLES SEE ALSO" \
+  "$(sed -n 's/^\.SH //p' "$pages/gpt2.1" | xargs)"
+for page in gpt2 gpt2-batch; do
+  check "man page $page, how to call batch" 1 \
+    "$(grep -cF '.B gpt2 batch [OPTIONS] IN' "$pages/$page.1")"
 done
-check "man page, how to call batch" 1 "$(grep -cF '.B gpt2 batch [OPTIONS] IN' "$scratch/gpt2.1")"
-check "man page, exit status 3" ".B 3" "$(grep -A1 '^\.TP$' "$scratch/gpt2.1" | grep -x '\.B 3')"
+check "man page, exit status 3" ".B 3" "$(grep -A1 '^\.TP$' "$pages/gpt2.1" | grep -x '\.B 3')"
 if command -v groff >/dev/null; then
-  check "groff's warnings" "" "$(groff -man -ww -z "$scratch/gpt2.1" 2>&1)"
+  for page in "$pages"/*; do
+    check "groff's warnings about ${page##*/}" "" "$(groff -man -ww -z "$page" 2>&1)"
+  done
 fi
 
-# in_bash WORD...: what the bash completion offers for the last word.
+# -- The completions -------------------------------------------------------------------------------
+
+# in_SHELL LINE: what the completion of the shell offers for the last word of the line.
 in_bash() {
-  bash -c 'source "$1"; shift
-    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-    _gpt2 gpt2 "${@: -1}" "${@: -2:1}"
-    printf "%s" "${COMPREPLY[*]-}"' bash "$source/tools/completions/gpt2.bash" gpt2 "$@"
+  bash -c 'source "$1"
+    eval "COMP_WORDS=($2)"
+    [[ "$2" == *" " ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _gpt2 gpt2 "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
+    printf "%s\n" "${COMPREPLY[@]}"' bash "$source/tools/completions/gpt2.bash" "$1"
 }
-check "bash, a command" "bench" "$(in_bash be)"
-check "bash, an option" "--draft" "$(in_bash --dra)"
-check "bash, an option of a command" "--repetitions" "$(in_bash bench --rep)"
-check "bash, an option after a prompt" "--greedy" "$(in_bash "Once upon" --gree)"
-check "bash, a short option" "-t" "$(in_bash bench -t)"
-check "bash, a value" "text json" "$(in_bash generate --format "")"
-check "bash, a value of an option with a long list" "auto" "$(in_bash --draft au)"
-check "bash, values but no placeholder" "" "$(in_bash --draft MOD)"
-check "bash, a weight type" "int8 int4" "$(in_bash bench --dtype int)"
-check "bash, no value" "" "$(in_bash -m "nothing" "")"
-mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two" \
-  "$scratch/xdg/huggingface/hub/models--owner--tiny-two"
-in_models() { GPT2_MODELS="$scratch/models" HF_HUB_CACHE="$scratch/hub" in_bash "$@"; }
-check "bash, a model's name" "tiny-one" "$(in_models -m ti)"
-check "bash, a model of the cache" "owner/tiny-two" "$(in_models bench --model own)"
-# The program is a link to one in build/PRESET of the source tree, where the bundled model is found.
-check "bash, the bundled model" "gpt2-stories" "$(in_models -m gpt2-st)"
-check "bash, a model of the cache of XDG" "owner/tiny-two" \
-  "$(XDG_CACHE_HOME="$scratch/xdg" in_bash -m own)"
-check "bash, a model's path" "$scratch/models/tiny-one" "$(in_models -m "$scratch/models/ti")"
+in_fish() {
+  fish --no-config -c "source '$source/tools/completions/gpt2.fish'; complete -C '$1'" | cut -f1
+}
+in_zsh() { "$source/tests/project/complete.zsh" "$source/tools/completions" "$1"; }
 
-if command -v fish >/dev/null; then
-  in_fish() {
-    HOME="$scratch" fish --no-config -c "source '$source/tools/completions/gpt2.fish'
-      complete -C '$1'" | cut -f1
-  }
-  check "fish, a command" "bench" "$(in_fish 'gpt2 benc')"
-  check "fish, an option" "--draft" "$(in_fish 'gpt2 --dra')"
-  check "fish, an option of a command" "--repetitions" "$(in_fish 'gpt2 bench --rep')"
-  check "fish, a value" "int4 int8" "$(in_fish 'gpt2 bench --dtype int' | xargs)"
-  check "fish, the bundled model" "gpt2-stories" "$(in_fish 'gpt2 -m gpt2-st')"
-fi
-if command -v zsh >/dev/null; then
-  check "zsh's syntax" "" "$(zsh -n "$source/tools/completions/_gpt2" 2>&1)"
-fi
+# offers NAME LINE EXPECTED: checks what the shell offers, in any order.
+offers() { check "$shell, $1" "$3" "$("in_$shell" "$2" | sort -u | xargs)"; }
+
+# The program is a link to one in build/PRESET of the source tree, so the completions find the
+# bundled model. There are no files that a shell could offer.
+mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two" \
+  "$scratch/xdg/huggingface/hub/models--owner--tiny-three" "$scratch/empty"
+export HOME="$scratch/empty"
+cd "$HOME"
+for shell in bash fish zsh; do
+  command -v "$shell" >/dev/null || continue
+  offers "a command" 'gpt2 be' bench
+  offers "an option" 'gpt2 --dra' --draft
+  offers "an option of a command" 'gpt2 bench --rep' --repetitions
+  offers "an option after a prompt" 'gpt2 "Once upon" --gree' --greedy
+  offers "a value" 'gpt2 generate --format ' "json text"
+  offers "a value of an option with a long list" 'gpt2 --draft au' auto
+  offers "values but no placeholder" 'gpt2 --draft MOD' ""
+  offers "a weight type" 'gpt2 bench --dtype int' "int4 int8"
+  offers "no value" 'gpt2 -m nothing ' ""
+  offers "the bundled model" 'gpt2 -m gpt2-st' gpt2-stories
+  GPT2_MODELS="$scratch/models" offers "a model's name" 'gpt2 -m ti' tiny-one
+  HF_HUB_CACHE="$scratch/hub" offers "a model of the cache" 'gpt2 bench --model own' owner/tiny-two
+  XDG_CACHE_HOME="$scratch/xdg" offers "a model of the cache of XDG" 'gpt2 -m own' owner/tiny-three
+done
+shell=bash
+offers "a short option" 'gpt2 bench -t' -t
+offers "a model's path" "gpt2 -m $scratch/models/ti" "$scratch/models/tiny-one"
 exit "$failed"

@@ -52,15 +52,15 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(GPT2_BUILD_CLI)
   install(TARGETS gpt2_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # The man page is made from what the command's --help prints, so the command must run here.
+  # The man pages are made from what the command's --help prints, so the command must run here.
   if(NOT CMAKE_CROSSCOMPILING)
-    set(gpt2_man_page ${CMAKE_CURRENT_BINARY_DIR}/gpt2.1)
+    set(gpt2_man_dir ${CMAKE_CURRENT_BINARY_DIR}/man)
     add_custom_command(
-      OUTPUT ${gpt2_man_page} DEPENDS gpt2_cli tools/man_page.sh VERBATIM
-      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/man_page.sh $<TARGET_FILE:gpt2_cli> >
-              ${gpt2_man_page})
-    add_custom_target(gpt2_man_page ALL DEPENDS ${gpt2_man_page})
-    install(FILES ${gpt2_man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+      OUTPUT ${gpt2_man_dir}/gpt2.1 DEPENDS gpt2_cli tools/man_pages.sh VERBATIM
+      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/man_pages.sh $<TARGET_FILE:gpt2_cli>
+              ${gpt2_man_dir})
+    add_custom_target(gpt2_man_pages ALL DEPENDS ${gpt2_man_dir}/gpt2.1)
+    install(DIRECTORY ${gpt2_man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
   install(FILES tools/completions/gpt2.bash RENAME gpt2
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

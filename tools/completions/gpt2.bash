@@ -15,14 +15,15 @@ _gpt2_values() {
     grep -v '^[A-Z]*$'
 }
 
-# _gpt2_models PROGRAM: prints the names of models: directories where the program looks for them, and
-# those of the HuggingFace cache.
+# _gpt2_models PROGRAM: prints the names of models: directories where the program looks for them,
+# and those of the HuggingFace cache.
 _gpt2_models() {
   local cache="${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}" bin
   local hub="${HF_HUB_CACHE:-${HUGGINGFACE_HUB_CACHE:-$cache/hub}}"
   bin="$(dirname "$(readlink -f "$(type -P "$1")")")"
   ls -d models/*/ "$bin"/{../share/gpt2/models,../models,../../models}/*/ \
-    ${GPT2_MODELS:+"${GPT2_MODELS/#\~\//$HOME/}"/*/} 2>/dev/null | xargs -rd '\n' -n 1 basename | sort -u
+    ${GPT2_MODELS:+"${GPT2_MODELS/#\~\//$HOME/}"/*/} 2>/dev/null |
+    xargs -rd '\n' -n 1 basename | sort -u
   ls -d "$hub"/models--* 2>/dev/null | sed -E 's|.*/models--||; s|--|/|'
 }
 
@@ -37,7 +38,8 @@ _gpt2() {
   help=$(COLUMNS=100 "$program" "$command" --help 2>/dev/null)
   [[ $previous == -* ]] && values=$(_gpt2_values "$help" "$previous")
   if [[ $previous == -m || $previous == --model ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(_gpt2_models "$program")" -- "$current"; compgen -d -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "$(_gpt2_models "$program")" -- "$current"
+      compgen -d -- "$current")
   elif [[ -n $values ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
   elif [[ $current == -* ]]; then

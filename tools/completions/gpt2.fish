@@ -25,7 +25,7 @@ end
 function __gpt2_values
     set -l option (commandline -opc)[-1]
     COLUMNS=100 gpt2 (__gpt2_command) --help 2>/dev/null |
-        string replace -rf -- '^  (?:-[a-zA-Z],)?'$option' ([a-z0-9A-Z]+(?:\|[a-z0-9A-Z]+)+).*$' '$1' |
+        string replace -rf -- '^  (?:-[a-zA-Z],)?'$option' (\w+(?:\|\w+)+).*$' '$1' |
         string split '|' | string match -rv '^[A-Z]+$'
 end
 
