@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the wheel of the Python package: make_wheel.py LIBRARY DIRECTORY [BUNDLED...]
+"""Writes the wheel of the Python package: make_wheel.py LIBRARY DIRECTORY [FILE...]
 
-The wheel (PEP 427) has the modules of src/python, the bundled model and the library, stripped, with
-the shared libraries BUNDLED beside it, which the library then has to look for there. It is tagged
-manylinux (PEP 600) if these libraries need nothing else but glibc, and linux otherwise, which means
-that it runs where its other libraries are, such as OpenMP's (libgomp.so.1). The same files give the
-same wheel. Prints its path.
+The wheel (PEP 427) has the modules of src/python, the bundled model and the library, stripped. A
+FILE is a shared library, which the library then has to look for beside itself, or a licence. The
+wheel is tagged manylinux (PEP 600) if its libraries need nothing else but glibc, and linux
+otherwise, which means that it runs where its other libraries are, such as OpenMP's (libgomp.so.1).
+The same files give the same wheel. Prints its path.
 """
 
 import base64
@@ -78,7 +78,7 @@ def stripped(library):
         return read(copy)
 
 
-def contents(library, bundled, version, tag):
+def contents(library, bundled, licenses, version, tag):
     """Every file of the wheel but RECORD: its name and its bytes."""
     for name in sorted(os.listdir(PACKAGE)):
         if name.endswith(".py") or name == "py.typed":
@@ -91,6 +91,8 @@ def contents(library, bundled, version, tag):
     yield "gpt2cpp/models/ATTRIBUTION", read(ROOT, "models", "ATTRIBUTION")
     info = f"gpt2cpp-{version}.dist-info/"
     yield info + "LICENSE", read(ROOT, "LICENSE")
+    for license in licenses:
+        yield info + "licenses/" + os.path.basename(license), read(license)
     yield info + "METADATA", METADATA.format(version=version).encode() + read(PACKAGE, "README.md")
     yield info + "entry_points.txt", ENTRY_POINTS.encode()
     yield info + "WHEEL", WHEEL.format(tag=tag).encode()
@@ -114,11 +116,14 @@ def add(wheel, name, data):
     wheel.writestr(entry, data)
 
 
-def main(library, directory, *bundled):
+def main(library, directory, *files):
+    bundled = [file for file in files if ".so" in os.path.basename(file)]
+    licenses = [file for file in files if file not in bundled]
     version = re.search(r'__version__ = "(.+)"', read(PACKAGE, "_library.py").decode()).group(1)
     tag = "py3-none-" + platform_tag(library, *bundled)
     path = os.path.join(directory, f"gpt2cpp-{version}-{tag}.whl")
-    write_wheel(path, contents(library, bundled, version, tag), f"gpt2cpp-{version}.dist-info/RECORD")
+    write_wheel(path, contents(library, bundled, licenses, version, tag),
+                f"gpt2cpp-{version}.dist-info/RECORD")
     print(path)
 
 

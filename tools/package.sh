@@ -1,58 +1,49 @@
 #!/usr/bin/env bash
-# Makes the packages of a release, in build/.
+# Makes the packages of a release, in build/, and prints their paths.
 #
 #   tools/package.sh [deb | tgz]
 #
 #   deb   gpt2_VERSION_ARCH.deb, which uses the libraries of this system
 #   tgz   gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system has,
-#         because it contains OpenMP's; prints the oldest version of glibc that suffices
+#         because it contains OpenMP's; says which version of glibc is the oldest that suffices
 #
-# Without an argument it makes both.
+# Without an argument it makes both. They are made in build/release, so that everything that
+# tools/run.sh has compiled is used.
 set -euo pipefail
 
 if [[ "${1:-}" == --help || "${1:-}" == -h ]]; then
   sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
   exit 0
 fi
-root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-kinds=("${@:-deb tgz}")
-"$root/tools/install_dependencies.sh" dpkg-dev file patchelf
-
-# package KIND CONFIGURE_OPTION...
-package() {
-  local kind="$1" build="$root/build/package-$1"
-  shift
-  local launcher=()
-  command -v ccache >/dev/null 2>&1 && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGPT2_BUILD_TESTS=OFF \
-    "${launcher[@]}" "$@" >/dev/null
-  cmake --build "$build" >&2
-  (cd "$root/build" && cpack --config "$build/CPackConfig.cmake" -G "${kind^^}" >/dev/null)
-}
-
-for kind in ${kinds[*]}; do
+kinds=("$@")
+[[ $# -gt 0 ]] || kinds=(deb tgz)
+targets=(gpt2 gpt2_man_pages)
+for kind in "${kinds[@]}"; do
   case "$kind" in
-    deb) package deb -DCMAKE_INSTALL_PREFIX=/usr ;;
-    tgz)
-      # Links everything statically except glibc and libgcc_s, which every system has. Builds
-      # without libedit, which would add a dependency on a terminal library, so gpt2 --interactive
-      # reads plain lines. Removes unused sections, because a part of libstdc++ that is never called
-      # needs a newer glibc. OpenMP's library cannot be linked statically into a shared one. The
-      # copy in the package has a name of its own. Otherwise, a program would use the copy for its
-      # other libraries as well, which may need a newer one.
-      flags="-static-libstdc++ -Wl,--gc-sections"
-      utf8proc="$("${CXX:-c++}" -print-file-name=libutf8proc.a)"
-      openmp="$root/build/libgomp-gpt2.so.1"
-      cp "$("${CXX:-c++}" -print-file-name=libgomp.so.1)" "$openmp"
-      patchelf --set-soname "${openmp##*/}" "$openmp"
-      package tgz -DOpenMP_gomp_LIBRARY="$openmp" -DGPT2_BUNDLED_LIBRARIES="$openmp" -DUTF8PROC_LIBRARY="$utf8proc" -DLIBEDIT_LIBRARY=OFF \
-        "-DCMAKE_EXE_LINKER_FLAGS=$flags" "-DCMAKE_SHARED_LINKER_FLAGS=$flags"
-      objdump -T "$root/build/package-tgz/gpt2" "$root"/build/package-tgz/libgpt2.so "$openmp" |
-        grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
-      ;;
+    deb) targets+=(gpt2_cli gpt2_shared) ;;
+    tgz) targets+=(gpt2_portable) ;;
     *)
       printf 'package: expected deb or tgz, found "%s"; see tools/package.sh --help\n' "$kind" >&2
       exit 2
       ;;
   esac
 done
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+"$root/tools/install_dependencies.sh" dpkg-dev file patchelf
+"$root/tools/build.sh" release "${targets[@]}"
+
+release="$root/build/release"
+for kind in "${kinds[@]}"; do
+  printf 'package: packing the %s\n' "$kind" >&2
+  log="$(cpack --config "$release/CPackConfig.cmake" -B "$root/build" -G "${kind^^}" 2>&1)" || {
+    printf '%s\n' "$log" >&2
+    exit 1
+  }
+  sed -n 's/^CPack: - package: \(.*\) generated\.$/\1/p' <<<"$log"
+done
+if [[ " ${kinds[*]} " == *' tgz '* ]]; then
+  glibc="$(objdump -T "$release"/portable/{bin/gpt2,lib/libgpt2.so,lib/libgomp-gpt2.so.1} |
+    grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)"
+  printf 'package: the .tar.gz needs glibc %s or newer\n' "${glibc#GLIBC_}" >&2
+fi

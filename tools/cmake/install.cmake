@@ -1,6 +1,6 @@
 # The rules of cmake --install. They install the library and its headers, for find_package(gpt2) and
-# for pkg-config; the command with its man page and completions; and the bundled model. The installed
-# files can be moved to another prefix together.
+# for pkg-config; the command with its man pages and completions; and the bundled model. The
+# installed files can be moved to another prefix together.
 
 set(gpt2_bundled_model gpt2-stories)
 file(RELATIVE_PATH gpt2_bin_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
@@ -12,14 +12,8 @@ set_source_files_properties(src/formats/find_model.cpp PROPERTIES
                             COMPILE_DEFINITIONS GPT2_DATA_DIR="${gpt2_bin_to_data}")
 target_compile_definitions(gpt2 PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
 if(GPT2_BUILD_CLI)
-  target_compile_definitions(gpt2_cli PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
+  target_compile_definitions(gpt2_cli_objects PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
   set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${gpt2_bin_to_lib}")
-endif()
-
-# Shared libraries that are installed beside the library, for packages that do not depend on others.
-set(GPT2_BUNDLED_LIBRARIES "" CACHE STRING "Files to install beside the library")
-if(GPT2_BUNDLED_LIBRARIES)
-  set_target_properties(gpt2_shared PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 endif()
 
 if(NOT GPT2_INSTALL)
@@ -38,9 +32,11 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.c
                                  COMPATIBILITY SameMinorVersion)
 configure_file(tools/cmake/gpt2.pc.in gpt2.pc @ONLY)
 
-install(TARGETS gpt2 gpt2_shared EXPORT gpt2Targets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${GPT2_BUNDLED_LIBRARIES} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS gpt2 EXPORT gpt2Targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# What is linked with the libraries of this system is the component "system". A portable package has
+# the component "portable" instead.
+install(TARGETS gpt2_shared EXPORT gpt2Targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT system NAMELINK_COMPONENT system)
 install(EXPORT gpt2Targets NAMESPACE gpt2:: DESTINATION ${gpt2_cmake_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake DESTINATION ${gpt2_cmake_dir})
@@ -51,7 +47,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # -- The command and its model -------------------------------------------------------------------
 
 if(GPT2_BUILD_CLI)
-  install(TARGETS gpt2_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS gpt2_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT system)
   # The man pages are made from what the command's --help prints, so the command must run here.
   if(NOT CMAKE_CROSSCOMPILING)
     set(gpt2_man_dir ${CMAKE_CURRENT_BINARY_DIR}/man)
@@ -70,5 +66,6 @@ if(GPT2_BUILD_CLI)
   install(DIRECTORY models/${gpt2_bundled_model} DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models
           OPTIONAL)
   # The authors and the licences of the model's training data.
-  install(FILES models/README.md models/ATTRIBUTION DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models)
+  install(FILES models/README.md models/ATTRIBUTION
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models)
 endif()

@@ -1,5 +1,5 @@
-# What CPack makes of an installation: a .deb, and a .tar.gz for other distributions. tools/package.sh
-# builds both.
+# What CPack makes of an installation: a .deb, and a .tar.gz for other distributions.
+# tools/package.sh makes both.
 set(CPACK_PACKAGE_NAME gpt2)
 set(CPACK_PACKAGE_VENDOR "the gpt2.cpp authors")
 set(CPACK_PACKAGE_CONTACT "the gpt2.cpp authors <gpt2.cpp@localhost>")
@@ -10,6 +10,7 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_FILE_NAME gpt2-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR TGZ DEB)
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/tools/cmake/package_parts.cmake)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
