@@ -10,8 +10,8 @@
 
 namespace gpt2::c_api {
 
-/// The exception that a callback throws to stop the work. It is not a std::exception, because Drafter
-/// ends a draft, and not the text, if a logits processor throws one.
+/// The exception that a callback throws to stop the work. It is not a std::exception, because
+/// Drafter ends a draft, and not the text, if a logits processor throws one.
 struct Cancelled {};
 
 /// Throws Error(invalid_argument).
