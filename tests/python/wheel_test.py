@@ -58,6 +58,18 @@ class WheelTest(unittest.TestCase):
         run(CC, "-shared", "-fPIC", file.name, "-o", portable)
         self.assertRegex(make_wheel.platform_tag(portable), r"^manylinux_2_\d+_\w+$")
 
+    def test_other_files_are_libraries_beside_the_library_or_licences(self):
+        with tempfile.TemporaryDirectory() as other:
+            bundled = os.path.join(other, "libother.so.1")
+            os.symlink(os.path.realpath(LIBRARY), bundled)
+            path = run(sys.executable, "tools/make_wheel.py", LIBRARY, other, bundled,
+                       "LICENSE").strip()
+            with zipfile.ZipFile(path) as wheel:
+                names = wheel.namelist()
+        self.assertIn("gpt2cpp/libother.so.1", names)
+        licenses = [name for name in names if "/licenses/" in name]
+        self.assertRegex(" ".join(licenses), r"^gpt2cpp-\S+\.dist-info/licenses/LICENSE$")
+
     def test_the_same_files_give_the_same_wheel(self):
         with tempfile.TemporaryDirectory() as again:
             path = run(sys.executable, "tools/make_wheel.py", LIBRARY, again).strip()
