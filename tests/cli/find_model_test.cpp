@@ -99,8 +99,9 @@ TEST_CASE("a copied command without its model says where it looked and what to d
   const std::string root = fs::canonical(directory.path()).string();
   fs::create_directory(root + "/bin");
   fs::copy(GPT2_COMMAND, root + "/bin/gpt2");
-  const Outcome outcome = run(
-      {"x"}, {.directory = "/", .environment = {"HOME=" + root}, .program = root + "/bin/gpt2"});
+  const Outcome outcome = run({"x"}, {.directory = "/",
+                                      .environment = {"HOME=" + root, "GPT2_MODELS="},
+                                      .program = root + "/bin/gpt2"});
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
         "gpt2: no model 'gpt2-stories' (the bundled model): it is in models/ of the sources and "

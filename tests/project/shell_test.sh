@@ -8,9 +8,11 @@ set -euo pipefail
 source="$(realpath "$1")" program="$2"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/bin"
-ln -s "$(realpath "$program")" "$scratch/bin/gpt2"
-export PATH="$scratch/bin:$PATH"
+# The program lies in build/PRESET of a source tree, where it finds the bundled model.
+mkdir -p "$scratch/tree/build/dev"
+cp "$program" "$scratch/tree/build/dev/gpt2"
+ln -s "$source/models" "$scratch/tree/models"
+export PATH="$scratch/tree/build/dev:$PATH"
 failed=0
 
 # check NAME EXPECTED FOUND
@@ -23,7 +25,7 @@ check() {
 # -- The man pages ---------------------------------------------------------------------------------
 
 pages="$scratch/man"
-"$source/tools/man_pages.sh" "$scratch/bin/gpt2" "$pages"
+"$source/tools/man_pages.sh" gpt2 "$pages"
 commands="$(gpt2 --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')"
 for command in $commands; do
   page="$pages/gpt2-$command.1"
@@ -69,8 +71,7 @@ in_zsh() { "$source/tests/project/complete.zsh" "$source/tools/completions" "$1"
 # offers NAME LINE EXPECTED: checks what the shell offers, in any order.
 offers() { check "$shell, $1" "$3" "$("in_$shell" "$2" | sort -u | xargs)"; }
 
-# The program is a link to one in build/PRESET of the source tree, so the completions find the
-# bundled model. There are no files that a shell could offer.
+# There are no files that a shell could offer.
 mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two" \
   "$scratch/xdg/huggingface/hub/models--owner--tiny-three" "$scratch/empty"
 export HOME="$scratch/empty"

@@ -11,7 +11,8 @@ namespace gpt2::test {
 using Words = std::vector<std::string>;
 
 /// The surroundings of a run of the gpt2 command. The command inherits only PATH and the
-/// sanitizers' options from the environment; its HOME is an empty directory.
+/// sanitizers' options from the environment; its HOME is an empty directory. GPT2_MODELS leads to
+/// the bundled model, because the build directory may be far from the sources.
 struct Surroundings {
   std::string input = {};                     ///< the content of standard input, or the keys typed
                                               ///< on the terminal
