@@ -36,8 +36,10 @@ void TextParts::encode_some() {
     if (interrupted()) return;
     const std::size_t part = at_end_ ? text_.size() : cut();
     if (part == 0 && text_.size() > kMaxUncutBytes) reject("the text is longer than 256 MiB: split it");
-    encode(text_.substr(0, part));
+    std::string text = text_.substr(0, part);
     text_.erase(0, part);
+    if (bytes_ == 0) skip_byte_order_mark(text, file_.name());
+    encode(text);
   }
 }
 

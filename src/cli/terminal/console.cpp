@@ -44,12 +44,6 @@ void set_action(const struct sigaction& action) {
   }
 }
 
-void skip_byte_order_mark(std::string& text, const std::string& name) {
-  if (!text.starts_with(kByteOrderMark)) return;
-  text.erase(0, kByteOrderMark.size());
-  note_byte_order_mark(name);
-}
-
 // Reads the file to its end, without its byte order mark. `name` names it in messages.
 std::string read_all(std::FILE* file, const std::string& name) {
   constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
@@ -89,6 +83,12 @@ void write_stdout(std::string_view text) {
 
 void note_byte_order_mark(std::string_view name) {
   print_error(concat(name, " begins with a byte order mark, which is skipped"));
+}
+
+void skip_byte_order_mark(std::string& text, std::string_view name) {
+  if (!text.starts_with(kByteOrderMark)) return;
+  text.erase(0, kByteOrderMark.size());
+  note_byte_order_mark(name);
 }
 
 void reject_with_errno(const std::string& message) { reject(message, ": ", std::strerror(errno)); }

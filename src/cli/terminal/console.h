@@ -31,6 +31,9 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// is skipped.
 void note_byte_order_mark(std::string_view name);
 
+/// Removes a byte order mark from the beginning of a text and prints this note.
+void skip_byte_order_mark(std::string& text, std::string_view name);
+
 /// Reads a line of standard input. Returns it without its newline or CRLF, or nothing at the end of
 /// the input. Skips a byte order mark before the first line, and prints a note about it. Throws
 /// Error if the input cannot be read.
