@@ -74,8 +74,8 @@ class Tokenizer {
   ///
   /// Example:
   ///   std::string text = "Once upon a ti";
-  ///   const std::size_t part = gpt2.cut(text);  // 11: "Once upon a"
-  ///   const std::vector<TokenId> first = gpt2.encode(text.substr(0, part));
+  ///   const std::size_t part = tokenizer.cut(text);  // 11: "Once upon a"
+  ///   const std::vector<TokenId> first = tokenizer.encode(text.substr(0, part));
   ///   text.erase(0, part);
   ///   text += "me";  // the rest begins with a space
   [[nodiscard]] std::size_t cut(std::string_view text) const noexcept;
