@@ -111,6 +111,7 @@ grep -q -e '-O[23] .*src/model/attention\.cpp' nested/compile_commands.json || {
   printf 'without a build type, the library would not be optimized\n' >&2
   exit 1
 }
+quietly cmake nested -DCMAKE_UNITY_BUILD=ON  # compiles in half the time
 quietly cmake --build nested --parallel "$(nproc)"
 runs nested/app "$model"
 
