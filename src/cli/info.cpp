@@ -160,6 +160,7 @@ int info(const Arguments& arguments) {
   add_text_option(options, text_file).needed = "--dtype";
   add_dtype_option(options, settings.dtype);
   options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
+  add_quiet_option(options);
   options.parse(arguments);
 
   try {

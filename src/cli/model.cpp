@@ -57,6 +57,10 @@ void add_model_options(Options& options, ModelSettings& settings) {
   add_model_option(options, settings.name);
   add_dtype_option(options, settings.dtype);
   add_engine_options(options, settings.engine);
+  add_quiet_option(options);
+}
+
+void add_quiet_option(Options& options) {
   options.add("--quiet", "", "Show no progress on standard error",
               [](const std::string&) { silence_progress(); });
 }

@@ -38,6 +38,9 @@ Option& add_dtype_option(Options& options, WeightType& dtype);
 /// Adds --kv and -t, --threads.
 void add_engine_options(Options& options, EngineOptions& engine);
 
+/// Adds --quiet, after which Progress shows nothing.
+void add_quiet_option(Options& options);
+
 /// Adds --model, --dtype, --kv, --threads and --quiet.
 void add_model_options(Options& options, ModelSettings& settings);
 

@@ -40,6 +40,7 @@ int quantize(const Arguments& arguments) {
   options.add_choice("--dtype", "int8|int4", "The type to quantize to (default int8)",
                      [&type](const std::string& text) { type = text; });
   add_text_option(options, text_file);
+  add_quiet_option(options);
   options.parse(arguments);
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write, found ''");
   // Throws now, before the long work, if OUT cannot be written.

@@ -26,7 +26,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 nlohmann::json json_of(Words arguments) {
   arguments.insert(arguments.begin(), "info");
-  arguments.push_back("--json");
+  arguments.insert(arguments.end(), {"--json", "--quiet"});
   const Outcome outcome = run(arguments);
   CHECK(outcome.status == 0);
   CHECK(outcome.err == "");
@@ -210,7 +210,7 @@ TEST_CASE("no perplexity is measured in a context of one token, which predicts n
 }
 
 TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
-  const Outcome outcome = run({"info", "-m", alphabet_model(), "--dtype", "int8"});
+  const Outcome outcome = run({"info", "-m", alphabet_model(), "--dtype", "int8", "--quiet"});
   CAPTURE(outcome.out);
   CHECK(outcome.err == "");
   // Each token reads lm_head, whose 257 columns are padded to 288 if they are quantized, and the
