@@ -64,7 +64,7 @@ class ShardReader {
       const auto samples = record.find("samples");
       const bool has_samples = samples != record.end() && samples->is_number_unsigned();
       expected = has_samples ? samples->get<std::size_t>() : 1;
-      errors += record.contains("error") ? 1 : 0;
+      errors += is_error_record(record) ? 1 : 0;
       output.append(line_.text + '\n');
     }
     return count == expected;

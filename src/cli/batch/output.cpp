@@ -21,6 +21,14 @@ namespace {
 // The number of bytes that are kept of each record. Comparisons need fewer.
 constexpr std::size_t kBeginBytes = 256;
 
+// What follows the id in a record with an error: in this command's own format, and in OpenAI's.
+constexpr std::string_view kErrorMarks[] = {"\"error\":", "\"response\":{\"status_code\":4"};
+
+// Whether the part of a record after its id shows that it has an error.
+bool has_error_mark(std::string_view rest) {
+  return std::ranges::any_of(kErrorMarks, [&](auto mark) { return rest.starts_with(mark); });
+}
+
 // Makes sure that a new file is still in its directory after a power failure.
 void sync_directory(const std::string& file) {
   const auto parent = std::filesystem::absolute(file).parent_path();
@@ -81,6 +89,24 @@ std::string error_record_json(const RecordHead& head, const std::string& error) 
   return line_of(record);
 }
 
+// The members "line" and "id" come first, as in this command's own records. In a record with an
+// error, the response comes next, so that the first bytes show it.
+std::string response_record_json(const RecordHead& head, int status, const Json& body) {
+  Json record = {{"line", head.line}, {"id", head.id}};
+  const Json id = head.custom_id ? Json(*head.custom_id) : Json();
+  if (status == 200) record["custom_id"] = id;
+  record["response"] = {{"status_code", status}, {"request_id", head.id}, {"body", body}};
+  record["custom_id"] = id;
+  record["error"] = nullptr;
+  return line_of(record);
+}
+
+bool is_error_record(const nlohmann::json& record) {
+  if (record.contains("error") && !record["error"].is_null()) return true;
+  const auto response = record.find("response");
+  return response != record.end() && response->value("status_code", 0) != 200;
+}
+
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
     : name_(name), file_(open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail("written");
@@ -108,14 +134,14 @@ void OutputFile::fail(const char* action) const {
 }
 
 bool OutputFile::has_only_errors() const {
-  constexpr std::string_view kId = "\"id\":\"", kError = "\",\"error\":";
+  constexpr std::string_view kId = "\"id\":\"", kEnd = "\",";
   lseek(file_, 0, SEEK_SET);
   LineReader lines(file_, name_, kBeginBytes);
   for (Line line; lines.next(line);) {
     const std::size_t id = line.text.find(kId);
     if (!line.is_whole || id == line.text.npos) return false;
-    const std::size_t end = line.text.find('"', id + kId.size());
-    if (line.text.compare(std::min(end, line.text.size()), kError.size(), kError) != 0) return false;
+    const std::size_t end = line.text.find(kEnd, id + kId.size());
+    if (end == line.text.npos || !has_error_mark(line.text.substr(end + kEnd.size()))) return false;
   }
   return true;
 }
@@ -176,10 +202,10 @@ void RecordReader::advance() {
 }
 
 std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
-  const std::string begin = record_begin(line, id), error = begin + "\"error\":";
+  const std::string begin = record_begin(line, id);
   std::size_t count = 0;
   for (; !at_end() && line_.text.starts_with(begin); ++count) {
-    if (line_.text.starts_with(error)) ++errors_;
+    if (has_error_mark(std::string_view(line_.text).substr(begin.size()))) ++errors_;
     advance();
   }
   return count;

@@ -33,6 +33,12 @@ struct RecordHead {
 /// Returns the record of a line that was scored, with its newline.
 [[nodiscard]] std::string score_record_json(const RecordHead& head, const Json& scores);
 
+/// Returns the record of a line in OpenAI's format, with its newline: the answer to its request.
+[[nodiscard]] std::string response_record_json(const RecordHead& head, int status, const Json& body);
+
+/// Whether a record reports an error.
+[[nodiscard]] bool is_error_record(const nlohmann::json& record);
+
 /// Returns the record for a text that could not be written, with the error message and a newline.
 [[nodiscard]] std::string error_record_json(const RecordHead& head, const std::string& error);
 

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/fail.h"
 #include "cli/lines/members.h"
@@ -16,6 +17,9 @@ namespace gpt2::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMaxPrompts = 2048;  // of a line in OpenAI's format, as OpenAI's API
+constexpr std::size_t kMaxChoices = 128;   // for each of these prompts, the same
 
 // Returns how many tokens may follow the prompt if the prompt and the text may have `max_length`
 // tokens together. Throws Error if there is no room for any.
@@ -48,7 +52,10 @@ class RequestReader {
   void read_scoring(Members& members);
   void read_options(Members& members);
   void read_samples(Members& members);
-  void begin_if_empty();
+  void read_prompts(const json& prompt);
+  void read_openai_members(Members& members);
+  void add_prompt(std::vector<TokenId> tokens);
+  [[nodiscard]] std::size_t longest_prompt() const;
 
   // Sets the option of a row from the member with this name. The limit of logprobs is that of the
   // command line.
@@ -70,21 +77,28 @@ class RequestReader {
 };
 
 void RequestReader::read_prompt(const std::string& text) {
-  if (tokenizer_) request_.lost_bytes = tokenizer_->unencodable_bytes(text);
-  request_.prompt = tokenizer_ ? tokenizer_->encode(text) : parse_tokens(text, config_.vocab_size);
-  begin_if_empty();
+  if (tokenizer_) request_.lost_bytes += tokenizer_->unencodable_bytes(text);
+  add_prompt(tokenizer_ ? tokenizer_->encode(text) : parse_tokens(text, config_.vocab_size));
 }
 
-void RequestReader::begin_if_empty() {
-  if (request_.prompt.empty()) request_.prompt = {first_token(tokenizer_, config_)};
+void RequestReader::add_prompt(std::vector<TokenId> tokens) {
+  if (tokens.empty()) tokens = {first_token(tokenizer_, config_)};
+  request_.prompts.push_back(std::move(tokens));
 }
 
 void RequestReader::fit(bool truncate, bool has_length) {
-  request_.truncated =
-      fit_context(request_.prompt, truncate, request_.options.max_new_tokens, config_.n_positions);
+  for (std::vector<TokenId>& prompt : request_.prompts) {
+    request_.truncated +=
+        fit_context(prompt, truncate, request_.options.max_new_tokens, config_.n_positions);
+  }
   if (has_length || !settings_.defaults.max_length) return;
-  request_.options.max_new_tokens =
-      new_tokens(*settings_.defaults.max_length, request_.prompt.size());
+  request_.options.max_new_tokens = new_tokens(*settings_.defaults.max_length, longest_prompt());
+}
+
+std::size_t RequestReader::longest_prompt() const {
+  std::size_t longest = 0;
+  for (const auto& prompt : request_.prompts) longest = std::max(longest, prompt.size());
+  return longest;
 }
 
 // Reads the prompt of a line, as text or as token ids.
@@ -98,12 +112,24 @@ void RequestReader::read_tokens(Members& members) {
   }
   if (ids != nullptr || prompt->is_array()) {
     const TokenReader reader = {tokenizer_, config_.vocab_size};
-    request_.prompt = reader.read_ids(ids ? *ids : *prompt, ids ? "token_ids" : "prompt");
-    begin_if_empty();
+    if (ids == nullptr && settings_.openai) return read_prompts(*prompt);
+    add_prompt(reader.read_ids(ids ? *ids : *prompt, ids ? "token_ids" : "prompt"));
   } else if (!tokenizer_) {
     reject("with --tokens, there is no tokenizer for \"prompt\": give \"token_ids\"");
   } else {
     read_prompt(*members.text("prompt"));
+  }
+}
+
+// Reads a list: of token ids, of texts, or of lists of token ids.
+void RequestReader::read_prompts(const json& prompt) {
+  const TokenReader reader = {tokenizer_, config_.vocab_size, &request_.lost_bytes};
+  if (prompt.empty() || prompt.size() > kMaxPrompts) {
+    reject("prompt: expected a list of 1 to ", kMaxPrompts, " elements, found ", prompt.size());
+  }
+  if (prompt[0].is_number()) return add_prompt(reader.read_ids(prompt, "prompt"));
+  for (const json& one : prompt) {
+    add_prompt(reader.read_json(one, concat("prompt[", request_.prompts.size(), "]")));
   }
 }
 
@@ -121,18 +147,37 @@ void RequestReader::read_options(Members& members) {
   if (!members.flag("do_sample").value_or(true)) options.sampling.temperature = 0.0f;
   const auto length = members.count("max_length", 0, kMaxOptionTokens);
   if (members.find("max_new_tokens") != nullptr || members.find("max_tokens") != nullptr) return;
-  if (length) options.max_new_tokens = new_tokens(*length, request_.prompt.size());
+  if (length) options.max_new_tokens = new_tokens(*length, longest_prompt());
 }
 
 void RequestReader::read_samples(Members& members) {
-  const std::size_t samples = settings_.defaults.samples;
+  const std::size_t samples = settings_.openai ? kMaxChoices : settings_.defaults.samples;
   for (const char* const name : {"n", "num_return_sequences"}) {
-    const auto count = members.count(name, 1, kMaxSamples);
+    const auto count = members.count(name, 1, settings_.openai ? kMaxChoices : kMaxSamples);
     if (count && *count > samples) {
       reject(name, " is ", *count, ", but --samples is ", samples,
              ": give a --samples that no line exceeds");
     }
     request_.samples = count.value_or(request_.samples);
+  }
+}
+
+// Reads what only the completions API has.
+void RequestReader::read_openai_members(Members& members) {
+  request_.echo = members.flag("echo").value_or(false);
+  const bool stream = members.flag("stream").value_or(false);
+  if (settings_.openai) {
+    members.ignore({"stream_options"});
+    const auto best_of = members.count("best_of", 1, kMaxChoices);
+    if (best_of && *best_of != request_.samples) {
+      reject("best_of: expected the number of \"n\", ", request_.samples, ", found ", *best_of,
+             ": remove it");
+    }
+    return;
+  }
+  for (const auto& [name, is_set] :
+       {std::pair("stream", stream), std::pair("echo", request_.echo)}) {
+    if (is_set) reject(name, " is true: remove it, or give --format openai");
   }
 }
 
@@ -142,16 +187,16 @@ void RequestReader::read_completion(const json& object) {
   Members members(object);
   members.ignore({"model", "user"});
   static_cast<void>(members.text("custom_id"));
-  if (object.contains("text") || object.contains("choices")) return read_scoring(members);
+  if (!settings_.openai && (object.contains("text") || object.contains("choices"))) {
+    return read_scoring(members);
+  }
   read_tokens(members);
   read_options(members);
   if (!tokenizer_ && !request_.options.stop.empty()) {
     reject("stop: with --tokens, there is no tokenizer that could find texts: remove it");
   }
   read_samples(members);
-  for (const char* const name : {"stream", "echo"}) {
-    if (members.flag(name).value_or(false)) reject(name, " is true: remove it");
-  }
+  read_openai_members(members);
   const bool truncate = members.flag("truncate").value_or(settings_.defaults.truncate);
   bool has_length = false;
   for (const char* const name : {"max_length", "max_tokens", "max_new_tokens"}) {

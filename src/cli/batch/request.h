@@ -16,9 +16,10 @@ namespace gpt2::cli {
 struct BatchRequest {
   std::optional<std::string> custom_id = {};
   std::optional<ScoreRequest> scoring = {};  ///< set if the line is to be scored, not continued
-  std::vector<TokenId> prompt = {};
+  std::vector<std::vector<TokenId>> prompts = {};  ///< several only with --format openai
   GenerationOptions options = {};
-  std::size_t samples = 1;                ///< how many texts to write
+  std::size_t samples = 1;                ///< how many texts to write for each prompt
+  bool echo = false;                      ///< whether the answer repeats the prompt
   std::size_t lost_bytes = 0;             ///< bytes of the prompt for which the vocabulary has no
                                           ///< tokens
   std::size_t truncated = 0;              ///< tokens at the prompt's beginning that were left out

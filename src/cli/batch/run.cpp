@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "cli/batch/request.h"
+#include "cli/openai/completion.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
@@ -67,6 +69,8 @@ class BatchRun {
     std::future<GenerationResult> result = {};
     std::optional<std::string> error = {};
     std::uint64_t sequence = 0;
+    std::size_t prompt = 0;                             // the index of its prompt in the request
+    std::shared_ptr<const BatchRequest> request = {};  // only with --format openai
   };
 
   bool begin_text();
@@ -79,6 +83,8 @@ class BatchRun {
   [[nodiscard]] static bool is_complete(const Text& text);
   void write_finished();
   [[nodiscard]] std::string record_of(Text& text);
+  void add_choice(Text& text);
+  [[nodiscard]] std::string response_of(const Text& last);
   void show(Progress& progress);
 
   const Engine& engine_;
@@ -93,8 +99,10 @@ class BatchRun {
   LineReader lines_;
   RecordReader records_;              // the records that OUT already has
   std::size_t line_ = 0;              // the number of the next line
-  BatchRequest request_;              // the request of the line before it
+  std::shared_ptr<const BatchRequest> request_;  // the request of the line before it
   RecordHead head_ = {.samples = 0};  // the head of the next text of that line
+  std::vector<CompletionChoice> choices_;      // of a line whose record is not complete
+  std::optional<std::string> choices_error_;  // the error of one of them
   std::deque<Text> texts_;
   Scheduler scheduler_;
   BatchSummary summary_;
@@ -149,9 +157,12 @@ bool BatchRun::begin_text() {
     if (!begin_line()) return false;
   }
   Text& text = texts_.emplace_back(Text{.head = head_, .offset = lines_.offset()});
-  text.sequence = head_.line * settings_.defaults.samples + head_.sample;
-  text.error = request_.error;
-  text.scoring = request_.scoring;
+  const std::size_t stride = settings_.openai ? kMaxSamples : settings_.defaults.samples;
+  text.sequence = head_.line * stride + head_.sample;
+  text.prompt = head_.sample / request_->samples;
+  if (settings_.openai) text.request = request_;
+  text.error = request_->error;
+  text.scoring = request_->scoring;
   if (!text.error && !text.scoring) submit(text);
   ++head_.sample;
   return true;
@@ -168,25 +179,29 @@ bool BatchRun::begin_line() {
   if (!records_.at_end()) written = records_.skip(head_.line, head_.id);
   if (!records_.at_end() && written == 0) refuse_records();
   if (written != 0) {
+    if (settings_.openai) ++summary_.lines;
     first_offset_ = offset_ = lines_.offset();
+    if (settings_.openai) return true;  // its only record
     if (!records_.at_end()) {
       ++summary_.lines;
       return true;
     }
   }
-  request_ = read_request(line, settings_, defaults_, tokenizer_, config_);
+  request_ = std::make_shared<BatchRequest>(
+      read_request(line, settings_, defaults_, tokenizer_, config_));
   if (head_.line == 0 && records_.offset() == 0) require_json(line);
-  head_.custom_id = request_.custom_id;
-  head_.samples = request_.error ? 1 : request_.samples;
+  head_.custom_id = request_->custom_id;
+  const std::size_t prompts = std::max<std::size_t>(1, request_->prompts.size());
+  head_.samples = request_->error ? 1 : request_->samples * prompts;
   head_.sample = written;
-  head_.lost_bytes = request_.lost_bytes;
-  head_.truncated = request_.truncated;
+  head_.lost_bytes = request_->lost_bytes;
+  head_.truncated = request_->truncated;
   if (!has_texts()) ++summary_.lines;
   return true;
 }
 
-// Throws Error, because the next record is not that of the line. But if there are only errors in OUT,
-// for example because --lines was missing, they give way to the records of this run.
+// Throws Error, because the next record is not that of the line. But if there are only errors in
+// OUT, for example because --lines was missing, they give way to the records of this run.
 void BatchRun::refuse_records() {
   if (records_.offset() == 0 && output_.has_only_errors()) {
     print_error(concat(output_.name(), " has only errors, of another run: they are replaced"));
@@ -211,18 +226,19 @@ void BatchRun::require_json(const Line& line) const {
 }
 
 void BatchRun::submit(Text& text) {
-  GenerationOptions options = request_.options;
+  GenerationOptions options = request_->options;
+  const std::vector<TokenId>& prompt = request_->prompts[text.prompt];
   options.sampling.sequence = text.sequence;
   try {
     if (!tokenizer_) {
-      text.result = scheduler_.submit(request_.prompt, options, nullptr);
+      text.result = scheduler_.submit(prompt, options, nullptr);
       return;
     }
     const auto write = [&written = text.text](std::string_view piece) {
       written += piece;
       return true;
     };
-    text.result = scheduler_.submit(*tokenizer_, request_.prompt, options, write);
+    text.result = scheduler_.submit(*tokenizer_, prompt, options, write);
   } catch (const Error& error) {
     text.error = error.what();
   }
@@ -270,14 +286,49 @@ std::string BatchRun::record_of(Text& text) {
   }
 }
 
+// Adds a text that is complete to the choices of its line.
+void BatchRun::add_choice(Text& text) {
+  try {
+    if (text.error) reject(*text.error);
+    const BatchRequest& request = *text.request;
+    CompletionChoice choice = {request.prompts[text.prompt], text.text, text.result.get(),
+                               request.echo, {}};
+    summary_.tokens += choice.result.tokens.size();
+    if (request.echo && request.options.top_logprobs) {
+      choice.prompt_logprobs =
+          prompt_logprobs(engine_, choice.prompt, *request.options.top_logprobs);
+    }
+    choices_.push_back(std::move(choice));
+  } catch (const Error& error) {
+    if (!choices_error_) choices_error_ = error.what();
+  }
+}
+
+// Returns the record of a line in OpenAI's format, of whose texts this is the last one.
+std::string BatchRun::response_of(const Text& last) {
+  const auto choices = std::exchange(choices_, {});
+  const auto error = std::exchange(choices_error_, {});
+  if (error) {
+    ++summary_.errors;
+    if (summary_.first_error.empty()) summary_.first_error = *error;
+    return response_record_json(last.head, 400, completion_error_json(*error));
+  }
+  const Json body = completion_json("cmpl-" + last.head.id, settings_.model.name, *tokenizer_,
+                                    choices, last.request->samples);
+  return response_record_json(last.head, 200, body);
+}
+
 // Appends the records of all texts before the first one that is not complete.
 void BatchRun::write_finished() {
   for (; !texts_.empty() && is_complete(texts_.front()); texts_.pop_front()) {
     if (summary_.written == 0) output_.cut(records_.offset());
     Text& text = texts_.front();
-    output_.append(record_of(text));
+    const bool is_last = text.head.sample + 1 == text.head.samples;
+    if (settings_.openai) add_choice(text);
+    if (settings_.openai && !is_last) continue;
+    output_.append(settings_.openai ? response_of(text) : record_of(text));
     ++summary_.written;
-    if (text.head.sample + 1 == text.head.samples) ++summary_.lines;
+    if (is_last) ++summary_.lines;
     offset_ = text.offset;
   }
 }

@@ -34,6 +34,11 @@ an error, too, so that the objects stay aligned with the lines; with --lines, it
 Text j of line i is the one that gpt2 generate --sequence S writes, where S is i times --samples,
 plus j; "sequence" repeats it.
 
+With --format openai, OUT has what OpenAI's batch API returns: one record a line, with a "response"
+whose "body" has all "choices". Lists of prompts, "n", "echo" and "logprobs" work as there, "stream"
+is ignored, and what a line does not set has OpenAI's default (max_tokens 16, temperature 1).
+Choice j of line i has sequence i times 1048576, plus j.
+
 If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
 whether the lines, the options or the model have changed, which is refused. Standard input must
 be given again from its beginning.
@@ -51,6 +56,7 @@ Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
   gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --samples 4
   gpt2 batch --lines prompts.txt -o texts.jsonl
+  gpt2 batch requests.jsonl -o answers.jsonl --format openai
   jq -Rc '{text: .}' sentences.txt | gpt2 batch - -o scores.jsonl
   mpirun -n 8 gpt2 batch prompts.jsonl -o texts.jsonl -t 4
   gpt2 batch prompts.jsonl -o texts.jsonl --merge)";
@@ -60,6 +66,11 @@ void add_output_options(Options& options, BatchSettings& settings) {
   options.add_switch("--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
   options.add_switch("--tokens", defaults.tokens,
                      "Read and write token ids alone; needs no tokenizer");
+  options.add_choice("--format", "gpt2|openai",
+                     "The format of OUT: the command's own (default), or the answers of OpenAI's "
+                     "batch API, with its defaults and one record a line",
+                     [&settings](const std::string& name) { settings.openai = name == "openai"; })
+      .excluded = {"--lines", "--tokens", "--samples"};
   options.add_switch("--truncate", defaults.truncate,
                      "Leave out the beginning of prompts that are longer than the context, so that "
                      "--max-new-tokens fit");
@@ -75,6 +86,17 @@ void add_share_options(Options& options, BatchSettings& settings,
               "launcher says",
               [&share](const std::string& text) { share = text; });
   options.add_switch("--merge", settings.merge, "Write no texts, but join the files of all shares");
+}
+
+// Sets the options that neither the command line nor --hf-defaults sets to the defaults of OpenAI's
+// completions API.
+void take_openai_defaults(Writing& writing) {
+  const auto is_given = [&](const char* name) { return writing.given.contains(name); };
+  SamplingOptions& sampling = writing.options.sampling;
+  if (writing.has_hf_defaults) return;
+  if (!is_given("--temperature") && !is_given("--greedy")) sampling.temperature = 1.0f;
+  if (!is_given("--top-k")) sampling.top_k = 0;
+  if (!is_given("--max-new-tokens")) writing.options.max_new_tokens = 16;
 }
 
 // Two runs with the same hash, the same model and the same input write the same output. Options
@@ -139,6 +161,7 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   }
   take_hf_defaults(defaults, nullptr, options, settings.model.path);
   take_given(defaults, options);
+  if (settings.openai) take_openai_defaults(defaults);
   return settings;
 }
 

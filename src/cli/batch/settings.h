@@ -20,6 +20,7 @@ struct BatchSettings {
   std::string input;   ///< "-": standard input
   std::string output;  ///< as given; each share is written to its own file
   bool lines = false;  ///< whether each line is a prompt as plain text
+  bool openai = false;  ///< whether OUT has answers in OpenAI's format
   bool merge = false;
   Shard shard;
   ModelSettings model;

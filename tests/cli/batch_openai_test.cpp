@@ -1,0 +1,219 @@
+// Tests gpt2 batch --format openai: answers as OpenAI's batch API gives them to requests of its
+// completions API.
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/batch.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+std::string request(const json& body, const std::string& id = "r") {
+  const json line = {
+      {"custom_id", id}, {"method", "POST"}, {"url", "/v1/completions"}, {"body", body}};
+  return line.dump() + '\n';
+}
+
+Outcome answer(const Batch& batch, Words more = {}) {
+  more.insert(more.begin(), {"batch", "in", "-o", "out", "--format", "openai", "--quiet"});
+  return run(more, {.directory = batch.directory.path()});
+}
+
+std::vector<json> records(const std::string& text) {
+  std::vector<json> result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) result.push_back(json::parse(line));
+  return result;
+}
+
+// What gpt2 generate writes for a prompt with OpenAI's defaults.
+json alone(const std::string& prompt, std::size_t sequence, Words more = {}) {
+  Words words = {"--json",     "--temperature",         "1", "--top-k", "0",
+                 "--sequence", std::to_string(sequence)};
+  words.insert(words.end(), more.begin(), more.end());
+  words.insert(words.end(), {"-p", prompt});
+  return json::parse(run(words).out);
+}
+
+constexpr std::size_t kLineStride = 1048576;  // the distance of the sequences of two lines
+
+}  // namespace
+
+TEST_CASE("an answer has the members that OpenAI documents, and the texts of generate") {
+  const Batch batch(request({{"model", "x"}, {"prompt", "Tom"}}, "a") +
+                    request({{"prompt", {"One day", "The cat"}}, {"n", 2}, {"user", "u"}}, "b"));
+  const Outcome outcome = answer(batch);
+  INFO(outcome.err);
+  CHECK(outcome.status == 0);
+  const auto found = records(batch.read());
+  REQUIRE(found.size() == 2);
+  CHECK(found[0]["custom_id"] == "a");
+  CHECK(found[0]["error"].is_null());
+  CHECK(found[0]["id"].is_string());
+  CHECK(found[0]["response"]["status_code"] == 200);
+  CHECK(found[0]["response"]["request_id"].is_string());
+  const json& body = found[0]["response"]["body"];
+  CHECK(body["object"] == "text_completion");
+  CHECK(body["id"].get<std::string>().starts_with("cmpl-"));
+  CHECK(body["created"].is_number_integer());
+  CHECK(body["model"] == "gpt2-stories");
+  const json expected = alone("Tom", 0, {"-n", "16"});
+  CHECK(body["choices"] == json{{{"text", expected["text"]},
+                                 {"index", 0},
+                                 {"logprobs", nullptr},
+                                 {"finish_reason", "length"}}});
+  const std::size_t prompt = expected["prompt_token_ids"].size();
+  CHECK(body["usage"] ==
+        json{{"prompt_tokens", prompt}, {"completion_tokens", 16}, {"total_tokens", prompt + 16}});
+
+  const json& choices = found[1]["response"]["body"]["choices"];
+  REQUIRE(choices.size() == 4);
+  std::size_t tokens = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    const json one = alone(i < 2 ? "One day" : "The cat", kLineStride + i, {"-n", "16"});
+    CHECK(choices[i]["text"] == one["text"]);
+    CHECK(choices[i]["index"] == i);
+    if (i % 2 == 0) tokens += one["prompt_token_ids"].size();
+  }
+  CHECK(found[1]["response"]["body"]["usage"]["prompt_tokens"] == tokens);
+}
+
+TEST_CASE("stop, greedy decoding and prompts of token ids") {
+  const json ids = alone("Tom", 0)["prompt_token_ids"];
+  const Batch batch(request({{"prompt", ids}, {"temperature", 0}, {"max_tokens", 4}}) +
+                    request({{"prompt", json::array({ids})},
+                             {"temperature", 0},
+                             {"stop", "."},
+                             {"max_tokens", 100}}));
+  CHECK(answer(batch).status == 0);
+  const auto found = records(batch.read());
+  REQUIRE(found.size() == 2);
+  const json& first = found[0]["response"]["body"]["choices"][0];
+  CHECK(first["text"] == json::parse(run({"--json", "--greedy", "-n", "4", "Tom"}).out)["text"]);
+  CHECK(first["finish_reason"] == "length");
+  const json& second = found[1]["response"]["body"]["choices"][0];
+  const json stopped =
+      json::parse(run({"--json", "--greedy", "-n", "100", "--stop", ".", "Tom"}).out);
+  CHECK(second["text"] == stopped["text"]);
+  CHECK(second["finish_reason"] == "stop");
+}
+
+TEST_CASE("logprobs and echo, as an evaluation harness asks for them") {
+  const std::string text = "The cat said \xc3\xa9";
+  const Batch batch(
+      request({{"prompt", text}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 2}}) +
+      request({{"prompt", "Tom"}, {"max_tokens", 3}, {"logprobs", 1}}) +
+      request({{"prompt", "Tom"}, {"max_tokens", 3}, {"echo", true}}));
+  CHECK(answer(batch).status == 0);
+  const auto found = records(batch.read());
+  REQUIRE(found.size() == 3);
+
+  const json& echoed = found[0]["response"]["body"]["choices"][0];
+  CHECK(echoed["text"] == text);
+  const json scored =
+      json::parse(run({"score", "--json", "--logprobs", "2"}, {.input = text}).out)["logprobs"];
+  const json& lists = echoed["logprobs"];
+  REQUIRE(lists["tokens"].size() == scored.size());
+  CHECK(lists["token_logprobs"][0].is_null());
+  CHECK(lists["top_logprobs"][0].is_null());
+  CHECK(lists["text_offset"][0] == 0);
+  CHECK(lists["text_offset"][1] == 3);  // after "The"
+  for (std::size_t i = 1; i < scored.size(); ++i) {
+    CAPTURE(i);
+    CHECK(lists["token_logprobs"][i] == scored[i]["logprob"]);
+    for (const json& likely : scored[i]["top"]) {
+      if (likely["text"] == "\xef\xbf\xbd") continue;  // a part of a character
+      CHECK(lists["top_logprobs"][i].at(likely["text"]) == likely["logprob"]);
+    }
+    CHECK(lists["top_logprobs"][i].size() >= 2);
+    CHECK(lists["top_logprobs"][i].size() <= 3);  // the token itself is there, too
+  }
+
+  CHECK(lists["tokens"].back() == "bytes:\\xa9");
+
+  const json& plain = found[1]["response"]["body"]["choices"][0];
+  const json one = alone("Tom", kLineStride, {"-n", "3", "--logprobs", "1"});
+  CHECK(plain["text"] == one["text"]);
+  REQUIRE(plain["logprobs"]["tokens"].size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(plain["logprobs"]["tokens"][i] == one["logprobs"][i]["text"]);
+    CHECK(plain["logprobs"]["token_logprobs"][i] == one["logprobs"][i]["logprob"]);
+  }
+  CHECK(plain["logprobs"]["text_offset"][0] == 3);  // after "Tom"
+
+  const json& last = found[2]["response"]["body"]["choices"][0];
+  CHECK(last["text"] ==
+        "Tom" + alone("Tom", 2 * kLineStride, {"-n", "3"})["text"].get<std::string>());
+  CHECK(last["logprobs"].is_null());
+}
+
+TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the others go on") {
+  const std::vector<std::pair<json, std::string>> mistakes = {
+      {{{"prompt", "a"}, {"n", 129}}, "n: expected "},
+      {{{"prompt", "a"}, {"best_of", 2}}, "best_of: expected the number of \"n\", 1, found 2"},
+      {{{"prompt", "a"}, {"suffix", "b"}}, "unknown key 'suffix'"},
+      {{{"prompt", "a"}, {"temperature", "warm"}}, "temperature: expected "},
+      {{{"prompt", json::array()}}, "prompt: expected a list of 1 to 2048 elements, found 0"},
+      {{{"prompt", json::array({"a", 1})}}, "prompt[1]: expected a text or a list of token ids"},
+      {{{"prompt", json::array({-1})}}, "prompt[0]: expected a token id"},
+      {{{"prompt", 1}}, "prompt: expected a text, found 1"},
+      {json::object(), "neither \"prompt\" nor \"token_ids\" is given"},
+      {json::array(), "\"body\" is not an object"}};
+  std::string input;
+  for (const auto& [body, message] : mistakes) input += request(body);
+  const Batch batch(input + request({{"prompt", "Tom"},
+                                     {"stream", true},
+                                     {"stream_options", {{"include_usage", true}}}}));
+  const Outcome outcome = answer(batch);
+  CHECK(outcome.status == 3);
+  const auto found = records(batch.read());
+  REQUIRE(found.size() == mistakes.size() + 1);
+  for (std::size_t i = 0; i < mistakes.size(); ++i) {
+    CAPTURE(i, found[i]);
+    CHECK(found[i]["custom_id"] == "r");
+    CHECK(found[i]["error"].is_null());
+    CHECK(found[i]["response"]["status_code"] == 400);
+    const json& error = found[i]["response"]["body"]["error"];
+    CHECK(error["message"].get<std::string>().starts_with(mistakes[i].second));
+    CHECK(error["type"] == "invalid_request_error");
+    CHECK(error.at("param").is_null());
+    CHECK(error.at("code").is_null());
+  }
+  CHECK(found.back()["response"]["status_code"] == 200);
+
+  CHECK(answer(batch).status == 3);  // the errors of the run before count
+  CHECK(run({"batch", "in", "-o", "o", "--format", "openai", "--tokens"},
+            {.directory = batch.directory.path()})
+            .status == 2);
+}
+
+TEST_CASE("answers are resumed and merged as the command's own records are") {
+  const Batch batch(
+      request({{"prompt", {"One day", "The cat"}}, {"n", 2}, {"max_tokens", 3}}, "a") +
+      request({{"prompt", "Tom"}, {"n", 0}}, "b") +
+      request({{"prompt", "Tom"}, {"max_tokens", 3}}, "c"));
+  CHECK(answer(batch).status == 3);
+  const std::string whole = batch.read();
+  const std::size_t step = std::getenv("GPT2_TEST_SLOW") != nullptr ? 397 : 61;
+  for (std::size_t length = 0; length <= whole.size(); length += step) {
+    CAPTURE(length);
+    batch.directory.write("out", whole.substr(0, length));
+    REQUIRE(answer(batch).status == 3);
+    REQUIRE(batch.read() == whole);
+  }
+  for (const char* const share : {"0/2", "1/2"})
+    CHECK(answer(batch, {"--shard", share}).status == 0);
+  std::remove((batch.directory.path() / "out").c_str());
+  CHECK(answer(batch, {"--merge"}).status == 3);
+  CHECK(batch.read() == whole);
+}
