@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
+#include <thread>
 
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
@@ -151,8 +153,7 @@ TEST_CASE("score reads a file or standard input, and shows the options that it u
 
 TEST_CASE("a file of any size is scored in bounded memory, as the library scores its tokens") {
   std::string text;
-  const std::size_t bytes = std::getenv("GPT2_TEST_SLOW") != nullptr ? 20'000 : 60'000;
-  for (int i = 0; text.size() < bytes; ++i) {
+  for (int i = 0; text.size() < 20'000; ++i) {
     text += "Tom has " + std::to_string(i * i) + " cats,\nand  they sat on the mat. ";
   }
   const TemporaryDirectory place;
@@ -174,7 +175,7 @@ TEST_CASE("a file of any size is scored in bounded memory, as the library scores
 
 TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
   std::string text;
-  while (text.size() < 8'000'000) text += "abcdefg ";
+  while (text.size() < 400'000) text += "abcdefg ";
   const TemporaryDirectory place;
   place.write("book", text);
   for (const bool json : {false, true}) {
@@ -199,6 +200,20 @@ TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
     const auto scores = gpt2::score(Engine(Model::load(alphabet_model())), {&ids, 1}, {});
     CHECK(record.at("logprob") == -perplexity(scores).nll);
   }
+}
+
+TEST_CASE("work of more than ten seconds reports itself in a log") {
+  std::string text;
+  while (text.size() < 1'000'000) text += "abcdefg ";
+  const TemporaryDirectory place;
+  place.write("book", text);
+  const Words words = {"score", "book", "-m", alphabet_model(), "-t", "1"};
+  Command command(words, {.directory = place.path()});
+  std::this_thread::sleep_for(std::chrono::seconds(12));
+  command.send(SIGINT);
+  CHECK(command.wait() == -SIGINT);
+  CHECK(std::regex_match(command.err, std::regex("gpt2: scoring book: \\d+ %, .* left\n")));
+  CHECK(command.out.starts_with("partial "));
 }
 
 TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
