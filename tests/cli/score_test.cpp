@@ -204,7 +204,7 @@ TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
 
 TEST_CASE("work of more than ten seconds reports itself in a log") {
   std::string text;
-  while (text.size() < 1'000'000) text += "abcdefg ";
+  while (text.size() < 8'000'000) text += "abcdefg ";
   const TemporaryDirectory place;
   place.write("book", text);
   const Words words = {"score", "book", "-m", alphabet_model(), "-t", "1"};

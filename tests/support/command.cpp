@@ -53,7 +53,8 @@ Words environment(Words words) {
   static const TemporaryDirectory home;
   words.push_back("HOME=" + home.path().string());
   words.push_back("GPT2_MODELS=" GPT2_MODELS_DIR);
-  for (const char* name : {"PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) {
+  for (const char* name :
+       {"PATH", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name)) words.push_back(std::string(name) + '=' + value);
   }
   return words;
