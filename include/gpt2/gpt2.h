@@ -622,7 +622,13 @@ enum {
   GPT2_OBSERVED_MLP_OUTPUT = 6,         ///< (n_embd) the output of the feed-forward layer
   GPT2_OBSERVED_BLOCK_OUTPUT = 7,       ///< (n_embd) the residual stream after a block
   GPT2_OBSERVED_LN_F_STATISTICS = 8,    ///< (3) the same for the input of ln_f
-  GPT2_OBSERVED_LN_F_OUTPUT = 9         ///< (n_embd) the logits are computed from it
+  GPT2_OBSERVED_LN_F_OUTPUT = 9,        ///< (n_embd) the logits are computed from it
+  GPT2_OBSERVED_LN_1_OUTPUT = 10,       ///< (n_embd) the input of attn.c_attn
+  GPT2_OBSERVED_QUERIES = 11,           ///< (n_embd) the queries of all heads, side by side
+  GPT2_OBSERVED_KEYS = 12,              ///< (n_embd) the keys of all heads, side by side
+  GPT2_OBSERVED_VALUES = 13,            ///< (n_embd) the values of all heads, side by side
+  GPT2_OBSERVED_LN_2_OUTPUT = 14,       ///< (n_embd) the input of mlp.c_fc
+  GPT2_OBSERVED_MLP_ACTIVATIONS = 15    ///< (inner_dim) the input of mlp.c_proj
 };
 /// The name in lower case, such as "attention_weights"; "unknown" for another number. Static.
 GPT2_API const char* gpt2_observed_name(gpt2_observed what);

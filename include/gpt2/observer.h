@@ -28,8 +28,17 @@ enum class Observed : std::uint8_t {
                       ///< stream
   block_output,       ///< (n_embd) the residual stream after a block
   ln_f_statistics,    ///< (3) mean, variance and rstd of the input of ln_f
-  ln_f_output         ///< (n_embd) the output of ln_f, from which the logits are computed
+  ln_f_output,        ///< (n_embd) the output of ln_f, from which the logits are computed
+  ln_1_output,        ///< (n_embd) the output of ln_1: the input of attn.c_attn
+  queries,            ///< (n_embd) the queries of all heads, side by side
+  keys,               ///< (n_embd) the keys of all heads, before they are stored as f16 or f32
+  values,             ///< (n_embd) the values of all heads, likewise
+  ln_2_output,        ///< (n_embd) the output of ln_2: the input of mlp.c_fc
+  mlp_activations     ///< (inner_dim) the output of the activation: the input of mlp.c_proj
 };
+
+/// The number of values of Observed.
+inline constexpr auto kObservedCount = static_cast<std::size_t>(Observed::mlp_activations) + 1;
 
 /// Some of the values that a pass computes: rows for consecutive tokens of one slice. The engine
 /// owns the memory and overwrites it as soon as the observer returns.

@@ -15,8 +15,11 @@ namespace {
 // In the order of the enumeration.
 constexpr const char* kObservedNames[] = {
     "embeddings",      "ln_1_statistics", "attention_weights", "head_outputs",    "attn_output",
-    "ln_2_statistics", "mlp_output",      "block_output",      "ln_f_statistics", "ln_f_output"};
-static_assert(std::size(kObservedNames) == GPT2_OBSERVED_LN_F_OUTPUT + 1);
+    "ln_2_statistics", "mlp_output",      "block_output",      "ln_f_statistics", "ln_f_output",
+    "ln_1_output",     "queries",         "keys",              "values",          "ln_2_output",
+    "mlp_activations"};
+static_assert(std::size(kObservedNames) == kObservedCount);
+static_assert(static_cast<int>(Observed::mlp_activations) == GPT2_OBSERVED_MLP_ACTIVATIONS);
 static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
 static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
 

@@ -219,6 +219,7 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
                           Workspace& ws, bool only_wanted) const noexcept {
   const Matrix qkv = ws.qkv.top(normed.rows);
   c_attn.forward(team, qkv, normed, ws);
+  if (batch.watch) batch.watch->show_queries_keys_values(layer, batch, qkv);
 
   const Heads heads(*this, batch, qkv, ws, only_wanted);
   attend(team, heads, ws);

@@ -22,6 +22,21 @@ inline Matrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
   return y;
 }
 
+/// What an observer sees of a LayerNorm, and where it is in the model.
+struct ObservedNorm {
+  Observed statistics, output;
+  std::size_t layer;
+};
+
+/// The same for a LayerNorm in a pass, which may have an observer.
+inline Matrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm, const Batch& batch,
+                        Workspace& ws, ObservedNorm seen) noexcept {
+  if (batch.watch) batch.watch->show_statistics(seen.statistics, seen.layer, batch, x, norm);
+  const Matrix y = normalize(team, x, norm, ws);
+  if (batch.watch) batch.watch->show(seen.output, seen.layer, batch, y);
+  return y;
+}
+
 /// One pre-norm transformer block.
 struct Block {
   LayerNorm ln_1;
@@ -34,16 +49,15 @@ struct Block {
   /// requested, which it moves to the front of x.
   Matrix forward(Team& team, Matrix x, const Batch& batch, Workspace& ws,
                  bool is_last) const noexcept {
-    const auto show_statistics = [&](Observed what, const LayerNorm& norm) {
-      if (batch.watch) batch.watch->show_statistics(what, attn.layer, batch, x, norm);
-    };
+    using enum Observed;
+    const ObservedNorm first = {ln_1_statistics, ln_1_output, attn.layer};
+    const ObservedNorm second = {ln_2_statistics, ln_2_output, attn.layer};
+
     // x = x + attn(ln_1(x))
-    show_statistics(Observed::ln_1_statistics, ln_1);
-    x = attn.forward(team, x, normalize(team, x, ln_1, ws), batch, ws, is_last);
+    x = attn.forward(team, x, normalize(team, x, ln_1, batch, ws, first), batch, ws, is_last);
 
     // x = x + mlp(ln_2(x))
-    show_statistics(Observed::ln_2_statistics, ln_2);
-    mlp.forward(team, x, normalize(team, x, ln_2, ws), batch, ws, attn.layer);
+    mlp.forward(team, x, normalize(team, x, ln_2, batch, ws, second), batch, ws, attn.layer);
     return x;
   }
 };

@@ -18,6 +18,7 @@ struct FeedForward {
                std::size_t layer) const noexcept {
     const Matrix hidden = ws.hidden.top(normed.rows);
     c_fc.forward(team, hidden, normed, ws, Linear::Output::store, activation);
+    if (batch.watch) batch.watch->show(Observed::mlp_activations, layer, batch, hidden);
     add_branch(team, x, c_proj, hidden, batch, ws, Observed::mlp_output, layer);
   }
 };

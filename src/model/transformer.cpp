@@ -98,11 +98,9 @@ void Transformer::forward(Team& team, const Batch& batch, Workspace& ws) const n
     show(layer + 1, Observed::block_output, layer, x);
   }
 
-  if (batch.watch) {
-    batch.watch->show_statistics(Observed::ln_f_statistics, n_layer, batch, x, ln_f);
-  }
-  Matrix normed = normalize(team, x, ln_f, ws);
-  show(n_layer + 1, Observed::ln_f_output, n_layer, normed);
+  Matrix normed = normalize(team, x, ln_f, batch, ws,
+                            {Observed::ln_f_statistics, Observed::ln_f_output, n_layer});
+  if (batch.hidden_stage == n_layer + 1) copy_wanted(batch, normed);
   if (batch.watch) normed = batch.move_wanted(normed);
   if (normed.rows == 0 || batch.hidden_stage) return;
   project_rows(team, batch.logits.data(), lm_head, normed, ws);

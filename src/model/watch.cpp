@@ -32,7 +32,7 @@ Watch::Watch(const Observer& observer, const Config& config)
     : observer_(observer),
       n_head_(config.n_head),
       head_dim_(config.head_dim()),
-      wanted_(index(Observed::ln_f_output, config.n_layer) + 1),
+      wanted_((config.n_layer + 1) * kObservedCount),
       weights_(kMaxRows * round_up(std::max(config.n_positions, kStatistics), kPanel)),
       keys_(config.n_positions * head_dim_),
       values_(config.n_positions * head_dim_),
@@ -44,8 +44,9 @@ Watch::Watch(const Observer& observer, const Config& config)
   };
   ask(embeddings, 0);
   for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
-    for (const Observed what : {ln_1_statistics, attention_weights, head_outputs, attn_output,
-                                ln_2_statistics, mlp_output, block_output}) {
+    for (const Observed what :
+         {ln_1_statistics, ln_1_output, queries, keys, values, attention_weights, head_outputs,
+          attn_output, ln_2_statistics, ln_2_output, mlp_activations, mlp_output, block_output}) {
       ask(what, layer);
     }
   }
@@ -86,6 +87,16 @@ void Watch::show_statistics(Observed what, std::size_t layer, const Batch& batch
     write_statistics(statistics.row(i), rows.row(i), rows.cols, norm.eps());
   }
   show(what, layer, batch, statistics);
+}
+
+void Watch::show_queries_keys_values(std::size_t layer, const Batch& batch,
+                                     ConstMatrix qkv) noexcept {
+  const std::size_t n_embd = n_head_ * head_dim_;
+  std::size_t begin = 0;
+  for (const Observed what : {Observed::queries, Observed::keys, Observed::values}) {
+    show(what, layer, batch, {qkv.data + begin, qkv.rows, n_embd, qkv.stride});
+    begin += n_embd;
+  }
 }
 
 void Watch::show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,

@@ -33,6 +33,9 @@ class Watch {
   void show_statistics(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows,
                        const LayerNorm& norm) noexcept;
 
+  /// The same for the queries, the keys and the values in `qkv`, the output of Attention::c_attn.
+  void show_queries_keys_values(std::size_t layer, const Batch& batch, ConstMatrix qkv) noexcept;
+
   /// The same for the attention weights of each head. `qkv` is the output of Attention::c_attn. The
   /// caches must already have the keys of the batch.
   void show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
@@ -45,8 +48,7 @@ class Watch {
 
  private:
   [[nodiscard]] static std::size_t index(Observed what, std::size_t layer) noexcept {
-    constexpr std::size_t kKinds = static_cast<std::size_t>(Observed::ln_f_output) + 1;
-    return layer * kKinds + static_cast<std::size_t>(what);
+    return layer * kObservedCount + static_cast<std::size_t>(what);
   }
 
   void show_slice(Observed what, std::size_t layer, std::size_t head, const Batch::Slice& slice,

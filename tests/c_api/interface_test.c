@@ -326,7 +326,8 @@ static void test_observer_stops(void) {
   CHECK(gpt2_session_get_info(session)->position == kOnce);
   CHECK(gpt2_session_forward(session, greedy_ids, 1, &logits) == GPT2_OK);
   CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_LN_F_OUTPUT), "ln_f_output") == 0);
-  CHECK(strcmp(gpt2_observed_name(10), "unknown") == 0);
+  CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_MLP_ACTIVATIONS), "mlp_activations") == 0);
+  CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_MLP_ACTIVATIONS + 1), "unknown") == 0);
   CHECK(strcmp(gpt2_observed_name(-1), "unknown") == 0);
   gpt2_session_free(session);
 }

@@ -126,6 +126,49 @@ void check_statistics(const Seen& seen, const Golden& golden, const nlohmann::js
   }
 }
 
+// norm(x), computed in double from HuggingFace's statistics. x: (tokens, n_embd); `norm` is one of
+// ln_1, ln_2 and ln_f of all blocks, in the order of the pass.
+std::vector<double> normalized(const std::vector<double>& x, const LayerNorm& layer_norm,
+                               const Golden& golden, const nlohmann::json& names, std::size_t norm,
+                               std::size_t n_layer) {
+  const auto mean = part(golden.tensor(names.at("ln_mean")), norm, 2 * n_layer + 1);
+  const auto rstd = part(golden.tensor(names.at("ln_rstd")), norm, 2 * n_layer + 1);
+  const std::size_t n_embd = x.size() / mean.size();
+  std::vector<double> y;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t row = i / n_embd, column = i % n_embd;
+    y.push_back((x[i] - mean[row]) * rstd[row] * layer_norm.weight.data()[column] +
+                layer_norm.bias.data()[column]);
+  }
+  return y;
+}
+
+// Compares what a block computes between its norms and its outputs.
+void check_inputs(const Seen& seen, const Golden& golden, const nlohmann::json& names,
+                  const Block& block, std::size_t layer, std::size_t n_layer) {
+  std::vector<double> x = part(golden.tensor(names.at("hidden_states")), layer, n_layer + 1);
+  const std::vector<float>& normed = seen.at(Observed::ln_1_output, layer);
+  check_near(normed, normalized(x, block.ln_1, golden, names, 2 * layer, n_layer));
+  const std::vector<double> qkv = project(block.attn.c_attn, normed);
+  const std::size_t n_embd = block.attn.c_proj.weight.n, rows = qkv.size() / (3 * n_embd);
+  std::size_t begin = 0;
+  for (const Observed what : {Observed::queries, Observed::keys, Observed::values}) {
+    std::vector<double> expected;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto first = qkv.begin() + static_cast<std::ptrdiff_t>(row * 3 * n_embd + begin);
+      expected.insert(expected.end(), first, first + static_cast<std::ptrdiff_t>(n_embd));
+    }
+    check_near(seen.at(what, layer), expected);
+    begin += n_embd;
+  }
+  const auto added = part(golden.tensor(names.at("attn_out")), layer, n_layer);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += added[i];
+  check_near(seen.at(Observed::ln_2_output, layer),
+             normalized(x, block.ln_2, golden, names, 2 * layer + 1, n_layer));
+  check_near(seen.at(Observed::mlp_output, layer),
+             project(block.mlp.c_proj, seen.at(Observed::mlp_activations, layer)));
+}
+
 void check_case(const Golden& golden, const nlohmann::json& entry) {
   const Model model = Model::load(kOracle / "cases" / entry.at("model").get<std::string>());
   const auto [n_layer, n_head] = std::pair(model.config().n_layer, model.config().n_head);
@@ -152,6 +195,7 @@ void check_case(const Golden& golden, const nlohmann::json& entry) {
                        seen.at(Observed::head_outputs, layer)));
     check_near(seen.at(Observed::mlp_output, layer),
                part(golden.tensor(names.at("mlp_out")), layer, n_layer));
+    check_inputs(seen, golden, names, model.transformer()->blocks[layer], layer, n_layer);
     for (std::size_t head = 0; head < n_head; ++head) {
       CAPTURE(head);
       check_near(seen.at(Observed::attention_weights, layer, head),
@@ -302,7 +346,7 @@ TEST_CASE("observations have the same bits in any batch or pieces, on every inst
       CHECK(same_bits(seen.at(what, layer, head, 1), rows));
       ++compared;
     }
-    CHECK(compared == 3 + 3 * (6 + 5));  // once, and in each block once or for each head
+    CHECK(compared == 3 + 3 * (12 + 5));  // once, and in each block once or for each head
   }
   force_isa(before);
 }

@@ -506,7 +506,7 @@ class ObserveTest(ModelTest):
         ids = self.model.tokenizer.encode("The cat sat on the mat and was happy.")
         whole = self.model.observe(ids)
         n_layer, n_head = self.model.n_layer, self.model.n_head
-        self.assertEqual(len(whole), 3 + 7 * n_layer)
+        self.assertEqual(len(whole), 3 + 13 * n_layer)
         self.assertEqual(whole["attention_weights", 1].shape, (n_head, len(ids), len(ids)))
         self.assertEqual(whole["ln_2_statistics", 1].shape, (len(ids), 3))
         self.assertEqual(bits(whole["ln_f_output", n_layer].tolist()[-1]),

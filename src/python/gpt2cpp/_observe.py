@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 OBSERVED = ("embeddings", "ln_1_statistics", "attention_weights", "head_outputs", "attn_output",
-            "ln_2_statistics", "mlp_output", "block_output", "ln_f_statistics", "ln_f_output")
+            "ln_2_statistics", "mlp_output", "block_output", "ln_f_statistics", "ln_f_output",
+            "ln_1_output", "queries", "keys", "values", "ln_2_output", "mlp_activations")
 
 _ATTENTION = OBSERVED.index("attention_weights")
 
@@ -29,9 +30,14 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
     embeddings:         (n, n_embd) wte + wpe, where the residual stream begins
     ln_1_statistics, ln_2_statistics, ln_f_statistics:
                         (n, 3) mean, variance and rstd of the input of these LayerNorms
+    ln_1_output, ln_2_output:
+                        (n, n_embd) the outputs of these LayerNorms
+    queries, keys, values:
+                        (n, n_embd) those of all heads, side by side
     attention_weights:  (n_head, n, n_keys) each token's weights of the tokens up to it, then zeros
     head_outputs:       (n, n_embd) the outputs of all heads: the input of attn.c_proj
     attn_output:        (n, n_embd) the output of attention, added to the residual stream
+    mlp_activations:    (n, inner_dim) the output of the activation: the input of mlp.c_proj
     mlp_output:         (n, n_embd) the output of the feed-forward layer, added to the stream
     block_output:       (n, n_embd) the residual stream after a block
     ln_f_output:        (n, n_embd) the output of ln_f; the logits are computed from it
