@@ -78,6 +78,8 @@ void AddedTokens::prepare() {
 bool AddedTokens::may_continue_with_space() const noexcept {
   return std::ranges::any_of(tokens_, [](const auto& entry) {
     const AddedToken& token = entry.second;
+    // What comes before a place decides whether such a token is a word by itself.
+    if (token.single_word && is_ascii_space(token.content.front())) return true;
     return token.rstrip || std::ranges::adjacent_find(token.content, [](char before, char c) {
                              return !is_ascii_space(before) && is_ascii_space(c);
                            }) != token.content.end();

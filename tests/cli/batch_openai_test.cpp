@@ -167,7 +167,8 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
       {{{"prompt", json::array({"a", 1})}}, "prompt[1]: expected a text or a list of token ids"},
       {{{"prompt", json::array({-1})}}, "prompt[0]: expected a token id"},
       {{{"prompt", 1}}, "prompt: expected a text, found 1"},
-      {json::object(), "neither \"prompt\" nor \"token_ids\" is given"},
+      {json::object(), "expected \"prompt\", found no such key"},
+      {{{"text", "a"}}, "expected \"prompt\", found no such key"},
       {json::array(), "\"body\" is not an object"}};
   std::string input;
   for (const auto& [body, message] : mistakes) input += request(body);

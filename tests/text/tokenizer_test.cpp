@@ -204,6 +204,11 @@ TEST_CASE("a text may be encoded in the parts that cut() allows") {
   CHECK(plain.cut("a word") == 1);
   CHECK(plain.cut("a word \n ") == 6);
   CHECK(plain.cut("caf\xc3\xa9 x") == 0);  // only after ASCII
+
+  // A part that begins with this token would have it as a word by itself.
+  json root = small_json();
+  root["added_tokens"].push_back(added_token(318, " B", {{"single_word", true}}));
+  CHECK(load_json(root).cut("a word") == 0);
 }
 
 TEST_CASE("find() finds tokens by their text") {

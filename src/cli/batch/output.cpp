@@ -103,8 +103,10 @@ std::string response_record_json(const RecordHead& head, int status, const Json&
 
 bool is_error_record(const nlohmann::json& record) {
   if (record.contains("error") && !record["error"].is_null()) return true;
-  const auto response = record.find("response");
-  return response != record.end() && response->value("status_code", 0) != 200;
+  if (!record.contains("response")) return false;
+  const nlohmann::json& response = record["response"];
+  return !response.is_object() || !response.contains("status_code") ||
+         response["status_code"] != 200;
 }
 
 OutputFile::OutputFile(const std::string& name, const InputFile& input)

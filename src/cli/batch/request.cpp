@@ -106,6 +106,7 @@ void RequestReader::read_tokens(Members& members) {
   const json* const prompt = members.find("prompt");
   const json* const ids = members.find("token_ids");
   if ((prompt != nullptr) == (ids != nullptr)) {
+    if (settings_.openai && !prompt) reject("expected \"prompt\", found no such key");
     reject(prompt ? "both \"prompt\" and \"token_ids\" are given: remove one of them"
                   : "neither \"prompt\" nor \"token_ids\" is given: give one of them, or \"text\" "
                     "or \"choices\" to score");

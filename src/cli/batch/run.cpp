@@ -294,9 +294,12 @@ void BatchRun::add_choice(Text& text) {
     CompletionChoice choice = {request.prompts[text.prompt], text.text, text.result.get(),
                                request.echo, {}};
     summary_.tokens += choice.result.tokens.size();
+    const bool is_first = text.head.sample % request.samples == 0;  // of its prompt
     if (request.echo && request.options.top_logprobs) {
       choice.prompt_logprobs =
-          prompt_logprobs(engine_, choice.prompt, *request.options.top_logprobs);
+          is_first || choices_.empty()
+              ? prompt_logprobs(engine_, choice.prompt, *request.options.top_logprobs)
+              : choices_.back().prompt_logprobs;
     }
     choices_.push_back(std::move(choice));
   } catch (const Error& error) {
