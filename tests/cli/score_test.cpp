@@ -176,7 +176,7 @@ TEST_CASE("a file of any size is scored in bounded memory, as the library scores
 
 TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
   std::string text;
-  while (text.size() < 400'000) text += "abcdefg ";
+  while (text.size() < 4'000'000) text += "abcdefg ";
   const TemporaryDirectory place;
   place.write("book", text);
   for (const bool json : {false, true}) {
