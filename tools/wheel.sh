@@ -6,6 +6,10 @@
 # wheel contains the oldest version of glibc that suffices.
 set -euo pipefail
 
+if [[ $# -gt 0 ]]; then
+  printf 'wheel: it takes no arguments: tools/wheel.sh\n' >&2
+  exit 2
+fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/install_dependencies.sh" patchelf
 "$root/tools/build.sh" release gpt2_portable_shared
