@@ -126,6 +126,18 @@ void check_statistics(const Seen& seen, const Golden& golden, const nlohmann::js
   }
 }
 
+// Columns [begin, begin + count) of rows of `width`.
+template <class T>
+std::vector<T> columns(const std::vector<T>& rows, std::size_t width, std::size_t begin,
+                       std::size_t count) {
+  std::vector<T> part;
+  for (auto row = rows.begin(); row != rows.end(); row += static_cast<std::ptrdiff_t>(width)) {
+    const auto first = row + static_cast<std::ptrdiff_t>(begin);
+    part.insert(part.end(), first, first + static_cast<std::ptrdiff_t>(count));
+  }
+  return part;
+}
+
 // norm(x), computed in double from HuggingFace's statistics. x: (tokens, n_embd); `norm` is one of
 // ln_1, ln_2 and ln_f of all blocks, in the order of the pass.
 std::vector<double> normalized(const std::vector<double>& x, const LayerNorm& layer_norm,
@@ -150,15 +162,10 @@ void check_inputs(const Seen& seen, const Golden& golden, const nlohmann::json& 
   const std::vector<float>& normed = seen.at(Observed::ln_1_output, layer);
   check_near(normed, normalized(x, block.ln_1, golden, names, 2 * layer, n_layer));
   const std::vector<double> qkv = project(block.attn.c_attn, normed);
-  const std::size_t n_embd = block.attn.c_proj.weight.n, rows = qkv.size() / (3 * n_embd);
+  const std::size_t n_embd = block.attn.c_proj.weight.n;
   std::size_t begin = 0;
   for (const Observed what : {Observed::queries, Observed::keys, Observed::values}) {
-    std::vector<double> expected;
-    for (std::size_t row = 0; row < rows; ++row) {
-      const auto first = qkv.begin() + static_cast<std::ptrdiff_t>(row * 3 * n_embd + begin);
-      expected.insert(expected.end(), first, first + static_cast<std::ptrdiff_t>(n_embd));
-    }
-    check_near(seen.at(what, layer), expected);
+    check_near(seen.at(what, layer), columns(qkv, 3 * n_embd, begin, n_embd));
     begin += n_embd;
   }
   const auto added = part(golden.tensor(names.at("attn_out")), layer, n_layer);
@@ -236,17 +243,6 @@ struct Head {
     }
   }
 };
-
-// Columns [begin, begin + count) of rows of `width`.
-std::vector<float> columns(const std::vector<float>& rows, std::size_t width, std::size_t begin,
-                           std::size_t count) {
-  std::vector<float> part;
-  for (auto row = rows.begin(); row != rows.end(); row += static_cast<std::ptrdiff_t>(width)) {
-    const auto first = row + static_cast<std::ptrdiff_t>(begin);
-    part.insert(part.end(), first, first + static_cast<std::ptrdiff_t>(count));
-  }
-  return part;
-}
 
 void check_heads(Session& session, const Seen& seen, std::size_t layer) {
   const Config& config = session.model().config();

@@ -93,10 +93,9 @@ std::string error_record_json(const RecordHead& head, const std::string& error) 
 // error, the response comes next, so that the first bytes show it.
 std::string response_record_json(const RecordHead& head, int status, const Json& body) {
   Json record = {{"line", head.line}, {"id", head.id}};
-  const Json id = head.custom_id ? Json(*head.custom_id) : Json();
-  if (status == 200) record["custom_id"] = id;
+  if (status == 200) record["custom_id"] = nullptr;  // its place
   record["response"] = {{"status_code", status}, {"request_id", head.id}, {"body", body}};
-  record["custom_id"] = id;
+  record["custom_id"] = head.custom_id ? Json(*head.custom_id) : Json();
   record["error"] = nullptr;
   return line_of(record);
 }

@@ -1,13 +1,13 @@
 #include "cli/openai/completion.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
 #include "base/utf8.h"
+#include "cli/terminal/console.h"
 #include "gpt2/score.h"
 
 namespace gpt2::cli {
@@ -18,11 +18,7 @@ namespace {
 std::string token_text(std::string_view bytes) {
   if (valid_utf8_prefix(bytes) == bytes.size()) return std::string(bytes);
   std::string text = "bytes:";
-  for (const char byte : bytes) {
-    char digits[8];
-    std::snprintf(digits, sizeof digits, "\\x%02x", static_cast<unsigned char>(byte));
-    text += digits;
-  }
+  for (const char byte : bytes) text += format("\\x%02x", static_cast<unsigned char>(byte));
   return text;
 }
 
