@@ -421,7 +421,7 @@ TEST_CASE("an observer sees the same pass") {
   REQUIRE(gpt2_observe(c_slices, 2, &c_observer) == GPT2_OK);
   CHECK(same_bits(logits, c_logits.data()));
   const std::size_t blocks = model().config().n_layer, heads = model().config().n_head;
-  CHECK(seen.pieces.size() == 2 * (3 + blocks * (6 + heads)));
+  CHECK(seen.pieces.size() == 2 * (3 + blocks * (12 + heads)));
   CHECK(seen.pieces == c_seen.pieces);
   CHECK(gpt2_session_get_info(c_b.get())->waiting == 0);
 

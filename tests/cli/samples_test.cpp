@@ -158,7 +158,7 @@ TEST_CASE("--draft changes no text of --samples and no record of batch") {
   }
 }
 
-TEST_CASE("options that contradict each other are refused with both names") {
+TEST_CASE("options of several samples that contradict each other are refused") {
   const auto check = [](const Words& arguments, const std::string& message) {
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 2);
