@@ -11,16 +11,12 @@
 
 namespace gpt2 {
 
-namespace {
-
-double log_sum_exp(std::span<const float> logits, std::span<float> scratch) {
+double log_sum_exp(std::span<const float> logits, std::span<float> scratch) noexcept {
   const Softmax s = softmax(scratch, logits);
   // The sum is NaN if a logit is NaN or +infinity, and 0 if every logit is -infinity.
   if (!(s.sum > 0.0f)) return std::numeric_limits<double>::quiet_NaN();
   return static_cast<double>(s.max) + static_cast<double>(log_of(s.sum));
 }
-
-}  // namespace
 
 double log_sum_exp(std::span<const float> logits) {
   std::vector<float> scratch(logits.size());

@@ -12,6 +12,9 @@ namespace gpt2 {
 /// one of them is NaN or +infinity or because all are -infinity.
 [[nodiscard]] double log_sum_exp(std::span<const float> logits);
 
+/// The same without allocating memory. `scratch` has room for as many floats as there are logits.
+[[nodiscard]] double log_sum_exp(std::span<const float> logits, std::span<float> scratch) noexcept;
+
 /// Throws Error(invalid_argument) if `top`, the requested number of likeliest tokens, is more than
 /// the vocabulary has.
 void check_top_logprobs(std::size_t top, std::size_t vocab_size);

@@ -40,6 +40,7 @@ layers='
   text:     formats tensor base
   model:    formats kernels tensor base
   generate: model text formats kernels tensor base
+  inspect:  generate model text formats kernels tensor base
   measure:  model formats kernels tensor base
   cli:      measure base
   c_api:
@@ -53,6 +54,7 @@ headers='
   layer_norm:model model:model engine:model session:model embed:model weights:model observer:model
   sampling_options:generate sampler:generate generate:generate scheduler:generate
   generation_config:generate score:generate beam_search:generate option_fields:generate
+  inspect:inspect
   gpt2:c_api
 '
 

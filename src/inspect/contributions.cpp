@@ -1,0 +1,125 @@
+#include "inspect/contributions.h"
+
+#include <numeric>
+
+#include "inspect/vectors.h"
+#include "model/engine_impl.h"
+#include "model/transformer.h"
+
+namespace gpt2 {
+namespace {
+
+// Returns the elements of a matrix as (k, n) floats.
+std::vector<float> elements_of(const Weight& weight) {
+  std::vector<float> all(weight.size());
+  if (const auto type = weight.float_type(); type && weight.layout == Weight::Layout::kn) {
+    widen_kernel (*type)(all.data(), weight.data, all.size());
+    return all;
+  }
+  std::vector<float> row(weight.k);
+  for (std::size_t feature = 0; feature < weight.n; ++feature) {
+    weight.read_row(row.data(), feature);
+    for (std::size_t i = 0; i < weight.k; ++i) all[i * weight.n + feature] = row[i];
+  }
+  return all;
+}
+
+// Returns the row of an embedding or of lm_head.
+std::vector<float> row_of(const Weight& table, std::size_t i) {
+  std::vector<float> row(table.k);
+  table.read_row(row.data(), i);
+  return row;
+}
+
+// The vectors by which the parts of token t's state are multiplied, so that the products are their
+// contributions to the logit of its target: c = rstd * (d - mean(d)), where d is ln_f.weight *
+// lm_head[target]. Subtracting the mean of d here is the same as subtracting that of the part.
+class Directions {
+ public:
+  Directions(const Transformer& transformer, Inspection& found)
+      : n_embd_(transformer.config.n_embd), all_(found.contributions.size() * n_embd_) {
+    const Tensor& weight = transformer.ln_f.weight;
+    const Tensor& bias = transformer.ln_f.bias;
+    for (std::size_t token = 0; token < found.contributions.size(); ++token) {
+      LogitContributions& logit = found.contributions[token];
+      const auto u = row_of(transformer.lm_head, static_cast<std::size_t>(logit.target));
+      if (bias.size() > 0) {
+        logit.ln_f_bias = static_cast<float>(dot(std::span<const float>(u),
+                                                 std::span(bias.data(), n_embd_)));
+      }
+      const std::span<double> d = std::span(all_).subspan(token * n_embd_, n_embd_);
+      for (std::size_t i = 0; i < n_embd_; ++i) {
+        d[i] = static_cast<double>(u[i]) * static_cast<double>(weight.data()[i]);
+      }
+      const double mean = std::accumulate(d.begin(), d.end(), 0.0) / static_cast<double>(n_embd_);
+      const double rstd = found.norms.back()[token].rstd;
+      for (double& value : d) value = (value - mean) * rstd;
+    }
+  }
+
+  [[nodiscard]] std::span<const double> of(std::size_t token) const {
+    return std::span(all_).subspan(token * n_embd_, n_embd_);
+  }
+
+ private:
+  std::size_t n_embd_;
+  std::vector<double> all_;
+};
+
+// Adds what each head of a layer contributes through attn.c_proj, and what its bias contributes.
+void add_heads(Inspection& found, Engine::Impl& engine, const Attention& attention,
+               const Directions& directions, ConstMatrix outputs) {
+  const std::vector<float> c_proj = elements_of(attention.c_proj.weight);
+  const Tensor& bias = attention.c_proj.bias;
+  const std::size_t n_embd = outputs.cols, n_head = attention.n_head;
+  engine.for_each(outputs.rows, [&](std::size_t token, int) {
+    LogitContributions& logit = found.contributions[token];
+    const std::span<const double> c = directions.of(token);
+    for (std::size_t head = 0; head < n_head; ++head) {
+      double sum = 0.0;
+      for (std::size_t i = head * n_embd / n_head; i < (head + 1) * n_embd / n_head; ++i) {
+        sum += static_cast<double>(outputs.row(token)[i]) *
+               dot(std::span<const float>(c_proj).subspan(i * n_embd, n_embd), c);
+      }
+      logit.heads[attention.layer * n_head + head] = static_cast<float>(sum);
+    }
+    if (bias.size() > 0) {
+      logit.attn_bias[attention.layer] =
+          static_cast<float>(dot(std::span<const float>(bias.data(), n_embd), c));
+    }
+  });
+}
+
+}  // namespace
+
+void inspect_contributions(Inspection& found, const Engine& engine, const PassRecord& pass,
+                           std::span<const TokenId> tokens) {
+  const Transformer& transformer = *engine.model().transformer();
+  const std::size_t n_layer = transformer.blocks.size();
+  const std::size_t n_head = transformer.config.n_head;
+  const Directions directions(transformer, found);
+  for (std::size_t token = 0; token < tokens.size(); ++token) {
+    LogitContributions& logit = found.contributions[token];
+    const auto contribution = [&](std::span<const float> part) {
+      return static_cast<float>(dot(part, directions.of(token)));
+    };
+    const auto of_row = [&](ConstMatrix rows) {
+      return contribution({rows.row(token), rows.cols});
+    };
+    const auto id = static_cast<std::size_t>(tokens[token]);
+    logit.wte = contribution(row_of(transformer.embedding.wte, id));
+    logit.wpe = contribution(row_of(transformer.embedding.wpe, token));
+    for (std::size_t layer = 0; layer < n_layer; ++layer) {
+      logit.attn.push_back(of_row(pass.added(layer, 0)));
+      logit.mlp.push_back(of_row(pass.added(layer, 1)));
+    }
+    logit.heads.resize(n_layer * n_head);
+    logit.attn_bias.resize(n_layer);
+  }
+  for (std::size_t layer = 0; layer < n_layer; ++layer) {
+    add_heads(found, engine.impl(), transformer.blocks[layer].attn, directions,
+              pass.head_outputs(layer));
+  }
+}
+
+}  // namespace gpt2

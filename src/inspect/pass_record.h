@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "gpt2/config.h"
+#include "gpt2/inspect.h"
+#include "inspect/head_watcher.h"
+#include "tensor/matrix.h"
+
+namespace gpt2 {
+
+/// What is kept of one pass over a text: the vectors that later computations need, and the
+/// descriptions that can be made while the pass runs.
+class PassRecord {
+ public:
+  PassRecord(const Config& config, std::span<const TokenId> tokens, std::size_t top);
+
+  /// Takes what an observer sees. Everything must be seen once.
+  void see(const Observation& seen);
+
+  /// Moves the descriptions into `found`. REQUIRES: the pass is over.
+  void move_to(Inspection& found);
+
+  /// The vectors of n_embd floats, one for each token: the input of a LayerNorm (NormIndex); what
+  /// half `half` of a block adds; the outputs of all heads; and the output of ln_f.
+  [[nodiscard]] ConstMatrix input(std::size_t norm) const { return rows(inputs_, norm); }
+  [[nodiscard]] ConstMatrix added(std::size_t layer, std::size_t half) const {
+    return rows(added_, 2 * layer + half);
+  }
+  [[nodiscard]] ConstMatrix head_outputs(std::size_t layer) const { return rows(heads_, layer); }
+  [[nodiscard]] ConstMatrix output() const { return rows(output_, 0); }
+
+ private:
+  [[nodiscard]] ConstMatrix rows(const std::vector<float>& all, std::size_t i) const {
+    return {all.data() + i * tokens_ * n_embd_, tokens_, n_embd_, n_embd_};
+  }
+
+  void store(std::vector<float>& all, std::size_t i, const Observation& seen);
+  void store_added(std::size_t half, const Observation& seen);
+  void see_statistics(std::size_t norm, const Observation& seen);
+  void see_output(std::size_t norm, const Observation& seen);
+  void see_activations(const Observation& seen);
+
+  std::size_t tokens_, n_embd_, top_;
+  std::vector<float> inputs_, added_, heads_, output_;
+  std::vector<std::vector<NormInspection>> norms_;
+  std::vector<std::vector<UpdateInspection>> updates_;
+  std::vector<std::vector<MlpInspection>> mlps_;
+  HeadWatcher watcher_;
+};
+
+}  // namespace gpt2
