@@ -12,6 +12,7 @@ int generate(const Arguments& arguments, void (*check)(const std::string& prompt
 int batch(const Arguments& arguments);
 int tokenize(const Arguments& arguments);
 int info(const Arguments& arguments);
+int inspect(const Arguments& arguments);
 int bench(const Arguments& arguments);
 int quantize(const Arguments& arguments);
 int score(const Arguments& arguments);

@@ -25,6 +25,7 @@ Commands:
   batch      continue or score every line of a file; resumes an interrupted run
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
+  inspect    show what a model computes for a text, as a page or as JSON
   score      measure how well a model predicts a text, or rate continuations
   embed      turn texts into vectors
   quantize   quantize a model's weights to 8 or 4 bits
@@ -38,7 +39,7 @@ Examples:
   gpt2 "Once upon a time"
   gpt2 -i
   gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
-  gpt2 batch prompts.jsonl -o texts.jsonl
+  gpt2 inspect -o page.html "The cat sat on the mat"
 )";
 
 constexpr const char* kMoreHelp =
@@ -68,6 +69,7 @@ const std::map<std::string, int (*)(const Arguments&)> kCommands = {
     {"batch", batch},
     {"tokenize", tokenize},
     {"info", info},
+    {"inspect", inspect},
     {"quantize", quantize},
     {"score", score},
     {"embed", embed},

@@ -12,18 +12,8 @@
 #include "cli/tokens.h"
 
 namespace gpt2::cli {
-namespace {
 
 using nlohmann::json;
-
-Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float logprob) {
-  Json token = {{"id", id}};
-  if (tokenizer) token["text"] = tokenizer->bytes(id);
-  token["logprob"] = short_number(logprob);
-  return token;
-}
-
-}  // namespace
 
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
@@ -88,6 +78,13 @@ double short_number(float value) {
   double number = value;
   std::from_chars(digits, end, number);
   return number;
+}
+
+Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float logprob) {
+  Json token = {{"id", id}};
+  if (tokenizer) token["text"] = tokenizer->bytes(id);
+  token["logprob"] = short_number(logprob);
+  return token;
 }
 
 Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,

@@ -52,6 +52,11 @@ struct TokenReader {
 /// Returns the double that JSON writes with as few digits as the float needs.
 [[nodiscard]] double short_number(float value);
 
+/// Returns the object that JSON has for a token and its log-probability: its id, its text if there is
+/// a tokenizer, and the log-probability.
+[[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
+                               float logprob);
+
 /// Returns the object that JSON has for a token of a text: its id, its text if there is a
 /// tokenizer, its log-probability, its rank and the likeliest tokens. If no token precedes the
 /// token and predicts it, the log-probability and the rank are null.

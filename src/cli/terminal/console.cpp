@@ -120,12 +120,12 @@ std::optional<std::string> read_line() {
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
 
-bool shows_colours() {
+bool shows_colours(std::FILE* stream) {
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
     return std::string_view(value == nullptr ? "" : value);
   };
-  return is_terminal(stderr) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  return is_terminal(stream) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
 }
 
 std::string format(const char* format, ...) {

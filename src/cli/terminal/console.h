@@ -41,9 +41,9 @@ void skip_byte_order_mark(std::string& text, std::string_view name);
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
-/// Whether texts on standard error may have colours: it is a terminal that is not TERM=dumb, and
-/// the environment variable NO_COLOR is not set (https://no-color.org).
-[[nodiscard]] bool shows_colours();
+/// Whether texts on this stream may have colours: it is a terminal that is not TERM=dumb, and the
+/// environment variable NO_COLOR is not set (https://no-color.org).
+[[nodiscard]] bool shows_colours(std::FILE* stream);
 
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);

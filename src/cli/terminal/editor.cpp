@@ -18,7 +18,7 @@ namespace gpt2::cli {
 
 struct LineEditor::Impl {
   Completions completions;
-  bool is_coloured = shows_colours();
+  bool is_coloured = shows_colours(stderr);
   EditLine* editor = el_init("gpt2", stdin, stderr, stderr);
   History* history = history_init();
 

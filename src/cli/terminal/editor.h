@@ -17,7 +17,7 @@ using Completions = std::function<std::vector<std::string>(const std::string& be
 /// configures the keys. In a build without libedit, only the editing keys of the terminal itself
 /// work, and Ctrl-C ends the process.
 ///
-/// The prompt and the typed characters are shown on standard error, in a colour if shows_colours()
+/// The prompt and the typed characters are shown on standard error, in a colour if shows_colours(stderr)
 /// is true. REQUIRES: standard input and standard error are terminals; there is one editor at a
 /// time.
 class LineEditor {

@@ -12,7 +12,7 @@ LineEditor::LineEditor(Completions) {}
 LineEditor::~LineEditor() = default;
 
 std::optional<std::string> LineEditor::read() {
-  const bool is_coloured = shows_colours();
+  const bool is_coloured = shows_colours(stderr);
   std::fputs(is_coloured ? "\x1b[32m> " : "> ", stderr);
   const std::optional<std::string> line = read_line();
   if (is_coloured) std::fputs("\x1b[0m", stderr);

@@ -1,0 +1,99 @@
+#include "cli/inspect/page.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/inspect/page_template.h"
+#include "gpt2/weights.h"
+
+namespace gpt2::cli {
+namespace {
+
+// Appends the lowest `count` bytes of a number.
+void append(std::string& bytes, std::uint32_t number, int count) {
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xff);
+}
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+// RFC 4648.
+std::string base64(std::string_view bytes) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      text += i + j <= bytes.size() ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+    }
+  }
+  return text;
+}
+
+std::string inputs_of(const Activations& activations) {
+  std::string bytes;
+  for (const std::vector<float>& input : activations.norm_inputs()) {
+    for (const float value : input) append(bytes, bits_of(value) >> 8, 3);
+  }
+  return base64(bytes);
+}
+
+std::string attention_of(const Config& config, const Activations& activations) {
+  std::string bytes;
+  for (std::size_t i = 0; i < config.n_layer * config.n_head; ++i) {
+    for (const auto& row : activations.attention(i / config.n_head, i % config.n_head)) {
+      for (const float weight : row) {
+        append(bytes, static_cast<std::uint32_t>(std::lround(65535.0f * weight)), 2);
+      }
+    }
+  }
+  return base64(bytes);
+}
+
+std::string parameters_of(const Model& model) {
+  std::map<std::string, std::span<const std::byte>> tensors;
+  for (const NamedWeight& weight : weights_of(model)) tensors[weight.name] = weight.bytes;
+  const Config& config = model.config();
+  std::string bytes;
+  for (std::size_t norm = 0; norm <= 2 * config.n_layer; ++norm) {
+    for (const char* const part : {".weight", ".bias"}) {
+      const auto tensor = tensors.find(norm_name(norm, config.n_layer) + part);
+      if (tensor == tensors.end()) {  // the checkpoint has no bias
+        bytes.append(config.n_embd * sizeof(float), '\0');
+        continue;
+      }
+      const auto* const begin = reinterpret_cast<const char*>(tensor->second.data());
+      bytes.append(begin, tensor->second.size());
+    }
+  }
+  return base64(bytes);
+}
+
+}  // namespace
+
+std::string page_of(const Report& report, const Activations& activations) {
+  Json json = report_json(report);
+  json["inputs"] = inputs_of(activations);
+  json["parameters"] = parameters_of(report.model);
+  json["attention"] = attention_of(report.model.config(), activations);
+  std::string data = line_of(json);
+  // In a script element, "<!--" and "</script" would end the data.
+  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) {
+    data.replace(at, 1, "\\u003c");
+  }
+  std::string page(kPageTemplate);
+  constexpr std::string_view kPlace = "@DATA@";
+  return page.replace(page.find(kPlace), kPlace.size(), data);
+}
+
+}  // namespace gpt2::cli

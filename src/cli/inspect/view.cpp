@@ -1,0 +1,223 @@
+#include "cli/inspect/view.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/layout.h"
+#include "gpt2/error.h"
+
+namespace gpt2::cli {
+namespace {
+
+// The characters of a text, each with the bytes that do not belong to any as one.
+std::vector<std::string> characters(std::string_view text) {
+  std::vector<std::string> list;
+  while (!text.empty()) {
+    const std::size_t length = decode_utf8(text).length;
+    list.emplace_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return list;
+}
+
+// Returns the text in exactly this many columns: padded, or cut off with a "~". A character counts
+// as one column.
+std::string fitted(const std::string& text, std::size_t columns) {
+  std::vector<std::string> list = characters(text);
+  if (list.size() > columns) {
+    list.resize(columns - 1);
+    list.emplace_back("~");
+  }
+  std::string result;
+  for (const std::string& character : list) result += character;
+  return result + std::string(columns - list.size(), ' ');
+}
+
+class View {
+ public:
+  explicit View(const Report& report)
+      : report_(report),
+        config_(report.model.config()),
+        plain_(!shows_colours(stdout)),
+        columns_(std::max<std::size_t>(text_columns(stdout), 60)) {}
+
+  [[nodiscard]] std::string text() const {
+    return title() + tokens() + norms() + updates() + heads() + predictions();
+  }
+
+ private:
+  [[nodiscard]] std::string title() const {
+    return concat(report_.model_name, ": ", counted(config_.n_layer, "block"), ", ",
+                  counted(config_.n_head, "head"), ", ", config_.n_embd, " dimensions; ",
+                  counted(report_.tokens.size(), "token"), "\n");
+  }
+
+  // A token as it is shown: in quotes, because most begin with a space.
+  [[nodiscard]] std::string shown(TokenId id) const {
+    if (!report_.tokenizer) return std::to_string(id);
+    return "'" + printable(report_.tokenizer->bytes(id)) + "'";
+  }
+
+  [[nodiscard]] std::string heading(const std::string& text) const {
+    return plain_ ? "\n" + text + "\n" : "\n\033[1m" + text + "\033[0m\n";
+  }
+
+  // A text in a colour of the terminal from green, for 0, to red, for 1 and more.
+  [[nodiscard]] std::string coloured(const std::string& text, float share) const {
+    if (plain_) return text;
+    constexpr std::array<int, 6> kColours = {34, 70, 142, 178, 208, 196};  // of the 256
+    const auto last = static_cast<float>(kColours.size() - 1);
+    const float i = std::isnan(share) ? 0.0f : std::clamp(share * last, 0.0f, last);
+    return concat("\033[38;5;", kColours[static_cast<std::size_t>(i)], "m", text, "\033[0m");
+  }
+
+  // One bar for each number, from the least to the greatest, in at most a third of the columns.
+  [[nodiscard]] std::string sparkline(std::vector<float> numbers) const {
+    if (plain_ || numbers.size() < 2) return "";
+    constexpr std::array<const char*, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    numbers.resize(std::min(numbers.size(), columns_ / 3));
+    const auto [least, greatest] = std::ranges::minmax(numbers);
+    std::string line = "  ";
+    for (const float number : numbers) {
+      const float share = greatest > least ? (number - least) / (greatest - least) : 0.0f;
+      line += kBars[static_cast<std::size_t>(std::isfinite(share) ? share * 7.0f : 0.0f)];
+    }
+    return line;
+  }
+
+  [[nodiscard]] std::string likely(const std::vector<LikelyToken>& top, std::size_t columns) const {
+    std::string text;
+    for (const LikelyToken& token : top) {
+      const std::string one = shown(token.id) + format(" %.2f", double{token.logprob});
+      const std::string longer = text.empty() ? one : text + "  " + one;
+      if (characters(longer).size() > columns) break;
+      text = longer;
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string tokens() const {
+    constexpr float kRed = 10.0f;  // nats
+    std::string text = heading("Token            logprob   rank  likeliest here, with logprobs");
+    for (std::size_t t = 0; t < report_.tokens.size(); ++t) {
+      const TokenLogprob& score = report_.found.scores[t];
+      const bool is_first = std::isnan(score.logprob);
+      const std::string name = fitted(shown(report_.tokens[t]), 16);
+      text += coloured(name, -score.logprob / kRed);
+      text += is_first ? "       -      -\n"
+                       : format("%8.2f %6zu  ", double{score.logprob}, score.rank) +
+                             likely(score.top, columns_ - 34) + '\n';
+    }
+    return text;
+  }
+
+  // The mean over the tokens of a number of each.
+  template <class Item, class Number>
+  [[nodiscard]] static double mean(const std::vector<Item>& items, const Number& number) {
+    double sum = 0.0;
+    for (const Item& item : items) sum += number(item);
+    return sum / static_cast<double>(items.size());
+  }
+
+  // The dimension that is an outlier at most tokens.
+  [[nodiscard]] static std::string outlier(const std::vector<NormInspection>& norms) {
+    std::vector<std::pair<std::size_t, std::size_t>> counts;  // (tokens, dimension)
+    for (const NormInspection& norm : norms) {
+      const std::size_t dimension = norm.outliers.front().dimension;
+      const auto found = std::ranges::find(counts, dimension, [](auto& c) { return c.second; });
+      if (found == counts.end()) {
+        counts.emplace_back(1, dimension);
+      } else {
+        ++found->first;
+      }
+    }
+    const auto [tokens, dimension] = *std::ranges::max_element(counts);
+    return concat(dimension, " at ", counted(tokens, "token"));
+  }
+
+  [[nodiscard]] std::string norms() const {
+    std::string text =
+        heading("LayerNorm (means over the tokens)\n"
+                "                mean  variance    |x|    |y|  largest dimension");
+    for (std::size_t i = 0; i < report_.found.norms.size(); ++i) {
+      const std::vector<NormInspection>& norms = report_.found.norms[i];
+      std::vector<float> sizes;
+      for (const NormInspection& norm : norms) sizes.push_back(norm.input_norm);
+      text += format("%-11s %8.3f %9.3g %6.1f %6.1f  ", norm_name(i, config_.n_layer).c_str(),
+                     mean(norms, [](auto& n) { return n.mean; }),
+                     mean(norms, [](auto& n) { return n.variance; }),
+                     mean(norms, [](auto& n) { return n.input_norm; }),
+                     mean(norms, [](auto& n) { return n.output_norm; })) +
+              outlier(norms) + sparkline(sizes) + '\n';
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string updates() const {
+    std::string text = heading("Residual stream (means over the tokens)\n"
+                               "             added  growth  cosine");
+    for (std::size_t i = 0; i < report_.found.updates.size(); ++i) {
+      const std::vector<UpdateInspection>& updates = report_.found.updates[i];
+      const std::string name = concat("h.", i / 2, i % 2 == 0 ? ".attn" : ".mlp");
+      text += format("%-11s %6.1f %7.3f %7.3f\n", name.c_str(),
+                     mean(updates, [](auto& u) { return u.added_norm; }),
+                     mean(updates, [](auto& u) { return u.growth; }),
+                     mean(updates, [](auto& u) { return u.cosine; }));
+    }
+    return text;
+  }
+
+  // The head with the highest score of each kind.
+  [[nodiscard]] std::string heads() const {
+    const std::pair<const char*, std::optional<float> HeadInspection::*> kinds[] = {
+        {"previous token", &HeadInspection::previous_token},
+        {"first token", &HeadInspection::first_token},
+        {"same token", &HeadInspection::duplicate_token},
+        {"induction", &HeadInspection::induction}};
+    std::string text = heading("Heads that look most at the");
+    for (const auto& [name, score] : kinds) {
+      float best = -1.0f;
+      std::string head = "-  (no token comes twice)";
+      for (std::size_t layer = 0; layer < report_.found.heads.size(); ++layer) {
+        for (std::size_t i = 0; i < config_.n_head; ++i) {
+          const std::optional<float>& found = report_.found.heads[layer][i].*score;
+          if (!found || *found <= best) continue;
+          best = *found;
+          head = concat(layer, ".", i) + format("  (%.2f)", double{best});
+        }
+      }
+      text += format("%-16s ", name) + head + '\n';
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string predictions() const {
+    std::string text = heading("Next token, after            KL  likeliest, with logprobs");
+    for (std::size_t layer = 0; layer < report_.found.lens.size(); ++layer) {
+      const LensInspection& lens = report_.found.lens[layer].back();
+      const std::string name = layer == 0 ? "the embeddings" : concat("block ", layer - 1);
+      text += format("%-21s %9.3f  ", name.c_str(), double{lens.kl}) +
+              likely(lens.top, columns_ - 34) + '\n';
+    }
+    return text;
+  }
+
+  const Report& report_;
+  const Config& config_;
+  const bool plain_;
+  const std::size_t columns_;
+};
+
+}  // namespace
+
+std::string view_of(const Report& report) { return View(report).text(); }
+
+}  // namespace gpt2::cli
