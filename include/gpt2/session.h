@@ -21,7 +21,7 @@ struct SessionOptions {
 ///
 /// The logits after a token depend, bit for bit, only on the tokens up to and including this one:
 /// not on how calls divided the tokens, nor on the number of threads, nor on other sessions in the
-/// same pass.
+/// same pass. The only exception is a session on which an observer has changed values (observer.h).
 ///
 /// The keys and values lie in blocks of 256 tokens. Sessions that were made equal by fork() or
 /// assign() share the full blocks of their common tokens. A session never writes to a block that
@@ -106,9 +106,10 @@ class Session {
   ///
   /// The two sessions share the full blocks of 256 tokens. Of the at most 255 tokens after these
   /// blocks, the function copies those from the first one that differs (73 KB of f32 for each token
-  /// of GPT-2 124M), or all of them if this session shares the block that contains them. Allocates
-  /// only if this session will write to a block that it shares with a third session; this is
-  /// possible only if `other` has fewer full blocks than this session.
+  /// of GPT-2 124M), or whose values an observer may have changed, or all of them if this session
+  /// shares the block that contains them. Allocates only if this session will write to a block that
+  /// it shares with a third session; this is possible only if `other` has fewer full blocks than
+  /// this session.
   ///
   /// REQUIRES: both sessions are of the same model and have keys and values of the same type, but
   /// their engines may differ; this session has room for the tokens of `other`; no other thread

@@ -225,7 +225,7 @@ Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch&
   attend(team, heads, ws);
 
   if (batch.watch) {
-    batch.watch->show_attention(layer, batch, qkv, scale, ws);
+    batch.watch->show_attention(layer, batch, qkv, scale, heads.attended(), ws);
     batch.watch->show(Observed::head_outputs, layer, batch, heads.attended());
   }
 

@@ -39,7 +39,7 @@ struct Batch {
   /// of block i - 1, and stage n_layer + 1 is the output of ln_f.
   std::optional<std::size_t> hidden_stage;
 
-  /// If set, receives the intermediate results of the pass for all rows.
+  /// If set, receives the intermediate results of the pass for all rows, and may change them.
   Watch* watch = nullptr;
 
   /// Returns the first wanted row of slice s, numbered among all rows.

@@ -22,18 +22,11 @@ inline Matrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm,
   return y;
 }
 
-/// What an observer sees of a LayerNorm, and where it is in the model.
-struct ObservedNorm {
-  Observed statistics, output;
-  std::size_t layer;
-};
-
 /// The same for a LayerNorm in a pass, which may have an observer.
 inline Matrix normalize(Team& team, ConstMatrix x, const LayerNorm& norm, const Batch& batch,
-                        Workspace& ws, ObservedNorm seen) noexcept {
-  if (batch.watch) batch.watch->show_statistics(seen.statistics, seen.layer, batch, x, norm);
+                        Workspace& ws, ObservedNorm place) noexcept {
   const Matrix y = normalize(team, x, norm, ws);
-  if (batch.watch) batch.watch->show(seen.output, seen.layer, batch, y);
+  if (batch.watch) batch.watch->show_norm(place, batch, x, y, norm);
   return y;
 }
 

@@ -8,6 +8,7 @@
 #include "gpt2/runtime.h"
 #include "model/engine_impl.h"
 #include "model/session_impl.h"
+#include "model/watch.h"
 
 namespace gpt2 {
 namespace {
@@ -143,6 +144,9 @@ void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
     const Slice& slice = slices[index];
     slice.session->append(slice.tokens);
     Session::Impl& session = *slice.session->impl();
+    if (watch && watch->may_change()) {
+      session.unchanged = std::min(session.unchanged, session.computed);
+    }
     while (session.computed < session.tokens.size()) {
       if (batch.tokens.size() == kMaxRows) run(weights);
       const std::size_t waiting = session.tokens.size() - session.computed;

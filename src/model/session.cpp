@@ -47,6 +47,7 @@ void Session::Impl::keep_computed(std::size_t count) {
   count = std::min(count, computed);
   cache.assign(cache, count, count);
   computed = count;
+  if (count <= unchanged) unchanged = SIZE_MAX;
 }
 
 Session::Session(const Model& model, const SessionOptions& options)
@@ -142,12 +143,15 @@ void Session::assign(const Session& other, std::size_t position) {
   }
   const std::size_t computed = std::min(position, other.impl_->computed);
   const auto begin = impl_->tokens.begin();
-  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(impl_->computed, computed));
+  const std::size_t comparable =
+      std::min({impl_->computed, computed, impl_->unchanged, other.impl_->unchanged});
+  const auto end = begin + static_cast<std::ptrdiff_t>(comparable);
   const auto differs = std::mismatch(begin, end, other.impl_->tokens.begin()).first;
   impl_->cache.assign(other.impl_->cache, static_cast<std::size_t>(differs - begin), computed);
   const auto tokens = other.tokens().first(position);
   impl_->tokens.assign(tokens.begin(), tokens.end());  // does not allocate
   impl_->computed = computed;
+  impl_->unchanged = computed <= other.impl_->unchanged ? SIZE_MAX : other.impl_->unchanged;
   impl_->dropped = 0;
   impl_->written = 0;
 }

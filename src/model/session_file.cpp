@@ -114,6 +114,7 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   });
   impl.tokens.assign(tokens.begin(), tokens.end());
   impl.computed = computed;
+  impl.unchanged = 0;  // the file does not say whether an observer has changed anything
   impl.dropped = parts.header.dropped;
   impl.written = parts.header.written;
   return session;

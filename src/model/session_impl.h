@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -35,6 +36,9 @@ struct Session::Impl {
   KVCache cache;
   std::vector<TokenId> tokens;  ///< the tokens of the sequence; memory for all that fit is reserved
   std::size_t computed = 0;     ///< how many of the first tokens have keys and values in the cache
+  /// How many of the first tokens have keys and values that depend on the tokens alone. Those of
+  /// later tokens may have been changed by an observer.
+  std::size_t unchanged = SIZE_MAX;
   std::size_t dropped = 0;      ///< how many tokens of the text slide() has dropped
   std::size_t written = 0;      ///< how many of the last tokens generate() wrote after its prompt;
                                 ///< 0 once anything else has changed the tokens

@@ -84,7 +84,7 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
 
 void Transformer::forward(Team& team, const Batch& batch, Workspace& ws) const noexcept {
   const std::size_t n_layer = blocks.size();
-  const auto show = [&](std::size_t stage, Observed what, std::size_t layer, ConstMatrix states) {
+  const auto show = [&](std::size_t stage, Observed what, std::size_t layer, Matrix states) {
     if (batch.watch) batch.watch->show(what, layer, batch, states);
     if (batch.hidden_stage == stage) copy_wanted(batch, states);
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/fail.h"
 #include "kernels/kernels.h"
@@ -26,21 +27,48 @@ void write_statistics(float* to, const float* x, std::size_t n, double epsilon) 
   to[2] = static_cast<float>(1.0 / std::sqrt(variance + epsilon));
 }
 
+// Compares the bits of two arrays, so that a NaN that was not changed is equal to itself.
+bool same_bits(const float* a, const float* b, std::size_t n) noexcept {
+  return std::memcmp(a, b, n * sizeof(float)) == 0;
+}
+
+// Compares two rows of statistics without the variance.
+bool same_mean_and_rstd(const float* a, const float* b) noexcept {
+  return same_bits(a, b, 1) && same_bits(a + 2, b + 2, 1);
+}
+
+// y = norm(x) for one row, with the given statistics instead of those of x.
+void normalize_with(const float* statistics, float* y, const float* x, std::size_t n,
+                    const LayerNorm& norm) noexcept {
+  const float mean = statistics[0], rstd = statistics[2];
+  for (std::size_t i = 0; i < n; ++i) {
+    y[i] = (x[i] - mean) * rstd;
+    if (norm.weight.size() > 0) y[i] *= norm.weight.data()[i];
+    if (norm.bias.size() > 0) y[i] += norm.bias.data()[i];
+  }
+}
+
 }  // namespace
 
 Watch::Watch(const Observer& observer, const Config& config)
     : observer_(observer),
       n_head_(config.n_head),
       head_dim_(config.head_dim()),
-      wanted_((config.n_layer + 1) * kObservedCount),
+      shown_((config.n_layer + 1) * kObservedCount),
+      changed_(shown_.size()),
       weights_(kMaxRows * round_up(std::max(config.n_positions, kStatistics), kPanel)),
+      computed_(observer.change ? weights_.size() : 0),
       keys_(config.n_positions * head_dim_),
       values_(config.n_positions * head_dim_),
       transposed_(config.n_positions * head_dim_) {
   using enum Observed;
-  if (!observer.see) reject("an Observer needs a function `see`");
+  if (!observer.see && !observer.change) {
+    reject("an Observer needs a function `see` or `change`");
+  }
   const auto ask = [&](Observed what, std::size_t layer) {
-    wanted_[index(what, layer)] = !observer.wants || observer.wants(what, layer);
+    const std::size_t i = index(what, layer);
+    shown_[i] = observer.see && (!observer.wants || observer.wants(what, layer));
+    changed_[i] = observer.change && (!observer.changes || observer.changes(what, layer));
   };
   ask(embeddings, 0);
   for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
@@ -55,42 +83,53 @@ Watch::Watch(const Observer& observer, const Config& config)
 }
 
 void Watch::show_slice(Observed what, std::size_t layer, std::size_t head,
-                       const Batch::Slice& slice, ConstMatrix rows) noexcept {
+                       const Batch::Slice& slice, Matrix rows) noexcept {
   if (error_) return;
+  const Intervention values = {.what = what,
+                               .layer = layer,
+                               .head = head,
+                               .slice = slice.index,
+                               .first = slice.first,
+                               .rows = rows.rows,
+                               .cols = rows.cols,
+                               .stride = rows.stride,
+                               .data = rows.data};
   try {
-    observer_.see({.what = what,
-                   .layer = layer,
-                   .head = head,
-                   .slice = slice.index,
-                   .first = slice.first,
-                   .rows = rows.rows,
-                   .cols = rows.cols,
-                   .stride = rows.stride,
-                   .data = rows.data});
+    if (changed_[index(what, layer)]) observer_.change(values);
+    if (shown_[index(what, layer)]) observer_.see(values);
   } catch (...) {
     error_ = std::current_exception();
   }
 }
 
-void Watch::show(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows) noexcept {
+void Watch::show(Observed what, std::size_t layer, const Batch& batch, Matrix rows) noexcept {
   if (!wants(what, layer)) return;
   for (const Batch::Slice& slice : batch.slices) {
     show_slice(what, layer, 0, slice, {rows.row(slice.row), slice.rows, rows.cols, rows.stride});
   }
 }
 
-void Watch::show_statistics(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows,
-                            const LayerNorm& norm) noexcept {
-  if (!wants(what, layer)) return;
-  const Matrix statistics = {weights_.data(), rows.rows, kStatistics, kStatistics};
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    write_statistics(statistics.row(i), rows.row(i), rows.cols, norm.eps());
+void Watch::show_norm(ObservedNorm place, const Batch& batch, ConstMatrix x, Matrix y,
+                      const LayerNorm& norm) noexcept {
+  if (wants(place.statistics, place.layer)) {
+    const Matrix statistics = {weights_.data(), x.rows, kStatistics, kStatistics};
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      write_statistics(statistics.row(i), x.row(i), x.cols, norm.eps());
+    }
+    const bool may_change = changed_[index(place.statistics, place.layer)];
+    if (may_change) keep(statistics);
+    show(place.statistics, place.layer, batch, statistics);
+    for (std::size_t i = 0; may_change && i < x.rows; ++i) {
+      const float* const row = statistics.row(i);
+      if (!same_mean_and_rstd(row, computed_.data() + i * kStatistics)) {
+        normalize_with(row, y.row(i), x.row(i), x.cols, norm);
+      }
+    }
   }
-  show(what, layer, batch, statistics);
+  show(place.output, place.layer, batch, y);
 }
 
-void Watch::show_queries_keys_values(std::size_t layer, const Batch& batch,
-                                     ConstMatrix qkv) noexcept {
+void Watch::show_queries_keys_values(std::size_t layer, const Batch& batch, Matrix qkv) noexcept {
   const std::size_t n_embd = n_head_ * head_dim_;
   std::size_t begin = 0;
   for (const Observed what : {Observed::queries, Observed::keys, Observed::values}) {
@@ -100,14 +139,41 @@ void Watch::show_queries_keys_values(std::size_t layer, const Batch& batch,
 }
 
 void Watch::show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
-                           Workspace& ws) noexcept {
-  if (!wants(Observed::attention_weights, layer)) return;
+                           Matrix attended, Workspace& ws) noexcept {
+  constexpr Observed kWeights = Observed::attention_weights;
+  if (!wants(kWeights, layer)) return;
+  const bool may_change = changed_[index(kWeights, layer)];
   for (const Batch::Slice& slice : batch.slices) {
     for (std::size_t head = 0; head < n_head_; ++head) {
-      const ConstMatrix queries = {qkv.row(slice.row) + head * head_dim_, slice.rows, head_dim_,
-                                   qkv.stride};
-      show_slice(Observed::attention_weights, layer, head, slice,
-                 attention_weights(slice, layer, head, queries, scale, ws));
+      const std::size_t begin = head * head_dim_;
+      const ConstMatrix queries = {qkv.row(slice.row) + begin, slice.rows, head_dim_, qkv.stride};
+      const Matrix weights = attention_weights(slice, layer, head, queries, scale, ws);
+      if (may_change) keep(weights);
+      show_slice(kWeights, layer, head, slice, weights);
+      if (!may_change) continue;
+      mix_values({attended.row(slice.row) + begin, slice.rows, head_dim_, attended.stride}, weights,
+                 slice.first);
+    }
+  }
+}
+
+void Watch::keep(ConstMatrix rows) const noexcept {
+  std::copy_n(rows.data, rows.rows * rows.stride, computed_.data());
+}
+
+// Rows whose weights have not changed keep the output of the attention kernel, which differs in the
+// last bits: the kernel divides by the sum of the exponentials last.
+void Watch::mix_values(Matrix outputs, ConstMatrix weights, std::size_t first) const noexcept {
+  for (std::size_t i = 0; i < weights.rows; ++i) {
+    const float* const row = weights.row(i);
+    const std::size_t count = first + i + 1;  // the keys that this query sees
+    if (same_bits(row, computed_.data() + i * weights.stride, count)) continue;
+    for (std::size_t d = 0; d < head_dim_; ++d) {
+      double sum = 0.0;
+      for (std::size_t key = 0; key < count; ++key) {
+        sum += static_cast<double>(row[key]) * values_.data()[key * head_dim_ + d];
+      }
+      outputs.row(i)[d] = static_cast<float>(sum);
     }
   }
 }
@@ -115,9 +181,8 @@ void Watch::show_attention(std::size_t layer, const Batch& batch, ConstMatrix qk
 // The arithmetic is the same as in the attention kernel (kernels.h). The kernel itself never has
 // the weights, because it divides by the sum of the exponentials only after it has added up the
 // values.
-ConstMatrix Watch::attention_weights(const Batch::Slice& slice, std::size_t layer,
-                                     std::size_t head, ConstMatrix queries, float scale,
-                                     Workspace& ws) noexcept {
+Matrix Watch::attention_weights(const Batch::Slice& slice, std::size_t layer, std::size_t head,
+                                ConstMatrix queries, float scale, Workspace& ws) noexcept {
   const Kernels& k = kernels();
   const std::size_t seen = slice.first + slice.rows;
   const Matrix keys = {keys_.data(), seen, head_dim_, head_dim_};

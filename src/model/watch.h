@@ -13,33 +13,45 @@
 
 namespace gpt2 {
 
-/// Passes intermediate results to an observer during one call of forward(). Also has the memory for
-/// results that are computed only for the observer.
+/// What an observer sees of a LayerNorm, and where it is in the model.
+struct ObservedNorm {
+  Observed statistics, output;
+  std::size_t layer;
+};
+
+/// Passes intermediate results to an observer, which may change them, during one call of forward().
+/// Also has the memory for results that are computed only for the observer.
 class Watch {
  public:
-  /// Calls observer.wants to learn which results to pass on. If it throws, passes the exception on.
-  /// Throws Error(invalid_argument) if observer.see is empty. The observer must outlive this
-  /// object.
+  /// Calls observer.wants and observer.changes to learn which results to pass on. If they throw,
+  /// passes the exception on. Throws Error(invalid_argument) if the observer has neither `see` nor
+  /// `change`. The observer must outlive this object.
   Watch(const Observer& observer, const Config& config);
 
+  /// Returns whether the observer wants to see or to change this.
   [[nodiscard]] bool wants(Observed what, std::size_t layer) const noexcept {
-    return wanted_[index(what, layer)];
+    return shown_[index(what, layer)] || changed_[index(what, layer)];
   }
 
-  /// Passes the rows of a batch to the observer, slice by slice, if it wants them.
-  void show(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows) noexcept;
+  /// Returns whether the observer may change anything.
+  [[nodiscard]] bool may_change() const noexcept { return observer_.change != nullptr; }
 
-  /// The same for the mean, variance and rstd of each of these rows, which `norm` will normalize.
-  void show_statistics(Observed what, std::size_t layer, const Batch& batch, ConstMatrix rows,
-                       const LayerNorm& norm) noexcept;
+  /// Lets the observer change the rows of a batch and then see them, slice by slice, if it wants to.
+  void show(Observed what, std::size_t layer, const Batch& batch, Matrix rows) noexcept;
+
+  /// The same for the mean, variance and rstd of each row of x, and then for the rows of y, which
+  /// is norm(x). Computes those rows of y again whose statistics the observer has changed.
+  void show_norm(ObservedNorm place, const Batch& batch, ConstMatrix x, Matrix y,
+                 const LayerNorm& norm) noexcept;
 
   /// The same for the queries, the keys and the values in `qkv`, the output of Attention::c_attn.
-  void show_queries_keys_values(std::size_t layer, const Batch& batch, ConstMatrix qkv) noexcept;
+  void show_queries_keys_values(std::size_t layer, const Batch& batch, Matrix qkv) noexcept;
 
-  /// The same for the attention weights of each head. `qkv` is the output of Attention::c_attn. The
-  /// caches must already have the keys of the batch.
+  /// The same for the attention weights of each head. Computes those outputs of heads in `attended`
+  /// again whose weights the observer has changed. `qkv` is the output of Attention::c_attn. The
+  /// caches must already have the keys and values of the batch.
   void show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
-                      Workspace& ws) noexcept;
+                      Matrix attended, Workspace& ws) noexcept;
 
   /// If the observer has thrown an exception, throws it again.
   void rethrow() const {
@@ -52,21 +64,29 @@ class Watch {
   }
 
   void show_slice(Observed what, std::size_t layer, std::size_t head, const Batch::Slice& slice,
-                  ConstMatrix rows) noexcept;
-  [[nodiscard]] ConstMatrix attention_weights(const Batch::Slice& slice, std::size_t layer,
-                                              std::size_t head, ConstMatrix queries, float scale,
-                                              Workspace& ws) noexcept;
+                  Matrix rows) noexcept;
+  [[nodiscard]] Matrix attention_weights(const Batch::Slice& slice, std::size_t layer,
+                                         std::size_t head, ConstMatrix queries, float scale,
+                                         Workspace& ws) noexcept;
+
+  /// Keeps a copy of rows in weights_ that the observer may change.
+  void keep(ConstMatrix rows) const noexcept;
+
+  /// Computes those rows of one head's outputs again whose weights differ from those that keep()
+  /// has copied. `first` is the position of row 0. REQUIRES: values_ has the head's values.
+  void mix_values(Matrix outputs, ConstMatrix weights, std::size_t first) const noexcept;
 
   const Observer& observer_;
   std::size_t n_head_, head_dim_;
-  std::vector<bool> wanted_;
+  std::vector<bool> shown_, changed_;
   AlignedBuffer<float> weights_;                      // (kMaxRows, n_positions), or statistics
+  AlignedBuffer<float> computed_;                     // the copy of keep()
   AlignedBuffer<float> keys_, values_, transposed_;  // (n_positions, head_dim) of one head
   std::exception_ptr error_;
 };
 
-/// x += linear(branch). If an observer wants linear(branch), passes it to the observer. x:
-/// (branch.rows, n_embd). Uses ws.normed.
+/// x += linear(branch). If an observer wants linear(branch), passes it to the observer, which may
+/// change it. x: (branch.rows, n_embd). Uses ws.normed.
 inline void add_branch(Team& team, Matrix x, const Linear& linear, ConstMatrix branch,
                        const Batch& batch, Workspace& ws, Observed what,
                        std::size_t layer) noexcept {

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "gpt2/runtime.h"
@@ -19,6 +17,7 @@
 #include "support/golden.h"
 #include "support/passes.h"
 #include "support/refusal.h"
+#include "support/seen.h"
 
 using namespace gpt2;
 using namespace gpt2::test;
@@ -44,39 +43,6 @@ std::vector<double> project(const Linear& linear, const std::vector<float>& rows
   }
   return result;
 }
-
-// The observations by (slice, what, layer, head): the rows of all pieces, one after another. The
-// zeros at the end of a row of attention weights are removed, because their number depends on the
-// pieces.
-class Seen {
- public:
-  using Key = std::tuple<std::size_t, Observed, std::size_t, std::size_t>;
-
-  Observer observer() {
-    return {.see = [this](const Observation& seen) { add(seen); }};
-  }
-
-  std::map<Key, std::vector<float>> rows;
-
-  [[nodiscard]] const std::vector<float>& at(Observed what, std::size_t layer, std::size_t head = 0,
-                                             std::size_t slice = 0) const {
-    return rows.at({slice, what, layer, head});
-  }
-
- private:
-  void add(const Observation& seen) {
-    std::vector<float>& all = rows[{seen.slice, seen.what, seen.layer, seen.head}];
-    for (std::size_t i = 0; i < seen.rows; ++i) {
-      std::span<const float> row = seen.row(i);
-      if (seen.what == Observed::attention_weights) {
-        const std::size_t keys = seen.first + i + 1;
-        CHECK(std::ranges::all_of(row.subspan(keys), [](float weight) { return weight == 0.0f; }));
-        row = row.first(keys);
-      }
-      all.insert(all.end(), row.begin(), row.end());
-    }
-  }
-};
 
 // Returns the numbers of layer `i` in a tensor whose first axis has `count` layers.
 std::vector<double> part(const std::vector<double>& all, std::size_t i, std::size_t count) {
@@ -379,7 +345,7 @@ TEST_CASE("an exception of an observer reaches the caller after the pass") {
 
   CHECK(refusal_of([&] {
           forward({&slice, 1}, Observer{});
-        }) == "an Observer needs a function `see`");
+        }) == "an Observer needs a function `see` or `change`");
   CHECK(session.position() == 2 * ids.size());
   forward({}, {.see = see});
   CHECK(calls == 1);

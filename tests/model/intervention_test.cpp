@@ -1,0 +1,484 @@
+// Tests observers that change what a pass computes: compares them with models whose weights have
+// the same effect and with passes over other texts, and checks that a change has the same bits for
+// any division of the text, number of threads and instruction set.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpt2/observer.h"
+#include "gpt2/runtime.h"
+#include "model/session_impl.h"
+#include "model/transformer.h"
+#include "support/catch.h"
+#include "support/passes.h"
+#include "support/seen.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+
+namespace {
+
+using Wants = std::function<bool(Observed, std::size_t)>;
+using Change = std::function<void(const Intervention&)>;
+
+constexpr std::size_t kLayers = 3, kHeads = 5, kHeadDim = 9, kEmbd = kHeads * kHeadDim;
+
+Wants only(Observed what, std::size_t layer) {
+  return [=](Observed a, std::size_t b) { return a == what && b == layer; };
+}
+
+// Sets the elements [begin, begin + count) of every row; by default, all of them.
+Change set_to(float value, std::size_t begin = 0, std::size_t count = std::dynamic_extent) {
+  return [=](const Intervention& values) {
+    for (std::size_t i = 0; i < values.rows; ++i) {
+      std::ranges::fill(values.row(i).subspan(begin, count), value);
+    }
+  };
+}
+
+// Replaces the values with those that were seen in another pass, after it has written NaN to all of
+// them, so that a row that is left out shows.
+Change patch(const Seen& seen) {
+  return [&seen](const Intervention& values) {
+    const bool is_triangle = values.what == Observed::attention_weights;
+    set_to(is_triangle ? 0.0f : std::numeric_limits<float>::quiet_NaN())(values);
+    const std::vector<float>& from = seen.at(values.what, values.layer, values.head);
+    for (std::size_t i = 0; i < values.rows; ++i) {
+      const std::size_t position = values.first + i;
+      const std::size_t begin =
+          is_triangle ? position * (position + 1) / 2 : position * values.cols;
+      std::copy_n(&from.at(begin), is_triangle ? position + 1 : values.cols,
+                  values.row(i).begin());
+    }
+  };
+}
+
+std::vector<TokenId> text(unsigned seed = 5, std::size_t count = 40) {
+  return random_tokens(odd_model(), count, seed);
+}
+
+// The logits of a whole text and everything that was seen.
+struct Result {
+  std::vector<float> logits;
+  Seen seen;
+};
+
+Result run(std::span<const TokenId> ids, Observer observer, const Model& model = odd_model()) {
+  Session session = session_of(model, 1);
+  Result result = {std::vector<float>(ids.size() * model.config().vocab_size), {}};
+  if (!observer.see) observer.see = [&](const Observation& seen) { result.seen.add(seen); };
+  const Slice slice = {&session, ids, result.logits};
+  forward({&slice, 1}, observer);
+  return result;
+}
+
+// Returns a model whose transformer `edit` has changed.
+template <class Edit>
+Model edited(const Edit& edit) {
+  const auto copy = std::make_shared<Transformer>(*odd_model().transformer());
+  copy->shared_engine = std::make_shared<Transformer::SharedEngine>();
+  edit(*copy);
+  return Model(copy);
+}
+
+// Sets the rows [begin, end) of a weight, those of some input features, to zero.
+void zero_rows(Transformer& transformer, Weight& weight, std::size_t begin, std::size_t end) {
+  REQUIRE(weight.type == WeightType::f32);
+  REQUIRE(weight.layout == Weight::Layout::kn);
+  const auto old = reinterpret_cast<const float*>(weight.data);
+  const auto copy = std::make_shared<std::vector<float>>(old, old + weight.size());
+  std::fill_n(copy->begin() + static_cast<std::ptrdiff_t>(begin * weight.n),
+              (end - begin) * weight.n, 0.0f);
+  weight.data = reinterpret_cast<const std::byte*>(copy->data());
+  transformer.storage.push_back(copy);
+}
+
+void remove(Transformer& transformer, Linear& linear) {
+  zero_rows(transformer, linear.weight, 0, linear.weight.k);
+  linear.bias = Tensor(Shape{linear.weight.n}, 0.0f);
+}
+
+// Changes every value by an amount that depends on its position and place.
+void shake(const Intervention& values) {
+  for (std::size_t i = 0; i < values.rows; ++i) {
+    const bool is_triangle = values.what == Observed::attention_weights;
+    const std::size_t count = is_triangle ? values.first + i + 1 : values.cols;
+    for (std::size_t j = 0; j < count; ++j) {
+      const std::size_t place = 7 * (values.first + i) + 3 * j + values.layer + values.head;
+      const std::size_t step = (place + static_cast<std::size_t>(values.what)) % 11;
+      values.row(i)[j] = values.row(i)[j] * 0.875f + 0.01f * static_cast<float>(step);
+    }
+  }
+}
+
+std::vector<Observed> all_places() {
+  std::vector<Observed> places;
+  for (std::size_t i = 0; i < kObservedCount; ++i) places.push_back(static_cast<Observed>(i));
+  return places;
+}
+
+}  // namespace
+
+TEST_CASE("an intervention that leaves the values as they are changes no bit") {
+  const std::vector<TokenId> ids = text(5, 600);  // too many for one batch
+  for (const KVType type : {KVType::f32, KVType::f16}) {
+    for (const std::size_t wanted : {std::size_t{1}, ids.size()}) {
+      CAPTURE(name_of(type), wanted);
+      Session plain = session_of(odd_model(), 1, 0, type);
+      Session changed = session_of(odd_model(), 2, 0, type);
+      std::vector<float> expected(wanted * odd_model().config().vocab_size), logits(expected);
+      const Slice slices[] = {{&plain, ids, expected}, {&changed, ids, logits}};
+      forward({&slices[0], 1});
+      std::size_t calls = 0;
+      forward({&slices[1], 1}, {.change = [&](const Intervention&) { ++calls; }});
+      CHECK(calls == 2 * (3 + kLayers * (12 + kHeads)));  // two pieces
+      CHECK(same_bits(logits, expected));
+      CHECK(same_bits(changed.forward(std::span(ids).first(1)),
+                      plain.forward(std::span(ids).first(1))));
+    }
+  }
+}
+
+TEST_CASE("patching a text with its own activations changes no bit") {
+  const Result own = run(text(), {});
+  const Result other = run(text(6), {});
+  for (const Observed what : all_places()) {
+    CAPTURE(static_cast<int>(what));
+    const auto here = [=](Observed place, std::size_t) { return place == what; };
+    const Result same = run(text(), {.change = patch(own.seen), .changes = here});
+    CHECK(same_bits(same.logits, own.logits));
+    CHECK(same.seen.rows == own.seen.rows);
+    CHECK_FALSE(same_bits(run(text(), {.change = patch(other.seen), .changes = here}).logits,
+                          own.logits));
+  }
+  CHECK(same_bits(run(text(), {.change = patch(own.seen)}).logits, own.logits));
+}
+
+TEST_CASE("the residual stream of another text gives the logits of that text") {
+  const Result other = run(text(6), {});
+  const auto check = [&](Observed what, std::size_t layer) {
+    CAPTURE(static_cast<int>(what), layer);
+    const Change from_other = patch(other.seen);
+    const Result result = run(text(), {.change = from_other, .changes = only(what, layer)});
+    CHECK(same_bits(result.logits, other.logits));
+  };
+  check(Observed::embeddings, 0);
+  for (std::size_t layer = 0; layer < kLayers; ++layer) check(Observed::block_output, layer);
+  check(Observed::ln_f_output, kLayers);
+}
+
+TEST_CASE("the queries, keys and values of another text give the head outputs of that text") {
+  const Result other = run(text(6), {});
+  const auto changes = [](Observed what, std::size_t layer) {
+    return layer == 1 &&
+           (what == Observed::queries || what == Observed::keys || what == Observed::values);
+  };
+  const Result result = run(text(), {.change = patch(other.seen), .changes = changes});
+  CHECK(same_bits(result.seen.at(Observed::head_outputs, 1),
+                  other.seen.at(Observed::head_outputs, 1)));
+  for (std::size_t head = 0; head < kHeads; ++head) {
+    CHECK(same_bits(result.seen.at(Observed::attention_weights, 1, head),
+                    other.seen.at(Observed::attention_weights, 1, head)));
+  }
+}
+
+TEST_CASE("zeros have the effect of weights that are zero") {
+  const std::vector<TokenId> ids = text();
+  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+    CAPTURE(layer);
+    const Model without_mlp =
+        edited([&](Transformer& t) { remove(t, t.blocks[layer].mlp.c_proj); });
+    CHECK(same_bits(
+        run(ids, {.change = set_to(0.0f), .changes = only(Observed::mlp_output, layer)}).logits,
+        run(ids, {}, without_mlp).logits));
+
+    const Model without_attention =
+        edited([&](Transformer& t) { remove(t, t.blocks[layer].attn.c_proj); });
+    CHECK(same_bits(
+        run(ids, {.change = set_to(0.0f), .changes = only(Observed::attn_output, layer)}).logits,
+        run(ids, {}, without_attention).logits));
+
+    const std::size_t head = layer + 1, begin = head * kHeadDim;
+    const Model without_head = edited([&](Transformer& t) {
+      zero_rows(t, t.blocks[layer].attn.c_proj.weight, begin, begin + kHeadDim);
+    });
+    CHECK(same_bits(run(ids, {.change = set_to(0.0f, begin, kHeadDim),
+                              .changes = only(Observed::head_outputs, layer)})
+                        .logits,
+                    run(ids, {}, without_head).logits));
+
+    const Model without_neurons = edited(
+        [&](Transformer& t) { zero_rows(t, t.blocks[layer].mlp.c_proj.weight, 90, 97); });
+    CHECK(same_bits(run(ids, {.change = set_to(0.0f, 90),
+                              .changes = only(Observed::mlp_activations, layer)})
+                        .logits,
+                    run(ids, {}, without_neurons).logits));
+  }
+}
+
+TEST_CASE("a LayerNorm normalizes with changed statistics") {
+  const std::vector<TokenId> ids = text();
+  const Transformer& transformer = *odd_model().transformer();
+  const auto check = [&](Observed statistics, Observed output, std::size_t layer,
+                         const LayerNorm& norm, auto&& input) {
+    CAPTURE(static_cast<int>(statistics), layer);
+    for (const auto& [mean, rstd] : {std::pair(0.0f, 1.0f), std::pair(0.25f, 3.0f)}) {
+      const auto change = [mean = mean, rstd = rstd](const Intervention& values) {
+        for (std::size_t i = 0; i < values.rows; i += 2) {  // leaves every other row as it is
+          values.row(i)[0] = mean;
+          values.row(i)[2] = rstd;
+        }
+      };
+      const Result plain = run(ids, {});
+      const Result result = run(ids, {.change = change, .changes = only(statistics, layer)});
+      const std::vector<float>& x = input(result.seen);
+      const std::vector<float>& y = result.seen.at(output, layer);
+      REQUIRE(y.size() == ids.size() * kEmbd);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        if (i / kEmbd % 2 == 1) {
+          CHECK(y[i] == plain.seen.at(output, layer)[i]);
+          continue;
+        }
+        const double weight = norm.weight.data()[i % kEmbd], bias = norm.bias.data()[i % kEmbd];
+        const double scaled = (static_cast<double>(x[i]) - mean) * rstd * weight;
+        // Four operations, each of which rounds to f32.
+        const double bound = 4 * 0x1p-24 * (std::abs(scaled) + std::abs(bias)) * 1.0001;
+        CHECK(std::abs(y[i] - (scaled + bias)) <= bound);
+      }
+      CHECK_FALSE(same_bits(result.logits, plain.logits));
+    }
+  };
+  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+    const Block& block = transformer.blocks[layer];
+    check(Observed::ln_1_statistics, Observed::ln_1_output, layer, block.ln_1,
+          [&](const Seen& seen) -> const std::vector<float>& {
+            return layer == 0 ? seen.at(Observed::embeddings, 0)
+                              : seen.at(Observed::block_output, layer - 1);
+          });
+    std::vector<float> middle;  // the residual stream between the two halves of the block
+    check(Observed::ln_2_statistics, Observed::ln_2_output, layer, block.ln_2,
+          [&](const Seen& seen) -> const std::vector<float>& {
+            middle = layer == 0 ? seen.at(Observed::embeddings, 0)
+                                : seen.at(Observed::block_output, layer - 1);
+            const std::vector<float>& added = seen.at(Observed::attn_output, layer);
+            for (std::size_t i = 0; i < middle.size(); ++i) middle[i] += added[i];
+            return middle;
+          });
+  }
+  check(Observed::ln_f_statistics, Observed::ln_f_output, kLayers, transformer.ln_f,
+        [&](const Seen& seen) -> const std::vector<float>& {
+          return seen.at(Observed::block_output, kLayers - 1);
+        });
+}
+
+TEST_CASE("changing the variance alone has no effect") {
+  const auto change = [](const Intervention& values) {
+    for (std::size_t i = 0; i < values.rows; ++i) values.row(i)[1] = 1e6f;
+  };
+  const auto changes = [](Observed what, std::size_t) {
+    return what == Observed::ln_1_statistics || what == Observed::ln_2_statistics ||
+           what == Observed::ln_f_statistics;
+  };
+  CHECK(same_bits(run(text(), {.change = change, .changes = changes}).logits,
+                  run(text(), {}).logits));
+}
+
+TEST_CASE("changed attention weights multiply the values") {
+  const std::vector<TokenId> ids = text();
+  const std::size_t head = 2, layer = 1;
+  // Row i gets twice the value of token i / 2; row 0 gets nothing. What is written to later tokens
+  // must have no effect.
+  const auto change = [](const Intervention& values) {
+    if (values.head != head) return;
+    for (std::size_t i = 0; i < values.rows; ++i) {
+      std::ranges::fill(values.row(i).first(values.first + i + 1), 0.0f);
+      std::ranges::fill(values.row(i).subspan(values.first + i + 1), 5.0f);
+      if (i > 0) values.row(i)[i / 2] = 2.0f;
+    }
+  };
+  Observer observer = {.change = change, .changes = only(Observed::attention_weights, layer)};
+  Seen seen;
+  observer.see = [&](const Observation& values) {
+    if (values.what != Observed::attention_weights) seen.add(values);
+  };
+  run(ids, observer);
+  const Result plain = run(ids, {});
+  const std::vector<float>& outputs = seen.at(Observed::head_outputs, layer);
+  const std::vector<float>& values = seen.at(Observed::values, layer);  // the cache has f32
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (std::size_t j = 0; j < kEmbd; ++j) {
+      CAPTURE(i, j);
+      const float output = outputs.at(i * kEmbd + j);
+      if (j / kHeadDim != head) {
+        CHECK(output == plain.seen.at(Observed::head_outputs, layer)[i * kEmbd + j]);
+      } else {
+        CHECK(output == (i > 0 ? 2.0f * values.at(i / 2 * kEmbd + j) : 0.0f));
+      }
+    }
+  }
+
+  const auto write_to_later_tokens = [](const Intervention& weights) {
+    for (std::size_t i = 0; i < weights.rows; ++i) {
+      std::ranges::fill(weights.row(i).subspan(weights.first + i + 1), 5.0f);
+    }
+  };
+  observer.change = write_to_later_tokens;
+  CHECK(same_bits(run(ids, observer).logits, plain.logits));
+}
+
+TEST_CASE("changes have the same bits in any batch or pieces, on every instruction set") {
+  const std::vector<TokenId> ids = text(5, 600);
+  const std::span<const TokenId> all(ids);
+  const std::size_t vocab_size = odd_model().config().vocab_size;
+  const Result expected = run(ids, {.change = shake});
+  CHECK_FALSE(same_bits(expected.logits, run(ids, {}).logits));
+
+  const std::string before(isa_name());
+  for (const std::string_view isa : available_isas()) {
+    CAPTURE(isa);
+    force_isa(isa);
+    std::vector<Session> sessions = sessions_of(odd_model(), 3, {0, 0});
+    std::vector<float> logits(ids.size() * vocab_size);
+    Seen seen;
+    const auto see = [&](const Observation& values) {
+      if (values.slice == 1) seen.add(values);
+    };
+    const std::size_t cuts[] = {0, 1, 90, 91, 600};
+    for (std::size_t i = 0; i + 1 < std::size(cuts); ++i) {
+      const std::size_t count = cuts[i + 1] - cuts[i];
+      const std::span<float> part = std::span(logits).subspan(cuts[i] * vocab_size);
+      const Slice slices[] = {{&sessions[0], all.subspan(i, 1), {}},
+                              {&sessions[1], all.subspan(cuts[i], count),
+                               part.first(count * vocab_size)}};
+      forward(slices, {.see = see, .change = shake});
+    }
+    CHECK(same_bits(logits, expected.logits));
+    std::size_t compared = 0;
+    for (const auto& [key, rows] : expected.seen.rows) {
+      const auto [slice, what, layer, head] = key;
+      CAPTURE(static_cast<int>(what), layer);
+      CHECK(same_bits(seen.at(what, layer, head, 1), rows));
+      ++compared;
+    }
+    CHECK(compared == 3 + kLayers * (12 + kHeads));
+  }
+  force_isa(before);
+}
+
+TEST_CASE("`change` comes before `see`, only where it is wanted") {
+  std::vector<std::string> calls;
+  const auto name = [](const auto& at) {
+    return std::to_string(static_cast<int>(at.what)) + "." + std::to_string(at.layer);
+  };
+  const auto see = [&](const Observation& seen) {
+    calls.push_back("see " + name(seen));
+    CHECK((seen.row(0)[0] == 3.0f) == (seen.what == Observed::queries));
+  };
+  const auto change = [&](const Intervention& values) {
+    calls.push_back("change " + name(values));
+    values.row(0)[0] = 3.0f;
+  };
+  std::set<std::pair<Observed, std::size_t>> asked;
+  const auto changes = [&](Observed what, std::size_t layer) {
+    CHECK(asked.emplace(what, layer).second);
+    return layer == 2 && (what == Observed::queries || what == Observed::block_output);
+  };
+  const auto wants = [](Observed what, std::size_t layer) {
+    return layer == 2 && (what == Observed::queries || what == Observed::keys);
+  };
+  run(text(), {.see = see, .wants = wants, .change = change, .changes = changes});
+  CHECK(calls == std::vector<std::string>{"change 11.2", "see 11.2", "see 12.2", "change 7.2"});
+  CHECK(asked.size() == 3 + kLayers * 13);
+  CHECK(asked.contains({Observed::ln_f_output, kLayers}));
+  CHECK_FALSE(asked.contains({Observed::block_output, kLayers}));
+  CHECK_FALSE(asked.contains({Observed::embeddings, 1}));
+}
+
+TEST_CASE("an exception of `change` reaches the caller after the pass") {
+  Session session(odd_model());
+  const std::vector<TokenId> ids = text();
+  const Slice slice = {&session, ids, {}};
+  int calls = 0;
+  const auto change = [&](const Intervention& values) {
+    if (++calls == 3) throw std::runtime_error("enough");
+    shake(values);
+  };
+  const auto see = [&](const Observation&) { calls += 100; };
+  const auto wants = [](Observed what, std::size_t) { return what == Observed::head_outputs; };
+  CHECK_THROWS_WITH(forward({&slice, 1}, {.see = see, .wants = wants, .change = change}), "enough");
+  CHECK(calls == 3);
+  CHECK(session.position() == ids.size());
+
+  const auto changes = [](Observed, std::size_t) -> bool { throw std::runtime_error("no"); };
+  CHECK_THROWS_WITH(forward({&slice, 1}, {.change = change, .changes = changes}), "no");
+  CHECK(session.position() == ids.size());
+}
+
+TEST_CASE("any values may be written") {
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(),
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::max(), 1e-45f}) {
+    for (const Observed what : all_places()) {
+      CAPTURE(value, static_cast<int>(what));
+      std::size_t calls = 0;
+      const auto see = [&](const Observation&) { ++calls; };
+      const auto changes = [=](Observed place, std::size_t) { return place == what; };
+      run(text(), {.see = see, .change = set_to(value), .changes = changes});
+      CHECK(calls == 3 + kLayers * (12 + kHeads));
+    }
+  }
+}
+
+TEST_CASE("a session keeps changed keys and values") {
+  const std::vector<TokenId> ids = text(5, 300);
+  const TokenId next = 7;
+  std::vector<Session> sessions = sessions_of(odd_model(), 1, {0, 0, 0});
+  Session& plain = sessions[0];
+  Session& changed = sessions[1];
+  Session& other = sessions[2];
+  static_cast<void>(plain.forward(ids));
+  const Slice slice = {&changed, std::span(ids).subspan(20), {}};
+  static_cast<void>(changed.forward(std::span(ids).first(20)));
+  forward({&slice, 1}, {.change = shake});
+  // Returns the logits after `next` in a fork of the session.
+  const auto logits_of = [&](const Session& session) {
+    Session fork = session.fork();
+    const std::span<const float> logits = fork.forward({&next, 1});
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> expected = logits_of(plain), different = logits_of(changed);
+  CHECK_FALSE(same_bits(expected, different));
+
+  // The tokens of these sessions are equal, but not their keys and values, so assign() must not take
+  // them for the same.
+  other.assign(plain);
+  other.assign(changed);
+  CHECK(same_bits(logits_of(other), different));
+  other.assign(plain);
+  CHECK(same_bits(logits_of(other), expected));
+  changed.assign(plain, 295);
+  static_cast<void>(changed.forward(std::span(ids).subspan(295)));
+  CHECK(same_bits(logits_of(changed), expected));
+
+  changed.rewind(20);
+  forward({&slice, 1}, {.change = shake});
+  CHECK(same_bits(logits_of(changed), different));
+  const TemporaryDirectory folder;
+  save_session(changed, folder.path() / "session");
+  Session loaded = load_session(plain.engine(), folder.path() / "session");
+  CHECK(same_bits(logits_of(loaded), different));
+  loaded.assign(plain);
+  CHECK(same_bits(logits_of(loaded), expected));
+  changed.rewind(19);
+  static_cast<void>(changed.forward(std::span(ids).subspan(19)));
+  CHECK(same_bits(logits_of(changed), expected));
+}
