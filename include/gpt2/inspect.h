@@ -30,9 +30,9 @@ struct OutlierDimension {
 
 /// A LayerNorm at one token: y = (x - mean) * rstd * weight + bias.
 struct NormInspection {
-  float mean;      ///< of x
-  float variance;  ///< of x, divided by n_embd
-  float rstd;      ///< 1 / sqrt(variance + layer_norm_epsilon)
+  float mean;                              ///< of x
+  float variance;                          ///< of x, divided by n_embd
+  float rstd;                              ///< 1 / sqrt(variance + layer_norm_epsilon)
   float input_norm, output_norm;           ///< of x and y
   std::vector<OutlierDimension> outliers;  ///< those whose `normalized` is largest in magnitude
 };
@@ -171,4 +171,4 @@ struct InspectOptions {
 [[nodiscard]] Inspection inspect(const Engine& engine, std::span<const TokenId> tokens,
                                  const InspectOptions& options = {});
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

@@ -7,6 +7,7 @@
 #include "cli/lines/members.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
+#include "cli/npy.h"
 #include "cli/terminal/console.h"
 #include "gpt2/embed.h"
 
@@ -68,9 +69,8 @@ Settings read_settings(const Arguments& arguments) {
   return settings;
 }
 
-// Writes NumPy's array file, version 1.0: a float32 matrix whose shape need not be known
-// beforehand. When the new file is complete, it replaces an existing one. Throws what NewFile
-// throws. https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Writes a float32 matrix whose shape need not be known beforehand as NumPy's array file. When the new
+// file is complete, it replaces an existing one. Throws what NewFile throws.
 class NpyWriter {
  public:
   explicit NpyWriter(const std::string& file) : out_(file) {
@@ -91,18 +91,9 @@ class NpyWriter {
   }
 
  private:
-  // A magic word, the version, the length of the description in two bytes, and the description,
-  // padded so that the data begins at a multiple of 64 bytes. The header has the same length for
-  // any shape, so it can be overwritten later.
   [[nodiscard]] std::string header(std::size_t columns) const {
-    constexpr std::size_t kBytes = 128;
-    std::string bytes("\x93NUMPY\x01\x00", 8);
-    bytes += static_cast<char>(kBytes - bytes.size() - 2);
-    bytes += '\0';
-    bytes +=
-        concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", rows_, ", ", columns, "), }");
-    bytes.resize(kBytes - 1, ' ');
-    return bytes + '\n';
+    const std::size_t shape[] = {rows_, columns};
+    return npy_header(shape);
   }
 
   std::size_t rows_ = 0;

@@ -39,7 +39,6 @@ Examples:
   gpt2 "Once upon a time"
   gpt2 -i
   gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
-  gpt2 inspect -o page.html "The cat sat on the mat"
 )";
 
 constexpr const char* kMoreHelp =

@@ -44,8 +44,8 @@ class Directions {
       LogitContributions& logit = found.contributions[token];
       const auto u = row_of(transformer.lm_head, static_cast<std::size_t>(logit.target));
       if (bias.size() > 0) {
-        logit.ln_f_bias = static_cast<float>(dot(std::span<const float>(u),
-                                                 std::span(bias.data(), n_embd_)));
+        logit.ln_f_bias =
+            static_cast<float>(dot(std::span<const float>(u), std::span(bias.data(), n_embd_)));
       }
       const std::span<double> d = std::span(all_).subspan(token * n_embd_, n_embd_);
       for (std::size_t i = 0; i < n_embd_; ++i) {

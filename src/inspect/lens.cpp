@@ -105,9 +105,9 @@ void inspect_predictions(Inspection& found, const Engine& engine, const PassReco
       describe(std::span(found.lens[i]).subspan(begin, rows), engine.impl(),
                i < n_layer ? layer : last, last, top);
       if (options.progress) {
-        options.progress((static_cast<double>(begin) + static_cast<double>(rows * (i + 1)) /
-                                                   static_cast<double>(n_layer + 1)) /
-                 static_cast<double>(count));
+        options.progress((static_cast<double>(begin) +
+                          static_cast<double>(rows * (i + 1)) / static_cast<double>(n_layer + 1)) /
+                         static_cast<double>(count));
       }
     }
   }

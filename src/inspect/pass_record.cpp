@@ -47,9 +47,7 @@ void PassRecord::see(const Observation& seen) {
     case mlp_output: return store_added(1, seen);
     case block_output: return store(inputs_, NormIndex::ln_1(layer + 1), seen);
     case ln_f_statistics: return see_statistics(NormIndex::ln_f(layer), seen);
-    case ln_f_output:
-      store(output_, 0, seen);
-      return see_output(NormIndex::ln_f(layer), seen);
+    case ln_f_output: store(output_, 0, seen); return see_output(NormIndex::ln_f(layer), seen);
     case queries:
     case keys:
     case values: break;
@@ -114,8 +112,8 @@ void PassRecord::move_to(Inspection& found) {
     const std::size_t layer = update / 2, half = update % 2;
     for (std::size_t token = 0; token < tokens_; ++token) {
       const auto row = [&](ConstMatrix rows) { return std::span(rows.row(token), n_embd_); };
-      updates_[update][token] = describe_update(row(input(update)), row(input(update + 1)),
-                                                row(added(layer, half)));
+      updates_[update][token] =
+          describe_update(row(input(update)), row(input(update + 1)), row(added(layer, half)));
     }
   }
   found.norms = std::move(norms_);

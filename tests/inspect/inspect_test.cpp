@@ -1,5 +1,6 @@
-// Tests inspect(): compares it with HuggingFace's numbers and with the definitions in gpt2/inspect.h,
-// computed in double, and checks that it has the same bits for any number of threads.
+// Tests inspect(): compares it with HuggingFace's numbers and with the definitions in
+// gpt2/inspect.h, computed in double, and checks that it has the same bits for any number of
+// threads.
 #include "gpt2/inspect.h"
 
 #include <algorithm>
@@ -214,9 +215,8 @@ void check_head(const HeadInspection& found, const std::vector<TokenId>& ids,
     }
     return weight;
   };
-  check_score(found.previous_token, ids.size(), [&](std::size_t q) {
-    return over(q, [&](std::size_t k) { return k + 1 == q; });
-  });
+  check_score(found.previous_token, ids.size(),
+              [&](std::size_t q) { return over(q, [&](std::size_t k) { return k + 1 == q; }); });
   check_score(found.first_token, ids.size(), [&](std::size_t q) {
     return over(q, [&](std::size_t k) { return k == 0 && q > 0; });
   });

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "gpt2/config.h"
@@ -8,31 +11,32 @@
 
 namespace gpt2::cli {
 
-/// Keeps those values of a pass that the report shows one by one: the attention weights and, for
-/// the page, the inputs of the LayerNorms.
+/// Keeps those values of a pass that a report shows one by one.
 class Activations {
  public:
-  Activations(const Config& config, bool with_inputs);
+  explicit Activations(std::set<Observed> wanted) : wanted_(std::move(wanted)) {}
 
   /// An observer that fills in this object, which must stay where it is.
   [[nodiscard]] Observer observer();
 
-  /// Row q has the q + 1 weights of query q.
-  [[nodiscard]] const std::vector<std::vector<float>>& attention(std::size_t layer,
-                                                                 std::size_t head) const {
-    return attention_[layer * n_head_ + head];
+  /// The rows of all tokens, one after another. Row q of attention weights has q + 1 of them.
+  /// REQUIRES: `what` is wanted.
+  [[nodiscard]] const std::vector<float>& rows(Observed what, std::size_t layer,
+                                               std::size_t head = 0) const {
+    return rows_.at({what, layer, head});
   }
 
-  /// (tokens, n_embd) for each LayerNorm, in the order of NormIndex.
-  [[nodiscard]] const std::vector<std::vector<float>>& norm_inputs() const { return inputs_; }
-
  private:
-  void see(const Observation& seen);
-
-  std::size_t n_head_;
-  bool with_inputs_;
-  std::vector<std::vector<std::vector<float>>> attention_;
-  std::vector<std::vector<float>> inputs_;
+  std::set<Observed> wanted_;
+  std::map<std::tuple<Observed, std::size_t, std::size_t>, std::vector<float>> rows_;
 };
+
+/// The values that norm_inputs() needs.
+inline const std::set<Observed> kNormInputs = {Observed::embeddings, Observed::attn_output,
+                                               Observed::block_output};
+
+/// Returns the inputs of the LayerNorms, (tokens, n_embd) for each, in the order of NormIndex.
+[[nodiscard]] std::vector<std::vector<float>> norm_inputs(const Activations& activations,
+                                                          const Config& config);
 
 }  // namespace gpt2::cli

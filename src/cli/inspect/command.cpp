@@ -1,9 +1,13 @@
 #include <optional>
+#include <set>
 
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "cli/commands.h"
 #include "cli/inspect/activations.h"
+#include "cli/inspect/comparison.h"
+#include "cli/inspect/intervention.h"
+#include "cli/inspect/npz.h"
 #include "cli/inspect/page.h"
 #include "cli/inspect/report.h"
 #include "cli/inspect/view.h"
@@ -24,12 +28,20 @@ Without other options, this is a summary in text. -o writes a page for a browser
 needs no network, in which you choose a token and see everything about it, with LayerNorm step by
 step. --json writes all numbers. gpt2/inspect.h defines them.
 
+Changes, such as --skip-head, show what a part is good for: the loss and the prediction are compared
+with those of the model as it is. --against compares with another model of the same vocabulary, for
+example a quantized one.
+
 )";
 
 constexpr const char* kInspectExamples = R"(Examples:
   gpt2 inspect "The cat sat on the mat. The cat"
   gpt2 inspect -o report.html "The cat sat on the mat. The cat"
-  gpt2 inspect -m openai-community/gpt2 --json -f poem.txt | jq '.norms[0].tokens[0]')";
+  gpt2 inspect -m openai-community/gpt2 --json -f poem.txt | jq '.norms[0].tokens[0]'
+  gpt2 inspect --skip-head 2.1 --identity-norm ln_2.0 "The cat sat on the mat."
+  gpt2 inspect --against stories-int4 "The cat sat on the mat."
+  gpt2 inspect --npz activations.npz "The cat sat on the mat."
+  gpt2 inspect --patch "The dog sat@block_output.2:1" "The cat sat")";
 
 struct Settings {
   ModelSettings model;
@@ -40,6 +52,11 @@ struct Settings {
   bool as_json = false;
   bool no_attention = false;
   std::size_t top = 5;
+  std::string against;
+  std::string npz;
+  InterventionSettings changes;
+
+  [[nodiscard]] bool compares() const { return !changes.is_empty() || !against.empty(); }
 };
 
 Settings read_settings(const Arguments& arguments) {
@@ -53,51 +70,103 @@ Settings read_settings(const Arguments& arguments) {
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
   options.add_number("--top", settings.top, {1, 100},
                      "How many likely tokens, dimensions and neurons the lists have");
+  options.add_text("--against", "MODEL", settings.against,
+                   "Compare with another model of the same vocabulary");
+  add_intervention_options(options, settings.changes);
   options.begin_group("Output");
   options.add_file("-o,--output", settings.page, "Write a page for a browser to FILE");
   options.add_switch("--json", settings.as_json, "Write all numbers as one line of JSON");
-  options.add_switch("--no-attention", settings.no_attention,
-                     "Leave the attention weights out of the JSON, which is then much shorter")
+  options.add_file("--npz", settings.npz,
+                   "Write all activations to FILE, as NumPy arrays with TransformerLens's names");
+  options
+      .add_switch("--no-attention", settings.no_attention,
+                  "Leave the attention weights out of the JSON, which is then much shorter")
       .needed = "--json";
   options.at("--json").excluded = {"--output"};
   options.parse(arguments);
   return settings;
 }
 
-std::vector<TokenId> read_tokens(const Settings& settings, const std::optional<Tokenizer>& tokenizer,
-                                 const Config& config) {
-  const std::string text = settings.text == "-" ? read_input(settings.file) : settings.text;
-  const TokenReader reader = {tokenizer, config.vocab_size};
-  std::vector<TokenId> tokens = reader.read(text);
-  if (!tokens.empty() && tokens.size() <= config.n_positions) return tokens;
-  reject("expected a text of 1 to ", config.n_positions, " tokens, found ", tokens.size());
+// Inspects texts with one model.
+class Inspector {
+ public:
+  explicit Inspector(const Settings& settings)
+      : settings_(settings), engine_(load_model(settings.model), settings.model.engine) {
+    if (!settings.tokens) tokenizer_ = load_tokenizer(settings.model.path);
+  }
+
+  [[nodiscard]] const Engine& engine() const { return engine_; }
+  [[nodiscard]] const Model& model() const { return engine_.model(); }
+  [[nodiscard]] const std::optional<Tokenizer>& tokenizer() const { return tokenizer_; }
+
+  // Throws Error if the text is empty or too long.
+  [[nodiscard]] std::vector<TokenId> read(const std::string& text) const {
+    const Config& config = model().config();
+    std::vector<TokenId> tokens = TokenReader{tokenizer_, config.vocab_size}.read(text);
+    if (!tokens.empty() && tokens.size() <= config.n_positions) return tokens;
+    reject("expected a text of 1 to ", config.n_positions, " tokens, found ", tokens.size());
+  }
+
+  [[nodiscard]] Inspection inspect(std::span<const TokenId> tokens, Activations& activations,
+                                   const Interventions* changes, const char* what) const {
+    Progress progress(what);
+    InspectOptions options = {.top = settings_.top,
+                              .observer = activations.observer(),
+                              .progress = [&](double share) { progress.part(share); }};
+    if (changes) changes->add_to(options.observer);
+    return gpt2::inspect(engine_, tokens, options);
+  }
+
+ private:
+  const Settings& settings_;
+  Engine engine_;
+  std::optional<Tokenizer> tokenizer_;
+};
+
+// Returns the values that the report shows one by one, or from which it computes distances.
+std::set<Observed> needed(const Settings& settings) {
+  if (!settings.npz.empty()) return all_observed();
+  std::set<Observed> all;
+  if (!settings.page.empty() || settings.compares()) all = kNormInputs;
+  if (!settings.page.empty() || (settings.as_json && !settings.no_attention)) {
+    all.insert(Observed::attention_weights);
+  }
+  return all;
 }
 
-}  // namespace
+// Inspects the text with another model, or with the same one without changes.
+Comparison compare(const Settings& settings, const Inspector& inspector, const Report& report,
+                   const Activations& activations) {
+  std::optional<Inspector> other;
+  Settings of_other = settings;
+  if (!settings.against.empty()) {
+    of_other.model.name = settings.against;
+    of_other.model.find();
+    other.emplace(of_other);
+    if (other->model().config().vocab_size != report.model.config().vocab_size) {
+      throw UsageError("--against", concat("expected a model with the vocabulary of the other, ",
+                                           report.model.config().vocab_size, " tokens, found ",
+                                           other->model().config().vocab_size));
+    }
+  }
+  const Inspector& with = other ? *other : inspector;
+  if (report.tokens.size() > with.model().config().n_positions) {
+    throw UsageError("--against", concat("the text has ", report.tokens.size(),
+                                         " tokens, but this model takes at most ",
+                                         with.model().config().n_positions));
+  }
+  Activations others(kNormInputs);
+  Comparison comparison = {
+      .name = other ? of_other.model.path.string() : "the model without changes",
+      .found = with.inspect(report.tokens, others, nullptr, "inspecting the other model"),
+      .distance = {}};
+  comparison.distance = distances(norm_inputs(activations, report.model.config()),
+                                  norm_inputs(others, with.model().config()), report.tokens.size());
+  return comparison;
+}
 
-int inspect(const Arguments& arguments) {
-  Settings settings = read_settings(arguments);
-  // Throws now, before the work, if the file cannot be written.
-  std::optional<NewFile> page;
-  if (!settings.page.empty()) page.emplace(settings.page);
-  settings.model.find();
-  Progress loading("loading " + settings.model.path.string());
-  const Engine engine(load_model(settings.model), settings.model.engine);
-  const Model& model = engine.model();
-  std::optional<Tokenizer> tokenizer;
-  if (!settings.tokens) tokenizer = load_tokenizer(settings.model.path);
-  loading.done();
-
-  Report report = {model, tokenizer, settings.model.path.string(),
-                   read_tokens(settings, tokenizer, model.config()), {}};
-  Activations activations(model.config(), page.has_value());
-  Progress progress("inspecting");
-  const bool needs_activations = page || (settings.as_json && !settings.no_attention);
-  report.found = inspect(engine, report.tokens,
-                         {.top = settings.top,
-                          .observer = needs_activations ? activations.observer() : Observer(),
-                          .progress = [&](double share) { progress.part(share); }});
-  progress.done();
+void write(const Settings& settings, const Report& report, const Activations& activations,
+           std::optional<NewFile>& page) {
   if (page) {
     const std::string text = page_of(report, activations);
     page->write(std::as_bytes(std::span(text)));
@@ -106,9 +175,37 @@ int inspect(const Arguments& arguments) {
     Json json = report_json(report);
     if (!settings.no_attention) add_attention(json, activations);
     write_stdout(line_of(json));
-  } else {
+  } else if (settings.npz.empty()) {
     write_stdout(view_of(report));
   }
+  if (!settings.npz.empty()) write_npz(settings.npz, report, activations);
+}
+
+}  // namespace
+
+int inspect(const Arguments& arguments) {
+  Settings settings = read_settings(arguments);
+  // Throws now, before the work, if the files cannot be written.
+  std::optional<NewFile> page;
+  if (!settings.page.empty()) page.emplace(settings.page);
+  if (!settings.npz.empty()) NewFile(settings.npz);
+  settings.model.find();
+  Progress loading("loading " + settings.model.path.string());
+  const Inspector inspector(settings);
+  loading.done();
+
+  const std::string text = settings.text == "-" ? read_input(settings.file) : settings.text;
+  Report report = {inspector.model(),
+                   inspector.tokenizer(),
+                   settings.model.path.string(),
+                   inspector.read(text),
+                   {}};
+  const Interventions changes(settings.changes, inspector.engine(), report.tokens.size(),
+                              [&](const std::string& other) { return inspector.read(other); });
+  Activations activations(needed(settings));
+  report.found = inspector.inspect(report.tokens, activations, &changes, "inspecting");
+  if (settings.compares()) report.compared = compare(settings, inspector, report, activations);
+  write(settings, report, activations, page);
   return 0;
 }
 

@@ -40,9 +40,9 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-std::string inputs_of(const Activations& activations) {
+std::string inputs_of(const Config& config, const Activations& activations) {
   std::string bytes;
-  for (const std::vector<float>& input : activations.norm_inputs()) {
+  for (const std::vector<float>& input : norm_inputs(activations, config)) {
     for (const float value : input) append(bytes, bits_of(value) >> 8, 3);
   }
   return base64(bytes);
@@ -51,10 +51,9 @@ std::string inputs_of(const Activations& activations) {
 std::string attention_of(const Config& config, const Activations& activations) {
   std::string bytes;
   for (std::size_t i = 0; i < config.n_layer * config.n_head; ++i) {
-    for (const auto& row : activations.attention(i / config.n_head, i % config.n_head)) {
-      for (const float weight : row) {
-        append(bytes, static_cast<std::uint32_t>(std::lround(65535.0f * weight)), 2);
-      }
+    for (const float weight :
+         activations.rows(Observed::attention_weights, i / config.n_head, i % config.n_head)) {
+      append(bytes, static_cast<std::uint32_t>(std::lround(65535.0f * weight)), 2);
     }
   }
   return base64(bytes);
@@ -83,7 +82,7 @@ std::string parameters_of(const Model& model) {
 
 std::string page_of(const Report& report, const Activations& activations) {
   Json json = report_json(report);
-  json["inputs"] = inputs_of(activations);
+  json["inputs"] = inputs_of(report.model.config(), activations);
   json["parameters"] = parameters_of(report.model);
   json["attention"] = attention_of(report.model.config(), activations);
   std::string data = line_of(json);

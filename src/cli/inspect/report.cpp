@@ -110,11 +110,7 @@ class Writer {
   [[nodiscard]] Json lens() const {
     return list_of(found_.lens, [this](const auto& layer) {
       return list_of(layer, [this](const LensInspection& lens) {
-        return Json{{"rank", lens.rank},
-                    {"kl", short_number(lens.kl)},
-                    {"top", list_of(lens.top, [this](const LikelyToken& likely) {
-                       return likely_json(report_.tokenizer, likely.id, likely.logprob);
-                     })}};
+        return Json{{"rank", lens.rank}, {"kl", short_number(lens.kl)}, {"top", top(lens.top)}};
       });
     });
   }
@@ -139,7 +135,22 @@ class Writer {
     });
   }
 
+  [[nodiscard]] Json comparison() const {
+    const Comparison& other = *report_.compared;
+    return {{"name", other.name},
+            {"loss", loss_of(other.found)},
+            {"tokens", logprobs_json(report_.tokenizer, report_.tokens, other.found.scores)},
+            {"next", top(other.found.lens.back().back().top)},
+            {"distance", list_of(other.distance, numbers_json)}};
+  }
+
  private:
+  [[nodiscard]] Json top(const std::vector<LikelyToken>& tokens) const {
+    return list_of(tokens, [this](const LikelyToken& token) {
+      return likely_json(report_.tokenizer, token.id, token.logprob);
+    });
+  }
+
   const Report& report_;
   const Inspection& found_;
 };
@@ -153,23 +164,30 @@ std::string norm_name(std::size_t norm, std::size_t n_layer) {
 
 Json report_json(const Report& report) {
   const Writer writer(report);
-  return {{"model", report.model_name},
-          {"config", writer.config()},
-          {"tokens", logprobs_json(report.tokenizer, report.tokens, report.found.scores)},
-          {"norms", writer.norms()},
-          {"updates", writer.updates()},
-          {"heads", writer.heads()},
-          {"mlps", writer.mlps()},
-          {"lens", writer.lens()},
-          {"contributions", writer.contributions()}};
+  Json json = {{"model", report.model_name},
+               {"config", writer.config()},
+               {"loss", loss_of(report.found)},
+               {"tokens", logprobs_json(report.tokenizer, report.tokens, report.found.scores)},
+               {"norms", writer.norms()},
+               {"updates", writer.updates()},
+               {"heads", writer.heads()},
+               {"mlps", writer.mlps()},
+               {"lens", writer.lens()},
+               {"contributions", writer.contributions()}};
+  if (report.compared) json["compared_with"] = writer.comparison();
+  return json;
 }
 
 void add_attention(Json& report, const Activations& activations) {
+  const std::size_t tokens = report["tokens"].size();
   for (Json& head : report["heads"]) {
+    std::span<const float> weights =
+        activations.rows(Observed::attention_weights, head["layer"].get<std::size_t>(),
+                         head["head"].get<std::size_t>());
     Json& rows = head["weights"] = Json::array();
-    for (const std::vector<float>& row :
-         activations.attention(head["layer"].get<std::size_t>(), head["head"].get<std::size_t>())) {
-      rows.push_back(numbers_json(row));
+    for (std::size_t query = 0; query < tokens; ++query) {
+      rows.push_back(numbers_json(weights.first(query + 1)));
+      weights = weights.subspan(query + 1);
     }
   }
 }

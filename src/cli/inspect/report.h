@@ -1,8 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/inspect/activations.h"
+#include "cli/inspect/comparison.h"
 #include "cli/lines/records.h"
 #include "gpt2/inspect.h"
 #include "gpt2/model.h"
@@ -17,6 +20,7 @@ struct Report {
   std::string model_name;
   std::vector<TokenId> tokens;
   Inspection found;
+  std::optional<Comparison> compared = {};
 };
 
 /// Returns the name of an entry of Inspection::norms: "h.0.ln_1", ..., "ln_f".

@@ -50,7 +50,7 @@ class View {
         columns_(std::max<std::size_t>(text_columns(stdout), 60)) {}
 
   [[nodiscard]] std::string text() const {
-    return title() + tokens() + norms() + updates() + heads() + predictions();
+    return title() + compared() + tokens() + norms() + updates() + heads() + predictions();
   }
 
  private:
@@ -104,6 +104,31 @@ class View {
     return text;
   }
 
+  // The loss and the prediction of the next token on both sides, and how far they are apart.
+  [[nodiscard]] std::string compared() const {
+    if (!report_.compared) return "";
+    const Comparison& other = *report_.compared;
+    const auto side = [&](const std::string& name, const Inspection& found) {
+      return fitted(name, 28) + format("%8.4f  ", loss_of(found)) +
+             likely(found.lens.back().back().top, columns_ - 38) + '\n';
+    };
+    std::string text = heading("Compared                        loss  next token, with logprobs") +
+                       side("this", report_.found) + side(other.name, other.found);
+    if (other.distance.empty()) return text;
+    text += heading(
+        "Distance of the residual streams, |x - other| / |other|\n"
+        "                mean  largest");
+    for (std::size_t i = 0; i < other.distance.size(); ++i) {
+      const std::vector<float>& distance = other.distance[i];
+      const std::size_t at =
+          static_cast<std::size_t>(std::ranges::max_element(distance) - distance.begin());
+      text += format("%-11s %8.2g %8.2g", norm_name(i, config_.n_layer).c_str(),
+                     mean(distance, [](float d) { return d; }), double{distance[at]}) +
+              " at token " + concat(at) + sparkline(distance) + '\n';
+    }
+    return text;
+  }
+
   [[nodiscard]] std::string tokens() const {
     constexpr float kRed = 10.0f;  // nats
     std::string text = heading("Token            logprob   rank  likeliest here, with logprobs");
@@ -144,9 +169,9 @@ class View {
   }
 
   [[nodiscard]] std::string norms() const {
-    std::string text =
-        heading("LayerNorm (means over the tokens)\n"
-                "                mean  variance    |x|    |y|  largest dimension");
+    std::string text = heading(
+        "LayerNorm (means over the tokens)\n"
+        "                mean  variance    |x|    |y|  largest dimension");
     for (std::size_t i = 0; i < report_.found.norms.size(); ++i) {
       const std::vector<NormInspection>& norms = report_.found.norms[i];
       std::vector<float> sizes;
@@ -162,8 +187,9 @@ class View {
   }
 
   [[nodiscard]] std::string updates() const {
-    std::string text = heading("Residual stream (means over the tokens)\n"
-                               "             added  growth  cosine");
+    std::string text = heading(
+        "Residual stream (means over the tokens)\n"
+        "             added  growth  cosine");
     for (std::size_t i = 0; i < report_.found.updates.size(); ++i) {
       const std::vector<UpdateInspection>& updates = report_.found.updates[i];
       const std::string name = concat("h.", i / 2, i % 2 == 0 ? ".attn" : ".mlp");

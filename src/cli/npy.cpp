@@ -1,0 +1,21 @@
+#include "cli/npy.h"
+
+#include "base/text.h"
+
+namespace gpt2::cli {
+
+// A magic word, the version, the length of the description in two bytes, and the description,
+// padded so that the data begins at a multiple of 64 bytes.
+std::string npy_header(std::span<const std::size_t> shape, const char* type) {
+  constexpr std::size_t kBytes = 192;
+  std::string bytes("\x93NUMPY\x01\x00", 8);
+  bytes += static_cast<char>(kBytes - bytes.size() - 2);
+  bytes += '\0';
+  std::string sizes;
+  for (const std::size_t size : shape) sizes += concat(size, ", ");
+  bytes += concat("{'descr': '", type, "', 'fortran_order': False, 'shape': (", sizes, "), }");
+  bytes.resize(kBytes - 1, ' ');
+  return bytes + '\n';
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,291 @@
+// Runs gpt2 inspect as a process and compares what it writes with what the library computes.
+#include "gpt2/inspect.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "formats/zip.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2;
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kText = "The cat sat. The cat";
+
+Outcome inspect(Words arguments, const Surroundings& surroundings = {}) {
+  arguments.insert(arguments.begin(), "inspect");
+  return run(arguments, surroundings);
+}
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The JSON in a page.
+json data_of(const std::string& page) {
+  const std::string opening = "<script id=\"data\" type=\"application/json\">";
+  const std::size_t begin = page.find(opening);
+  REQUIRE(begin != std::string::npos);
+  const std::size_t end = page.find("</script>", begin);
+  return json::parse(page.substr(begin + opening.size(), end - begin - opening.size()));
+}
+
+std::size_t base64_length(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+void check_refused(const Words& arguments, int status, const std::string& message) {
+  CAPTURE(arguments);
+  const Outcome outcome = inspect(arguments);
+  CHECK(outcome.status == status);
+  CHECK(outcome.out.empty());
+  CAPTURE(outcome.err);
+  CHECK(outcome.err.find(message) != std::string::npos);
+  CHECK(std::ranges::count(outcome.err, '\n') == 1);
+}
+
+}  // namespace
+
+TEST_CASE("inspect --json writes the numbers of the library") {
+  const Outcome outcome = inspect({"--json", "--top", "3", kText});
+  CHECK(outcome.err == "");
+  REQUIRE(outcome.status == 0);
+  const json report = json::parse(outcome.out);
+
+  const std::vector<TokenId> ids = bundled::tokenizer().encode(kText);
+  const Inspection found = gpt2::inspect(Engine::shared(bundled::model()), ids, {.top = 3});
+  const std::size_t n_head = bundled::model().config().n_head;
+  REQUIRE(report["tokens"].size() == ids.size());
+  CHECK(report["tokens"][0]["logprob"].is_null());
+  REQUIRE(report["norms"].size() == found.norms.size());
+  CHECK(report["norms"][0]["name"] == "h.0.ln_1");
+  CHECK(report["norms"].back()["name"] == "ln_f");
+  CHECK(report["updates"][1]["name"] == "h.0.mlp");
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    CAPTURE(t);
+    CHECK(report["tokens"][t]["id"] == ids[t]);
+    if (t > 0) CHECK(report["tokens"][t]["logprob"].get<float>() == found.scores[t].logprob);
+    const json& norm = report["norms"][3]["tokens"][t];
+    CHECK(norm["variance"].get<float>() == found.norms[3][t].variance);
+    CHECK(norm["outliers"].size() == 3);
+    CHECK(norm["outliers"][0]["dimension"] == found.norms[3][t].outliers[0].dimension);
+    CHECK(report["updates"][1]["tokens"][t]["growth"].get<float>() == found.updates[1][t].growth);
+    CHECK(report["mlps"][2][t]["largest"][0]["neuron"] == found.mlps[2][t].largest[0].neuron);
+    CHECK(report["lens"][1][t]["rank"] == found.lens[1][t].rank);
+    CHECK(report["lens"][1][t]["top"][0]["id"] == found.lens[1][t].top[0].id);
+    const json& parts = report["contributions"][t];
+    CHECK(parts["id"] == found.contributions[t].target);
+    CHECK(parts["mlp"][1].get<float>() == found.contributions[t].mlp[1]);
+    CHECK(parts["heads"][1][2].get<float>() == found.contributions[t].heads[n_head + 2]);
+  }
+  const json& head = report["heads"][n_head + 2];
+  CHECK(head["layer"] == 1);
+  CHECK(head["head"] == 2);
+  CHECK(head["induction"].get<float>() == found.heads[1][2].induction);
+  for (std::size_t query = 0; query < ids.size(); ++query) {
+    const auto weights = head["weights"][query].get<std::vector<double>>();
+    CHECK(weights.size() == query + 1);
+    CHECK(std::accumulate(weights.begin(), weights.end(), 0.0) == Approx(1.0).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("inspect reads a file, standard input and token ids") {
+  const std::string expected = inspect({"--json", "--no-attention", kText}).out;
+  CHECK(expected.find("weights") == std::string::npos);
+  CHECK(inspect({"--json", "--no-attention"}, {.input = kText}).out == expected);
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() / "text") << kText;
+  CHECK(inspect({"--json", "--no-attention", "-f", (directory.path() / "text").string()}).out ==
+        expected);
+  const json ids = json::parse(inspect({"--json", "--tokens", "392 476"}).out);
+  CHECK(ids["tokens"][1]["id"] == 476);
+  CHECK_FALSE(ids["tokens"][1].contains("text"));
+}
+
+TEST_CASE("inspect prints a summary, with colours only on a terminal") {
+  const Outcome piped = inspect({kText});
+  CHECK(piped.status == 0);
+  CHECK(piped.err == "");
+  CHECK(piped.out.find('\033') == std::string::npos);
+  CHECK(piped.out.find("\u2581") == std::string::npos);
+  for (const char* const part : {"' cat'", "LayerNorm", "h.5.ln_2", "ln_f", "Residual stream",
+                                 "induction", "the embeddings", "block 5"}) {
+    CAPTURE(part);
+    CHECK(piped.out.find(part) != std::string::npos);
+  }
+  for (const bool may_colour : {true, false}) {
+    CAPTURE(may_colour);
+    Surroundings terminal = {.environment = {"TERM=xterm"},
+                             .terminal = true,
+                             .terminal_errors = true,
+                             .terminal_output = true,
+                             .columns = 70};
+    if (!may_colour) terminal.environment.emplace_back("NO_COLOR=1");
+    Command command({"inspect", "--quiet", kText}, terminal);
+    command.await_error("block 5");
+    CHECK((command.err.find("\033[") != std::string::npos) == may_colour);
+    CHECK((command.err.find("\u2581") != std::string::npos) == may_colour);
+    CHECK(command.wait() == 0);
+  }
+}
+
+TEST_CASE("inspect -o writes one page with the report and the vectors of the text") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "page.html";
+  const std::string hostile = "</script><script>alert(1)</script><!--";
+  const Outcome outcome = inspect({"-o", file.string(), hostile});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out + outcome.err == "");
+  const std::string page = content(file);
+  CHECK(page.starts_with("<!doctype html>"));
+  CHECK(page.find("alert(1)<") == std::string::npos);
+  CHECK(page.find("src=") == std::string::npos);
+  CHECK(page.find("http") == std::string::npos);
+  const json data = data_of(page);
+  const Config& config = bundled::model().config();
+  const std::size_t tokens = data["tokens"].size(), norms = 2 * config.n_layer + 1;
+  CHECK(data["inputs"].get<std::string>().size() ==
+        base64_length(norms * tokens * config.n_embd * 3));
+  CHECK(data["parameters"].get<std::string>().size() ==
+        base64_length(norms * 2 * config.n_embd * 4));
+  CHECK(data["attention"].get<std::string>().size() ==
+        base64_length(config.n_layer * config.n_head * (tokens * (tokens + 1) / 2) * 2));
+}
+
+TEST_CASE("inspect refuses in one line what it cannot show") {
+  check_refused({""}, 1, "expected a text of 1 to 512 tokens, found 0");
+  std::string many;
+  for (int i = 0; i < 513; ++i) many += "1 ";
+  check_refused({"--tokens", many}, 1, "expected a text of 1 to 512 tokens, found 513");
+  check_refused({"--tokens", "99999"}, 1, "99999");
+  check_refused({"-o", "/nowhere/page.html", kText}, 1, "/nowhere");
+  check_refused({"-o", "page.html", "--json", kText}, 2, "--json");
+  check_refused({"--no-attention", kText}, 2, "--json");
+  check_refused({"--top", "0", kText}, 2, "--top");
+  check_refused({"-m", "no-such-model", kText}, 1, "no-such-model");
+  CHECK_FALSE(std::filesystem::exists("page.html"));
+}
+
+TEST_CASE("inspect compares a change with the model as it is") {
+  const json report =
+      json::parse(inspect({"--json", "--skip-mlp", "2", "--no-attention", kText}).out);
+  const std::vector<TokenId> ids = bundled::tokenizer().encode(kText);
+  const Engine engine = Engine::shared(bundled::model());
+  InspectOptions options;
+  options.observer.change = [](const Intervention& values) {
+    for (std::size_t i = 0; i < values.rows; ++i) std::ranges::fill(values.row(i), 0.0f);
+  };
+  options.observer.changes = [](Observed what, std::size_t layer) {
+    return what == Observed::mlp_output && layer == 2;
+  };
+  const Inspection changed = gpt2::inspect(engine, ids, options);
+  const Inspection plain = gpt2::inspect(engine, ids);
+  double loss = 0.0;
+  for (std::size_t t = 1; t < ids.size(); ++t) {
+    CHECK(report["tokens"][t]["logprob"].get<float>() == changed.scores[t].logprob);
+    CHECK(report["compared_with"]["tokens"][t]["logprob"].get<float>() == plain.scores[t].logprob);
+    loss -= changed.scores[t].logprob;
+  }
+  CHECK(report["loss"].get<double>() == Approx(loss / static_cast<double>(ids.size() - 1)));
+  CHECK(report["compared_with"]["name"] == "the model without changes");
+  // The streams are the same up to the skipped layer, h.2.mlp, and differ after it.
+  const json& distance = report["compared_with"]["distance"];
+  CHECK(distance[NormIndex::ln_2(2)][3] == 0.0);
+  CHECK(distance[NormIndex::ln_1(3)][3] > 0.0);
+}
+
+TEST_CASE("changes of inspect do what they say") {
+  const auto loss = [](const Words& changes) {
+    Words arguments = changes;
+    arguments.insert(arguments.end(), {"--json", "--no-attention", kText});
+    const Outcome outcome = inspect(arguments);
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.status == 0);
+    const json report = json::parse(outcome.out);
+    CHECK(report["compared_with"]["loss"].get<double>() > 0.0);
+    return report["loss"].get<double>();
+  };
+  const double plain = json::parse(inspect({"--json", kText}).out)["loss"];
+  CHECK(loss({"--patch", kText + "@block_output.2"}) == plain);
+  CHECK(loss({"--patch", kText + "@attention_weights.1", "--patch", kText + "@embeddings:3"}) ==
+        plain);
+  CHECK(loss({"--patch", "The dog sat. The cat@block_output.5"}) != plain);
+  CHECK(loss({"--identity-norm", "ln_f"}) != plain);
+  CHECK(loss({"--skip-head", "1.0"}) != plain);
+  CHECK(loss({"--skip-layer", "3"}) != loss({"--skip-mlp", "3"}));
+  check_refused({"--skip-layer", "6", kText}, 2, "--skip-layer: expected a whole number from 0 to");
+  check_refused({"--skip-head", "1", kText}, 2, "--skip-head: expected N.H");
+  check_refused({"--skip-head", "1.4", kText}, 2, "from 0 to 3");
+  check_refused({"--identity-norm", "ln_1", kText}, 2, "--identity-norm: expected ln_1.N");
+  check_refused({"--identity-norm", "ln_f.1", kText}, 2, "--identity-norm: expected ln_1.N");
+  check_refused({"--patch", "The cat", kText}, 2, "--patch: expected TEXT@PLACE");
+  check_refused({"--patch", "The cat@block_output.1", kText}, 2, "as many tokens as the other, 6");
+  check_refused({"--patch", kText + "@block.1", kText}, 2, "--patch: expected a place such as");
+  check_refused({"--patch", kText + "@embeddings.1", kText}, 2, "expected a place such as");
+  check_refused({"--patch", kText + "@embeddings:6", kText}, 2, "from 0 to 5");
+}
+
+TEST_CASE("inspect --against compares with another model of the same vocabulary") {
+  const std::string model = bundled::kDirectory.string();
+  const json same =
+      json::parse(inspect({"--json", "--no-attention", "--against", model, kText}).out);
+  CHECK(same["compared_with"]["name"] == model);
+  CHECK(same["compared_with"]["loss"] == same["loss"]);
+  for (const json& norm : same["compared_with"]["distance"]) {
+    for (const json& distance : norm) CHECK(distance == 0.0);
+  }
+  const std::string other = std::string(GPT2_TEST_DATA) + "/oracle/cases/tiny_default";
+  check_refused({"--tokens", "--against", other, "1 2 3"}, 2,
+                "--against: expected a model with the vocabulary of the other");
+}
+
+TEST_CASE("inspect --npz writes the activations under TransformerLens's names") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "activations.npz";
+  const Outcome outcome = inspect({"--npz", file.string(), kText});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out + outcome.err == "");
+  const std::string archive = content(file);
+  const ZipReader zip(std::as_bytes(std::span(archive)), "activations.npz");
+  const Config& config = bundled::model().config();
+  // Three of the model, thirteen of each block, the stream before each half but the first, and ids.
+  CHECK(zip.files().size() == 3 + 13 * config.n_layer + 2 * config.n_layer - 1 + 1);
+  for (const auto& [name, entry] : zip.files()) {
+    CAPTURE(name);
+    CHECK(text_of(zip.verified_content(name)).starts_with("\x93NUMPY\x01"));
+  }
+  // Returns the numbers of an array, whose header must have this shape.
+  const auto array = [&](const std::string& name, const std::string& shape) {
+    const Bytes bytes = zip.verified_content(name + ".npy");
+    const std::size_t header = 10 + load_little_endian<std::uint16_t>(bytes, 8);
+    CHECK(header % 64 == 0);
+    CHECK(text_of(bytes.first(header)).find("'shape': " + shape) != std::string_view::npos);
+    std::vector<float> values((bytes.size() - header) / sizeof(float));
+    std::memcpy(values.data(), bytes.data() + header, bytes.size() - header);
+    return values;
+  };
+  const std::vector<TokenId> ids = bundled::tokenizer().encode(kText);
+  const Inspection found = gpt2::inspect(Engine::shared(bundled::model()), ids);
+  CHECK(array("blocks.3.ln2.hook_scale", "(6, 1, )")[4] == 1.0f / found.norms[7][4].rstd);
+  const auto pattern = array("blocks.1.attn.hook_pattern", "(4, 6, 6, )");
+  CHECK(pattern[1] == 0.0f);
+  CHECK(std::accumulate(pattern.end() - 6, pattern.end(), 0.0) == Approx(1.0).epsilon(1e-5));
+  CHECK(array("blocks.1.attn.hook_z", "(6, 4, 64, )").size() == 6 * config.n_embd);
+  CHECK(array("blocks.5.mlp.hook_post", "(6, 1024, )").size() == 6 * config.inner_dim());
+  const auto before = array("blocks.2.hook_resid_pre", "(6, 256, )");
+  const auto added = array("blocks.2.hook_attn_out", "(6, 256, )");
+  const auto middle = array("blocks.2.hook_resid_mid", "(6, 256, )");
+  CHECK(before == array("blocks.1.hook_resid_post", "(6, 256, )"));
+  for (std::size_t i = 0; i < middle.size(); ++i) CHECK(middle[i] == before[i] + added[i]);
+  check_refused({"--npz", "/nowhere/a.npz", kText}, 1, "/nowhere");
+}
