@@ -607,10 +607,10 @@ GPT2_API gpt2_status gpt2_unembed(const gpt2_model* model, const gpt2_engine* en
 
 // -- Observer ------------------------------------------------------------------------------------
 
-/// The values of a pass that can be observed. Each comment gives the shape of a row; there is one
-/// row for each token. HuggingFace's `hidden_states` are the embeddings, then the block_output of
-/// every block but the last, then ln_f_output. Its `attentions` are the attention_weights.
-/// (observer.h)
+/// The values of a pass that can be observed and changed. Each comment gives the shape of a row;
+/// there is one row for each token. HuggingFace's `hidden_states` are the embeddings, then the
+/// block_output of every block but the last, then ln_f_output. Its `attentions` are the
+/// attention_weights. (observer.h)
 typedef int32_t gpt2_observed;
 enum {
   GPT2_OBSERVED_EMBEDDINGS = 0,         ///< (n_embd) wte + wpe
@@ -647,26 +647,49 @@ typedef struct gpt2_observation {
   const float* data;  ///< element (i, j) is data[i * stride + j]
 } gpt2_observation;
 /// Called during the pass with each observation, in the order in which they are computed. If it
-/// returns 0, it is not called again; the pass goes on to its end, and GPT2_CANCELLED is returned.
-/// Must not use the engine of the pass, nor sessions on that engine.
+/// returns 0, the observer is not called again; the pass goes on to its end, and GPT2_CANCELLED is
+/// returned. Must not use the engine of the pass, nor sessions on that engine.
 typedef int (*gpt2_on_observation)(void* user, const gpt2_observation* seen);
+
+/// The same for values that can be changed, in place: the pass goes on with what the callback
+/// leaves in the rows, which may be any numbers, including infinities and NaN. observer.h says what
+/// a pass computes from changed statistics and attention weights, and what a session keeps.
+typedef struct gpt2_intervention {
+  gpt2_observed what;
+  size_t layer;   ///< the block, from 0; 0 for the embeddings and n_layer for ln_f
+  size_t head;    ///< the head for attention_weights; 0 for everything else
+  size_t slice;   ///< the index of the slice in the call
+  size_t first;   ///< the position of row 0's token in its session
+  size_t rows;    ///< the number of rows, one for each token
+  size_t cols;    ///< the number of floats in a row
+  size_t stride;  ///< the number of floats from one row to the next
+  float* data;    ///< element (i, j) is data[i * stride + j]
+} gpt2_intervention;
+/// Called as gpt2_on_observation is, with the same rows, but before it: that function is shown the
+/// changed values. Must write only to the elements of the rows.
+typedef int (*gpt2_on_intervention)(void* user, const gpt2_intervention* values);
+
 /// Called before the pass, for each combination of `what` and `layer`. Returns whether to observe
-/// it.
+/// it, or to change it.
 typedef int (*gpt2_wants)(void* user, gpt2_observed what, size_t layer);
 
-/// The callbacks that observe a pass.
+/// The callbacks that observe and change a pass.
 typedef struct gpt2_observer {
   size_t size;
-  gpt2_on_observation see;  ///< must not be NULL
-  gpt2_wants wants;         ///< default NULL: everything
-  void* user;               ///< for the two callbacks
+  gpt2_on_observation see;      ///< default NULL: sees nothing; then `change` must not be NULL
+  gpt2_wants wants;             ///< whether to call `see`; default NULL: for everything
+  void* user;                   ///< for the callbacks
+  gpt2_on_intervention change;  ///< default NULL: changes nothing
+  gpt2_wants changes;           ///< whether to call `change`; default NULL: for everything
 } gpt2_observer;
 /// Sets the defaults.
 GPT2_API gpt2_status gpt2_observer_init(gpt2_observer* observer, size_t size);
 
-/// Runs the same pass as gpt2_forward, with the same bits, and shows the observer the values that
-/// it computes for every token, including tokens whose logits are not requested. A slice of more
-/// than about 512 tokens is shown in several pieces. Fails as gpt2_forward does. (observer.h)
+/// Runs the same pass as gpt2_forward, and shows the observer the values that it computes for every
+/// token, including tokens whose logits are not requested. The results have the same bits unless
+/// the observer changes a value. A slice of more than about 512 tokens is shown in several pieces.
+/// Fails as gpt2_forward does, and with GPT2_INVALID_ARGUMENT if both `see` and `change` are NULL.
+/// (observer.h)
 ///
 /// Example:
 ///   const gpt2_token once[] = {443, 452, 258, 401};

@@ -11,9 +11,9 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
-/// The values that can be observed and changed. A block computes first x = x + attn(ln_1(x)) and then x = x +
-/// mlp(ln_2(x)), where x is the residual stream. Each comment gives the shape of a row; there is
-/// one row for each token.
+/// The values that can be observed and changed. A block computes first x = x + attn(ln_1(x)) and
+/// then x = x + mlp(ln_2(x)), where x is the residual stream. Each comment gives the shape of a
+/// row; there is one row for each token.
 ///
 /// HuggingFace's `hidden_states` are `embeddings`, then the `block_output` of every block but the
 /// last, then `ln_f_output`. Its `attentions` are the `attention_weights`.

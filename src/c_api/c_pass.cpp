@@ -1,3 +1,4 @@
+#include <functional>
 #include <iterator>
 #include <vector>
 
@@ -39,26 +40,39 @@ std::vector<CppSlice> slices_of(const gpt2_slice* slices, std::size_t n_slices,
   return result;
 }
 
-Observer observer_of(const gpt2_observer& given) {
-  if (!given.see) reject("an observer needs a function `see`");
-  Observer observer;
-  observer.see = [see = given.see, user = given.user](const Observation& seen) {
-    const gpt2_observation observation = {.what = static_cast<gpt2_observed>(seen.what),
-                                          .layer = seen.layer,
-                                          .head = seen.head,
-                                          .slice = seen.slice,
-                                          .first = seen.first,
-                                          .rows = seen.rows,
-                                          .cols = seen.cols,
-                                          .stride = seen.stride,
-                                          .data = seen.data};
-    if (!see(user, &observation)) throw Cancelled();
+// Returns a function that calls a callback with C's struct for the values, or an empty function if
+// there is no callback. T is const float for a gpt2_observation.
+template <class T, class CValues>
+std::function<void(const BasicObservation<T>&)> caller_of(int (*callback)(void*, const CValues*),
+                                                          void* user) {
+  if (!callback) return {};
+  return [=](const BasicObservation<T>& values) {
+    const CValues converted = {.what = static_cast<gpt2_observed>(values.what),
+                               .layer = values.layer,
+                               .head = values.head,
+                               .slice = values.slice,
+                               .first = values.first,
+                               .rows = values.rows,
+                               .cols = values.cols,
+                               .stride = values.stride,
+                               .data = values.data};
+    if (!callback(user, &converted)) throw Cancelled();
   };
-  if (!given.wants) return observer;
-  observer.wants = [wants = given.wants, user = given.user](Observed what, std::size_t layer) {
+}
+
+std::function<bool(Observed, std::size_t)> filter_of(gpt2_wants wants, void* user) {
+  if (!wants) return {};
+  return [=](Observed what, std::size_t layer) {
     return wants(user, static_cast<gpt2_observed>(what), layer) != 0;
   };
-  return observer;
+}
+
+Observer observer_of(const gpt2_observer& given) {
+  if (!given.see && !given.change) reject("an observer needs a function `see` or `change`");
+  return {.see = caller_of<const float>(given.see, given.user),
+          .wants = filter_of(given.wants, given.user),
+          .change = caller_of<float>(given.change, given.user),
+          .changes = filter_of(given.changes, given.user)};
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ class Watch {
   /// Returns whether the observer may change anything.
   [[nodiscard]] bool may_change() const noexcept { return observer_.change != nullptr; }
 
-  /// Lets the observer change the rows of a batch and then see them, slice by slice, if it wants to.
+  /// Lets the observer change the rows of a batch and then see them, slice by slice, if it wants
+  /// to.
   void show(Observed what, std::size_t layer, const Batch& batch, Matrix rows) noexcept;
 
   /// The same for the mean, variance and rstd of each row of x, and then for the rows of y, which

@@ -251,7 +251,7 @@ static void test_passes(void) {
   REFUSED(gpt2_unembed(model, NULL, out, SIZE_MAX / 4, 0, out), "memory");
   CHECK(gpt2_unembed(model, NULL, NULL, 0, 0, NULL) == GPT2_OK);
   REFUSED(gpt2_observe(&slice, 1, NULL), "the observer is NULL");
-  REFUSED(gpt2_observe(&slice, 1, &observer), "needs a function `see`");
+  REFUSED(gpt2_observe(&slice, 1, &observer), "needs a function `see` or `change`");
   observer.see = nothing_seen;
   REFUSED(gpt2_observe(&slice, 1, &observer), "a gpt2_session is NULL");
   REFUSED(gpt2_observe(NULL, 1, &observer), "the list of slices is NULL");

@@ -311,6 +311,11 @@ static int see(void* user, const gpt2_observation* seen) {
   return count(user);
 }
 
+static int change(void* user, const gpt2_intervention* values) {
+  values->data[0] = 1.0f;
+  return count(user);
+}
+
 // An observer that returns 0 is not called again, but the pass runs to its end.
 static void test_observer_stops(void) {
   struct counter counter = {0, 1, -1, NULL};
@@ -325,6 +330,11 @@ static void test_observer_stops(void) {
   CHECK(counter.calls == 1);
   CHECK(gpt2_session_get_info(session)->position == kOnce);
   CHECK(gpt2_session_forward(session, greedy_ids, 1, &logits) == GPT2_OK);
+  counter.calls = 0;
+  observer.change = change;  // `see` is not called after it
+  CHECK(gpt2_observe(&slice, 1, &observer) == GPT2_CANCELLED);
+  CHECK(counter.calls == 1);
+  CHECK(gpt2_session_get_info(session)->position == 2 * kOnce + 1);
   CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_LN_F_OUTPUT), "ln_f_output") == 0);
   CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_MLP_ACTIVATIONS), "mlp_activations") == 0);
   CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_MLP_ACTIVATIONS + 1), "unknown") == 0);

@@ -435,6 +435,64 @@ TEST_CASE("an observer sees the same pass") {
   CHECK(c_seen.pieces.at(0).first == once.size());
 }
 
+TEST_CASE("an observer changes a pass in the same way") {
+  const std::vector<TokenId> once = encoded("Once upon a time");
+  const std::size_t vocab_size = model().config().vocab_size;
+  Session session(model());
+  const auto c = c_session();
+  std::vector<float> logits(vocab_size), c_logits(vocab_size), plain(vocab_size);
+  const Slice slice = {&session, once, logits};
+  const gpt2_slice c_slice = {c.get(), once.data(), once.size(), c_logits.data(), 1};
+  // Changes everything in one block and records every call.
+  const auto shake = [](Seen& calls, const auto& values) {
+    calls.add(values);
+    for (std::size_t i = 0; i < values.rows; ++i) {
+      float* const row = values.data + i * values.stride;
+      for (std::size_t j = 0; j < values.cols; ++j) {
+        row[j] += 0.25f * static_cast<float>((values.first + i + 3 * j + values.head) % 5);
+      }
+    }
+    return 1;
+  };
+  Seen calls, c_calls;
+  forward({&slice, 1}, {.change = [&](const Intervention& values) { shake(calls, values); },
+                        .changes = [](Observed, std::size_t layer) { return layer == 1; }});
+  struct {
+    Seen& calls;
+    decltype(shake)& function;
+  } state = {c_calls, shake};
+  gpt2_observer observer;
+  REQUIRE(gpt2_observer_init(&observer, sizeof observer) == GPT2_OK);
+  CHECK(observer.change == nullptr);
+  observer.user = &state;
+  observer.change = [](void* user, const gpt2_intervention* values) {
+    const auto& own = *static_cast<decltype(state)*>(user);
+    return own.function(own.calls, *values);
+  };
+  observer.changes = [](void*, gpt2_observed, std::size_t layer) {
+    return static_cast<int>(layer == 1);
+  };
+  REQUIRE(gpt2_observe(&c_slice, 1, &observer) == GPT2_OK);
+  CHECK(same_bits(logits, c_logits.data()));
+  CHECK(calls.pieces.size() == 12 + model().config().n_head);
+  CHECK(calls.pieces == c_calls.pieces);
+  Session untouched(model());
+  CHECK_FALSE(same_bits(untouched.forward(once), c_logits.data()));
+
+  // A program that was compiled with a struct without `change` and `changes`.
+  gpt2_observer older;
+  REQUIRE(gpt2_observer_init(&older, offsetof(gpt2_observer, change)) == GPT2_OK);
+  older.user = &c_calls;
+  older.see = [](void*, const gpt2_observation*) { return 1; };
+  older.change = observer.change;  // beyond the end of that struct
+  REQUIRE(gpt2_session_rewind(c.get(), 0) == GPT2_OK);
+  REQUIRE(gpt2_observe(&c_slice, 1, &older) == GPT2_OK);
+  REQUIRE(gpt2_session_rewind(c.get(), 0) == GPT2_OK);
+  const gpt2_slice again = {c.get(), once.data(), once.size(), plain.data(), 1};
+  REQUIRE(gpt2_forward(&again, 1) == GPT2_OK);
+  CHECK(same_bits(c_logits, plain.data()));
+}
+
 TEST_CASE("a sampler chooses the same tokens from the same scores") {
   Options options;
   const std::size_t vocab_size = model().config().vocab_size;
@@ -941,4 +999,9 @@ TEST_CASE("an exception of a callback in C++ does not cross the interface") {
   const gpt2_slice slice = {c.get(), &once, 1, nullptr, 0};
   CHECK(gpt2_observe(&slice, 1, &observer) == GPT2_INTERNAL);
   CHECK(gpt2_last_error() == std::string("seen"));
+  observer.change = [](void*, const gpt2_intervention*) -> int {
+    throw std::runtime_error("changed");
+  };
+  CHECK(gpt2_observe(&slice, 1, &observer) == GPT2_INTERNAL);
+  CHECK(gpt2_last_error() == std::string("changed"));
 }

@@ -458,8 +458,8 @@ TEST_CASE("a session keeps changed keys and values") {
   const std::vector<float> expected = logits_of(plain), different = logits_of(changed);
   CHECK_FALSE(same_bits(expected, different));
 
-  // The tokens of these sessions are equal, but not their keys and values, so assign() must not take
-  // them for the same.
+  // The tokens of these sessions are equal, but not their keys and values, so assign() must not
+  // take them for the same.
   other.assign(plain);
   other.assign(changed);
   CHECK(same_bits(logits_of(other), different));

@@ -89,9 +89,16 @@ class Observation(Structure):
 OnObservation = CFUNCTYPE(c_int, c_void_p, POINTER(Observation))
 
 
+class Intervention(Structure):
+    _fields_ = Observation._fields_
+
+
+OnIntervention = CFUNCTYPE(c_int, c_void_p, POINTER(Intervention))
+
+
 class Observer(Structure):
     _fields_ = [("size", c_size_t), ("see", OnObservation), ("wants", Wants),
-                ("user", c_void_p)]
+                ("user", c_void_p), ("change", OnIntervention), ("changes", Wants)]
 
 
 class SequenceBias(Structure):
