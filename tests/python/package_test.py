@@ -534,6 +534,84 @@ class ObserveTest(ModelTest):
                 self.model.observe(**{"text": "The cat", **wrong})
 
 
+class InterventionTest(ModelTest):
+    ids = [443, 452, 258, 401, 317]
+
+    def logits(self, seen):
+        return self.model.unembed(seen["ln_f_output", self.model.n_layer]).tolist()
+
+    def test_own_activations_change_no_bit(self):
+        plain = self.model.observe(self.ids)
+        other = self.model.observe(self.ids[::-1])
+        places = []
+
+        def patch(values, place, seen=plain):
+            places.append(place)
+            own = seen[place.name, place.layer].tolist()
+            rows = own[place.head] if place.name == "attention_weights" else own
+            for i, row in enumerate(rows[place.first:]):
+                for j, number in enumerate(row):
+                    values[i, j] = number
+
+        seen = self.model.observe(self.ids, change=dict.fromkeys(plain, patch))
+        self.assertEqual(len(places), 3 + self.model.n_layer * (12 + self.model.n_head))
+        self.assertIn(gpt2cpp.Place("attention_weights", 1, 3, 0), places)
+        for key, numbers in plain.items():
+            self.assertEqual(seen[key].tolist(), numbers.tolist(), key)
+        self.assertEqual(self.logits(seen), self.model.logits(self.ids).tolist())
+
+        def patch_other(values, place):
+            patch(values, place, other)
+
+        seen = self.model.observe(self.ids, "ln_f_output", change={("embeddings", 0): patch_other})
+        self.assertEqual(self.logits(seen), self.model.logits(self.ids[::-1]).tolist())
+
+    def test_changes_are_seen_and_kept_by_the_session(self):
+        copies = []
+
+        def double(values, place):
+            for i in range(values.shape[0]):
+                for j in range(values.shape[1]):
+                    values[i, j] *= 2
+            copies.append(values)
+            return values
+
+        plain = self.model.observe(self.ids)
+        session = self.model.session()
+        session.logits(self.ids[:2])
+        seen = session.observe(self.ids[2:], "values", [1], change={("values", 1): double})
+        self.assertEqual(list(seen), [("values", 1)])
+        doubled = [[2 * number for number in row] for row in plain["values", 1].tolist()[2:]]
+        self.assertEqual(seen["values", 1].tolist(), doubled)
+        self.assertEqual(copies[0].tolist(), doubled)  # a copy, which nothing overwrites
+        last = self.model.session()
+        last.logits(self.ids)
+        self.assertNotEqual(session.logits([258]).tolist(), last.logits([258]).tolist())
+
+    def test_a_function_that_fails_ends_the_call(self):
+        calls = []
+
+        def fail(values, place):
+            calls.append(place)
+            raise KeyError("enough")
+
+        session = self.model.session()
+        with self.assertRaisesRegex(KeyError, "enough"):
+            session.observe(self.ids, change={("keys", 0): fail, ("keys", 1): fail})
+        self.assertEqual(calls, [gpt2cpp.Place("keys", 0, 0, 0)])
+        self.assertEqual(session.tokens, self.ids)
+        for wrong, kind, message in (
+                ({("keys", self.model.n_layer): fail}, ValueError, "expected names and layers"),
+                ({("embeddings", 1): fail}, ValueError, r"found \('embeddings', 1\)"),
+                ({"keys": fail}, ValueError, "change: expected names and layers as in"),
+                ({("keys", 0): 5}, TypeError, "change: expected a function, found 5"),
+                (fail, TypeError, "change: expected a dict"),
+                ({("keys", 0): lambda values, place: 0}, TypeError, "in place and return nothing")):
+            with self.subTest(wrong), self.assertRaisesRegex(kind, message):
+                self.model.observe(self.ids, change=wrong)
+        self.assertEqual(len(calls), 1)
+
+
 class MemoryTest(ModelTest):
     def files(self, kind=bytes):
         names = ("config.json", "model.safetensors", "vocab.json", "merges.txt")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ._library import __version__, lib
 from .errors import (CancelledError, Error, InternalError, InvalidArgumentError, InvalidFileError,
                      NotFoundError, OutOfMemoryError, UnsupportedError)
-from ._observe import Observations
+from ._observe import Observations, Place
 from .model import Model, find_model
 from .encoding import BatchEncoding
 from .options import GenerateOptions, SamplingOptions
@@ -27,9 +27,9 @@ from .tokenizer import Tokenizer
 __all__ = ["AsyncStream", "BatchEncoding", "CancelledError", "Choice", "Comparison", "Error",
            "Estimate", "GenerateOptions", "Generation", "InternalError", "InvalidArgumentError",
            "InvalidFileError", "Model", "NotFoundError", "Observations", "OutOfMemoryError",
-           "Sampler", "SamplingOptions", "Scores", "Session", "Stream", "TextGenerationPipeline",
-           "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__",
-           "find_model", "isa_name", "pipeline"]
+           "Place", "Sampler", "SamplingOptions", "Scores", "Session", "Stream",
+           "TextGenerationPipeline", "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError",
+           "__version__", "find_model", "isa_name", "pipeline"]
 
 
 def isa_name() -> str:

@@ -13,7 +13,7 @@ from . import _scoring
 from ._arrays import FloatArray, float_rows, ids_array, items, row, zeros
 from ._handle import Handle, Owned
 from ._library import lib
-from ._observe import Observations
+from ._observe import Changes, Observations
 from ._options import count, flag
 from ._progress import shown_progress
 from ._texts import Failures, fit_text, require_known
@@ -114,20 +114,38 @@ class ModelNumbers(Handle):
         return Weights(self._use(), bool(self.config["tie_word_embeddings"]))
 
     def observe(self, text: Tokens, what: Union[str, Iterable[str], None] = None,
-                layers: Optional[Iterable[int]] = None) -> Observations:
+                layers: Optional[Iterable[int]] = None, *,
+                change: Optional[Changes] = None) -> Observations:
         """The values that a pass over the text computes. Observations lists names and shapes.
 
         `what` is one name or several, and `layers` are the numbers of blocks. By default, all
         values are observed, which takes much memory for long texts.
+
+        `change` intervenes in the pass: a dict of functions by name and layer, such as
+        {("head_outputs", 3): f}. The pass calls f(values, place) with a row of values for each
+        token and a Place, and goes on with what f leaves in the array. What is observed are the
+        changed values. If mean or rstd of statistics are changed, the LayerNorm uses these (the
+        variance has no effect); attention weights are changed head by head.
 
         >>> from gpt2cpp import Model
         >>> model = Model()
         >>> seen = model.observe("Once upon a time", "attention_weights", layers=[0])
         >>> list(seen), seen["attention_weights", 0].shape
         ([('attention_weights', 0)], (4, 4, 4))
+
+        The most probable next token if the feed-forward layer of block 2 adds nothing:
+
+        >>> def zero(values, place):
+        ...     for i in range(values.shape[0]):
+        ...         for j in range(values.shape[1]):
+        ...             values[i, j] = 0  # with numpy: values[:] = 0
+        >>> seen = model.observe("Once upon a", "ln_f_output", change={("mlp_output", 2): zero})
+        >>> logits = model.unembed(seen["ln_f_output", model.n_layer]).tolist()[-1]
+        >>> model.tokenizer.decode(logits.index(max(logits)))
+        ' time'
         """
         with self.session() as session:
-            return session.observe(text, what, layers)
+            return session.observe(text, what, layers, change=change)
 
     def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
         tokens = self._encode("text", text)

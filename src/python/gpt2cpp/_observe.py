@@ -1,15 +1,16 @@
-"""Observes the values that a forward pass computes before the logits."""
+"""Observes and changes the values that a forward pass computes before the logits."""
 
 from __future__ import annotations
 
 from ctypes import byref, memmove
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
+                    Optional, Tuple, Union)
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, items, zeros
 from ._handle import Owned, defaults
 from ._library import lib
-from ._options import named
+from ._options import named, pairs_of
 from ._work import Work
 from .errors import shown
 
@@ -60,6 +61,28 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
         return [self["attention_weights", layer] for layer in range(self._n_layer)]
 
 
+class Place(NamedTuple):
+    """Which values of a pass a function of `change` is given."""
+
+    name: str
+    layer: int
+    head: int
+    """The head for attention_weights, which are changed head by head; 0 for everything else."""
+    first: int
+    """The position of the token of the first row: not 0 if the session has tokens already, or in a
+    later piece of a text of more than about 512 tokens."""
+
+
+Changes = Mapping[Tuple[str, int], Callable[[FloatArray, Place], Any]]
+"""Functions by the name and layer of the values that they change."""
+
+
+def _copy_rows(to: int, to_stride: int, source: int, stride: int, rows: int, cols: int) -> None:
+    """Copies rows of floats from one address to another; the strides are in floats."""
+    for i in range(rows):
+        memmove(to + 4 * i * to_stride, source + 4 * i * stride, 4 * cols)
+
+
 class _Recorder:
     """The callbacks of a pass, which copy the observed values to arrays."""
 
@@ -80,13 +103,48 @@ class _Recorder:
             self.seen[key], self._addresses[key] = zeros(shape)
         row = piece.head * self._n_tokens + piece.first - self._n_known
         to = self._addresses[key] + 4 * row * width
-        for i in range(piece.rows):
-            memmove(to + 4 * i * width, piece.data + 4 * i * piece.stride, 4 * piece.cols)
+        _copy_rows(to, width, piece.data, piece.stride, piece.rows, piece.cols)
+        return not self._work.is_cancelled
+
+
+class _Changer:
+    """The callbacks of a pass that let functions change copies of the values. A function may keep
+    its copy, whereas the library soon overwrites the values themselves."""
+
+    def __init__(self, model: Model, change: Changes, work: Work):
+        self._work = work
+        self._functions: Dict[Tuple[str, int], Callable[[FloatArray, Place], Any]] = {}
+        layers = {"embeddings": [0], "ln_f_statistics": [model.n_layer],
+                  "ln_f_output": [model.n_layer]}
+        places = {(name, layer) for name in OBSERVED
+                  for layer in layers.get(name, range(model.n_layer))}
+        for place, function in pairs_of("change", change):
+            if place not in places:
+                raise ValueError(f"change: expected names and layers as in {(OBSERVED[7], 0)}, "
+                                 f"found {shown(place)}")
+            if not callable(function):
+                raise TypeError(f"change: expected a function, found {shown(function)}")
+            self._functions[place] = function
+
+    def changes(self, kind: int, layer: int) -> bool:
+        return (OBSERVED[kind], layer) in self._functions
+
+    def change(self, pointer: Any) -> bool:
+        piece = pointer.contents
+        place = Place(OBSERVED[piece.what], piece.layer, piece.head, piece.first)
+        values, address = zeros((piece.rows, piece.cols))
+        sizes = piece.rows, piece.cols
+        _copy_rows(address, piece.cols, piece.data, piece.stride, *sizes)
+        result = self._functions[place.name, place.layer](values, place)
+        if result is not None and result is not values:
+            raise TypeError(f"change: the function for {shown(place[:2])} must change its array in "
+                            f"place and return nothing, but it returned {shown(result)}")
+        _copy_rows(piece.data, piece.stride, address, piece.cols, *sizes)
         return not self._work.is_cancelled
 
 
 def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Iterable[str], None],
-            layers: Optional[Iterable[int]]) -> Observations:
+            layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
     work = Work()
     names = (OBSERVED if what is None else [what] if isinstance(what, str)
              else items("what", what, "names"))
@@ -104,6 +162,10 @@ def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Itera
     observer.see = c.OnObservation(work.callback("see", recorder.see))
     observer.wants = c.Wants(work.callback(
         "wants", lambda kind, layer: kind in wanted and layer in only))
+    if change is not None:
+        changer = _Changer(model, change, work)
+        observer.change = c.OnIntervention(work.callback("change", changer.change))
+        observer.changes = c.Wants(work.callback("changes", changer.changes))
     tokens = ids_array(ids)
     slice = c.Slice(session.address, tokens, len(tokens), None, 0)
     work.run(lambda: lib.gpt2_observe(byref(slice), 1, byref(observer)))

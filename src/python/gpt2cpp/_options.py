@@ -61,7 +61,7 @@ def named(option: str, name: Any, names: Sequence[Any]) -> int:
     return names.index(name)
 
 
-def _pairs(name: str, value: Any) -> Any:
+def pairs_of(name: str, value: Any) -> Any:
     """The keys and values of a dict."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{name}: expected a dict, found {shown(value)}")
@@ -74,12 +74,12 @@ def _ids(name: str, value: Any) -> c.Ids:
 
 def _sequence_bias(name: str, value: Any) -> Any:
     pairs = [c.SequenceBias(ids_struct(ids, name), real(name, bias))
-             for ids, bias in _pairs(name, value)]
+             for ids, bias in pairs_of(name, value)]
     return (c.SequenceBias * len(pairs))(*pairs)
 
 
 def _logit_bias(name: str, value: Any) -> Any:
-    biases = [c.LogitBias(int32(name, id), real(name, bias)) for id, bias in _pairs(name, value)]
+    biases = [c.LogitBias(int32(name, id), real(name, bias)) for id, bias in pairs_of(name, value)]
     return (c.LogitBias * len(biases))(*biases)
 
 

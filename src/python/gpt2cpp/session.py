@@ -13,7 +13,7 @@ from ._generation_config import merged
 from ._handle import Handle, Owned, new
 from ._hub import PathLike
 from ._library import lib
-from ._observe import Observations, observe
+from ._observe import Changes, Observations, observe
 from ._options import count, flag
 from ._texts import fit_prompt
 from ._work import Work
@@ -119,15 +119,17 @@ class Session(Handle):
                              lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
 
     def observe(self, tokens: Tokens = (), what: Union[str, Iterable[str], None] = None,
-                layers: Optional[Iterable[int]] = None) -> Observations:
+                layers: Optional[Iterable[int]] = None, *,
+                change: Optional[Changes] = None) -> Observations:
         """Appends the tokens; returns the values that the pass computes for new and waiting tokens.
 
         The arguments and names are those of Model.observe(). Attention weights have a column for
-        each token of the session.
+        each token of the session. The session keeps the keys and values that follow from changed
+        values, so what comes after these tokens is computed from them.
         """
         ids = self._encode("tokens", tokens)
         with self._exclusive() as owned:
-            return observe(self._model, owned, ids, what, layers)
+            return observe(self._model, owned, ids, what, layers, change)
 
     def _forward(self, tokens: Tokens, width: int, function: Any) -> FloatArray:
         ids = ids_array(self._encode("tokens", tokens))
