@@ -632,6 +632,9 @@ enum {
 };
 /// The name in lower case, such as "attention_weights"; "unknown" for another number. Static.
 GPT2_API const char* gpt2_observed_name(gpt2_observed what);
+/// TransformerLens's name of the values, with N for the layer, such as "blocks.N.hook_attn_out";
+/// "unknown" for another number. Static. (observed_names.h)
+GPT2_API const char* gpt2_observed_hook(gpt2_observed what);
 
 /// Some of the values that a pass computes: rows for consecutive tokens of one slice. Valid until
 /// the callback returns.

@@ -1,25 +1,17 @@
 #include <functional>
-#include <iterator>
 #include <vector>
 
 #include "c_api/arguments.h"
 #include "c_api/handles.h"
 #include "c_api/options.h"
 #include "gpt2/embed.h"
-#include "gpt2/observer.h"
+#include "gpt2/observed_names.h"
 
 using namespace gpt2::c_api;
 
 namespace gpt2::c_api {
 namespace {
 
-// In the order of the enumeration.
-constexpr const char* kObservedNames[] = {
-    "embeddings",      "ln_1_statistics", "attention_weights", "head_outputs",    "attn_output",
-    "ln_2_statistics", "mlp_output",      "block_output",      "ln_f_statistics", "ln_f_output",
-    "ln_1_output",     "queries",         "keys",              "values",          "ln_2_output",
-    "mlp_activations"};
-static_assert(std::size(kObservedNames) == kObservedCount);
 static_assert(static_cast<int>(Observed::mlp_activations) == GPT2_OBSERVED_MLP_ACTIVATIONS);
 static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
 static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
@@ -103,9 +95,17 @@ gpt2_status gpt2_unembed(const gpt2_model* model, const gpt2_engine* engine, con
   });
 }
 
+// The names are string literals, so they end with a zero.
 const char* gpt2_observed_name(gpt2_observed what) {
+  const auto names = gpt2::observed_names();
   const auto index = static_cast<std::size_t>(what);
-  return index < std::size(kObservedNames) ? kObservedNames[index] : "unknown";
+  return index < names.size() ? names[index].name.data() : "unknown";
+}
+
+const char* gpt2_observed_hook(gpt2_observed what) {
+  const auto names = gpt2::observed_names();
+  const auto index = static_cast<std::size_t>(what);
+  return index < names.size() ? names[index].transformer_lens.data() : "unknown";
 }
 
 gpt2_status gpt2_observe(const gpt2_slice* slices, size_t n_slices, const gpt2_observer* observer) {

@@ -339,6 +339,8 @@ static void test_observer_stops(void) {
   CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_MLP_ACTIVATIONS), "mlp_activations") == 0);
   CHECK(strcmp(gpt2_observed_name(GPT2_OBSERVED_MLP_ACTIVATIONS + 1), "unknown") == 0);
   CHECK(strcmp(gpt2_observed_name(-1), "unknown") == 0);
+  CHECK(strcmp(gpt2_observed_hook(GPT2_OBSERVED_ATTN_OUTPUT), "blocks.N.hook_attn_out") == 0);
+  CHECK(strcmp(gpt2_observed_hook(GPT2_OBSERVED_MLP_ACTIVATIONS + 1), "unknown") == 0);
   gpt2_session_free(session);
 }
 

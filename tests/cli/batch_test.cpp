@@ -282,7 +282,7 @@ TEST_CASE("a run resumes where the output ends, and cuts off an incomplete recor
   CHECK(batch.run({"--samples", "2"}).status == 0);
   const std::string whole = batch.read();
   // Each length takes a run of the command, which takes a second under a sanitizer.
-  const std::size_t step = std::getenv("GPT2_TEST_SLOW") != nullptr ? 97 : 7;
+  const std::size_t step = std::getenv("GPT2_TEST_SLOW") != nullptr ? 97 : 29;
   for (std::size_t length = 0; length <= whole.size(); length += step) {
     batch.directory.write("out", whole.substr(0, length));
     INFO(length);

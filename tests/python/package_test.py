@@ -525,6 +525,38 @@ class ObserveTest(ModelTest):
             else:
                 self.assertEqual(rows, expected[3:])
 
+    def test_transformer_lens_names_its_hooks(self):
+        whole = self.model.observe("The cat sat")
+        hooks = ["blocks.0.hook_resid_pre", "blocks.2.hook_resid_post", "blocks.1.attn.hook_z",
+                 "blocks.5.ln2.hook_scale", "ln_final.hook_normalized", "blocks.3.attn.hook_pattern"]
+        seen = self.model.observe("The cat sat", hooks)
+        self.assertEqual(sorted(seen), sorted([
+            ("embeddings", 0), ("block_output", 2), ("head_outputs", 1), ("ln_2_statistics", 5),
+            ("ln_f_output", 6), ("attention_weights", 3)]))
+        for place in seen:
+            self.assertEqual(seen[place].tolist(), whole[place].tolist())
+        self.assertEqual(seen[hooks[1]].tolist(), whole["block_output", 2].tolist())
+        self.assertEqual(seen[hooks[2]].shape, (3, 4, 64))
+        self.assertEqual(sum(seen[hooks[2]].tolist()[1], []),
+                         whole["head_outputs", 1].tolist()[1])
+        rstd = whole["ln_2_statistics", 5].tolist()[1][2]
+        self.assertAlmostEqual(seen[hooks[3]].tolist()[1][0], 1 / rstd, places=5)
+        for wrong in ("blocks.6.hook_attn_out", "blocks.N.hook_attn_out", "blocks.01.hook_attn_out",
+                      "hook_embed"):
+            with self.assertRaisesRegex(ValueError, "what: expected one of"):
+                self.model.observe("The cat", wrong)
+            with self.assertRaises(KeyError):
+                seen[wrong]
+
+        def zero(values, place):
+            for i in range(values.shape[0]):
+                for j in range(values.shape[1]):
+                    values[i, j] = 0
+
+        ours, theirs = (self.model.observe("The cat", "ln_f_output", change={place: zero})
+                        for place in (("mlp_output", 2), "blocks.2.hook_mlp_out"))
+        self.assertEqual(ours["ln_f_output", 6].tolist(), theirs["ln_f_output", 6].tolist())
+
     def test_only_what_is_wanted_is_observed(self):
         seen = self.model.observe("The cat", ("mlp_output", "embeddings"), [0, 2])
         self.assertEqual(set(seen), {("embeddings", 0), ("mlp_output", 0), ("mlp_output", 2)})

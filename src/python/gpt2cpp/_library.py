@@ -98,6 +98,8 @@ _OTHER_FUNCTIONS = {
     "gpt2_finish_reason_name": (c_char_p, [c_int32]),
     "gpt2_version": (c_int32, []),
     "gpt2_isa_name": (c_char_p, []),
+    "gpt2_observed_name": (c_char_p, [c_int32]),
+    "gpt2_observed_hook": (c_char_p, [c_int32]),
     "gpt2_thread_count": (c_int32, []),
     "gpt2_option_fields": (POINTER(c.OptionField), [c_int32, POINTER(c_size_t)]),
     "gpt2_model_get_info": (POINTER(c.ModelInfo), [c_void_p]),

@@ -119,7 +119,8 @@ class ModelNumbers(Handle):
         """The values that a pass over the text computes. Observations lists names and shapes.
 
         `what` is one name or several, and `layers` are the numbers of blocks. By default, all
-        values are observed, which takes much memory for long texts.
+        values are observed, which takes much memory for long texts. A name may also be that of a
+        hook of TransformerLens, such as "blocks.3.hook_attn_out", which names the layer, too.
 
         `change` intervenes in the pass: a dict of functions by name and layer, such as
         {("head_outputs", 3): f}. The pass calls f(values, place) with a row of values for each

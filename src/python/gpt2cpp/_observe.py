@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ctypes import byref, memmove
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
                     Optional, Tuple, Union)
@@ -17,16 +18,55 @@ from .errors import shown
 if TYPE_CHECKING:
     from .model import Model
 
-OBSERVED = ("embeddings", "ln_1_statistics", "attention_weights", "head_outputs", "attn_output",
-            "ln_2_statistics", "mlp_output", "block_output", "ln_f_statistics", "ln_f_output",
-            "ln_1_output", "queries", "keys", "values", "ln_2_output", "mlp_activations")
+
+def _names_by(function: Callable[[int], bytes]) -> Tuple[str, ...]:
+    names: List[str] = []
+    while (name := function(len(names))) != b"unknown":
+        names.append(name.decode())
+    return tuple(names)
+
+
+OBSERVED = _names_by(lib.gpt2_observed_name)
+"""The names of all values, in the order of the enumeration of gpt2.h."""
+
+_HOOKS = _names_by(lib.gpt2_observed_hook)
+"""TransformerLens's names of them, with N for the layer."""
 
 _ATTENTION = OBSERVED.index("attention_weights")
 
 
+def _place_of(hook: Any, n_layer: int) -> Optional[Tuple[str, int]]:
+    """The name and layer of the values that TransformerLens calls `hook`; None for another name."""
+    if not isinstance(hook, str):
+        return None
+    if hook in _HOOKS and ".N." not in hook:
+        return OBSERVED[_HOOKS.index(hook)], 0 if hook.startswith("blocks") else n_layer
+    match = re.fullmatch(r"blocks\.(0|[1-9][0-9]{0,8})(\..*)", hook)
+    template = f"blocks.N{match[2]}" if match else ""
+    if match is None or template not in _HOOKS or int(match[1]) >= n_layer:
+        return None
+    return OBSERVED[_HOOKS.index(template)], int(match[1])
+
+
+def _shaped_as_hook(name: str, values: FloatArray, n_head: int) -> FloatArray:
+    """A copy of values in the shape that TransformerLens gives them, without the batch."""
+    n_tokens, cols = values.shape[-2:]
+    if name.endswith("_statistics"):
+        scale, _ = zeros((n_tokens, 1))
+        for i in range(n_tokens):
+            scale[i, 0] = 1 / values[i, 2]
+        return scale
+    if name not in ("queries", "keys", "values", "head_outputs"):
+        return values
+    by_head, _ = zeros((n_tokens, n_head, cols // n_head))
+    memoryview(by_head).cast("B")[:] = memoryview(values).cast("B")
+    return by_head
+
+
 class Observations(Dict[Tuple[str, int], FloatArray]):
-    """Observed values by name and layer, such as ["block_output", 3]. Layers count from 0; the
-    layer is 0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
+    """Observed values by name and layer, such as ["block_output", 3], or by TransformerLens's name
+    and in its shape without the batch, such as ["blocks.3.hook_resid_post"]. Layers count from 0;
+    the layer is 0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
 
     embeddings:         (n, n_embd) wte + wpe, where the residual stream begins
     ln_1_statistics, ln_2_statistics, ln_f_statistics:
@@ -44,9 +84,15 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
     ln_f_output:        (n, n_embd) the output of ln_f; the logits are computed from it
     """
 
-    def __init__(self, n_layer: int):
+    def __init__(self, n_layer: int, n_head: int):
         super().__init__()
-        self._n_layer = n_layer
+        self._n_layer, self._n_head = n_layer, n_head
+
+    def __missing__(self, key: Any) -> FloatArray:
+        place = _place_of(key, self._n_layer)
+        if place is None or place not in self:
+            raise KeyError(key)
+        return _shaped_as_hook(place[0], self[place], self._n_head)
 
     @property
     def hidden_states(self) -> List[FloatArray]:
@@ -73,8 +119,8 @@ class Place(NamedTuple):
     later piece of a text of more than about 512 tokens."""
 
 
-Changes = Mapping[Tuple[str, int], Callable[[FloatArray, Place], Any]]
-"""Functions by the name and layer of the values that they change."""
+Changes = Mapping[Union[Tuple[str, int], str], Callable[[FloatArray, Place], Any]]
+"""Functions by the name and layer of the values that they change, or by TransformerLens's name."""
 
 
 def _copy_rows(to: int, to_stride: int, source: int, stride: int, rows: int, cols: int) -> None:
@@ -87,7 +133,7 @@ class _Recorder:
     """The callbacks of a pass, which copy the observed values to arrays."""
 
     def __init__(self, model: Model, n_tokens: int, n_known: int, work: Work):
-        self.seen = Observations(model.n_layer)
+        self.seen = Observations(model.n_layer, model.n_head)
         self._n_head, self._n_tokens, self._n_known = model.n_head, n_tokens, n_known
         self._work = work
         self._addresses: Dict[Tuple[str, int], int] = {}
@@ -118,7 +164,8 @@ class _Changer:
                   "ln_f_output": [model.n_layer]}
         places = {(name, layer) for name in OBSERVED
                   for layer in layers.get(name, range(model.n_layer))}
-        for place, function in pairs_of("change", change):
+        for key, function in pairs_of("change", change):
+            place = _place_of(key, model.n_layer) or key
             if place not in places:
                 raise ValueError(f"change: expected names and layers as in {(OBSERVED[7], 0)}, "
                                  f"found {shown(place)}")
@@ -148,7 +195,9 @@ def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Itera
     work = Work()
     names = (OBSERVED if what is None else [what] if isinstance(what, str)
              else items("what", what, "names"))
-    wanted = {named("what", name, OBSERVED) for name in names}
+    places = {name: _place_of(name, model.n_layer) for name in names if isinstance(name, str)}
+    by_hook = {place for place in places.values() if place}
+    wanted = {OBSERVED[named("what", name, OBSERVED)] for name in names if not places.get(name)}
     known = range(model.n_layer + 1)
     only = known if layers is None else items("layers", layers, "numbers of blocks")
     for layer in only:
@@ -161,7 +210,8 @@ def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Itera
     observer = defaults(c.Observer, lib.gpt2_observer_init)
     observer.see = c.OnObservation(work.callback("see", recorder.see))
     observer.wants = c.Wants(work.callback(
-        "wants", lambda kind, layer: kind in wanted and layer in only))
+        "wants", lambda kind, layer: (OBSERVED[kind] in wanted and layer in only)
+        or (OBSERVED[kind], layer) in by_hook))
     if change is not None:
         changer = _Changer(model, change, work)
         observer.change = c.OnIntervention(work.callback("change", changer.change))
