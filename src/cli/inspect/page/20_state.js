@@ -1,0 +1,107 @@
+// What is chosen, where it is remembered (in the address, so that a link opens the same view), and
+// which figures are drawn again when it changes.
+
+const state = { token: T - 1, norm: L - L % 2, head: 0, theme: "" };
+const panels = [];
+
+// The layer that the chosen normalization belongs to.
+const chosenLayer = () => Math.min(state.norm >> 1, L - 1);
+const root = document.documentElement;
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => root.dataset.theme === "dark";
+const byId = (id) => document.getElementById(id);
+
+// Registers a figure. draw() fills the element with the id. It runs when the element is near the
+// window and one of the things it shows has changed: those in `names`, the theme or the width.
+function panel(id, names, draw) {
+  const element = byId(id);
+  const one = { element, names, draw, drawn: null, near: false };
+  panels.push(one);
+  new IntersectionObserver((entries) => {
+    one.near = entries.at(-1).isIntersecting;
+    if (one.near) refresh(one);
+  }, { rootMargin: "400px" }).observe(element);
+}
+
+function refresh(one) {
+  const chosen = one.names.map((name) => name === "layer" ? chosenLayer() : state[name]);
+  const shown = [root.dataset.theme, document.body.clientWidth, ...chosen].join();
+  if (shown === one.drawn) return;
+  one.drawn = shown;
+  one.draw(one.element);
+}
+
+function refreshAll(hidden = false) {
+  for (const one of panels) if (one.near || hidden) refresh(one);
+}
+
+const clamp = (value, end) => Math.min(Math.max(Math.trunc(value) || 0, 0), end - 1);
+
+// Changes what is chosen, for example choose({ token: 3 }).
+function choose(change) {
+  Object.assign(state, change);
+  state.token = clamp(state.token, T);
+  state.norm = clamp(state.norm, 2 * L + 1);
+  state.head = clamp(state.head, H);
+  root.dataset.theme = state.theme || (darkSystem.matches ? "dark" : "light");
+  const hash = new URLSearchParams({ token: state.token, norm: state.norm, head: state.head });
+  if (state.theme) hash.set("theme", state.theme);
+  history.replaceState(null, "", "#" + hash);
+  showBar();
+  refreshAll();
+}
+
+// Chooses a head of a layer, and with it a normalization of the same layer.
+function chooseHead(layer, head) {
+  choose({ head, norm: layer === chosenLayer() ? state.norm : 2 * layer });
+}
+
+function readHash() {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  const change = {};
+  for (const name of ["token", "norm", "head"]) if (hash.has(name)) change[name] = hash.get(name);
+  if (["light", "dark"].includes(hash.get("theme"))) change.theme = hash.get("theme");
+  choose(change);
+}
+
+function showBar() {
+  byId("token_name").textContent = `token ${state.token}: ${label(tokens[state.token])}`;
+  byId("norm").value = state.norm;
+  byId("theme").textContent = isDark() ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest?.("select")) return;
+  const change = {
+    ArrowLeft: { token: state.token - 1 },
+    ArrowRight: { token: state.token + 1 },
+    ArrowUp: { norm: state.norm - 1 },
+    ArrowDown: { norm: state.norm + 1 },
+  }[event.key];
+  if (!change) return;
+  event.preventDefault();
+  const follow = event.target.closest?.("#text");  // the focus goes with the chosen token
+  choose(change);
+  if (follow) document.querySelector("#text [aria-pressed=true]").focus();
+}
+
+function listen() {
+  const moves = { token_back: ["token", -1], token_on: ["token", 1],
+                  norm_back: ["norm", -1], norm_on: ["norm", 1] };
+  for (const [id, [name, by]] of Object.entries(moves)) {
+    byId(id).addEventListener("click", () => choose({ [name]: state[name] + by }));
+  }
+  norms.forEach((norm, i) => byId("norm").append(new Option(norm.name, i)));
+  byId("norm").addEventListener("change", (event) => choose({ norm: +event.target.value }));
+  byId("theme").addEventListener("click", () => choose({ theme: isDark() ? "light" : "dark" }));
+  document.addEventListener("keydown", onKey);
+  darkSystem.addEventListener("change", () => choose({}));
+  addEventListener("hashchange", readHash);
+  addEventListener("resize", () => refreshAll());
+  addEventListener("beforeprint", () => {
+    root.dataset.theme = "light";
+    refreshAll(true);
+  });
+  addEventListener("afterprint", () => choose({}));
+}
