@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Tests the page that `gpt2 inspect -o` writes, in a headless Chromium.
+
+  page_test.py GPT2 MODEL
+
+GPT2 is the command and MODEL the folder of a model. The environment variable GPT2_BROWSER may name
+the browser. The exit status is 4 if there is none, which CTest can count as skipped.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
+BROWSER = os.environ.get("GPT2_BROWSER") or next(filter(shutil.which, BROWSERS), None)
+TEXT = "Once upon a time, there was a little girl named Lily. Lily had a ball."
+HOSTILE = "</script><img src=x onerror=\"document.title='attacked'\"><!--<script>&amp;\n"
+# The figures that show the chosen token.
+OF_TOKEN = ["text", "guess", "steps", "outliers", "outlier_map", "maps", "stream", "matrix", "head",
+            "lens", "lens_list", "parts", "parts_heads", "active", "neurons"]
+OF_NORM = ["short", "steps", "outliers", "outlier_map", "maps", "stream", "matrix", "head", "parts",
+           "parts_heads", "active", "neurons"]
+
+# Functions for the expressions of the tests. see() returns what each figure shows, with the pixels of
+# its canvases; changed(before) the names of the figures that show something else since then.
+TOOLS = """
+var FIGURES = %s;
+var wait = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)));
+var see = () => Object.fromEntries(FIGURES.map((id) => [id, byId(id).innerHTML +
+    [...byId(id).querySelectorAll("canvas")].map((canvas) => canvas.toDataURL()).join()]));
+var changed = (before) => { const after = see();
+  return FIGURES.filter((id) => before[id] !== after[id]); };
+var drawn = async () => { while (FIGURES.some((id) => !byId(id).innerHTML)) await wait(); };
+var texts = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
+""" % json.dumps(OF_TOKEN + ["short"])
+KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+
+class Browser:
+    """A Chromium with one tab. It speaks the DevTools protocol through two pipes: each message is
+    JSON and ends with a NUL."""
+
+    def __init__(self, folder):
+        theirs_in, ours_out = os.pipe()
+        ours_in, theirs_out = os.pipe()
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                   "--no-first-run", f"--user-data-dir={folder}", "--remote-debugging-pipe"]
+        # The browser reads from 3 and writes to 4.
+        shell = ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh"]
+        self.process = subprocess.Popen(shell + command, pass_fds=(theirs_in, theirs_out),
+                                        stderr=subprocess.DEVNULL)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.out, self.input = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb")
+        self.count, self.buffer, self.events, self.session = 0, b"", [], None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in "Page", "Runtime", "Network":
+            self.call(domain + ".enable")
+
+    def close(self):
+        self.session = None
+        self.call("Browser.close")
+        self.process.wait(timeout=20)
+        self.out.close()
+        self.input.close()
+
+    def receive(self):
+        while b"\0" not in self.buffer:
+            part = self.input.read1(1 << 20)
+            assert part, "the browser has ended"
+            self.buffer += part
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **parameters):
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        self.out.write(json.dumps(message).encode() + b"\0")
+        self.out.flush()
+        while (answer := self.receive()).get("id") != self.count:
+            self.events.append(answer)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def seen(self, method):
+        """Returns the events of a kind since the last open()."""
+        return [event["params"] for event in self.events if event["method"] == method]
+
+    def open(self, file, fragment="", width=1200, height=16000, scheme="light"):
+        """Opens a page in a window that is high enough for all figures to be drawn."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        # The blank page in between makes sure that a page with another fragment is loaded anew.
+        for url in "about:blank", file.as_uri() + fragment:
+            self.events = []
+            self.call("Page.navigate", url=url)
+            while not self.seen("Page.loadEventFired"):
+                self.events.append(self.receive())
+        self.run(TOOLS + ("drawn()" if height > 10000 else "wait()"))
+
+    def run(self, expression):
+        """Returns the value of an expression, which may be a promise."""
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True,
+                           returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        faults = self.seen("Runtime.exceptionThrown")
+        assert not faults, faults
+        return answer["result"].get("value")
+
+    def press(self, *keys):
+        for key in keys:
+            for kind in "keyDown", "keyUp":
+                self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                          windowsVirtualKeyCode=KEYS[key])
+
+    def click(self, element):
+        """Clicks on the middle of what an expression finds."""
+        x, y = self.run(f"(() => {{ const box = ({element}).getBoundingClientRect(); "
+                        "return [box.left + box.width / 2, box.top + box.height / 2]; })()")
+        for kind in "mousePressed", "mouseReleased":
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.run("wait()")
+
+
+def inspect(*arguments):
+    """Returns the page that the command writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder) / "page.html"
+        subprocess.run([GPT2, "inspect", "-m", MODEL, "-o", page, *arguments], check=True)
+        return page.read_text(encoding="utf-8")
+
+
+DATA = re.compile(r'(<script id="data" type="application/json">)(.*?)(</script>)', re.S)
+
+
+def data_of(page):
+    return json.loads(DATA.search(page).group(2))
+
+
+def with_data(page, data):
+    text = json.dumps(data).replace("<", "\\u003c")
+    return DATA.sub(lambda match: match.group(1) + text + match.group(3), page)
+
+
+def number(text):
+    return float(text.replace("\u2212", "-"))
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.browser = Browser(cls.folder.name)
+        cls.addClassCleanup(cls.browser.close)
+        cls.page = inspect(TEXT)
+        cls.data = data_of(cls.page)
+
+    def open(self, page, *arguments, **settings):
+        file = pathlib.Path(self.folder.name) / "page.html"
+        file.write_text(page, encoding="utf-8")
+        self.browser.open(file, *arguments, **settings)
+        return self.browser
+
+    def test_worked_example_has_the_numbers_of_the_article(self):
+        browser = self.open(self.page)
+        bars = browser.run('texts(".example .value")')
+        self.assertEqual([number(bar) for bar in bars],
+                         [4, 6, 8, 2, -1, 1, 3, -3, -0.447, 0.447, 1.342, -1.342,
+                          0.106, 1.894, 3.683, -1.683])
+        mean, variance, length = map(number, browser.run('texts(".example [data-stat]")')[:3])
+        self.assertEqual((mean, variance), (5, 5))
+        self.assertAlmostEqual(length, 120 ** 0.5, 2)
+
+    def test_steps_agree_with_the_report(self):
+        epsilon = self.data["config"]["layer_norm_epsilon"]
+        for norm in 0, 3, len(self.data["norms"]) - 1:
+            with self.subTest(norm=norm):
+                browser = self.open(self.page, f"#token=5&norm={norm}")
+                stats = list(map(number, browser.run('texts("[data-step] .model [data-stat]")')))
+                mean, variance, length = stats[0::3], stats[1::3], stats[2::3]
+                seen = self.data["norms"][norm]["tokens"][5]
+                self.assertAlmostEqual(mean[0] / seen["mean"], 1, 1)
+                self.assertAlmostEqual(variance[0] / seen["variance"], 1, 3)
+                self.assertAlmostEqual(length[0] / seen["input_norm"], 1, 3)
+                self.assertEqual((mean[1], variance[1]), (0, variance[0]))
+                self.assertLess(abs(mean[2]), 1e-6)
+                self.assertAlmostEqual(variance[2], seen["variance"] / (seen["variance"] + epsilon), 5)
+                self.assertAlmostEqual(length[3] / seen["output_norm"], 1, 3)
+
+    def test_contributions_add_up(self):
+        total, logit = map(number, self.open(self.page).run('texts("#parts .stats b")'))
+        self.assertAlmostEqual(total, logit, 2)
+
+    def test_click_on_a_token_changes_every_figure(self):
+        browser = self.open(self.page)
+        browser.run("var before = see();")
+        browser.click('document.querySelectorAll("#text button")[6]')
+        self.assertEqual(browser.run("changed(before)"), OF_TOKEN)
+        self.assertIn("token=6", browser.run("location.hash"))
+        self.assertIn("token 6", browser.run('byId("token_name").textContent'))
+        self.assertEqual(browser.run('document.activeElement.getAttribute("aria-pressed")'), "true")
+
+    def test_choice_of_a_normalization_changes_its_figures(self):
+        browser = self.open(self.page)
+        browser.run("""var before = see(); byId("norm").value = 0;
+                       byId("norm").dispatchEvent(new Event("change")); wait()""")
+        self.assertEqual(sorted(browser.run("changed(before)")), sorted(OF_NORM))
+        self.assertIn("h.0.ln_1", browser.run('byId("model_head").textContent'))
+
+    def test_keys_move_through_tokens_and_normalizations(self):
+        browser = self.open(self.page, "#token=1&norm=1")
+        for key, expected in [("ArrowRight", [2, 1]), ("ArrowLeft", [1, 1]), ("ArrowLeft", [0, 1]),
+                              ("ArrowLeft", [0, 1]), ("ArrowDown", [0, 2]), ("ArrowUp", [0, 1])]:
+            browser.press(key)
+            self.assertEqual(browser.run("[state.token, state.norm]"), expected)
+
+    def test_keys_keep_the_focus_on_the_chosen_token(self):
+        browser = self.open(self.page)
+        browser.click('document.querySelectorAll("#text button")[3]')
+        browser.press("ArrowRight", "ArrowRight")
+        browser.run("wait()")
+        self.assertEqual(browser.run("document.activeElement.textContent"),
+                         self.data["tokens"][5]["text"])
+
+    def test_click_on_a_head_enlarges_it(self):
+        browser = self.open(self.page)
+        browser.run("var before = see();")
+        browser.click("""document.querySelector('[data-head="1.2"]')""")
+        self.assertLessEqual({"matrix", "head", "parts_heads"}, set(browser.run("changed(before)")))
+        self.assertEqual(browser.run("[chosenLayer(), state.head]"), [1, 2])
+        self.assertEqual(browser.run("document.querySelectorAll('#heads [aria-pressed=true]').length"), 1)
+
+    def test_click_on_a_heat_map_chooses_its_row_and_column(self):
+        browser = self.open(self.page)
+        browser.click('document.querySelector("#maps .field")')
+        # The middle may lie between two columns.
+        self.assertAlmostEqual(browser.run("state.token"), len(self.data["tokens"]) / 2, delta=1)
+        self.assertEqual(browser.run("state.norm"), len(self.data["norms"]) // 2)
+
+    def test_themes(self):
+        look = "[root.dataset.theme, getComputedStyle(document.body).backgroundColor]"
+        light = self.open(self.page).run(look)
+        browser = self.open(self.page, scheme="dark")
+        dark = browser.run(look)
+        self.assertEqual([light[0], dark[0]], ["light", "dark"])
+        self.assertNotEqual(light[1], dark[1])
+        browser.click('byId("theme")')
+        self.assertEqual(browser.run(look), light)
+        self.assertIn("theme=light", browser.run("location.hash"))
+        self.assertEqual(self.open(self.page, "#theme=dark").run(look), dark)
+
+    def test_narrow_window_does_not_scroll_sideways(self):
+        for page in self.page, inspect("Supercalifragilistic" * 5), inspect("\n" * 9 + " " * 60):
+            browser = self.open(page, width=360)
+            inner, whole = browser.run("[innerWidth, document.documentElement.scrollWidth]")
+            self.assertEqual(inner, 360)
+            self.assertLessEqual(whole, 360)
+
+    def test_hostile_text_is_harmless(self):
+        hostile = inspect(HOSTILE)
+        count = len(data_of(hostile)["tokens"])
+        everywhere = json.loads(json.dumps(data_of(hostile)), object_hook=lambda item: {
+            **item, **({"text": HOSTILE} if "text" in item else {}), "model": HOSTILE})
+        for page in hostile, with_data(hostile, everywhere):
+            browser = self.open(page)
+            browser.press("ArrowLeft")
+            self.assertEqual(browser.run("wait().then(() => [document.title, texts('img').length, "
+                                         "texts('#text button').length])"), ["gpt2 inspect", 0, count])
+
+    def test_one_token_and_tokens_without_text(self):
+        for arguments in (["Once"], ["--tokens", "5"], ["--tokens", "5 6 7"]):
+            with self.subTest(arguments=arguments):
+                browser = self.open(inspect(*arguments))
+                browser.press("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp")
+                shown = ["Once"] if arguments == ["Once"] else ["#" + i for i in arguments[1].split()]
+                self.assertEqual(browser.run('texts("#text button")'), shown)
+                self.assertEqual(browser.run("FIGURES.filter((id) => !see()[id])"), [])
+
+    def test_comparison_with_the_model_without_changes(self):
+        page = inspect("--identity-norm", "ln_2.0", "--skip-head", "2.1", TEXT)
+        browser = self.open(page, "#token=5&norm=1")
+        stats = list(map(number, browser.run('texts("[data-step] .model [data-stat]")')))
+        self.assertEqual(stats[0:3], stats[3:6])
+        self.assertEqual(browser.run("stepsOf([1, 3], [2, 2], [1, 1], true)[3]"), [3, 7])
+        seen = data_of(page)["norms"][1]["tokens"][5]
+        self.assertAlmostEqual(stats[11] / seen["output_norm"], 1, 3)
+        self.assertEqual(browser.run('texts("#maps figcaption")')[4],
+                         "Distance to the model without changes")
+        self.assertIn("loss of the model without changes", browser.run('byId("facts").textContent'))
+
+    def test_figures_out_of_sight_are_drawn_later(self):
+        browser = self.open(self.page, height=700)
+        self.assertEqual(browser.run('byId("neurons").innerHTML'), "")
+        browser.run('byId("neurons").scrollIntoView(); wait()')
+        self.assertNotEqual(browser.run('byId("neurons").innerHTML'), "")
+
+    def test_printing_draws_everything_in_light_colours(self):
+        browser = self.open(self.page, "#theme=dark", height=700)
+        browser.run("var printed; addEventListener('beforeprint', () => {"
+                    " printed = [root.dataset.theme, FIGURES.filter((id) => !see()[id])]; })")
+        browser.call("Page.printToPDF")
+        self.assertEqual(browser.run("[...printed, root.dataset.theme]"), ["light", [], "dark"])
+
+    def test_nothing_comes_from_outside(self):
+        self.assertNotRegex(DATA.sub("", self.page), r"(src|href)=.(?!data:,)|@import|url\(|fetch\(")
+        requests = [event["request"]["url"][:5] for event in
+                    self.open(self.page).seen("Network.requestWillBeSent")]
+        self.assertLessEqual(set(requests), {"file:", "data:"})
+        self.assertEqual(requests.count("file:"), 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    if not BROWSER:
+        print("page_test.py: found no Chromium; skipped")
+        sys.exit(4)
+    GPT2, MODEL = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1], verbosity=2)
