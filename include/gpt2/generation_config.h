@@ -54,4 +54,4 @@ struct GenerationConfig {
   [[nodiscard]] static GenerationConfig parse(std::string_view json, std::string_view where);
 };
 
-}  // namespace gnu::visibility("default")]]gpt2
+}  // namespace gpt2

@@ -171,4 +171,4 @@ struct InspectOptions {
 [[nodiscard]] Inspection inspect(const Engine& engine, std::span<const TokenId> tokens,
                                  const InspectOptions& options = {});
 
-}  // namespace gnu::visibility("default")]]gpt2
+}  // namespace gpt2

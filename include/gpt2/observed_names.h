@@ -30,4 +30,4 @@ struct ObservedName {
 ///   }
 [[nodiscard]] std::span<const ObservedName> observed_names();
 
-}  // namespace gnu::visibility("default")]]gpt2
+}  // namespace gpt2

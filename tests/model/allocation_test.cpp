@@ -235,6 +235,7 @@ TEST_CASE("a draw allocates nothing") {
   Session session(model);
   std::vector<float> logits;
   for (const float logit : session.forward(random_tokens(model, 9, 1))) logits.push_back(logit);
+  wait_for_quiet();  // until the threads have started
   for (const SamplingOptions& options :
        {SamplingOptions{.temperature = 0.0f}, SamplingOptions{.temperature = 0.8f},
         SamplingOptions{.top_k = 40}, SamplingOptions{.top_p = 0.9f},
