@@ -27,19 +27,26 @@ if [[ -f "$cache" ]]; then
   sources="$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")"
   [[ "$sources" -ef . ]] || rm -rf "build/$preset"
 fi
+# A build that was set up with ccache runs it in every command, so it fails once ccache is gone.
+if [[ -f "$cache" ]]; then
+  launcher="$(sed -n 's/^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=//p' "$cache")"
+  [[ -z "$launcher" ]] || command -v "$launcher" >/dev/null || rm -rf "build/$preset"
+fi
 
 options=()
 # ccache does not know what a precompiled header depends on.
 if command -v ccache >/dev/null 2>&1; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON)
 fi
+note=""
 if [[ ! -f "build/$preset/build.ninja" ]]; then
+  note=" (the first time, this takes some minutes)"
   quietly cmake --preset "$preset" "${options[@]}"
 fi
 
 if [[ -t 2 ]]; then
   NINJA_STATUS="$preset [%f/%t] " cmake --build --preset "$preset" "${targets[@]}" >&2
 else
-  printf 'build: %s\n' "$preset" >&2
+  printf 'build: %s%s\n' "$preset" "$note" >&2
   quietly cmake --build --preset "$preset" "${targets[@]}"
 fi

@@ -13,6 +13,7 @@
 
 #include "gpt2/runtime.h"
 #include "support/catch.h"
+#include "support/decoding_goldens.h"
 #include "support/golden.h"
 #include "support/passes.h"
 #include "support/refusal.h"
@@ -21,8 +22,6 @@ using namespace gpt2;
 using namespace gpt2::test;
 
 namespace {
-
-const std::filesystem::path kOracle = std::filesystem::path(GPT2_TEST_DATA) / "oracle";
 
 // A tensor of HuggingFace's, by indices.
 class Numbers {
@@ -108,6 +107,27 @@ void check_norms(const Inspection& found, const Golden& golden, const nlohmann::
       check_near(found.norms[norm][t].variance, variance(norm, t), variance.tolerance());
       check_near(found.norms[norm][t].rstd, rstd(norm, t), rstd.tolerance());
     }
+  }
+}
+
+void check_case(const Golden& golden, const nlohmann::json& entry,
+                const std::filesystem::path& checkpoint) {
+  INFO(entry.at("id").get<std::string>());
+  const Engine engine(Model::load(checkpoint));
+  const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
+  const nlohmann::json& names = entry.at("t");
+  InspectOptions options;
+  for (const double token : golden.tensor(names.at("token"))) {
+    options.targets.push_back(static_cast<TokenId>(token));
+  }
+  const Inspection found = inspect(engine, ids, options);
+  check_norms(found, golden, names);
+  check_contributions(found, golden, names);
+  if (entry.at("id").get<std::string>().ends_with(".probe")) return;  // its tokens are given
+  check_lens(found, golden, names);
+  const Inspection of_likeliest = inspect(engine, ids);
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    CHECK(of_likeliest.contributions[t].target == options.targets[t]);
   }
 }
 
@@ -317,26 +337,16 @@ std::vector<float> numbers_of(const Inspection& found) {
 }  // namespace
 
 TEST_CASE("an inspection has HuggingFace's statistics, logit lens and contributions") {
-  const Golden golden(kOracle / "inside/inside.json");
-  REQUIRE(golden.json.at("cases").size() >= 6);
-  for (const nlohmann::json& entry : golden.json.at("cases")) {
-    INFO(entry.at("id").get<std::string>());
-    const Model model = Model::load(kOracle / "cases" / entry.at("model").get<std::string>());
-    const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
-    const nlohmann::json& names = entry.at("t");
-    InspectOptions options;
-    for (const double token : golden.tensor(names.at("token"))) {
-      options.targets.push_back(static_cast<TokenId>(token));
-    }
-    const Inspection found = inspect(Engine(model), ids, options);
-    check_norms(found, golden, names);
-    check_contributions(found, golden, names);
-    if (entry.at("id").get<std::string>().ends_with(".probe")) continue;  // its tokens are others
-    check_lens(found, golden, names);
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-      CHECK(inspect(Engine(model), ids).contributions[t].target == options.targets[t]);
+  std::size_t cases = 0;
+  for (const Golden& golden : goldens_of("inside/inside.json")) {
+    for (const nlohmann::json& entry : golden.json.at("cases")) {
+      const auto checkpoint = checkpoint_of(golden, entry.at("model"));
+      if (!checkpoint) continue;
+      check_case(golden, entry, *checkpoint);
+      ++cases;
     }
   }
+  CHECK(cases >= 9);
 }
 
 TEST_CASE("an inspection follows its definitions, for every kind of model") {

@@ -52,3 +52,8 @@ ln -s third fourth
 builds third changed
 builds fourth changed
 [[ -e third/build/small/kept ]]
+
+# A build directory that was set up with a ccache that is gone is made anew.
+echo 'CMAKE_CXX_COMPILER_LAUNCHER:STRING=/nowhere/ccache' >>third/build/small/CMakeCache.txt
+builds third changed
+[[ ! -e third/build/small/kept ]]

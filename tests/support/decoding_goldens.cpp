@@ -12,13 +12,17 @@ constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-std::vector<Golden> decoding_goldens(const std::string& name) {
+std::vector<Golden> goldens_of(const std::string& file) {
   std::vector<Golden> goldens;
-  goldens.emplace_back(std::filesystem::path(GPT2_TEST_DATA) / "oracle/decoding" / name);
+  goldens.emplace_back(std::filesystem::path(GPT2_TEST_DATA) / "oracle" / file);
   if (const char* more = std::getenv("GPT2_GOLDENS_DIR")) {
-    goldens.emplace_back(std::filesystem::path(more) / "decoding" / name);
+    goldens.emplace_back(std::filesystem::path(more) / file);
   }
   return goldens;
+}
+
+std::vector<Golden> decoding_goldens(const std::string& name) {
+  return goldens_of("decoding/" + name);
 }
 
 std::optional<std::filesystem::path> checkpoint_of(const Golden& golden, const std::string& model) {

@@ -13,8 +13,11 @@
 
 namespace gpt2::test {
 
-/// Returns the goldens in the file `name` (such as greedy.json) of tests/data/oracle/decoding and,
-/// if the variable is set, of $GPT2_GOLDENS_DIR/decoding.
+/// Returns the goldens in a file (such as inside/inside.json) of tests/data/oracle and, if the
+/// variable is set, of $GPT2_GOLDENS_DIR.
+[[nodiscard]] std::vector<Golden> goldens_of(const std::string& file);
+
+/// Returns those in a file (such as greedy.json) of the folder decoding.
 [[nodiscard]] std::vector<Golden> decoding_goldens(const std::string& name);
 
 /// Returns the directory of the checkpoint that a golden names, such as oracle/cases/untied, below
