@@ -30,9 +30,14 @@ struct OutlierDimension {
 
 /// A LayerNorm at one token: y = (x - mean) * rstd * weight + bias.
 struct NormInspection {
-  float mean;                              ///< of x
-  float variance;                          ///< of x, divided by n_embd
-  float rstd;                              ///< 1 / sqrt(variance + layer_norm_epsilon)
+  float mean;      ///< of x
+  float variance;  ///< of x, divided by n_embd
+  float rstd;      ///< 1 / sqrt(variance + layer_norm_epsilon)
+
+  /// The mean and rstd that y was computed with. They are the same unless the caller's observer
+  /// changed them.
+  float used_mean, used_rstd;
+
   float input_norm, output_norm;           ///< of x and y
   std::vector<OutlierDimension> outliers;  ///< those whose `normalized` is largest in magnitude
 };
@@ -91,7 +96,9 @@ struct LensInspection {
 /// contributes ln_f.bias . u. This is called direct logit attribution (Elhage et al. 2021).
 ///
 /// The contributions add up to the logit, within rounding. They do not quite do so if lm_head is
-/// quantized, because the pass then rounds ln_f(x), too.
+/// quantized, because the pass then rounds ln_f(x), too. If the caller's observer changed the
+/// statistics of ln_f, rstd is the changed one, no mean is subtracted from the parts, and the
+/// changed mean counts to ln_f_bias.
 struct LogitContributions {
   TokenId target;  ///< the token whose logit it is
   float logit;     ///< as the pass computes it
@@ -100,8 +107,12 @@ struct LogitContributions {
   std::vector<float> attn, mlp;  ///< (n_layer)
   float ln_f_bias;
 
-  /// (n_layer, n_head): the share of `attn` that comes through each head, and (n_layer) the share
-  /// of the bias attn.c_proj.bias. They add up to `attn`.
+  /// Of what the caller's observer changed in the residual stream itself: the difference between x
+  /// and the sum of the parts above. Otherwise it is the rounding of that sum.
+  float changes;
+
+  /// (n_layer, n_head): the share of `attn` that comes through each head, and (n_layer) the rest of
+  /// `attn`, which is the share of the bias attn.c_proj.bias unless the output was changed.
   std::vector<float> heads, attn_bias;
 };
 

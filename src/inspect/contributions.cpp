@@ -34,26 +34,15 @@ std::vector<float> row_of(const Weight& table, std::size_t i) {
 // The vectors by which the parts of token t's state are multiplied, so that the products are their
 // contributions to the logit of its target: c = rstd * (d - mean(d)), where d is ln_f.weight *
 // lm_head[target]. Subtracting the mean of d here is the same as subtracting that of the part.
+//
+// If an observer has changed ln_f's statistics, its mean is a constant: c = rstd * d.
 class Directions {
  public:
   Directions(const Transformer& transformer, Inspection& found)
       : n_embd_(transformer.config.n_embd), all_(found.contributions.size() * n_embd_) {
-    const Tensor& weight = transformer.ln_f.weight;
-    const Tensor& bias = transformer.ln_f.bias;
     for (std::size_t token = 0; token < found.contributions.size(); ++token) {
-      LogitContributions& logit = found.contributions[token];
-      const auto u = row_of(transformer.lm_head, static_cast<std::size_t>(logit.target));
-      if (bias.size() > 0) {
-        logit.ln_f_bias =
-            static_cast<float>(dot(std::span<const float>(u), std::span(bias.data(), n_embd_)));
-      }
-      const std::span<double> d = std::span(all_).subspan(token * n_embd_, n_embd_);
-      for (std::size_t i = 0; i < n_embd_; ++i) {
-        d[i] = static_cast<double>(u[i]) * static_cast<double>(weight.data()[i]);
-      }
-      const double mean = std::accumulate(d.begin(), d.end(), 0.0) / static_cast<double>(n_embd_);
-      const double rstd = found.norms.back()[token].rstd;
-      for (double& value : d) value = (value - mean) * rstd;
+      set(transformer, found.contributions[token], found.norms.back()[token],
+          std::span(all_).subspan(token * n_embd_, n_embd_));
     }
   }
 
@@ -62,19 +51,40 @@ class Directions {
   }
 
  private:
+  // Writes the vector to d, and sets ln_f_bias.
+  static void set(const Transformer& transformer, LogitContributions& logit,
+                  const NormInspection& ln_f, std::span<double> d) {
+    const Tensor& weight = transformer.ln_f.weight;
+    const Tensor& bias = transformer.ln_f.bias;
+    const auto u = row_of(transformer.lm_head, static_cast<std::size_t>(logit.target));
+    double sum = 0.0;
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      d[i] = static_cast<double>(u[i]) * static_cast<double>(weight.data()[i]);
+      sum += d[i];
+    }
+    const bool is_changed = ln_f.used_mean != ln_f.mean || ln_f.used_rstd != ln_f.rstd;
+    const double mean = is_changed ? 0.0 : sum / static_cast<double>(d.size());
+    double constant = is_changed ? -double{ln_f.used_mean} * double{ln_f.used_rstd} * sum : 0.0;
+    if (bias.size() > 0) {
+      constant += dot(std::span<const float>(u), std::span(bias.data(), d.size()));
+    }
+    logit.ln_f_bias = static_cast<float>(constant);
+    for (double& value : d) value = (value - mean) * double{ln_f.used_rstd};
+  }
+
   std::size_t n_embd_;
   std::vector<double> all_;
 };
 
-// Adds what each head of a layer contributes through attn.c_proj, and what its bias contributes.
+// Adds what each head of a layer contributes through attn.c_proj, and what is left of `attn`.
 void add_heads(Inspection& found, Engine::Impl& engine, const Attention& attention,
                const Directions& directions, ConstMatrix outputs) {
   const std::vector<float> c_proj = elements_of(attention.c_proj.weight);
-  const Tensor& bias = attention.c_proj.bias;
   const std::size_t n_embd = outputs.cols, n_head = attention.n_head;
   engine.for_each(outputs.rows, [&](std::size_t token, int) {
     LogitContributions& logit = found.contributions[token];
     const std::span<const double> c = directions.of(token);
+    double rest = logit.attn[attention.layer];
     for (std::size_t head = 0; head < n_head; ++head) {
       double sum = 0.0;
       for (std::size_t i = head * n_embd / n_head; i < (head + 1) * n_embd / n_head; ++i) {
@@ -82,11 +92,9 @@ void add_heads(Inspection& found, Engine::Impl& engine, const Attention& attenti
                dot(std::span<const float>(c_proj).subspan(i * n_embd, n_embd), c);
       }
       logit.heads[attention.layer * n_head + head] = static_cast<float>(sum);
+      rest -= sum;
     }
-    if (bias.size() > 0) {
-      logit.attn_bias[attention.layer] =
-          static_cast<float>(dot(std::span<const float>(bias.data(), n_embd), c));
-    }
+    logit.attn_bias[attention.layer] = static_cast<float>(rest);
   });
 }
 
@@ -113,6 +121,14 @@ void inspect_contributions(Inspection& found, const Engine& engine, const PassRe
       logit.attn.push_back(of_row(pass.added(layer, 0)));
       logit.mlp.push_back(of_row(pass.added(layer, 1)));
     }
+    const std::span<const double> c = directions.of(token);
+    const ConstMatrix last = pass.input(NormIndex::ln_f(n_layer));
+    double rest = dot(std::span<const float>(last.row(token), last.cols), c);
+    for (const float part : {logit.wte, logit.wpe}) rest -= double{part};
+    for (const auto* parts : {&logit.attn, &logit.mlp}) {
+      for (const float part : *parts) rest -= double{part};
+    }
+    logit.changes = static_cast<float>(rest);
     logit.heads.resize(n_layer * n_head);
     logit.attn_bias.resize(n_layer);
   }

@@ -1,6 +1,7 @@
 #include "inspect/pass_record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "inspect/vectors.h"
@@ -22,6 +23,7 @@ PassRecord::PassRecord(const Config& config, std::span<const TokenId> tokens, st
     : tokens_(tokens.size()),
       n_embd_(config.n_embd),
       top_(top),
+      epsilon_(config.layer_norm_epsilon),
       inputs_((2 * config.n_layer + 1) * tokens_ * n_embd_),
       added_(2 * config.n_layer * tokens_ * n_embd_),
       heads_(config.n_layer * tokens_ * n_embd_),
@@ -71,15 +73,28 @@ void PassRecord::store_added(std::size_t half, const Observation& seen) {
   }
 }
 
+// Computes the same statistics as Observed::ln_1_statistics, which an observer may have changed.
+void PassRecord::describe_input(NormInspection& found, std::span<const float> x) const {
+  const auto count = static_cast<double>(x.size());
+  double mean = 0.0, variance = 0.0;
+  for (const float value : x) mean += value;
+  mean /= count;
+  for (const float value : x) variance += (value - mean) * (value - mean);
+  variance /= count;
+  found.mean = static_cast<float>(mean);
+  found.variance = static_cast<float>(variance);
+  found.rstd = static_cast<float>(1.0 / std::sqrt(variance + epsilon_));
+}
+
 void PassRecord::see_statistics(std::size_t norm, const Observation& seen) {
   std::vector<float> normalized(n_embd_);
   for (std::size_t row = 0; row < seen.rows; ++row) {
     const std::size_t token = seen.first + row;
     const std::span<const float> x = {input(norm).row(token), n_embd_};
     NormInspection& found = norms_[norm][token];
-    found.mean = seen.row(row)[0];
-    found.variance = seen.row(row)[1];
-    found.rstd = seen.row(row)[2];
+    describe_input(found, x);
+    found.used_mean = seen.row(row)[0];
+    found.used_rstd = seen.row(row)[2];
     found.input_norm = static_cast<float>(norm_of(x));
     for (std::size_t i = 0; i < n_embd_; ++i) normalized[i] = (x[i] - found.mean) * found.rstd;
     for (const std::size_t i : largest(normalized, top_)) {

@@ -8,7 +8,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
+#include "base/text.h"
 #include "formats/zip.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
@@ -139,6 +141,27 @@ TEST_CASE("inspect prints a summary, with colours only on a terminal") {
   }
 }
 
+TEST_CASE("the summary of inspect fits the terminal and shows every character") {
+  std::string text = "One\ttwo.\r\nThree \xf0\x9f\x98\x80.";
+  for (int i = 0; i < 40; ++i) text += " A long text.";
+  const Outcome wide = inspect({text}, {.environment = {"COLUMNS=100"}});
+  for (const char* const part : {"'\\t'", "'\\n'", "'\\xf0'"}) {
+    CAPTURE(part);
+    CHECK(wide.out.find(part) != std::string::npos);
+  }
+  for (const std::size_t columns : {60u, 80u}) {
+    const Outcome outcome =
+        inspect({"--skip-mlp", "1", text}, {.environment = {concat("COLUMNS=", columns)}});
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= columns);
+    }
+  }
+  CHECK(inspect({"The"}).out.find("first token      -  (the text has one token)") !=
+        std::string::npos);
+}
+
 TEST_CASE("inspect -o writes one page with the report and the vectors of the text") {
   const TemporaryDirectory directory;
   const std::filesystem::path file = directory.path() / "page.html";
@@ -150,7 +173,9 @@ TEST_CASE("inspect -o writes one page with the report and the vectors of the tex
   CHECK(page.starts_with("<!doctype html>"));
   CHECK(page.find("alert(1)<") == std::string::npos);
   CHECK(page.find("src=") == std::string::npos);
-  CHECK(page.find("http") == std::string::npos);
+  for (const char* const link : {"href=\"http", "https:", "url(", "import"}) {
+    CHECK(page.find(link) == std::string::npos);
+  }
   const json data = data_of(page);
   const Config& config = bundled::model().config();
   const std::size_t tokens = data["tokens"].size(), norms = 2 * config.n_layer + 1;
@@ -170,6 +195,11 @@ TEST_CASE("inspect refuses in one line what it cannot show") {
   check_refused({"--tokens", "99999"}, 1, "99999");
   check_refused({"-o", "/nowhere/page.html", kText}, 1, "/nowhere");
   check_refused({"-o", "page.html", "--json", kText}, 2, "--json");
+  check_refused({"-o", "-", kText}, 2, "--output: expected the name of a file");
+  check_refused({"--npz", "-", kText}, 2, "--npz: expected the name of a file");
+  check_refused({"-o", "page.html", "--npz", "page.html", kText}, 2,
+                "--npz: expected another file");
+  check_refused({"--patch", "@embeddings", kText}, 2, "--patch: expected a text of 1 to 512");
   check_refused({"--no-attention", kText}, 2, "--json");
   check_refused({"--top", "0", kText}, 2, "--top");
   check_refused({"-m", "no-such-model", kText}, 1, "no-such-model");
@@ -198,6 +228,8 @@ TEST_CASE("inspect compares a change with the model as it is") {
   }
   CHECK(report["loss"].get<double>() == Approx(loss / static_cast<double>(ids.size() - 1)));
   CHECK(report["compared_with"]["name"] == "the model without changes");
+  CHECK(report["changes"] == json{"--skip-mlp 2"});
+  CHECK(report["next"][0]["id"] == changed.lens.back().back().top[0].id);
   // The streams are the same up to the skipped layer, h.2.mlp, and differ after it.
   const json& distance = report["compared_with"]["distance"];
   CHECK(distance[NormIndex::ln_2(2)][3] == 0.0);
@@ -221,6 +253,7 @@ TEST_CASE("changes of inspect do what they say") {
         plain);
   CHECK(loss({"--patch", "The dog sat. The cat@block_output.5"}) != plain);
   CHECK(loss({"--identity-norm", "ln_f"}) != plain);
+  CHECK(loss({"--identity-norm", "h.1.ln_2"}) == loss({"--identity-norm", "ln_2.1"}));
   CHECK(loss({"--skip-head", "1.0"}) != plain);
   CHECK(loss({"--skip-layer", "3"}) != loss({"--skip-mlp", "3"}));
   check_refused({"--skip-layer", "6", kText}, 2, "--skip-layer: expected a whole number from 0 to");

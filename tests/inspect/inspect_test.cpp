@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -85,6 +86,7 @@ void check_contributions(const Inspection& found, const Golden& golden,
     check_near(of.ln_f_bias, bias(t), tolerance);
     check_near(of.wte, parts(0, t), tolerance);
     check_near(of.wpe, parts(1, t), tolerance);
+    check_near(of.changes, 0.0, tolerance);
     const std::size_t n_layer = of.attn.size(), n_head = of.heads.size() / n_layer;
     for (std::size_t layer = 0; layer < n_layer; ++layer) {
       CAPTURE(layer);
@@ -106,6 +108,8 @@ void check_norms(const Inspection& found, const Golden& golden, const nlohmann::
       check_near(found.norms[norm][t].mean, mean(norm, t), mean.tolerance());
       check_near(found.norms[norm][t].variance, variance(norm, t), variance.tolerance());
       check_near(found.norms[norm][t].rstd, rstd(norm, t), rstd.tolerance());
+      CHECK(found.norms[norm][t].used_mean == found.norms[norm][t].mean);
+      CHECK(found.norms[norm][t].used_rstd == found.norms[norm][t].rstd);
     }
   }
 }
@@ -283,7 +287,7 @@ std::vector<TokenId> text_for(const Model& model, std::size_t count) {
 }
 
 double sum_of(const LogitContributions& of) {
-  double total = static_cast<double>(of.wte) + of.wpe + of.ln_f_bias;
+  double total = static_cast<double>(of.wte) + of.wpe + of.ln_f_bias + of.changes;
   for (std::size_t i = 0; i < of.attn.size(); ++i) {
     total += static_cast<double>(of.attn[i]) + of.mlp[i];
   }
@@ -296,7 +300,7 @@ std::vector<float> numbers_of(const Inspection& found) {
   const auto add = [&](const auto&... values) { (all.push_back(static_cast<float>(values)), ...); };
   for (const auto& norms : found.norms) {
     for (const NormInspection& n : norms) {
-      add(n.mean, n.variance, n.rstd, n.input_norm, n.output_norm);
+      add(n.mean, n.variance, n.rstd, n.used_mean, n.used_rstd, n.input_norm, n.output_norm);
       for (const auto& [dimension, value, normalized] : n.outliers) {
         add(dimension, value, normalized);
       }
@@ -326,7 +330,7 @@ std::vector<float> numbers_of(const Inspection& found) {
     }
   }
   for (const LogitContributions& c : found.contributions) {
-    add(c.target, c.logit, c.wte, c.wpe, c.ln_f_bias);
+    add(c.target, c.logit, c.wte, c.wpe, c.ln_f_bias, c.changes);
     for (const auto* list : {&c.attn, &c.mlp, &c.heads, &c.attn_bias}) {
       all.insert(all.end(), list->begin(), list->end());
     }
@@ -408,6 +412,46 @@ TEST_CASE("a caller's observer sees what it wants, and its exception ends the in
   CHECK(seen == ids.size());
   options.observer.see = [](const Observation&) { throw std::runtime_error("enough"); };
   CHECK_THROWS_WITH(inspect(engine, ids, options), "enough");
+}
+
+// Inspects while an observer sets everything at these places to `value`.
+Inspection with_change(const std::vector<TokenId>& ids, float value,
+                       const std::set<std::pair<Observed, std::size_t>>& places) {
+  InspectOptions options;
+  options.observer.change = [value](const Intervention& values) {
+    for (std::size_t i = 0; i < values.rows; ++i) std::ranges::fill(values.row(i), value);
+  };
+  options.observer.changes = [&](Observed what, std::size_t layer) {
+    return places.contains({what, layer});
+  };
+  return inspect(Engine(odd_model()), ids, options);
+}
+
+TEST_CASE("the contributions of a changed pass add up, and its statistics are those of the input") {
+  const std::vector<TokenId> ids = text_for(odd_model(), 12);
+  const std::size_t n_layer = odd_model().config().n_layer, n_head = odd_model().config().n_head;
+  using Places = std::set<std::pair<Observed, std::size_t>>;
+  for (const Places& places :
+       {Places{{Observed::ln_f_statistics, n_layer}}, Places{{Observed::block_output, 0}},
+        Places{{Observed::embeddings, 0}}, Places{{Observed::attn_output, 1}},
+        Places{{Observed::ln_1_statistics, 1}, {Observed::mlp_output, 0}}}) {
+    const Inspection found = with_change(ids, 0.5f, places);
+    for (const LogitContributions& of : found.contributions) {
+      check_near(sum_of(of), of.logit, 2e-5 * std::max(1.0, std::abs(double{of.logit})));
+      for (std::size_t layer = 0; layer < n_layer; ++layer) {
+        double attn = of.attn_bias[layer];
+        for (std::size_t i = 0; i < n_head; ++i) attn += of.heads[layer * n_head + i];
+        check_near(attn, of.attn[layer], 1e-4);
+      }
+    }
+  }
+  const Inspection found = with_change(ids, 0.5f, {{Observed::ln_1_statistics, 1}});
+  const NormInspection& norm = found.norms[NormIndex::ln_1(1)][3];
+  CHECK(norm.used_mean == 0.5f);
+  CHECK(norm.used_rstd == 0.5f);
+  CHECK(norm.mean != 0.5f);
+  check_near(norm.rstd, 1.0 / std::sqrt(norm.variance + odd_model().config().layer_norm_epsilon),
+             1e-5 * norm.rstd);
 }
 
 TEST_CASE("an inspection reports its progress, which can end it") {

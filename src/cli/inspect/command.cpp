@@ -1,3 +1,4 @@
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -56,7 +57,7 @@ struct Settings {
   std::string npz;
   InterventionSettings changes;
 
-  [[nodiscard]] bool compares() const { return !changes.is_empty() || !against.empty(); }
+  [[nodiscard]] bool compares() const { return !changes.shown().empty() || !against.empty(); }
 };
 
 Settings read_settings(const Arguments& arguments) {
@@ -71,7 +72,8 @@ Settings read_settings(const Arguments& arguments) {
   options.add_number("--top", settings.top, {1, 100},
                      "How many likely tokens, dimensions and neurons the lists have");
   options.add_text("--against", "MODEL", settings.against,
-                   "Compare with another model of the same vocabulary");
+                   "Compare with another model of the same vocabulary, whose weights are as they "
+                   "are stored");
   add_intervention_options(options, settings.changes);
   options.begin_group("Output");
   options.add_file("-o,--output", settings.page, "Write a page for a browser to FILE");
@@ -84,6 +86,13 @@ Settings read_settings(const Arguments& arguments) {
       .needed = "--json";
   options.at("--json").excluded = {"--output"};
   options.parse(arguments);
+  for (const auto& [option, file] :
+       {std::pair("--output", &settings.page), {"--npz", &settings.npz}}) {
+    if (*file == "-") throw UsageError(option, "expected the name of a file, found '-'");
+  }
+  if (!settings.npz.empty() && settings.npz == settings.page) {
+    throw UsageError("--npz", "expected another file than that of --output");
+  }
   return settings;
 }
 
@@ -104,7 +113,8 @@ class Inspector {
     const Config& config = model().config();
     std::vector<TokenId> tokens = TokenReader{tokenizer_, config.vocab_size}.read(text);
     if (!tokens.empty() && tokens.size() <= config.n_positions) return tokens;
-    reject("expected a text of 1 to ", config.n_positions, " tokens, found ", tokens.size());
+    reject("expected a text of 1 to ", config.n_positions, " tokens, found ", tokens.size(),
+           tokens.empty() ? "" : ": give a shorter one");
   }
 
   [[nodiscard]] Inspection inspect(std::span<const TokenId> tokens, Activations& activations,
@@ -141,6 +151,7 @@ Comparison compare(const Settings& settings, const Inspector& inspector, const R
   Settings of_other = settings;
   if (!settings.against.empty()) {
     of_other.model.name = settings.against;
+    of_other.model.dtype = WeightType::stored;
     of_other.model.find();
     other.emplace(of_other);
     if (other->model().config().vocab_size != report.model.config().vocab_size) {
@@ -200,8 +211,16 @@ int inspect(const Arguments& arguments) {
                    settings.model.path.string(),
                    inspector.read(text),
                    {}};
+  report.changes = settings.changes.shown();
+  const auto read_patch = [&](const std::string& other) {
+    try {
+      return inspector.read(other);
+    } catch (const Error& error) {
+      throw UsageError("--patch", error.what());
+    }
+  };
   const Interventions changes(settings.changes, inspector.engine(), report.tokens.size(),
-                              [&](const std::string& other) { return inspector.read(other); });
+                              read_patch);
   Activations activations(needed(settings));
   report.found = inspector.inspect(report.tokens, activations, &changes, "inspecting");
   if (settings.compares()) report.compared = compare(settings, inspector, report, activations);

@@ -80,6 +80,18 @@ std::shared_ptr<const Rows> rows_at(const Place& place, const Engine& engine,
 
 }  // namespace
 
+std::vector<std::string> InterventionSettings::shown() const {
+  std::vector<std::string> list;
+  for (const auto& [option, values] : {std::pair("--skip-layer ", &skip_layer),
+                                       {"--skip-head ", &skip_head},
+                                       {"--skip-mlp ", &skip_mlp},
+                                       {"--identity-norm ", &identity_norm},
+                                       {"--patch ", &patch}}) {
+    for (const std::string& value : *values) list.push_back(option + value);
+  }
+  return list;
+}
+
 void add_intervention_options(Options& options, InterventionSettings& settings) {
   options.begin_group("Changes, each compared with the model as it is");
   const auto add = [&](const char* name, const char* form, std::vector<std::string>& values,
@@ -93,8 +105,8 @@ void add_intervention_options(Options& options, InterventionSettings& settings) 
   add("--identity-norm", "NORM", settings.identity_norm,
       "ln_1.N, ln_2.N or ln_f only multiplies by its weight and adds its bias");
   add("--patch", "TEXT@PLACE", settings.patch,
-      "The values at PLACE are those of TEXT, which has as many tokens: block_output.2, or "
-      "block_output.2:5 at token 5 alone");
+      "The values at PLACE are those of TEXT, which has as many tokens. A place is a name of the "
+      "table in the manual: block_output.2, or block_output.2:5 at token 5 alone");
 }
 
 Interventions::Interventions(const InterventionSettings& settings, const Engine& engine,
@@ -102,8 +114,11 @@ Interventions::Interventions(const InterventionSettings& settings, const Engine&
                              const std::function<std::vector<TokenId>(const std::string&)>& read) {
   const Config& config = engine.model().config();
   for (const std::string& layer : settings.skip_layer) {
-    zero(Observed::attn_output, index_in("--skip-layer", layer, config.n_layer));
-    zero(Observed::mlp_output, changes_.back().layer);
+    const std::size_t index = index_in("--skip-layer", layer, config.n_layer);
+    for (const Observed what :
+         {Observed::head_outputs, Observed::attn_output, Observed::mlp_output}) {
+      zero(what, index);
+    }
   }
   for (const std::string& layer : settings.skip_mlp) {
     zero(Observed::mlp_output, index_in("--skip-mlp", layer, config.n_layer));
@@ -148,8 +163,10 @@ void Interventions::skip_head(const std::string& place, const Config& config) {
                       }});
 }
 
+// Takes "ln_2.3" and "h.3.ln_2", the name of the LayerNorm's weights.
 void Interventions::identity_norm(const std::string& place, const Config& config) {
-  const auto parts = split(place, '.');
+  auto parts = split(place, '.');
+  if (parts && parts->first.starts_with("h.")) *parts = {parts->second, parts->first.substr(2)};
   const std::string name = parts ? parts->first : place;
   const bool in_block = name == "ln_1" || name == "ln_2";
   if ((!in_block && name != "ln_f") || parts.has_value() != in_block) {

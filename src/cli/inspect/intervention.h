@@ -18,10 +18,8 @@ namespace gpt2::cli {
 struct InterventionSettings {
   std::vector<std::string> skip_layer, skip_head, skip_mlp, identity_norm, patch;
 
-  [[nodiscard]] bool is_empty() const {
-    return skip_layer.empty() && skip_head.empty() && skip_mlp.empty() && identity_norm.empty() &&
-           patch.empty();
-  }
+  /// Returns the options as they were given, such as "--skip-mlp 2".
+  [[nodiscard]] std::vector<std::string> shown() const;
 };
 
 void add_intervention_options(Options& options, InterventionSettings& settings);

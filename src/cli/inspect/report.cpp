@@ -1,5 +1,6 @@
 #include "cli/inspect/report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -17,6 +18,11 @@ Json score_json(const std::optional<float>& score) {
   return score ? Json(short_number(*score)) : Json();
 }
 
+Json loss_json(const Inspection& found) {
+  const double loss = loss_of(found);
+  return std::isnan(loss) ? Json() : Json(short_number(static_cast<float>(loss)));
+}
+
 // Makes a list of what `make` returns for each item.
 template <class Item, class Make>
 Json list_of(const std::vector<Item>& items, const Make& make) {
@@ -26,16 +32,21 @@ Json list_of(const std::vector<Item>& items, const Make& make) {
 }
 
 Json norm_json(const NormInspection& norm) {
-  return {{"mean", short_number(norm.mean)},
-          {"variance", short_number(norm.variance)},
-          {"rstd", short_number(norm.rstd)},
-          {"input_norm", short_number(norm.input_norm)},
-          {"output_norm", short_number(norm.output_norm)},
-          {"outliers", list_of(norm.outliers, [](const OutlierDimension& outlier) {
-             return Json{{"dimension", outlier.dimension},
-                         {"value", short_number(outlier.value)},
-                         {"normalized", short_number(outlier.normalized)}};
-           })}};
+  Json json = {{"mean", short_number(norm.mean)},
+               {"variance", short_number(norm.variance)},
+               {"rstd", short_number(norm.rstd)}};
+  if (norm.used_mean != norm.mean || norm.used_rstd != norm.rstd) {
+    json["used_mean"] = short_number(norm.used_mean);
+    json["used_rstd"] = short_number(norm.used_rstd);
+  }
+  json["input_norm"] = short_number(norm.input_norm);
+  json["output_norm"] = short_number(norm.output_norm);
+  json["outliers"] = list_of(norm.outliers, [](const OutlierDimension& outlier) {
+    return Json{{"dimension", outlier.dimension},
+                {"value", short_number(outlier.value)},
+                {"normalized", short_number(outlier.normalized)}};
+  });
+  return json;
 }
 
 Json update_json(const UpdateInspection& update) {
@@ -125,6 +136,7 @@ class Writer {
                    {"attn", numbers_json(of.attn)},
                    {"mlp", numbers_json(of.mlp)},
                    {"ln_f_bias", short_number(of.ln_f_bias)},
+                   {"changes", short_number(of.changes)},
                    {"heads", Json::array()},
                    {"attn_bias", numbers_json(of.attn_bias)}});
       const std::size_t n_head = report_.model.config().n_head;
@@ -135,12 +147,17 @@ class Writer {
     });
   }
 
+  // The likeliest tokens after the text.
+  [[nodiscard]] Json next(const Inspection& found) const {
+    return top(found.lens.back().back().top);
+  }
+
   [[nodiscard]] Json comparison() const {
     const Comparison& other = *report_.compared;
     return {{"name", other.name},
-            {"loss", loss_of(other.found)},
+            {"loss", loss_json(other.found)},
             {"tokens", logprobs_json(report_.tokenizer, report_.tokens, other.found.scores)},
-            {"next", top(other.found.lens.back().back().top)},
+            {"next", next(other.found)},
             {"distance", list_of(other.distance, numbers_json)}};
   }
 
@@ -166,7 +183,9 @@ Json report_json(const Report& report) {
   const Writer writer(report);
   Json json = {{"model", report.model_name},
                {"config", writer.config()},
-               {"loss", loss_of(report.found)},
+               {"changes", report.changes},
+               {"loss", loss_json(report.found)},
+               {"next", writer.next(report.found)},
                {"tokens", logprobs_json(report.tokenizer, report.tokens, report.found.scores)},
                {"norms", writer.norms()},
                {"updates", writer.updates()},

@@ -20,6 +20,7 @@ struct Report {
   std::string model_name;
   std::vector<TokenId> tokens;
   Inspection found;
+  std::vector<std::string> changes = {};  ///< the options that changed the pass: "--skip-mlp 2"
   std::optional<Comparison> compared = {};
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,6 +27,33 @@ std::vector<std::string> characters(std::string_view text) {
     text.remove_prefix(length);
   }
   return list;
+}
+
+// Returns a text in which every character can be seen: a newline is \n, and a byte that is not
+// UTF-8 is \xf0.
+std::string visible(std::string_view text) {
+  std::string result;
+  for (const std::string& character : characters(text)) {
+    const auto byte = static_cast<unsigned char>(character[0]);
+    const bool is_control = byte < 0x20 || byte == 0x7f;
+    if (character == "\n" || character == "\r" || character == "\t") {
+      result += character == "\n" ? "\\n" : character == "\r" ? "\\r" : "\\t";
+    } else if (is_control || decode_utf8(character).kind != Utf8Char::Kind::valid) {
+      for (const char c : character) result += format("\\x%02x", static_cast<unsigned char>(c));
+    } else {
+      result += printable(character);
+    }
+  }
+  return result;
+}
+
+// Returns the end of a text that is longer than this.
+std::string end_of(const std::string& text, std::size_t columns) {
+  const std::vector<std::string> list = characters(text);
+  if (list.size() <= columns) return text;
+  std::string result = "~";
+  for (std::size_t i = list.size() - columns + 1; i < list.size(); ++i) result += list[i];
+  return result;
 }
 
 // Returns the text in exactly this many columns: padded, or cut off with a "~". A character counts
@@ -55,19 +83,28 @@ class View {
 
  private:
   [[nodiscard]] std::string title() const {
-    return concat(report_.model_name, ": ", counted(config_.n_layer, "block"), ", ",
-                  counted(config_.n_head, "head"), ", ", config_.n_embd, " dimensions; ",
-                  counted(report_.tokens.size(), "token"), "\n");
+    return filled_paragraphs(
+        concat(report_.model_name, ": ", counted(config_.n_layer, "block"), ", ",
+               counted(config_.n_head, "head"), ", ", config_.n_embd, " dimensions; ",
+               counted(report_.tokens.size(), "token"), "\n"),
+        columns_);
   }
 
   // A token as it is shown: in quotes, because most begin with a space.
   [[nodiscard]] std::string shown(TokenId id) const {
     if (!report_.tokenizer) return std::to_string(id);
-    return "'" + printable(report_.tokenizer->bytes(id)) + "'";
+    return "'" + visible(report_.tokenizer->bytes(id)) + "'";
   }
 
-  [[nodiscard]] std::string heading(const std::string& text) const {
-    return plain_ ? "\n" + text + "\n" : "\n\033[1m" + text + "\033[0m\n";
+  // The title of a section, what it shows, and the names of its columns.
+  [[nodiscard]] std::string heading(const std::string& title, const std::string& what,
+                                    const std::string& names) const {
+    const std::string text = filled_paragraphs(title + ": " + what, columns_);
+    const auto bold = [this](const std::string& line) {
+      return plain_ || line.empty() ? line : "\033[1m" + line + "\033[0m";
+    };
+    return '\n' + text + (text.ends_with('\n') ? "" : "\n") + bold(names) +
+           (names.empty() ? "" : "\n");
   }
 
   // A text in a colour of the terminal from green, for 0, to red, for 1 and more.
@@ -79,11 +116,13 @@ class View {
     return concat("\033[38;5;", kColours[static_cast<std::size_t>(i)], "m", text, "\033[0m");
   }
 
-  // One bar for each number, from the least to the greatest, in at most a third of the columns.
-  [[nodiscard]] std::string sparkline(std::vector<float> numbers) const {
-    if (plain_ || numbers.size() < 2) return "";
+  // One bar for each number, from the least of them to the greatest, after a line that takes `used`
+  // columns. A bar for fewer than eight numbers would say little.
+  [[nodiscard]] std::string sparkline(std::vector<float> numbers, std::size_t used) const {
+    const std::size_t room = columns_ - std::min(columns_, used + 2);
+    if (plain_ || numbers.size() < 2 || room < 8) return "";
     constexpr std::array<const char*, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    numbers.resize(std::min(numbers.size(), columns_ / 3));
+    numbers.resize(std::min(numbers.size(), room));
     const auto [least, greatest] = std::ranges::minmax(numbers);
     std::string line = "  ";
     for (const float number : numbers) {
@@ -109,29 +148,41 @@ class View {
     if (!report_.compared) return "";
     const Comparison& other = *report_.compared;
     const auto side = [&](const std::string& name, const Inspection& found) {
-      return fitted(name, 28) + format("%8.4f  ", loss_of(found)) +
+      return fitted(end_of(name, 28), 28) + format("%8.4f  ", loss_of(found)) +
              likely(found.lens.back().back().top, columns_ - 38) + '\n';
     };
-    std::string text = heading("Compared                        loss  next token, with logprobs") +
-                       side("this", report_.found) + side(other.name, other.found);
-    if (other.distance.empty()) return text;
-    text += heading(
-        "Distance of the residual streams, |x - other| / |other|\n"
-        "                mean  largest");
-    for (std::size_t i = 0; i < other.distance.size(); ++i) {
-      const std::vector<float>& distance = other.distance[i];
-      const std::size_t at =
-          static_cast<std::size_t>(std::ranges::max_element(distance) - distance.begin());
-      text += format("%-11s %8.2g %8.2g", norm_name(i, config_.n_layer).c_str(),
-                     mean(distance, [](float d) { return d; }), double{distance[at]}) +
-              " at token " + concat(at) + sparkline(distance) + '\n';
+    std::string changes;
+    for (const std::string& change : report_.changes) changes += ' ' + visible(change);
+    std::string text =
+        heading("Comparison",
+                "the loss is the mean of -logprob, in nats" +
+                    (changes.empty() ? "" : "; changed with" + changes),
+                "                                loss  next token and logprob") +
+        side(changes.empty() ? report_.model_name : "with the changes", report_.found) +
+        side(other.name, other.found);
+    return other.distance.empty() ? text : text + distances();
+  }
+
+  [[nodiscard]] std::string distances() const {
+    std::string text = heading(
+        "Distance", "of the residual streams at the input of each LayerNorm, |x - other| / |other|",
+        "                mean  largest at token");
+    const auto& all = report_.compared->distance;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto at = static_cast<std::size_t>(std::ranges::max_element(all[i]) - all[i].begin());
+      const std::string line =
+          format("%-11s %8.2g %8.2g %8zu", norm_name(i, config_.n_layer).c_str(),
+                 mean(all[i], [](float d) { return d; }), double{all[i][at]}, at);
+      text += line + sparkline(all[i], line.size()) + '\n';
     }
     return text;
   }
 
   [[nodiscard]] std::string tokens() const {
     constexpr float kRed = 10.0f;  // nats
-    std::string text = heading("Token            logprob   rank  likeliest here, with logprobs");
+    std::string text =
+        heading("Tokens", "log-probabilities in nats, and how many tokens were likelier (rank)",
+                "                 logprob   rank  likeliest, with logprobs");
     for (std::size_t t = 0; t < report_.tokens.size(); ++t) {
       const TokenLogprob& score = report_.found.scores[t];
       const bool is_first = std::isnan(score.logprob);
@@ -152,43 +203,42 @@ class View {
     return sum / static_cast<double>(items.size());
   }
 
-  // The dimension that is an outlier at most tokens.
-  [[nodiscard]] static std::string outlier(const std::vector<NormInspection>& norms) {
-    std::vector<std::pair<std::size_t, std::size_t>> counts;  // (tokens, dimension)
-    for (const NormInspection& norm : norms) {
-      const std::size_t dimension = norm.outliers.front().dimension;
-      const auto found = std::ranges::find(counts, dimension, [](auto& c) { return c.second; });
-      if (found == counts.end()) {
-        counts.emplace_back(1, dimension);
-      } else {
-        ++found->first;
-      }
-    }
-    const auto [tokens, dimension] = *std::ranges::max_element(counts);
-    return concat(dimension, " at ", counted(tokens, "token"));
+  // The dimension that is furthest from the mean at most tokens, and at how many.
+  [[nodiscard]] static std::pair<std::size_t, std::size_t> outlier(
+      const std::vector<NormInspection>& norms) {
+    std::map<std::size_t, std::size_t> counts;
+    for (const NormInspection& norm : norms) ++counts[norm.outliers.front().dimension];
+    return *std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
   }
 
   [[nodiscard]] std::string norms() const {
     std::string text = heading(
-        "LayerNorm (means over the tokens)\n"
-        "                mean  variance    |x|    |y|  largest dimension");
+        "LayerNorm",
+        concat("means over the tokens; |x| and |y| are the lengths of the vectors before and after "
+               "it; dim is the dimension that is furthest from the mean at most tokens",
+               plain_ ? "" : "; a bar is |x| at one token"),
+        "                mean  variance    |x|    |y|   dim tokens");
     for (std::size_t i = 0; i < report_.found.norms.size(); ++i) {
       const std::vector<NormInspection>& norms = report_.found.norms[i];
-      std::vector<float> sizes;
-      for (const NormInspection& norm : norms) sizes.push_back(norm.input_norm);
-      text += format("%-11s %8.3f %9.3g %6.1f %6.1f  ", norm_name(i, config_.n_layer).c_str(),
-                     mean(norms, [](auto& n) { return n.mean; }),
-                     mean(norms, [](auto& n) { return n.variance; }),
-                     mean(norms, [](auto& n) { return n.input_norm; }),
-                     mean(norms, [](auto& n) { return n.output_norm; })) +
-              outlier(norms) + sparkline(sizes) + '\n';
+      std::vector<float> lengths;
+      for (const NormInspection& norm : norms) lengths.push_back(norm.input_norm);
+      const auto [dimension, tokens] = outlier(norms);
+      const std::string line =
+          format("%-11s %8.3f %9.3g %6.1f %6.1f %5zu %6zu", norm_name(i, config_.n_layer).c_str(),
+                 mean(norms, [](auto& n) { return n.mean; }),
+                 mean(norms, [](auto& n) { return n.variance; }),
+                 mean(norms, [](auto& n) { return n.input_norm; }),
+                 mean(norms, [](auto& n) { return n.output_norm; }), dimension, tokens);
+      text += line + sparkline(lengths, line.size()) + '\n';
     }
     return text;
   }
 
   [[nodiscard]] std::string updates() const {
     std::string text = heading(
-        "Residual stream (means over the tokens)\n"
+        "Residual stream",
+        "means over the tokens: the length of what each half of a block adds, the length of the "
+        "stream after it divided by that before, and the cosine of the angle between them",
         "             added  growth  cosine");
     for (std::size_t i = 0; i < report_.found.updates.size(); ++i) {
       const std::vector<UpdateInspection>& updates = report_.found.updates[i];
@@ -208,10 +258,12 @@ class View {
         {"first token", &HeadInspection::first_token},
         {"same token", &HeadInspection::duplicate_token},
         {"induction", &HeadInspection::induction}};
-    std::string text = heading("Heads that look most at the");
+    std::string text = heading(
+        "Heads", "block and head that look most at these tokens, and how much (0 to 1)", "");
+    const bool is_single = report_.tokens.size() == 1;
     for (const auto& [name, score] : kinds) {
       float best = -1.0f;
-      std::string head = "-  (no token comes twice)";
+      std::string head = is_single ? "-  (the text has one token)" : "-  (no token comes twice)";
       for (std::size_t layer = 0; layer < report_.found.heads.size(); ++layer) {
         for (std::size_t i = 0; i < config_.n_head; ++i) {
           const std::optional<float>& found = report_.found.heads[layer][i].*score;
@@ -226,7 +278,11 @@ class View {
   }
 
   [[nodiscard]] std::string predictions() const {
-    std::string text = heading("Next token, after            KL  likeliest, with logprobs");
+    std::string text =
+        heading("Next token",
+                "what the model would predict if it ended there (the logit lens); KL is the "
+                "distance of this prediction from the last one, in nats",
+                "after                        KL  likeliest, with logprobs");
     for (std::size_t layer = 0; layer < report_.found.lens.size(); ++layer) {
       const LensInspection& lens = report_.found.lens[layer].back();
       const std::string name = layer == 0 ? "the embeddings" : concat("block ", layer - 1);
