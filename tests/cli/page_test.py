@@ -300,11 +300,15 @@ class PageTest(unittest.TestCase):
                          "Distance to the model without changes")
         self.assertIn("loss of the model without changes", browser.run('byId("facts").textContent'))
 
-    def test_figures_out_of_sight_are_drawn_later(self):
+    def test_figures_out_of_sight_are_drawn_soon_and_changed_later(self):
         browser = self.open(self.page, height=700)
-        self.assertEqual(browser.run('byId("neurons").innerHTML'), "")
+        browser.run("drawn().then(() => { window.before = see(); })")
+        browser.press("ArrowLeft")
+        changed = browser.run("wait().then(() => changed(before))")
+        self.assertIn("text", changed)
+        self.assertNotIn("neurons", changed)
         browser.run('byId("neurons").scrollIntoView(); wait()')
-        self.assertNotEqual(browser.run('byId("neurons").innerHTML'), "")
+        self.assertIn("neurons", browser.run("changed(before)"))
 
     def test_printing_draws_everything_in_light_colours(self):
         browser = self.open(self.page, "#theme=dark", height=700)

@@ -11,8 +11,9 @@ const darkSystem = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => root.dataset.theme === "dark";
 const byId = (id) => document.getElementById(id);
 
-// Registers a figure. draw() fills the element with the id. It runs when the element is near the
-// window and one of the things it shows has changed: those in `names`, the theme or the width.
+// Registers a figure. draw() fills the element with the id. It runs once after the page is loaded,
+// and then when the element is near the window and one of the things it shows has changed: those in
+// `names`, the theme or the width.
 function panel(id, names, draw) {
   const element = byId(id);
   const one = { element, names, draw, drawn: null, near: false };
@@ -33,6 +34,21 @@ function refresh(one) {
 
 function refreshAll(hidden = false) {
   for (const one of panels) if (one.near || hidden) refresh(one);
+}
+
+// Draws the figures in the window at once, and then the others one by one when the browser is idle.
+function drawAll() {
+  for (const one of panels) {
+    if (one.element.getBoundingClientRect().top < innerHeight) refresh(one);
+  }
+  const whenIdle = window.requestIdleCallback ?? ((task) => setTimeout(task, 20));
+  const drawNext = () => {
+    const next = panels.find((one) => one.drawn === null);
+    if (!next) return;
+    refresh(next);
+    whenIdle(drawNext, { timeout: 100 });
+  };
+  whenIdle(drawNext, { timeout: 100 });
 }
 
 const clamp = (value, end) => Math.min(Math.max(Math.trunc(value) || 0, 0), end - 1);

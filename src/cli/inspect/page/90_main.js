@@ -22,3 +22,4 @@ panel("parts_heads", ["token", "layer", "head"], drawPartsHeads);
 panel("active", ["token", "layer"], drawActive);
 panel("neurons", ["token", "layer"], drawNeurons);
 readHash();
+drawAll();
