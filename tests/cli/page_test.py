@@ -191,7 +191,7 @@ class PageTest(unittest.TestCase):
                 stats = list(map(number, browser.run('texts("[data-step] .model [data-stat]")')))
                 mean, variance, length = stats[0::3], stats[1::3], stats[2::3]
                 seen = self.data["norms"][norm]["tokens"][5]
-                self.assertAlmostEqual(mean[0] / seen["mean"], 1, 1)
+                self.assertAlmostEqual(mean[0] / seen["mean"], 1, 3)
                 self.assertAlmostEqual(variance[0] / seen["variance"], 1, 3)
                 self.assertAlmostEqual(length[0] / seen["input_norm"], 1, 3)
                 self.assertEqual((mean[1], variance[1]), (0, variance[0]))
@@ -199,9 +199,55 @@ class PageTest(unittest.TestCase):
                 self.assertAlmostEqual(variance[2], seen["variance"] / (seen["variance"] + epsilon), 5)
                 self.assertAlmostEqual(length[3] / seen["output_norm"], 1, 3)
 
+    def test_changed_statistics(self):
+        data = data_of(self.page)
+        seen = data["norms"][1]["tokens"][5]
+        seen.update(used_mean=0.5, used_rstd=2.0)
+        browser = self.open(with_data(self.page, data), "#token=5&norm=1")
+        self.assertEqual(browser.run("stepsOf([1, 3], [2, 2], [1, 1], "
+                                     "{ used_mean: 2, used_rstd: 3 })[3]"), [-5, 7])
+        mean = list(map(number, browser.run("""texts('[data-step] .model [data-stat="mean"]')""")))
+        for step, expected in enumerate([seen["mean"], seen["mean"] - 0.5, 2 * (seen["mean"] - 0.5)]):
+            self.assertAlmostEqual(mean[step], expected, 3)
+        notes = browser.run('texts("[data-step] .note")')
+        self.assertEqual(["was changed" in note for note in notes], [False, True, True, False])
+        self.assertIn("subtracts 0.5000", notes[1])
+        self.assertIn("was changed", browser.run('byId("short").textContent'))
+        browser.press("ArrowLeft")
+        self.assertNotIn("was changed", browser.run('wait().then(() => byId("steps").textContent)'))
+
     def test_contributions_add_up(self):
-        total, logit = map(number, self.open(self.page).run('texts("#parts .stats b")'))
-        self.assertAlmostEqual(total, logit, 2)
+        data = data_of(self.page)
+        for changes in 0, 2.5:
+            last = data["contributions"][-1]
+            last.update(changes=changes, logit=last["logit"] + changes)
+            browser = self.open(with_data(self.page, data))
+            total, logit = map(number, browser.run('texts("#parts .stats b")'))
+            self.assertAlmostEqual(total, logit, 2)
+            self.assertEqual("change of the stream" in browser.run('texts("#parts .shares span")'),
+                             changes != 0)
+
+    def test_vectors_with_a_far_dimension_are_counted(self):
+        data = data_of(self.page)
+        for norm in data["norms"]:
+            for token in norm["tokens"]:
+                for outlier in token["outliers"]:
+                    outlier["normalized"] = 3.5
+        vectors = len(data["norms"]) * len(data["tokens"])
+        self.assertIn(f"None of the {vectors} vectors in this text has a dimension more than 4",
+                      self.open(with_data(self.page, data)).run('byId("short").textContent'))
+        for token in 2, 7:
+            data["norms"][3]["tokens"][token]["outliers"][0].update(dimension=9, normalized=-4.5)
+        shown = self.open(with_data(self.page, data)).run('byId("short").textContent')
+        self.assertIn(f"2 of the {vectors} vectors in this text have a dimension more than 4", shown)
+        self.assertIn("dimension 9 (in 2), and most of all at h.1.ln_2 (2 of them)", shown)
+
+    def test_title_and_facts(self):
+        data = {**data_of(self.page), "changes": ["--skip-mlp 1"]}
+        title, facts = self.open(with_data(self.page, data)).run(
+            "[document.title, byId('facts').textContent]")
+        self.assertEqual(title, "gpt2 inspect: " + TEXT[:60])
+        self.assertTrue(facts.endswith("; changed: --skip-mlp 1"), facts)
 
     def test_click_on_a_token_changes_every_figure(self):
         browser = self.open(self.page)
@@ -276,8 +322,10 @@ class PageTest(unittest.TestCase):
         for page in hostile, with_data(hostile, everywhere):
             browser = self.open(page)
             browser.press("ArrowLeft")
-            self.assertEqual(browser.run("wait().then(() => [document.title, texts('img').length, "
-                                         "texts('#text button').length])"), ["gpt2 inspect", 0, count])
+            title, *seen = browser.run("wait().then(() => [document.title, texts('img').length, "
+                                       "texts('#text button').length])")
+            self.assertTrue(title.startswith("gpt2 inspect: </script>"), title)
+            self.assertEqual(seen, [0, count])
 
     def test_one_token_and_tokens_without_text(self):
         for arguments in (["Once"], ["--tokens", "5"], ["--tokens", "5 6 7"]):
@@ -291,11 +339,11 @@ class PageTest(unittest.TestCase):
     def test_comparison_with_the_model_without_changes(self):
         page = inspect("--identity-norm", "ln_2.0", "--skip-head", "2.1", TEXT)
         browser = self.open(page, "#token=5&norm=1")
-        stats = list(map(number, browser.run('texts("[data-step] .model [data-stat]")')))
-        self.assertEqual(stats[0:3], stats[3:6])
-        self.assertEqual(browser.run("stepsOf([1, 3], [2, 2], [1, 1], true)[3]"), [3, 7])
         seen = data_of(page)["norms"][1]["tokens"][5]
-        self.assertAlmostEqual(stats[11] / seen["output_norm"], 1, 3)
+        if "used_rstd" in seen:
+            stats = list(map(number, browser.run('texts("[data-step] .model [data-stat]")')))
+            self.assertAlmostEqual(stats[5] / seen["input_norm"], 1, 3)  # step 2 subtracts 0
+            self.assertAlmostEqual(stats[11] / seen["output_norm"], 1, 3)
         self.assertEqual(browser.run('texts("#maps figcaption")')[4],
                          "Distance to the model without changes")
         self.assertIn("loss of the model without changes", browser.run('byId("facts").textContent'))

@@ -56,17 +56,18 @@ function varianceOf(values) {
   return meanOf(values.map((value) => (value - mean) ** 2));
 }
 
-// Returns the four steps of LayerNorm: x, x - mean, the normalized vector and the result. Where
-// --identity-norm has switched a LayerNorm off, the second and the third step change nothing.
-function stepsOf(x, weight, bias, identity = false) {
-  const mean = identity ? 0 : meanOf(x);
-  const rstd = identity ? 1 : 1 / Math.sqrt(varianceOf(x) + EPSILON);
+// Returns the four steps of LayerNorm: x, x - mean, the normalized vector and the result. A changed
+// LayerNorm uses another mean or rstd than those of x.
+function stepsOf(x, weight, bias, { used_mean, used_rstd } = {}) {
+  const mean = used_mean ?? meanOf(x);
+  const rstd = used_rstd ?? 1 / Math.sqrt(varianceOf(x) + EPSILON);
   const centred = x.map((value) => value - mean);
   const normalized = centred.map((value) => value * rstd);
   return [x, centred, normalized, normalized.map((value, i) => value * weight[i] + bias[i])];
 }
 
-const isIdentity = ({ mean, rstd }) => mean === 0 && rstd === 1;
+// Whether LayerNorm was changed at a token, for example by --identity-norm.
+const isChanged = (token) => token.used_rstd !== undefined;
 
 // The other pass that this one is compared with, or undefined. How far the inputs of the LayerNorms
 // are apart becomes one of their quantities.

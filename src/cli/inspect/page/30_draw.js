@@ -19,7 +19,6 @@ function fill(element, attributes, children) {
   return element;
 }
 
-
 // Returns a function from a place, 0 to 1, to [red, green, blue]. It looks up 257 colours, because a
 // page has half a million cells.
 function scaleOf(...stops) {
@@ -159,8 +158,8 @@ function cells(rows, columns, colour) {
 
 // Makes a heat map with marks at the chosen row and column. A click calls pick(row, column).
 // tell(row, column) returns the text of the line under the map. scale = [low, high, colours] is the
-// legend, where colours(0) belongs to low and colours(1) to high.
-function heatMap({ names, columns, colour, row, column, pick, tell, name, scale, height = 15 }) {
+// legend, where colours(0) belongs to low and colours(1) to high. `below` is the labels of the columns.
+function heatMap({ names, columns, colour, row, column, pick, tell, name, scale, height = 15, below }) {
   const rows = names.length;
   const canvas = cells(rows, columns, colour);
   const legend = make("p", { class: "scale" }, scale[0],
@@ -181,13 +180,17 @@ function heatMap({ names, columns, colour, row, column, pick, tell, name, scale,
   }, canvas,
   make("i", { style: `top: ${share(row, rows)}; height: ${share(1, rows)}; width: 100%` }),
   make("i", { style: `left: ${share(column, columns)}; width: ${share(1, columns)}; height: 100%` }));
-  // Where the rows are low, only some have a label: the chosen one, and others that leave it room.
-  const every = Math.ceil(11 / height);
-  const fits = (i) => i === row || (i % every === 0 && Math.abs(i - row) >= every);
-  const labels = make("div", { class: "labels", "aria-hidden": "true" }, ...names.map((text, i) =>
-    make("span", i === row ? { class: "on" } : {}, fits(i) ? text : "")));
-  return make("div", { class: "heat" }, make("div", { class: "map" }, labels, field),
-    make("div", { class: "under" }, readout, legend));
+  return make("div", { class: "heat" }, make("div", { class: "map" }, labels(names, row, height), field),
+    below ?? "", make("div", { class: "under" }, readout, legend));
+}
+
+// Returns the labels of rows or columns of a size. If they are small, only some have a label: the
+// chosen one, and others that leave it room.
+function labels(names, chosen, size, kind = "labels") {
+  const every = Math.ceil(11 / size);
+  const fits = (i) => i === chosen || (i % every === 0 && Math.abs(i - chosen) >= every);
+  return make("div", { class: kind, "aria-hidden": "true" }, ...names.map((text, i) =>
+    make("span", i === chosen ? { class: "on" } : {}, fits(i) ? text : "")));
 }
 
 function table(head, rows, attributes = {}) {

@@ -28,12 +28,18 @@ function drawGuess(element) {
   const said = token.logprob === null
     ? "It is the first token. The model guesses nothing for it, because nothing comes before."
     : `The model gave it ${percent(Math.exp(token.logprob))}, which is a surprise of ` +
-      `${show(surprise(token), 3)} nats; ${token.rank} tokens were likelier.`;
+      `${show(surprise(token), 3)} nats; ${token.rank} ` +
+      `${token.rank === 1 ? "token was" : "tokens were"} likelier.`;
   const before = other?.tokens[state.token].logprob ?? null;
   const compared = before === null ? "" : ` For ${other.name}, it was ${percent(Math.exp(before))}.`;
   element.replaceChildren(
     make("p", {}, make("b", {}, `Token ${state.token}, \u201c${label(token)}\u201d. `), said, compared),
-    guesses(token.top ?? [], token.id));
+    make("div", { class: "pair" }, guesses(token.top ?? [], token.id), nextGuesses()));
+}
+
+function nextGuesses() {
+  if (!DATA.next) return "";
+  return make("div", {}, make("b", {}, "After the text, the likeliest are:"), guesses(DATA.next));
 }
 
 // Returns a list of tokens with bars for their probabilities.
@@ -49,22 +55,25 @@ function guesses(top, right) {
 // The numbers of the article that most people read first.
 const EXAMPLE = stepsOf([4, 6, 8, 2], [2, 2, 2, 2], [1, 1, 1, 1]);
 
+const chosenNorm = () => norms[state.norm].tokens[state.token];
+
 // Returns the four steps of the chosen normalization at the chosen token.
 function chosenSteps() {
   const weight = parameterOf(state.norm, 0);
   const bias = parameterOf(state.norm, 1);
-  const identity = isIdentity(norms[state.norm].tokens[state.token]);
-  const steps = stepsOf(inputOf(state.norm, state.token), weight, bias, identity);
-  return { steps, weight, bias, identity };
+  const steps = stepsOf(inputOf(state.norm, state.token), weight, bias, chosenNorm());
+  return { steps, weight, bias };
 }
 
 // Mean, variance and length of a step. After a division or subtraction they are exact enough to
-// show that the mean is 0, and how little the variance differs from 1.
-function statistics(values, step) {
+// show that the mean is 0, and how little the variance differs from 1. Those in `known` come from the
+// report, which the figures below show, too.
+function statistics(values, step, known = {}) {
   const exact = step === 2 ? (value) => value.toFixed(7).replace(/^-(0\.0+)$/, "$1").replace("-", "\u2212")
     : (value) => show(Math.abs(value) < 1e-12 ? 0 : value);
-  const pairs = [["mean", exact(meanOf(values))], ["variance", exact(varianceOf(values))],
-                 ["length", show(lengthOf(values))]];
+  const pairs = [["mean", exact(known.mean ?? meanOf(values))],
+                 ["variance", exact(known.variance ?? varianceOf(values))],
+                 ["length", show(known.input_norm ?? lengthOf(values))]];
   return make("p", { class: "stats" }, ...pairs.flatMap(([name, text]) =>
     [make("span", {}, name + " ", make("b", { "data-stat": name }, text)), " "]));
 }
@@ -110,7 +119,7 @@ function drawModelStep(element, seen, step) {
                         { zero: true, space: 0.14 });
   const wide = element.clientWidth > 420;
   const width = element.clientWidth - (wide ? 110 : 70);
-  const marked = norms[state.norm].tokens[state.token].outliers.map((o) => o.dimension);
+  const marked = chosenNorm().outliers.map((outlier) => outlier.dimension);
   const frame = axes(width, 150, range, { name: `Step ${step + 1} of the model: ${E} dimensions` });
   bars(frame, values, marked);
   const cursor = shape("path", { class: "cursor", d: "" });
@@ -121,7 +130,8 @@ function drawModelStep(element, seen, step) {
     const x = event.clientX - frame.svg.getBoundingClientRect().left - frame.left;
     tellDimension(seen, clamp(x / frame.inner * E, E));
   });
-  element.replaceChildren(row, statistics(values, step));
+  const { variance } = chosenNorm();
+  element.replaceChildren(row, statistics(values, step, [chosenNorm(), { variance }][step]));
   element.dataset.left = frame.left;
   element.dataset.inner = frame.inner;
 }
@@ -130,8 +140,10 @@ function drawModelStep(element, seen, step) {
 function tellDimension(seen, dimension) {
   const [x, centred, normalized, result] = seen.steps.map((values) => show(values[dimension]));
   const bias = seen.bias[dimension];
-  byId("dimension").textContent = `Dimension ${dimension}: ${x} comes in. Without the mean it is ` +
-    `${centred}, which is ${normalized} standard deviations. Times the weight and plus the bias: ` +
+  byId("dimension").textContent = `Dimension ${dimension}: ${x} comes in. ` +
+    (isChanged(chosenNorm()) ? `Step 2 makes it ${centred}, and step 3 ${normalized}. `
+      : `Without the mean it is ${centred}, which is ${normalized} standard deviations. `) +
+    "Times the weight and plus the bias: " +
     `${normalized} \u00d7 ${show(seen.weight[dimension])} ${bias < 0 ? "\u2212" : "+"} ` +
     `${show(Math.abs(bias))} = ${result}. Point at a bar to see another dimension.`;
   for (const element of document.querySelectorAll(".step[data-step] .model")) {
@@ -142,21 +154,25 @@ function tellDimension(seen, dimension) {
 
 // Says what is special about these numbers, next to each step.
 function notesOf(seen) {
-  const [x, , normalized, result] = seen.steps;
-  const deviation = Math.sqrt(varianceOf(x));
+  const [, , normalized, result] = seen.steps;
+  const { mean, variance, rstd, used_mean, used_rstd } = chosenNorm();
+  const deviation = Math.sqrt(variance);
   const size = meanOf(seen.weight.map(Math.abs));
-  const moved = Math.abs(meanOf(x)) / deviation;
-  const off = "This LayerNorm is switched off, so the vector stays as it is.";
+  const moved = Math.abs(mean) / deviation;
   const notes = [
     `Here the standard deviation, the root of the variance, is ${show(deviation)}.`,
     `Here the mean is only ${show(moved, 2)} standard deviations from 0` +
       (moved < 0.1 ? ", so you hardly see it move. The example shows it better." : "."),
     `It is not quite 1: \u03b5 = ${show(EPSILON, 1)}, which guards against a division by 0, makes it ` +
-      `variance / (variance + \u03b5) = ${show(varianceOf(x) / (varianceOf(x) + EPSILON), 7)}.`,
+      `variance / (variance + \u03b5) = ${show(variance / (variance + EPSILON), 7)}.`,
     `Here the weights are ${show(size, 3)} on average in size, and the length goes from ` +
       `${show(lengthOf(normalized))} to ${show(lengthOf(result))}.`,
   ];
-  return seen.identity ? [notes[0], off, off, notes[3]] : notes;
+  if (!isChanged(chosenNorm())) return notes;
+  notes[1] = `But this LayerNorm was changed: it subtracts ${show(used_mean)}, not its mean ${show(mean)}.`;
+  notes[2] = `But this LayerNorm was changed: it multiplies by ${show(used_rstd)} and not by ` +
+    `${show(rstd)}, which is 1 / \u221a(variance + \u03b5).`;
+  return notes;
 }
 
 function drawSteps(element) {
@@ -171,5 +187,5 @@ function drawSteps(element) {
     drawModelStep(row.querySelector(".model"), seen, step);
     row.querySelector(".note").textContent = notes[step];
   });
-  tellDimension(seen, norms[state.norm].tokens[state.token].outliers[0].dimension);
+  tellDimension(seen, chosenNorm().outliers[0].dimension);
 }

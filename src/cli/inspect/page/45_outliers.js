@@ -1,57 +1,62 @@
 // The sentences that sum LayerNorm up, and the outlier dimensions of all normalizations.
 
-// Returns how often each dimension is among the outliers, most often first: [dimension, count].
-function frequentOutliers() {
+const FAR = 4;  // standard deviations
+
+// All outliers, with their normalization n and token t.
+const outliers = norms.flatMap((norm, n) => norm.tokens.flatMap((token, t) =>
+  token.outliers.map((outlier) => ({ n, t, ...outlier }))));
+
+// Returns how often each value is there, most often first: [value, count].
+function countsOf(values) {
   const counts = new Map();
-  for (const norm of norms) {
-    for (const { outliers } of norm.tokens) {
-      for (const { dimension } of outliers) counts.set(dimension, (counts.get(dimension) ?? 0) + 1);
-    }
-  }
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-const frequent = frequentOutliers();
+const frequent = countsOf(outliers.map((outlier) => outlier.dimension));
 
 const spread = (values) => `${show(Math.min(...values), 3)} to ${show(Math.max(...values), 3)}`;
 
-function farthestOutlier() {
-  let best = { size: -1 };
-  norms.forEach((norm, n) => norm.tokens.forEach((token, t) => token.outliers.forEach((outlier) => {
-    const size = Math.abs(outlier.normalized);
-    if (size > best.size) best = { size, n, t, ...outlier };
-  })));
-  return best;
+function lengthSentences() {
+  const here = norms[state.norm].tokens;
+  const all = norms.flatMap((norm) => norm.tokens);
+  const text = "It takes the length out of a vector and keeps the pattern of its bars. In this text, " +
+    `vectors with lengths from ${spread(all.map((t) => t.input_norm))} come in. ` +
+    `At the chosen normalization, ${norms[state.norm].name}, they come in with lengths from ` +
+    `${spread(here.map((t) => t.input_norm))} and go out with ${spread(here.map((t) => t.output_norm))}.`;
+  return here.some(isChanged) ? text + " This LayerNorm was changed, so it need not do that." : text;
+}
+
+// Returns sentences about the vectors that have a dimension far from the mean.
+function farSentences() {
+  const far = outliers.filter(({ normalized }) => Math.abs(normalized) > FAR);
+  const vectors = [...new Set(far.map(({ n, t }) => n * T + t))];
+  const count = vectors.length;
+  const start = `${count || "None"} of the ${norms.length * T} vectors in this text ` +
+    `${count > 1 ? "have" : "has"} a dimension more than ${FAR} standard deviations from the mean`;
+  if (!count) return start + ". ";
+  const [[dimension, often]] = countsOf(far.map((outlier) => outlier.dimension));
+  const [[n, there]] = countsOf(vectors.map((vector) => Math.floor(vector / T)));
+  return `${start}, most often dimension ${dimension} (in ${often}), and most of all at ` +
+    `${norms[n].name} (${there} of them). `;
 }
 
 function drawShort(element) {
-  const here = norms[state.norm].tokens;
-  const all = norms.flatMap((norm) => norm.tokens);
-  const far = farthestOutlier();
-  const often = frequent.slice(0, 3);
+  const far = outliers.reduce((a, b) => Math.abs(b.normalized) > Math.abs(a.normalized) ? b : a);
   element.replaceChildren(
-    make("p", {}, make("b", {}, "What LayerNorm does. "),
-      "It takes the length out of a vector and keeps the pattern of its bars. In this text, vectors " +
-      `with lengths from ${spread(all.map((t) => t.input_norm))} come in. At the chosen ` +
-      `normalization, ${norms[state.norm].name}, they come in with lengths from ` +
-      `${spread(here.map((t) => t.input_norm))} and go out with ` +
-      `${spread(here.map((t) => t.output_norm))}.`),
+    make("p", {}, make("b", {}, "What LayerNorm does. "), lengthSentences()),
     make("p", {}, make("b", {}, "Where the outliers are. "),
-      `A few dimensions are far from the mean again and again. In ${all.length} vectors, the most ` +
-      "frequent are " + often.map(([dimension, count]) =>
-        `dimension ${dimension} (in ${percent(count / all.length)})`).join(", ") +
-      `. The furthest is dimension ${far.dimension}, ${show(far.normalized, 3)} standard deviations ` +
-      `from the mean, at ${norms[far.n].name} `,
+      `${farSentences()}The furthest is dimension ${far.dimension}, ${show(far.normalized, 3)} ` +
+      `standard deviations from the mean, at ${norms[far.n].name} `,
       make("button", { class: "link", onclick: () => choose({ norm: far.n, token: far.t }) },
         `of token ${far.t}`), "."));
 }
 
 function drawOutliers(element) {
-  const { outliers } = norms[state.norm].tokens[state.token];
   const { steps, weight, bias } = chosenSteps();
   element.replaceChildren(table(
     ["dimension", "comes in", "deviations", "weight", "bias", "goes out"],
-    outliers.map(({ dimension, value, normalized }) => make("tr", {},
+    chosenNorm().outliers.map(({ dimension, value, normalized }) => make("tr", {},
       make("th", { scope: "row" }, String(dimension)),
       ...[value, normalized, weight[dimension], bias[dimension], steps[3][dimension]]
         .map((number) => make("td", {}, show(number, 3))))),

@@ -1,13 +1,14 @@
-// Mean, variance and norm of all normalizations and tokens, and the growth of the residual stream.
+// Mean, variance and length of all normalizations and tokens, and the growth of the residual stream.
 
 const QUANTITIES = [
   { key: "mean", title: "Mean, before", log: false },
   { key: "variance", title: "Variance, before", log: true },
-  { key: "input_norm", title: "Norm, before", log: true },
-  { key: "output_norm", title: "Norm, after", log: true },
+  { key: "input_norm", title: "Length, before", log: true },
+  { key: "output_norm", title: "Length, after", log: true },
 ];
 if (norms[0].tokens[0].distance !== undefined) {
   QUANTITIES.push({ key: "distance", title: `Distance to ${other.name}`, log: false });
+  byId("maps_note").hidden = false;
 }
 
 // Appends a line chart over the normalizations or updates, with their names at some places, to a
@@ -41,7 +42,7 @@ function drawMaps(element) {
   element.replaceChildren();
   for (const { key, title, log } of QUANTITIES) {
     const value = (n, t) => norms[n].tokens[t][key];
-    // Both norms have one scale, so that their colours and lines can be compared.
+    // Both lengths have one scale, so that their colours and lines can be compared.
     const range = rangeOf(key.endsWith("norm") ? lengths : norms.flatMap((_, n) =>
       tokens.map((_, t) => value(n, t))), { log, space: 0 });
     const [place, colour, ends] = colouring(range, log);
@@ -63,10 +64,10 @@ const updateNames = DATA.updates.map((update) => update.name.replace("h.", ""));
 
 function drawStream(element) {
   const values = (key) => tokens.map((_, t) => DATA.updates.map((update) => update.tokens[t][key]));
-  // The norm of the stream after an update is the input norm of the normalization after it.
+  // The stream after an update is the input of the normalization after it.
   const after = tokens.map((_, t) => DATA.updates.map((_, u) => norms[u + 1].tokens[t].input_norm));
   const figures = [
-    ["Norm of the stream", after, true], ["Norm of what is added", values("added_norm"), true],
+    ["Length of the stream", after, true], ["Length of what is added", values("added_norm"), true],
     ["Growth", values("growth"), true], ["Cosine", values("cosine"), false],
   ];
   const at = Math.min(state.norm, 2 * L - 1);

@@ -81,7 +81,9 @@ function drawHead(element) {
     button.setAttribute("aria-pressed", button.dataset.head === `${layer}.${state.head}`);
   }
   const text = arcsText(layer, state.head);
+  const room = (byId("matrix").clientWidth - 80) / T;  // of a column
   const map = heatMap({
+    below: labels(tokens.map(label), state.token, room, "below"),
     names: tokens.map(label), columns: T, row: state.token, column: state.token,
     height: Math.min(24, 440 / T), name: "Attention weights", pick: (query) => choose({ token: query }),
     colour: (query, key) => key > query ? null : blue(Math.sqrt(weightOf(layer, state.head, query, key))),

@@ -18,7 +18,9 @@ function drawParts(element) {
   of.attn.forEach((value, i) => rows.push([`attention ${i}`, value, i === chosenLayer()],
                                           [`MLP ${i}`, of.mlp[i], i === chosenLayer()]));
   rows.push(["ln_f bias", of.ln_f_bias]);
-  const sum = sumOf(rows.map(([, value]) => value));
+  const changes = of.changes ?? 0;
+  const sum = changes + sumOf(rows.map(([, value]) => value));
+  if (Math.abs(changes) > 1e-3) rows.push(["change of the stream", changes]);
   element.replaceChildren(
     make("h3", {}, `After \u201c${label(tokens[state.token])}\u201d: \u201c${label(of)}\u201d`),
     shares(rows, "Contributions to the logit"),
@@ -30,7 +32,7 @@ function drawPartsHeads(element) {
   const of = DATA.contributions[state.token];
   const layer = chosenLayer();
   const rows = of.heads[layer].map((value, head) => [`head ${head}`, value, head === state.head]);
-  rows.push(["bias", of.attn_bias[layer]]);
+  rows.push([DATA.changes?.length ? "bias and changes" : "bias", of.attn_bias[layer]]);
   element.replaceChildren(make("h3", {}, `Attention ${layer}, by head`),
     shares(rows, `Contributions of attention ${layer} by head`),
     make("p", { class: "stats" }, make("span", {}, "sum ",

@@ -1,8 +1,11 @@
 // Connects the figures with what they depend on, and shows the page.
 
+const beginning = tokens.slice(0, 60).map((token) => token.text ?? label(token) + " ").join("").trim();
+document.title = "gpt2 inspect: " + [...beginning.replace(/\s+/g, " ")].slice(0, 60).join("");
 byId("facts").textContent = `${DATA.model}: ${L} layers, ${H} heads, ${E} dimensions, ` +
   `${T} token${T > 1 ? "s" : ""}` + (T > 1 ? `, loss ${show(DATA.loss)}` : "") +
-  (T > 1 && other ? `; loss of ${other.name}: ${show(other.loss)}` : "");
+  (T > 1 && other ? `; loss of ${other.name}: ${show(other.loss)}` : "") +
+  (DATA.changes?.length ? `; changed: ${DATA.changes.join(", ")}` : "");
 listen();
 panel("text", ["token"], drawText);
 panel("guess", ["token"], drawGuess);
