@@ -11,8 +11,9 @@ std::string npy_header(std::span<const std::size_t> shape, const char* type) {
   std::string bytes("\x93NUMPY\x01\x00", 8);
   bytes += static_cast<char>(kBytes - bytes.size() - 2);
   bytes += '\0';
-  std::string sizes;
-  for (const std::size_t size : shape) sizes += concat(size, ", ");
+  std::string sizes;  // as Python writes a tuple: "(5,)", "(5, 3)"
+  for (const std::size_t size : shape) sizes += concat(sizes.empty() ? "" : " ", size, ",");
+  if (shape.size() > 1) sizes.pop_back();
   bytes += concat("{'descr': '", type, "', 'fortran_order': False, 'shape': (", sizes, "), }");
   bytes.resize(kBytes - 1, ' ');
   return bytes + '\n';

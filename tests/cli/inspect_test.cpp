@@ -309,16 +309,16 @@ TEST_CASE("inspect --npz writes the activations under TransformerLens's names") 
   };
   const std::vector<TokenId> ids = bundled::tokenizer().encode(kText);
   const Inspection found = gpt2::inspect(Engine::shared(bundled::model()), ids);
-  CHECK(array("blocks.3.ln2.hook_scale", "(6, 1, )")[4] == 1.0f / found.norms[7][4].rstd);
-  const auto pattern = array("blocks.1.attn.hook_pattern", "(4, 6, 6, )");
+  CHECK(array("blocks.3.ln2.hook_scale", "(6, 1)")[4] == 1.0f / found.norms[7][4].rstd);
+  const auto pattern = array("blocks.1.attn.hook_pattern", "(4, 6, 6)");
   CHECK(pattern[1] == 0.0f);
   CHECK(std::accumulate(pattern.end() - 6, pattern.end(), 0.0) == Approx(1.0).epsilon(1e-5));
-  CHECK(array("blocks.1.attn.hook_z", "(6, 4, 64, )").size() == 6 * config.n_embd);
-  CHECK(array("blocks.5.mlp.hook_post", "(6, 1024, )").size() == 6 * config.inner_dim());
-  const auto before = array("blocks.2.hook_resid_pre", "(6, 256, )");
-  const auto added = array("blocks.2.hook_attn_out", "(6, 256, )");
-  const auto middle = array("blocks.2.hook_resid_mid", "(6, 256, )");
-  CHECK(before == array("blocks.1.hook_resid_post", "(6, 256, )"));
+  CHECK(array("blocks.1.attn.hook_z", "(6, 4, 64)").size() == 6 * config.n_embd);
+  CHECK(array("blocks.5.mlp.hook_post", "(6, 1024)").size() == 6 * config.inner_dim());
+  const auto before = array("blocks.2.hook_resid_pre", "(6, 256)");
+  const auto added = array("blocks.2.hook_attn_out", "(6, 256)");
+  const auto middle = array("blocks.2.hook_resid_mid", "(6, 256)");
+  CHECK(before == array("blocks.1.hook_resid_post", "(6, 256)"));
   for (std::size_t i = 0; i < middle.size(); ++i) CHECK(middle[i] == before[i] + added[i]);
   check_refused({"--npz", "/nowhere/a.npz", kText}, 1, "/nowhere");
 }
