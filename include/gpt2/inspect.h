@@ -40,6 +40,12 @@ struct NormInspection {
 
   float input_norm, output_norm;           ///< of x and y
   std::vector<OutlierDimension> outliers;  ///< those whose `normalized` is largest in magnitude
+
+  /// Whether the caller's observer changed the mean or rstd.
+  [[nodiscard]] bool is_changed() const noexcept {
+    const auto differ = [](float a, float b) { return a != b && !(a != a && b != b); };  // not NaN
+    return differ(used_mean, mean) || differ(used_rstd, rstd);
+  }
 };
 
 /// What one half of a block, attention or the feed-forward layer, does to the residual stream at
@@ -107,8 +113,8 @@ struct LogitContributions {
   std::vector<float> attn, mlp;  ///< (n_layer)
   float ln_f_bias;
 
-  /// Of what the caller's observer changed in the residual stream itself: the difference between x
-  /// and the sum of the parts above. Otherwise it is the rounding of that sum.
+  /// Of what the caller's observer changed in the residual stream itself, or in the output of ln_f:
+  /// what the parts above leave of the output of ln_f, multiplied by u. Otherwise it is rounding.
   float changes;
 
   /// (n_layer, n_head): the share of `attn` that comes through each head, and (n_layer) the rest of

@@ -62,7 +62,7 @@ class Directions {
       d[i] = static_cast<double>(u[i]) * static_cast<double>(weight.data()[i]);
       sum += d[i];
     }
-    const bool is_changed = ln_f.used_mean != ln_f.mean || ln_f.used_rstd != ln_f.rstd;
+    const bool is_changed = ln_f.is_changed();
     const double mean = is_changed ? 0.0 : sum / static_cast<double>(d.size());
     double constant = is_changed ? -double{ln_f.used_mean} * double{ln_f.used_rstd} * sum : 0.0;
     if (bias.size() > 0) {
@@ -121,9 +121,12 @@ void inspect_contributions(Inspection& found, const Engine& engine, const PassRe
       logit.attn.push_back(of_row(pass.added(layer, 0)));
       logit.mlp.push_back(of_row(pass.added(layer, 1)));
     }
-    const std::span<const double> c = directions.of(token);
-    const ConstMatrix last = pass.input(NormIndex::ln_f(n_layer));
-    double rest = dot(std::span<const float>(last.row(token), last.cols), c);
+    const std::vector<float> u =
+        row_of(transformer.lm_head, static_cast<std::size_t>(logit.target));
+    const ConstMatrix output = pass.output();
+    double rest =
+        dot(std::span<const float>(output.row(token), output.cols), std::span<const float>(u)) -
+        double{logit.ln_f_bias};
     for (const float part : {logit.wte, logit.wpe}) rest -= double{part};
     for (const auto* parts : {&logit.attn, &logit.mlp}) {
       for (const float part : *parts) rest -= double{part};

@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "formats/zip.h"
 #include "support/bundled_model.h"
@@ -162,6 +164,40 @@ TEST_CASE("the summary of inspect fits the terminal and shows every character") 
         std::string::npos);
 }
 
+TEST_CASE("inspect shows a model whose numbers are not finite") {
+  // A copy of a small model with a NaN in the embedding of position 3.
+  const TemporaryDirectory directory;
+  const std::filesystem::path from =
+      std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
+  std::filesystem::copy_file(from / "config.json", directory.path() / "config.json");
+  std::string weights = content(from / "model.safetensors");
+  const Bytes bytes = std::as_bytes(std::span(weights));
+  const auto header = static_cast<std::size_t>(load_little_endian<std::uint64_t>(bytes));
+  const json tensors = json::parse(weights.substr(8, header));
+  const std::string name = tensors.contains("wpe.weight") ? "wpe.weight" : "transformer.wpe.weight";
+  const std::size_t n_embd = tensors.at(name).at("shape").at(1);
+  const std::size_t begin = tensors.at(name).at("data_offsets").at(0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(weights.data() + 8 + header + begin + 3 * n_embd * sizeof nan, &nan, sizeof nan);
+  std::ofstream(directory.path() / "model.safetensors", std::ios::binary) << weights;
+
+  const std::string model = directory.path().string();
+  std::string ids;
+  for (int i = 1; i <= 30; ++i) ids += std::to_string(i) + " ";
+  Command command({"inspect", "--quiet", "-m", model, "--tokens", ids},
+                  {.environment = {"TERM=xterm"},
+                   .terminal = true,
+                   .terminal_errors = true,
+                   .terminal_output = true,
+                   .columns = 120});
+  command.await_error("block 1");
+  CHECK(command.wait() == 0);
+  const json report = json::parse(inspect({"-m", model, "--tokens", "--json", ids}).out);
+  CHECK(report["norms"][0]["tokens"][3]["mean"].is_null());
+  CHECK_FALSE(report["norms"][0]["tokens"][3].contains("used_mean"));
+  CHECK(report["norms"][0]["tokens"][2]["mean"].is_number());
+}
+
 TEST_CASE("inspect -o writes one page with the report and the vectors of the text") {
   const TemporaryDirectory directory;
   const std::filesystem::path file = directory.path() / "page.html";
@@ -199,6 +235,9 @@ TEST_CASE("inspect refuses in one line what it cannot show") {
   check_refused({"--npz", "-", kText}, 2, "--npz: expected the name of a file");
   check_refused({"-o", "page.html", "--npz", "page.html", kText}, 2,
                 "--npz: expected another file");
+  check_refused({"-o", "page.html", "--npz", "./page.html", kText}, 2, "--npz: expected another");
+  check_refused({"-f", "text.txt", "-o", "text.txt"}, 2, "--file: expected another file");
+  check_refused({"--against", "", kText}, 2, "--against: expected a model");
   check_refused({"--patch", "@embeddings", kText}, 2, "--patch: expected a text of 1 to 512");
   check_refused({"--no-attention", kText}, 2, "--json");
   check_refused({"--top", "0", kText}, 2, "--top");

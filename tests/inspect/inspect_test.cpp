@@ -434,7 +434,8 @@ TEST_CASE("the contributions of a changed pass add up, and its statistics are th
   for (const Places& places :
        {Places{{Observed::ln_f_statistics, n_layer}}, Places{{Observed::block_output, 0}},
         Places{{Observed::embeddings, 0}}, Places{{Observed::attn_output, 1}},
-        Places{{Observed::ln_1_statistics, 1}, {Observed::mlp_output, 0}}}) {
+        Places{{Observed::ln_1_statistics, 1}, {Observed::mlp_output, 0}},
+        Places{{Observed::ln_f_output, n_layer}}}) {
     const Inspection found = with_change(ids, 0.5f, places);
     for (const LogitContributions& of : found.contributions) {
       check_near(sum_of(of), of.logit, 2e-5 * std::max(1.0, std::abs(double{of.logit})));

@@ -553,6 +553,12 @@ class ObserveTest(ModelTest):
                 for j in range(values.shape[1]):
                     values[i, j] = 0
 
+        for wrong in ({"blocks.0.ln1.hook_scale": zero},
+                      {"blocks.2.hook_mlp_out": zero, ("mlp_output", 2): zero}):
+            with self.assertRaisesRegex(ValueError, "change: "):
+                self.model.observe("The cat", change=wrong)
+        seen = self.model.observe("The cat", change={("ln_1_statistics", 0): zero})
+        self.assertEqual(seen["blocks.0.ln1.hook_scale"].tolist(), [[float("inf")]] * 2)
         ours, theirs = (self.model.observe("The cat", "ln_f_output", change={place: zero})
                         for place in (("mlp_output", 2), "blocks.2.hook_mlp_out"))
         self.assertEqual(ours["ln_f_output", 6].tolist(), theirs["ln_f_output", 6].tolist())

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -60,6 +61,18 @@ struct Settings {
   [[nodiscard]] bool compares() const { return !changes.shown().empty() || !against.empty(); }
 };
 
+// Whether two names lead to the same file, which need not exist, also through symbolic links.
+bool same_file(const std::string& a, const std::string& b) {
+  const auto resolved = [](std::filesystem::path path) {
+    std::error_code ignored;
+    for (int links = 0; links < 40 && std::filesystem::is_symlink(path, ignored); ++links) {
+      path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
+    }
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+  };
+  return resolved(a) == resolved(b);
+}
+
 Settings read_settings(const Arguments& arguments) {
   Settings settings;
   Options options("gpt2 inspect", "Shows what a model computes for a text",
@@ -86,12 +99,20 @@ Settings read_settings(const Arguments& arguments) {
       .needed = "--json";
   options.at("--json").excluded = {"--output"};
   options.parse(arguments);
+  if (options.has("--against") && settings.against.empty()) {
+    throw UsageError("--against", "expected a model, found an empty name");
+  }
   for (const auto& [option, file] :
        {std::pair("--output", &settings.page), {"--npz", &settings.npz}}) {
     if (*file == "-") throw UsageError(option, "expected the name of a file, found '-'");
   }
-  if (!settings.npz.empty() && settings.npz == settings.page) {
+  if (!settings.npz.empty() && same_file(settings.npz, settings.page)) {
     throw UsageError("--npz", "expected another file than that of --output");
+  }
+  for (const std::string& file : {settings.page, settings.npz}) {
+    if (settings.file != "-" && !file.empty() && same_file(file, settings.file)) {
+      throw UsageError("--file", "expected another file than the one to write, " + file);
+    }
   }
   return settings;
 }
@@ -176,12 +197,12 @@ Comparison compare(const Settings& settings, const Inspector& inspector, const R
   return comparison;
 }
 
-void write(const Settings& settings, const Report& report, const Activations& activations,
-           std::optional<NewFile>& page) {
-  if (page) {
+void write(const Settings& settings, const Report& report, const Activations& activations) {
+  if (!settings.page.empty()) {
     const std::string text = page_of(report, activations);
-    page->write(std::as_bytes(std::span(text)));
-    page->commit();
+    NewFile page(settings.page);
+    page.write(std::as_bytes(std::span(text)));
+    page.commit();
   } else if (settings.as_json) {
     Json json = report_json(report);
     if (!settings.no_attention) add_attention(json, activations);
@@ -197,9 +218,9 @@ void write(const Settings& settings, const Report& report, const Activations& ac
 int inspect(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
   // Throws now, before the work, if the files cannot be written.
-  std::optional<NewFile> page;
-  if (!settings.page.empty()) page.emplace(settings.page);
-  if (!settings.npz.empty()) NewFile(settings.npz);
+  for (const std::string& file : {settings.page, settings.npz}) {
+    if (!file.empty()) NewFile(std::filesystem::path(file));
+  }
   settings.model.find();
   Progress loading("loading " + settings.model.path.string());
   const Inspector inspector(settings);
@@ -224,7 +245,7 @@ int inspect(const Arguments& arguments) {
   Activations activations(needed(settings));
   report.found = inspector.inspect(report.tokens, activations, &changes, "inspecting");
   if (settings.compares()) report.compared = compare(settings, inspector, report, activations);
-  write(settings, report, activations, page);
+  write(settings, report, activations);
   return 0;
 }
 

@@ -35,7 +35,7 @@ Json norm_json(const NormInspection& norm) {
   Json json = {{"mean", short_number(norm.mean)},
                {"variance", short_number(norm.variance)},
                {"rstd", short_number(norm.rstd)}};
-  if (norm.used_mean != norm.mean || norm.used_rstd != norm.rstd) {
+  if (norm.is_changed()) {
     json["used_mean"] = short_number(norm.used_mean);
     json["used_rstd"] = short_number(norm.used_rstd);
   }

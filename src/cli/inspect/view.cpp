@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -83,11 +84,10 @@ class View {
 
  private:
   [[nodiscard]] std::string title() const {
-    return filled_paragraphs(
-        concat(report_.model_name, ": ", counted(config_.n_layer, "block"), ", ",
-               counted(config_.n_head, "head"), ", ", config_.n_embd, " dimensions; ",
-               counted(report_.tokens.size(), "token"), "\n"),
-        columns_);
+    return filled_paragraphs(concat(report_.model_name, ": ", counted(config_.n_layer, "block"),
+                                    ", ", counted(config_.n_head, "head"), ", ", config_.n_embd,
+                                    " dimensions; ", counted(report_.tokens.size(), "token"), "\n"),
+                             columns_);
   }
 
   // A token as it is shown: in quotes, because most begin with a space.
@@ -123,11 +123,20 @@ class View {
     if (plain_ || numbers.size() < 2 || room < 8) return "";
     constexpr std::array<const char*, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     numbers.resize(std::min(numbers.size(), room));
-    const auto [least, greatest] = std::ranges::minmax(numbers);
+    float least = std::numeric_limits<float>::infinity(), greatest = -least;
+    for (const float number : numbers) {
+      if (!std::isfinite(number)) continue;
+      least = std::min(least, number);
+      greatest = std::max(greatest, number);
+    }
     std::string line = "  ";
     for (const float number : numbers) {
+      if (!std::isfinite(number)) {
+        line += ' ';
+        continue;
+      }
       const float share = greatest > least ? (number - least) / (greatest - least) : 0.0f;
-      line += kBars[static_cast<std::size_t>(std::isfinite(share) ? share * 7.0f : 0.0f)];
+      line += kBars[static_cast<std::size_t>(share * 7.0f)];
     }
     return line;
   }
@@ -267,7 +276,7 @@ class View {
       for (std::size_t layer = 0; layer < report_.found.heads.size(); ++layer) {
         for (std::size_t i = 0; i < config_.n_head; ++i) {
           const std::optional<float>& found = report_.found.heads[layer][i].*score;
-          if (!found || *found <= best) continue;
+          if (!found || !(*found > best)) continue;  // NaN is no score
           best = *found;
           head = concat(layer, ".", i) + format("  (%.2f)", double{best});
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from ctypes import byref, memmove
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
@@ -54,7 +55,7 @@ def _shaped_as_hook(name: str, values: FloatArray, n_head: int) -> FloatArray:
     if name.endswith("_statistics"):
         scale, _ = zeros((n_tokens, 1))
         for i in range(n_tokens):
-            scale[i, 0] = 1 / values[i, 2]
+            scale[i, 0] = 1 / values[i, 2] if values[i, 2] else math.inf
         return scale
     if name not in ("queries", "keys", "values", "head_outputs"):
         return values
@@ -166,6 +167,11 @@ class _Changer:
                   for layer in layers.get(name, range(model.n_layer))}
         for key, function in pairs_of("change", change):
             place = _place_of(key, model.n_layer) or key
+            if place != key and place[0].endswith("_statistics"):
+                raise ValueError(f"change: {shown(key)} is 1 / rstd, which cannot be changed by "
+                                 f"this name: give {place}")
+            if place in self._functions:
+                raise ValueError(f"change: two functions are given for {place}")
             if place not in places:
                 raise ValueError(f"change: expected names and layers as in {(OBSERVED[7], 0)}, "
                                  f"found {shown(place)}")

@@ -29,7 +29,11 @@ function refresh(one) {
   const shown = [root.dataset.theme, document.body.clientWidth, ...chosen].join();
   if (shown === one.drawn) return;
   one.drawn = shown;
-  one.draw(one.element);
+  try {
+    one.draw(one.element);
+  } catch (error) {  // numbers that are not finite must not keep other figures from being drawn
+    console.error(error);
+  }
 }
 
 function refreshAll(hidden = false) {

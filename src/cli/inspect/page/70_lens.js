@@ -4,11 +4,12 @@ const lensName = (i) => i === 0 ? "embeddings" : `block ${i - 1}`;
 
 function lensTable() {
   const row = (guesses, i) => make("tr", {}, make("th", { scope: "row" }, lensName(i)),
-    ...guesses.map(({ top, kl, rank }, t) => make("td", {
-      style: ground(blue(Math.exp(top[0].logprob))),
-      title: `${percent(Math.exp(top[0].logprob))}, KL ${show(kl, 3)}, rank ${rank}`,
+    ...guesses.map(({ top: [guess], kl, rank }, t) => make("td", {
+      style: guess ? ground(blue(Math.exp(guess.logprob))) : null,
+      title: guess ? `${percent(Math.exp(guess.logprob))}, KL ${show(kl, 3)}, rank ${rank}`
+          : "the logits are not finite",
       onclick: () => choose({ token: t }),
-    }, label(top[0]))));
+    }, guess ? label(guess) : "\u2013")));
   return table(["", ...tokens.map(label)], DATA.lens.map(row), { class: "lens" });
 }
 
