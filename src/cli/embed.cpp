@@ -69,8 +69,8 @@ Settings read_settings(const Arguments& arguments) {
   return settings;
 }
 
-// Writes a float32 matrix whose shape need not be known beforehand as NumPy's array file. When the new
-// file is complete, it replaces an existing one. Throws what NewFile throws.
+// Writes a float32 matrix whose shape need not be known beforehand as NumPy's array file. When the
+// new file is complete, it replaces an existing one. Throws what NewFile throws.
 class NpyWriter {
  public:
   explicit NpyWriter(const std::string& file) : out_(file) {

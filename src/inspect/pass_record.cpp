@@ -1,10 +1,10 @@
 #include "inspect/pass_record.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "inspect/vectors.h"
+#include "model/layer_norm_statistics.h"
 
 namespace gpt2 {
 namespace {
@@ -73,26 +73,17 @@ void PassRecord::store_added(std::size_t half, const Observation& seen) {
   }
 }
 
-// Computes the same statistics as Observed::ln_1_statistics, which an observer may have changed.
-void PassRecord::describe_input(NormInspection& found, std::span<const float> x) const {
-  const auto count = static_cast<double>(x.size());
-  double mean = 0.0, variance = 0.0;
-  for (const float value : x) mean += value;
-  mean /= count;
-  for (const float value : x) variance += (value - mean) * (value - mean);
-  variance /= count;
-  found.mean = static_cast<float>(mean);
-  found.variance = static_cast<float>(variance);
-  found.rstd = static_cast<float>(1.0 / std::sqrt(variance + epsilon_));
-}
-
 void PassRecord::see_statistics(std::size_t norm, const Observation& seen) {
   std::vector<float> normalized(n_embd_);
   for (std::size_t row = 0; row < seen.rows; ++row) {
     const std::size_t token = seen.first + row;
     const std::span<const float> x = {input(norm).row(token), n_embd_};
     NormInspection& found = norms_[norm][token];
-    describe_input(found, x);
+    // An observer may have changed those that are seen.
+    const LayerNormStatistics of_input = statistics_of(x, epsilon_);
+    found.mean = of_input.mean;
+    found.variance = of_input.variance;
+    found.rstd = of_input.rstd;
     found.used_mean = seen.row(row)[0];
     found.used_rstd = seen.row(row)[2];
     found.input_norm = static_cast<float>(norm_of(x));

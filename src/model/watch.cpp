@@ -1,31 +1,18 @@
 #include "model/watch.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "base/fail.h"
 #include "kernels/kernels.h"
 #include "model/engine_impl.h"
+#include "model/layer_norm_statistics.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
 
 constexpr std::size_t kStatistics = 3;
-
-void write_statistics(float* to, const float* x, std::size_t n, double epsilon) noexcept {
-  const auto count = static_cast<double>(n);
-  double mean = 0.0;
-  for (std::size_t i = 0; i < n; ++i) mean += x[i];
-  mean /= count;
-  double variance = 0.0;
-  for (std::size_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean);
-  variance /= count;
-  to[0] = static_cast<float>(mean);
-  to[1] = static_cast<float>(variance);
-  to[2] = static_cast<float>(1.0 / std::sqrt(variance + epsilon));
-}
 
 // Compares the bits of two arrays, so that a NaN that was not changed is equal to itself.
 bool same_bits(const float* a, const float* b, std::size_t n) noexcept {
@@ -114,7 +101,9 @@ void Watch::show_norm(ObservedNorm place, const Batch& batch, ConstMatrix x, Mat
   if (wants(place.statistics, place.layer)) {
     const Matrix statistics = {weights_.data(), x.rows, kStatistics, kStatistics};
     for (std::size_t i = 0; i < x.rows; ++i) {
-      write_statistics(statistics.row(i), x.row(i), x.cols, norm.eps());
+      const LayerNormStatistics of_row = statistics_of({x.row(i), x.cols}, norm.eps());
+      const float numbers[kStatistics] = {of_row.mean, of_row.variance, of_row.rstd};
+      std::ranges::copy(numbers, statistics.row(i));
     }
     const bool may_change = changed_[index(place.statistics, place.layer)];
     if (may_change) keep(statistics);
