@@ -1,14 +1,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/members.h"
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "cli/commands.h"
-#include "cli/lines/members.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
 #include "cli/npy.h"
 #include "cli/terminal/console.h"
+#include "cli/tokens.h"
 #include "gpt2/embed.h"
 
 namespace gpt2::cli {
@@ -129,8 +130,8 @@ class Embedder {
 
 Embedder::Text Embedder::read(const std::string& line) const {
   const Config& config = engine_.model().config();
-  const TokenReader reader = {tokenizer_, config.vocab_size};
-  Text text = settings_.jsonl ? reader.read_record(line) : reader.read(line);
+  const TokenReader reader = {tokenizer_, config.vocab_size, note_lost_bytes};
+  Text text = settings_.jsonl ? read_record(reader, line) : reader.read(line);
   if (!text.empty() && text.size() <= config.n_positions) return text;
   reject("expected a text of 1 to ", config.n_positions, " tokens, found ", text.size());
 }

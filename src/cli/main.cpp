@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "api/nearest.h"
 #include "cli/commands.h"
-#include "cli/options/nearest.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 #include "gpt2/version.h"

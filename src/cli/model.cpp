@@ -3,8 +3,8 @@
 #include <chrono>
 #include <vector>
 
+#include "api/nearest.h"
 #include "base/seconds_since.h"
-#include "cli/options/nearest.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
 #include "gpt2/model_files.h"
@@ -18,9 +18,10 @@ void ModelSettings::find() {
     const std::string message = error.what();
     if (!message.starts_with("no model '")) throw;
     const bool is_bundled = name == GPT2_BUNDLED_MODEL;
-    throw Error(error.code(), message + (is_bundled ? ", with -m; 'gpt2 info'"
-                                                    : "; 'gpt2 info -m " + name + "'") +
-                                  " lists the places");
+    throw Error(error.code(),
+                message +
+                    (is_bundled ? ", with -m; 'gpt2 info'" : "; 'gpt2 info -m " + name + "'") +
+                    " lists the places");
   }
 }
 

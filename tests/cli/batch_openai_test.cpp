@@ -1,10 +1,12 @@
 // Tests gpt2 batch --format openai: answers as OpenAI's batch API gives them to requests of its
 // completions API.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/batch.h"
@@ -157,16 +159,52 @@ TEST_CASE("logprobs and echo, as an evaluation harness asks for them") {
   CHECK(last["logprobs"].is_null());
 }
 
+TEST_CASE("best_of keeps the texts with the highest mean log-probability") {
+  const Batch batch(request({{"prompt", "Tom"}, {"best_of", 5}, {"n", 2}, {"max_tokens", 8}}));
+  CHECK(answer(batch).status == 0);
+  const json choices = records(batch.read()).at(0)["response"]["body"]["choices"];
+  std::vector<std::pair<double, std::string>> texts;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const json one = alone("Tom", i, {"-n", "8", "--logprobs", "0"});
+    double sum = 0.0;
+    for (const json& token : one["logprobs"]) sum += token["logprob"].get<double>();
+    texts.emplace_back(-sum / static_cast<double>(one["logprobs"].size()), one["text"]);
+  }
+  std::ranges::sort(texts);
+  REQUIRE(choices.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(choices[i]["index"] == i);
+    CHECK(choices[i]["text"] == texts[i].second);
+    CHECK(choices[i]["logprobs"].is_null());
+  }
+}
+
+TEST_CASE("the echo of an empty prompt is empty, and max_length is for each prompt") {
+  const Batch batch(request({{"prompt", ""}, {"echo", true}, {"max_tokens", 3}}) +
+                    request({{"prompt", {json::array({5, 6, 7}), json::array({5})}},
+                             {"max_length", 4},
+                             {"ignore_eos", true}}));
+  CHECK(answer(batch).status == 0);
+  const auto found = records(batch.read());
+  const json one = alone("", 0, {"-n", "3"});
+  CHECK(found.at(0)["response"]["body"]["choices"][0]["text"] == one["text"]);
+  CHECK(found.at(1)["response"]["body"]["usage"] ==
+        json{{"prompt_tokens", 4}, {"completion_tokens", 4}, {"total_tokens", 8}});
+}
+
 TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the others go on") {
   const std::vector<std::pair<json, std::string>> mistakes = {
       {{{"prompt", "a"}, {"n", 129}}, "n: expected "},
-      {{{"prompt", "a"}, {"best_of", 2}}, "best_of: expected the number of \"n\", 1, found 2"},
-      {{{"prompt", "a"}, {"suffix", "b"}}, "unknown key 'suffix'"},
+      {{{"prompt", "a"}, {"best_of", 2}, {"n", 3}},
+       "best_of: expected at least the number of \"n\", 3"},
+      {{{"prompt", "a"}, {"best_of", 129}}, "best_of: expected "},
+      {{{"prompt", "a"}, {"suffix", "b"}}, "suffix: the model continues texts"},
       {{{"prompt", "a"}, {"temperature", "warm"}}, "temperature: expected "},
       {{{"prompt", json::array()}}, "prompt: expected a list of 1 to 2048 elements, found 0"},
       {{{"prompt", json::array({"a", 1})}}, "prompt[1]: expected a text or a list of token ids"},
       {{{"prompt", json::array({-1})}}, "prompt[0]: expected a token id"},
-      {{{"prompt", 1}}, "prompt: expected a text, found 1"},
+      {{{"prompt", "a"}, {"warmth", 1}}, "unknown key 'warmth'"},
+      {{{"prompt", 1}}, "prompt: expected a text or a list of token ids, found number"},
       {json::object(), "expected \"prompt\", found no such key"},
       {{{"text", "a"}}, "expected \"prompt\", found no such key"},
       {json::array(), "\"body\" is not an object"}};

@@ -34,7 +34,8 @@ struct RecordHead {
 [[nodiscard]] std::string score_record_json(const RecordHead& head, const Json& scores);
 
 /// Returns the record of a line in OpenAI's format, with its newline: the answer to its request.
-[[nodiscard]] std::string response_record_json(const RecordHead& head, int status, const Json& body);
+[[nodiscard]] std::string response_record_json(const RecordHead& head, int status,
+                                               const Json& body);
 
 /// Whether a record reports an error.
 [[nodiscard]] bool is_error_record(const nlohmann::json& record);

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "api/completion_request.h"
 #include "cli/batch/settings.h"
 #include "cli/lines/reader.h"
 #include "cli/score/request.h"
@@ -16,14 +16,8 @@ namespace gpt2::cli {
 struct BatchRequest {
   std::optional<std::string> custom_id = {};
   std::optional<ScoreRequest> scoring = {};  ///< set if the line is to be scored, not continued
-  std::vector<std::vector<TokenId>> prompts = {};  ///< several only with --format openai
-  GenerationOptions options = {};
-  std::size_t samples = 1;                ///< how many texts to write for each prompt
-  bool echo = false;                      ///< whether the answer repeats the prompt
-  std::size_t lost_bytes = 0;             ///< bytes of the prompt for which the vocabulary has no
-                                          ///< tokens
-  std::size_t truncated = 0;              ///< tokens at the prompt's beginning that were left out
-  std::optional<std::string> error = {};  ///< the error message if the line is invalid
+  CompletionRequest completion = {};         ///< several prompts only with --format openai
+  std::optional<std::string> error = {};     ///< the error message if the line is invalid
 };
 
 /// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt

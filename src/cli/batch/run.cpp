@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "api/completion.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "cli/batch/request.h"
-#include "cli/openai/completion.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
@@ -69,7 +69,7 @@ class BatchRun {
     std::future<GenerationResult> result = {};
     std::optional<std::string> error = {};
     std::uint64_t sequence = 0;
-    std::size_t prompt = 0;                             // the index of its prompt in the request
+    std::size_t prompt = 0;                            // the index of its prompt in the request
     std::shared_ptr<const BatchRequest> request = {};  // only with --format openai
   };
 
@@ -97,12 +97,12 @@ class BatchRun {
   const Config config_;
   GenerationOptions defaults_;
   LineReader lines_;
-  RecordReader records_;              // the records that OUT already has
-  std::size_t line_ = 0;              // the number of the next line
+  RecordReader records_;                         // the records that OUT already has
+  std::size_t line_ = 0;                         // the number of the next line
   std::shared_ptr<const BatchRequest> request_;  // the request of the line before it
-  RecordHead head_ = {.samples = 0};  // the head of the next text of that line
-  std::vector<CompletionChoice> choices_;      // of a line whose record is not complete
-  std::optional<std::string> choices_error_;  // the error of one of them
+  RecordHead head_ = {.samples = 0};             // the head of the next text of that line
+  std::vector<CompletedPrompt> answer_;          // of a line whose record is not complete
+  std::optional<std::string> answer_error_;      // the error of one of its texts
   std::deque<Text> texts_;
   Scheduler scheduler_;
   BatchSummary summary_;
@@ -159,7 +159,7 @@ bool BatchRun::begin_text() {
   Text& text = texts_.emplace_back(Text{.head = head_, .offset = lines_.offset()});
   const std::size_t stride = settings_.openai ? kMaxSamples : settings_.defaults.samples;
   text.sequence = head_.line * stride + head_.sample;
-  text.prompt = head_.sample / request_->samples;
+  text.prompt = head_.sample / request_->completion.best_of;
   if (settings_.openai) text.request = request_;
   text.error = request_->error;
   text.scoring = request_->scoring;
@@ -187,15 +187,16 @@ bool BatchRun::begin_line() {
       return true;
     }
   }
-  request_ = std::make_shared<BatchRequest>(
-      read_request(line, settings_, defaults_, tokenizer_, config_));
+  request_ =
+      std::make_shared<BatchRequest>(read_request(line, settings_, defaults_, tokenizer_, config_));
   if (head_.line == 0 && records_.offset() == 0) require_json(line);
   head_.custom_id = request_->custom_id;
-  const std::size_t prompts = std::max<std::size_t>(1, request_->prompts.size());
-  head_.samples = request_->error ? 1 : request_->samples * prompts;
+  const CompletionRequest& completion = request_->completion;
+  const bool has_one_text = request_->error || request_->scoring;
+  head_.samples = has_one_text ? 1 : completion.best_of * completion.prompts.size();
   head_.sample = written;
-  head_.lost_bytes = request_->lost_bytes;
-  head_.truncated = request_->truncated;
+  head_.lost_bytes = completion.lost_bytes;
+  head_.truncated = completion.truncated;
   if (!has_texts()) ++summary_.lines;
   return true;
 }
@@ -226,8 +227,9 @@ void BatchRun::require_json(const Line& line) const {
 }
 
 void BatchRun::submit(Text& text) {
-  GenerationOptions options = request_->options;
-  const std::vector<TokenId>& prompt = request_->prompts[text.prompt];
+  GenerationOptions options = request_->completion.options;
+  const auto& [prompt, max_new_tokens, is_empty] = request_->completion.prompts[text.prompt];
+  options.max_new_tokens = max_new_tokens;
   options.sampling.sequence = text.sequence;
   try {
     if (!tokenizer_) {
@@ -286,38 +288,40 @@ std::string BatchRun::record_of(Text& text) {
   }
 }
 
-// Adds a text that is complete to the choices of its line.
+// Adds a text that is complete to the answer of its line.
 void BatchRun::add_choice(Text& text) {
+  if (answer_error_) return;
   try {
     if (text.error) reject(*text.error);
-    const BatchRequest& request = *text.request;
-    CompletionChoice choice = {request.prompts[text.prompt], text.text, text.result.get(),
-                               request.echo, {}};
-    summary_.tokens += choice.result.tokens.size();
-    const bool is_first = text.head.sample % request.samples == 0;  // of its prompt
-    if (request.echo && request.options.top_logprobs) {
-      choice.prompt_logprobs =
-          is_first || choices_.empty()
-              ? prompt_logprobs(engine_, choice.prompt, *request.options.top_logprobs)
-              : choices_.back().prompt_logprobs;
+    const CompletionRequest& request = text.request->completion;
+    if (text.prompt == answer_.size()) {
+      CompletedPrompt& begun = answer_.emplace_back();
+      begun.prompt = request.prompts[text.prompt];
+      if (request.echo && request.with_logprobs) {
+        begun.logprobs =
+            prompt_logprobs(engine_, begun.prompt.tokens, *request.options.top_logprobs);
+      }
     }
-    choices_.push_back(std::move(choice));
+    CompletedPrompt& prompt = answer_.back();
+    prompt.choices.push_back({text.text, text.result.get()});
+    summary_.tokens += prompt.choices.back().result.tokens.size();
+    if (prompt.choices.size() == request.best_of) keep_best(prompt.choices, request.n);
   } catch (const Error& error) {
-    if (!choices_error_) choices_error_ = error.what();
+    answer_error_ = error.what();
   }
 }
 
 // Returns the record of a line in OpenAI's format, of whose texts this is the last one.
 std::string BatchRun::response_of(const Text& last) {
-  const auto choices = std::exchange(choices_, {});
-  const auto error = std::exchange(choices_error_, {});
+  const auto prompts = std::exchange(answer_, {});
+  const auto error = std::exchange(answer_error_, {});
   if (error) {
     ++summary_.errors;
     if (summary_.first_error.empty()) summary_.first_error = *error;
-    return response_record_json(last.head, 400, completion_error_json(*error));
+    return response_record_json(last.head, 400, error_json(*error));
   }
-  const Json body = completion_json("cmpl-" + last.head.id, settings_.model.name, *tokenizer_,
-                                    choices, last.request->samples);
+  const AnswerHead head = {.id = "cmpl-" + last.head.id, .model = settings_.model.name};
+  const Json body = completion_json(head, last.request->completion, *tokenizer_, prompts);
   return response_record_json(last.head, 200, body);
 }
 

@@ -14,10 +14,10 @@ namespace gpt2::cli {
 
 /// The results of a run.
 struct BatchSummary {
-  std::size_t lines = 0;    ///< the lines of this share for which OUT has records
-  std::size_t written = 0;  ///< records that this run wrote
-  std::size_t errors = 0;   ///< records with errors, including those that OUT had before
-  std::size_t tokens = 0;   ///< tokens that this run wrote or scored
+  std::size_t lines = 0;         ///< the lines of this share for which OUT has records
+  std::size_t written = 0;       ///< records that this run wrote
+  std::size_t errors = 0;        ///< records with errors, including those that OUT had before
+  std::size_t tokens = 0;        ///< tokens that this run wrote or scored
   std::string first_error = {};  ///< the message of the first error of this run
 };
 

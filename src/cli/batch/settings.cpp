@@ -66,10 +66,11 @@ void add_output_options(Options& options, BatchSettings& settings) {
   options.add_switch("--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
   options.add_switch("--tokens", defaults.tokens,
                      "Read and write token ids alone; needs no tokenizer");
-  options.add_choice("--format", "gpt2|openai",
-                     "The format of OUT: the command's own (default), or the answers of OpenAI's "
-                     "batch API, with its defaults and one record a line",
-                     [&settings](const std::string& name) { settings.openai = name == "openai"; })
+  options
+      .add_choice("--format", "gpt2|openai",
+                  "The format of OUT: the command's own (default), or the answers of OpenAI's "
+                  "batch API, with its defaults and one record a line",
+                  [&settings](const std::string& name) { settings.openai = name == "openai"; })
       .excluded = {"--lines", "--tokens", "--samples"};
   options.add_switch("--truncate", defaults.truncate,
                      "Leave out the beginning of prompts that are longer than the context, so that "
@@ -102,7 +103,7 @@ void take_openai_defaults(Writing& writing) {
 // Two runs with the same hash, the same model and the same input write the same output. Options
 // that do not affect the output are left out, so that they may differ when a run is resumed.
 std::uint64_t hash_of_options(const Options& options) {
-  constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",  "--shard",
+  constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",   "--shard",
                                          "--merge", "--draft",  "--threads", "--quiet"};
   std::string text = GPT2_VERSION_STRING;
   for (const Option& option : options.all()) {

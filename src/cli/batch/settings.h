@@ -3,23 +3,21 @@
 #include <cstdint>
 #include <string>
 
+#include "api/options.h"
 #include "cli/batch/shard.h"
 #include "cli/generate/writing.h"
 #include "cli/model.h"
 
 namespace gpt2::cli {
 
-/// The largest number of --logprobs and "logprobs". It keeps results that wait to be written small.
-inline constexpr std::size_t kMaxLogprobs = 100;
-
 /// The largest number of --samples and "n".
 inline constexpr std::size_t kMaxSamples = 1 << 20;
 
 /// The settings from the arguments of `gpt2 batch`.
 struct BatchSettings {
-  std::string input;   ///< "-": standard input
-  std::string output;  ///< as given; each share is written to its own file
-  bool lines = false;  ///< whether each line is a prompt as plain text
+  std::string input;    ///< "-": standard input
+  std::string output;   ///< as given; each share is written to its own file
+  bool lines = false;   ///< whether each line is a prompt as plain text
   bool openai = false;  ///< whether OUT has answers in OpenAI's format
   bool merge = false;
   Shard shard;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "api/tokens.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "cli/terminal/console.h"
@@ -51,8 +52,8 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
   const std::size_t size = tokens.size();
   const Writing& writing = settings.writing;
-  const std::size_t removed =
-      fit_context(tokens, writing.truncate, writing.options.max_new_tokens, config.n_positions);
+  const std::size_t removed = fit_context(tokens, writing.truncate, writing.options.max_new_tokens,
+                                          config.n_positions, "--truncate");
   if (removed != 0) {
     print_error(concat("the prompt has ", size, " tokens, but the model takes at most ",
                        config.n_positions, ": the first ", removed, " are left out"));

@@ -44,9 +44,9 @@ To begin a text with a slash, type two: //)";
 
 // The form of each command, whose arguments are required unless they are in brackets.
 const std::map<std::string, std::string> kTalkForms = {
-    {"again", ""},     {"exit", ""},  {"help", " [OPTION]"}, {"load", " FILE"},
-    {"quit", ""},      {"reset", ""}, {"save", " FILE"},     {"set", " [OPTION VALUE]"},
-    {"stats", ""},     {"undo", ""},  {"unset", " OPTION"},
+    {"again", ""}, {"exit", ""},  {"help", " [OPTION]"}, {"load", " FILE"},
+    {"quit", ""},  {"reset", ""}, {"save", " FILE"},     {"set", " [OPTION VALUE]"},
+    {"stats", ""}, {"undo", ""},  {"unset", " OPTION"},
 };
 
 // Returns what the Tab key makes of the beginning of a line.
@@ -301,10 +301,10 @@ bool Talk::run_command(const std::string& line) {
 }
 
 void greet(const std::string& name, const Model& model) {
-  const std::string text = concat(
-      name, ": ", model.parameter_count(), " parameters, a context of ",
-      counted(model.config().n_positions, "token"), ". Type the beginning of a text; /help lists "
-      "the commands, Ctrl-D ends.");
+  const std::string text = concat(name, ": ", model.parameter_count(), " parameters, a context of ",
+                                  counted(model.config().n_positions, "token"),
+                                  ". Type the beginning of a text; /help lists "
+                                  "the commands, Ctrl-D ends.");
   std::fputs(filled_paragraphs(printable(text), text_columns(stderr)).c_str(), stderr);
 }
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "api/nearest.h"
 #include "cli/options/fields.h"
-#include "cli/options/nearest.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
@@ -32,8 +32,7 @@ std::string table_name(std::string name) {
 // Each of the functions shown_value() returns a value in the form in which /set takes it.
 
 template <class Number>
-requires std::is_arithmetic_v<Number>
-std::string shown_value(Number value) {
+requires std::is_arithmetic_v<Number> std::string shown_value(Number value) {
   return concat(value);
 }
 
@@ -184,8 +183,8 @@ std::string TalkOptions::renamed(const std::string& message) const {
   std::string text;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t begin = std::min(message.find("--", at), message.size());
-    const std::size_t end = std::min(
-        message.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin), message.size());
+    const std::size_t end =
+        std::min(message.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin), message.size());
     const std::string word = message.substr(begin, end - begin);
     text += message.substr(at, begin - at);
     text += options_.find(word) != nullptr ? table_name(word) : word;

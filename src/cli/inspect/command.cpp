@@ -132,7 +132,8 @@ class Inspector {
   // Throws Error if the text is empty or too long.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text) const {
     const Config& config = model().config();
-    std::vector<TokenId> tokens = TokenReader{tokenizer_, config.vocab_size}.read(text);
+    std::vector<TokenId> tokens =
+        TokenReader{tokenizer_, config.vocab_size, note_lost_bytes}.read(text);
     if (!tokens.empty() && tokens.size() <= config.n_positions) return tokens;
     reject("expected a text of 1 to ", config.n_positions, " tokens, found ", tokens.size(),
            tokens.empty() ? "" : ": give a shorter one");

@@ -37,9 +37,9 @@ class InputFile {
   int file_;
 };
 
-/// Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the file,
-/// and also if interrupted() becomes true while it waits for a pipe. Throws Error if the file, whose
-/// name is for messages, cannot be read.
+/// Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the
+/// file, and also if interrupted() becomes true while it waits for a pipe. Throws Error if the
+/// file, whose name is for messages, cannot be read.
 bool read_more(int file, const std::string& name, std::string& buffer);
 
 /// A line of a file.
@@ -55,8 +55,8 @@ struct Line {
 [[nodiscard]] std::string text_of(const Line& line);
 
 /// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept. A byte
-/// order mark at the beginning of the file is not a part of the first line; a note on standard error
-/// says that it is skipped.
+/// order mark at the beginning of the file is not a part of the first line; a note on standard
+/// error says that it is skipped.
 class LineReader {
  public:
   /// Reads from the current position of the descriptor, which the caller still owns. `name` is for

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "api/json_text.h"
+#include "api/tokens.h"
 #include "base/text.h"
 #include "cli/lines/reader.h"
 #include "cli/terminal/console.h"
@@ -18,42 +20,22 @@
 
 namespace gpt2::cli {
 
-using Json = nlohmann::ordered_json;
+/// The name of a line in messages of parse_object().
+inline constexpr std::string_view kLineName = "the line";
 
-/// Converts texts to tokens. Without a tokenizer, texts consist of token ids.
-struct TokenReader {
-  const std::optional<Tokenizer>& tokenizer;
-  std::size_t vocab_size;
+/// Returns "line 3: ...": an error message about a line, such as one from parse_object(), with the
+/// number of the line, which counts from 1.
+[[nodiscard]] std::string about_line(std::size_t number, std::string message);
 
-  /// If set, the bytes of texts for which the vocabulary has no tokens are added here. Otherwise, a
-  /// note on standard error says how many there are.
-  std::size_t* lost_bytes = nullptr;
+/// Returns the tokens of a JSON object that has either "text" or "token_ids". Throws Error for any
+/// other line.
+[[nodiscard]] std::vector<TokenId> read_record(const TokenReader& reader, const std::string& line);
 
-  /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
-  [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
-
-  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws Error for
-  /// any other value.
-  [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
-                                              const std::string& name) const;
-
-  /// The same for a text or a list of token ids.
-  [[nodiscard]] std::vector<TokenId> read_json(const nlohmann::json& value,
-                                               const std::string& name) const;
-
-  /// Returns the tokens of a JSON object that has either "text" or "token_ids". Throws Error for
-  /// any other line.
-  [[nodiscard]] std::vector<TokenId> read_record(const std::string& line) const;
-};
-
-/// Returns a JSON value as a line of text, with U+FFFD in place of bytes that are not UTF-8.
+/// Returns json_text(value) with a newline.
 [[nodiscard]] std::string line_of(const Json& value);
 
-/// Returns the double that JSON writes with as few digits as the float needs.
-[[nodiscard]] double short_number(float value);
-
-/// Returns the object that JSON has for a token and its log-probability: its id, its text if there is
-/// a tokenizer, and the log-probability.
+/// Returns the object that JSON has for a token and its log-probability: its id, its text if there
+/// is a tokenizer, and the log-probability.
 [[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
                                float logprob);
 

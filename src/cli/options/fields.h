@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/options.h"
 #include "cli/options/options.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
@@ -14,14 +15,6 @@
 // with its name, its range and its help.
 
 namespace gpt2::cli {
-
-/// Calls visit(field, values) for each row of the table that GenerationOptions and its
-/// SamplingOptions have. `values` is the struct that has the field.
-template <class Visitor>
-void for_each_field(GenerationOptions& generation, const Visitor& visit) {
-  for_each_generation_field([&](const auto& field) { visit(field, generation); });
-  for_each_sampling_field([&](const auto& field) { visit(field, generation.sampling); });
-}
 
 /// Returns the option for a row: "--min-p" for "min_p", and "--bad-words" for "bad_words_ids".
 [[nodiscard]] std::string option_name(std::string_view field);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/options/nearest.h"
+#include "api/nearest.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 

@@ -2,11 +2,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/members.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/generate/writing.h"
-#include "cli/lines/members.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
 #include "cli/score/parts.h"
@@ -146,7 +146,7 @@ class Scorer {
 
  private:
   [[nodiscard]] TokenReader reader() const {
-    return {tokenizer_, engine_.model().config().vocab_size};
+    return {tokenizer_, engine_.model().config().vocab_size, note_lost_bytes};
   }
   void take(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
   void score_parts(TextScorer& scorer, TextParts& parts) const;
@@ -231,12 +231,12 @@ ScoreRequest Scorer::read_line(const std::string& line) const {
   ScoreRequest request = {.options = options_, .with_logprobs = settings_.with_logprobs};
   if (settings_.choices) {
     nlohmann::json record;
-    parse_object(record, line);
+    parse_object(record, line, kLineName);
     Members members(record);
     request.question = read_question(members, reader(), engine_.model().config());
     return request;
   }
-  request.text = settings_.jsonl ? reader().read_record(line) : reader().read(line);
+  request.text = settings_.jsonl ? read_record(reader(), line) : reader().read(line);
   check_scored_length(request.text.size());
   return request;
 }

@@ -10,7 +10,7 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr std::size_t kPart = 4096;                          // tokens
+constexpr std::size_t kPart = 4096;                             // tokens
 constexpr std::size_t kMaxUncutBytes = std::size_t{256} << 20;  // of a text that cannot be cut
 
 }  // namespace
@@ -35,7 +35,8 @@ void TextParts::encode_some() {
     if (!at_end_) at_end_ = !read_more(file_.descriptor(), file_.name(), text_);
     if (interrupted()) return;
     const std::size_t part = at_end_ ? text_.size() : cut();
-    if (part == 0 && text_.size() > kMaxUncutBytes) reject("the text is longer than 256 MiB: split it");
+    if (part == 0 && text_.size() > kMaxUncutBytes)
+      reject("the text is longer than 256 MiB: split it");
     std::string text = text_.substr(0, part);
     text_.erase(0, part);
     if (bytes_ == 0) skip_byte_order_mark(text, file_.name());
@@ -45,7 +46,8 @@ void TextParts::encode_some() {
 
 void TextParts::encode(const std::string& part) {
   if (tokenizer_) {
-    ids_ = TokenReader{tokenizer_, vocab_size_, &lost_bytes_}.read(part);
+    const auto note = [this](std::size_t lost, std::size_t) { lost_bytes_ += lost; };
+    ids_ = TokenReader{tokenizer_, vocab_size_, note}.read(part);
   } else {
     ids_ = parse_tokens(part, vocab_size_, tokens_);
   }

@@ -88,8 +88,8 @@ void ScoreRecords::check(const Perplexity& found) const {
 
 Json ScoreRecords::text_record(const std::vector<TokenId>& text, const TextScore& score,
                                const ScoreOptions& options, bool with_logprobs) const {
-  const Perplexity found = tokenizer_ ? perplexity({&score, 1}, {&text, 1}, *tokenizer_)
-                                      : perplexity({&score, 1});
+  const Perplexity found =
+      tokenizer_ ? perplexity({&score, 1}, {&text, 1}, *tokenizer_) : perplexity({&score, 1});
   check(found);
   Json record = perplexity_json(found, options);
   if (with_logprobs) record["logprobs"] = logprobs_json(tokenizer_, text, score.tokens);

@@ -1,11 +1,11 @@
-#include "cli/options/nearest.h"
+#include "api/nearest.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-namespace gpt2::cli {
+namespace gpt2 {
 namespace {
 
 // Returns the edit distance: the min number of letters that must be inserted, removed, replaced or
@@ -39,4 +39,4 @@ std::string nearest(std::string_view word, std::span<const std::string> names) {
   return is_far(*name) ? "" : *name;
 }
 
-}  // namespace gpt2::cli
+}  // namespace gpt2

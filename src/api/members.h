@@ -6,17 +6,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
-namespace gpt2::cli {
+namespace gpt2 {
 
-/// Parses a line of the input, which must be one JSON object. Throws Error if it is anything else
-/// (with a special message for an empty line), if a key appears twice in it, or if it is nested too
-/// deeply. Even then, sets `object` to what comes before the fault.
-void parse_object(nlohmann::json& object, const std::string& line);
-
-/// Returns "line 3: ...": an error message about a line, such as one from parse_object(), with the
-/// number of the line, which counts from 1.
-[[nodiscard]] std::string about_line(std::size_t number, std::string message);
+/// Parses a text, which must be one JSON object. Throws Error if it is anything else (with a
+/// special message for an empty text), if a key appears twice in it, or if it is nested too deeply.
+/// Even then, sets `object` to what comes before the fault. `what` is the name of the text in
+/// messages, such as "the line".
+void parse_object(nlohmann::json& object, std::string_view text, std::string_view what);
 
 /// Reads the members of a JSON object and records which ones have been read.
 class Members {
@@ -52,4 +50,4 @@ class Members {
   std::set<std::string> known_;
 };
 
-}  // namespace gpt2::cli
+}  // namespace gpt2

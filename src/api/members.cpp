@@ -1,42 +1,31 @@
-#include "cli/lines/members.h"
+#include "api/members.h"
 
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/nearest.h"
 #include "base/fail.h"
 #include "base/json.h"
-#include "cli/options/nearest.h"
 #include "generate/option_json.h"
 
-namespace gpt2::cli {
+namespace gpt2 {
 
 using nlohmann::json;
 
-namespace {
-
-constexpr std::string_view kLine = "the line";  // its name in messages
-
-}  // namespace
-
-void parse_object(json& object, const std::string& line) {
-  if (line.find_first_not_of(" \t\r") == line.npos) {
-    reject("expected a JSON object, found an empty line");
+void parse_object(json& object, std::string_view text, std::string_view what) {
+  if (text.find_first_not_of(" \t\r") == text.npos) {
+    reject("expected a JSON object, found an empty ", what.substr(what.rfind(' ') + 1));
   }
-  JsonTree tree(kLine);
+  JsonTree tree(what);
   try {
-    tree.read(line);
+    tree.read(text);
   } catch (const Error&) {
     object = std::move(tree.root);
     throw;
   }
   object = std::move(tree.root);
-  if (!object.is_object()) reject(kLine, " is ", shown(object), "; expected an object");
-}
-
-std::string about_line(std::size_t number, std::string message) {
-  if (message.starts_with(concat(kLine, ": "))) message.erase(0, kLine.size() + 2);
-  return concat("line ", number, ": ", message);
+  if (!object.is_object()) reject(what, " is ", shown(object), "; expected an object");
 }
 
 const json* Members::find(const std::string& name) {
@@ -90,4 +79,4 @@ void Members::refuse_others() const {
   }
 }
 
-}  // namespace gpt2::cli
+}  // namespace gpt2

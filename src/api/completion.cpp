@@ -1,0 +1,166 @@
+#include "api/completion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/utf8.h"
+
+namespace gpt2 {
+namespace {
+
+// The number of characters that begin in these bytes.
+std::size_t count_characters(std::string_view bytes) {
+  std::size_t count = 0;
+  for (const char byte : bytes) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  return count;
+}
+
+// The likeliest tokens and the token itself, by their texts.
+Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
+  if (score.top.empty()) return nullptr;
+  Json top = Json::object();
+  for (const auto& [other, logprob] : score.top) {
+    top.emplace(token_text(tokenizer.bytes(other)), logprob_number(logprob));
+  }
+  top.emplace(token_text(tokenizer.bytes(id)), logprob_number(score.logprob));
+  return top;
+}
+
+Json logprobs_of(const Tokenizer& tokenizer, const CompletedPrompt& prompt,
+                 const CompletionChoice& choice) {
+  if (choice.result.logprobs.empty() && prompt.logprobs.empty()) return nullptr;
+  LogprobLists lists(tokenizer);
+  if (prompt.logprobs.empty()) {
+    lists.skip(prompt.prompt.tokens);
+  } else {
+    lists.append(prompt.prompt.tokens, prompt.logprobs);
+  }
+  lists.append(choice.result.tokens, choice.result.logprobs);
+  return lists.take();
+}
+
+double mean_logprob(const CompletionChoice& choice) {
+  double sum = 0.0;
+  for (const TokenLogprob& score : choice.result.logprobs) sum += score.logprob;
+  return sum / static_cast<double>(std::max<std::size_t>(1, choice.result.logprobs.size()));
+}
+
+Json head_json(const AnswerHead& head) {
+  Json json = {{"id", head.id},
+               {"object", "text_completion"},
+               {"created", head.created},
+               {"model", head.model}};
+  if (!head.fingerprint.empty()) json["system_fingerprint"] = head.fingerprint;
+  return json;
+}
+
+Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
+                 const Json& reason) {
+  return {{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}};
+}
+
+}  // namespace
+
+void keep_best(std::vector<CompletionChoice>& choices, std::size_t n) {
+  if (choices.size() <= n) return;
+  std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
+  choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
+}
+
+std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vector<TokenId>& prompt,
+                                          std::size_t top) {
+  std::vector<TokenLogprob> logprobs = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
+  if (prompt.size() < 2) return logprobs;
+  const auto scores = score(engine, {&prompt, 1}, {.top_logprobs = top});
+  return scores.front().tokens;
+}
+
+void LogprobLists::skip(std::span<const TokenId> tokens) {
+  for (const TokenId id : tokens) offset_ += count_characters(tokenizer_.bytes(id));
+}
+
+void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto bytes = tokenizer_.bytes(tokens[i]);
+    rows_.push_back({token_text(bytes), logprob_number(scores[i].logprob),
+                     top_json(tokenizer_, tokens[i], scores[i]), offset_});
+    offset_ += count_characters(bytes);
+  }
+}
+
+Json LogprobLists::take() {
+  Json lists;
+  std::size_t column = 0;
+  for (const char* const name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+    Json& list = lists[name] = Json::array();
+    for (Json& row : rows_) list.push_back(std::move(row[column]));
+    ++column;
+  }
+  rows_.clear();
+  return lists;
+}
+
+Json completion_json(const AnswerHead& head, const CompletionRequest& request,
+                     const Tokenizer& tokenizer, const std::vector<CompletedPrompt>& prompts) {
+  Json list = Json::array();
+  std::size_t prompt_tokens = 0, completion_tokens = 0;
+  for (const CompletedPrompt& prompt : prompts) {
+    prompt_tokens += prompt.prompt.tokens.size();
+    const std::string begin = request.echo ? echo_text(tokenizer, prompt.prompt) : "";
+    for (const CompletionChoice& choice : prompt.choices) {
+      completion_tokens += choice.result.tokens.size();
+      const Json logprobs = request.with_logprobs ? logprobs_of(tokenizer, prompt, choice) : Json();
+      list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
+                                 finish_reason_of(choice.result.finish_reason)));
+    }
+  }
+  Json json = head_json(head);
+  json["choices"] = std::move(list);
+  json["usage"] = usage_json(prompt_tokens, completion_tokens);
+  return json;
+}
+
+Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
+                           const Json& logprobs, std::optional<FinishReason> reason) {
+  Json json = head_json(head);
+  json["choices"] = Json::array(
+      {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
+  return json;
+}
+
+std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {
+  return prompt.is_empty ? "" : tokenizer.decode(prompt.tokens);
+}
+
+Json usage_json(std::size_t prompt_tokens, std::size_t completion_tokens) {
+  return {{"prompt_tokens", prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", prompt_tokens + completion_tokens}};
+}
+
+const char* finish_reason_of(FinishReason reason) {
+  const bool stops = reason == FinishReason::end_of_text || reason == FinishReason::stop_string;
+  return stops ? "stop" : "length";
+}
+
+std::string token_text(std::string_view bytes) {
+  if (valid_utf8_prefix(bytes) == bytes.size()) return std::string(bytes);
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text = "bytes:";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
+}
+
+Json logprob_number(float logprob) {
+  return std::isnan(logprob) ? Json() : Json(short_number(logprob));
+}
+
+Json error_json(const std::string& message, const std::string& type, const Json& code) {
+  return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", code}}}};
+}
+
+}  // namespace gpt2

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/completion_request.h"
+#include "api/json_text.h"
+#include "gpt2/engine.h"
+#include "gpt2/generate.h"
+
+// The answers of OpenAI's completions API, as
+// https://platform.openai.com/docs/api-reference/completions documents them.
+
+namespace gpt2 {
+
+/// A text that continues a prompt.
+struct CompletionChoice {
+  std::string text = {};  ///< the new text
+  GenerationResult result = {};
+};
+
+/// A prompt and the texts that continue it.
+struct CompletedPrompt {
+  CompletionPrompt prompt = {};
+
+  /// The log-probabilities of the prompt's tokens, for `echo`. Empty if they were not asked for.
+  std::vector<TokenLogprob> logprobs = {};
+
+  std::vector<CompletionChoice> choices = {};
+};
+
+/// The members at the beginning of an answer.
+struct AnswerHead {
+  std::string id = {};
+  std::string model = {};
+  std::int64_t created = 0;      ///< in seconds since 1970
+  std::string fingerprint = {};  ///< "system_fingerprint"; left out if it is empty
+};
+
+/// If there are more than `n` texts, keeps those whose tokens have the highest mean
+/// log-probability, best first.
+void keep_best(std::vector<CompletionChoice>& choices, std::size_t n);
+
+/// Returns the log-probabilities of the tokens of a prompt, with the `top` likeliest tokens at each
+/// position. Those of the first token are NaN, because nothing predicts it. Throws what score()
+/// throws. Costs a forward pass over the prompt.
+[[nodiscard]] std::vector<TokenLogprob> prompt_logprobs(const Engine& engine,
+                                                        const std::vector<TokenId>& prompt,
+                                                        std::size_t top);
+
+/// The lists of a choice's "logprobs", to which tokens are appended in order.
+class LogprobLists {
+ public:
+  explicit LogprobLists(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  /// Counts the characters of these tokens, which come before those of the lists.
+  void skip(std::span<const TokenId> tokens);
+
+  /// Appends one token for each score.
+  void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
+
+  /// Returns {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, and empties the lists.
+  [[nodiscard]] Json take();
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
+  std::vector<Json> rows_ = {};
+};
+
+/// Returns the body of an answer: {"id", "object", "created", "model", "choices", "usage"}.
+[[nodiscard]] Json completion_json(const AnswerHead& head, const CompletionRequest& request,
+                                   const Tokenizer& tokenizer,
+                                   const std::vector<CompletedPrompt>& prompts);
+
+/// Returns a part of an answer that is sent while it is being written. The last part of a choice
+/// has a reason why it ended.
+[[nodiscard]] Json completion_chunk_json(const AnswerHead& head, std::size_t index,
+                                         const std::string& text, const Json& logprobs,
+                                         std::optional<FinishReason> reason);
+
+/// Returns the text that precedes a choice because of `echo`. It is empty for an empty prompt.
+[[nodiscard]] std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt);
+
+/// Returns {"prompt_tokens", "completion_tokens", "total_tokens"}.
+[[nodiscard]] Json usage_json(std::size_t prompt_tokens, std::size_t completion_tokens);
+
+/// Returns OpenAI's name of a reason: "stop" or "length".
+[[nodiscard]] const char* finish_reason_of(FinishReason reason);
+
+/// Returns the text of a token in an answer. A token that is not UTF-8, because it is a part of a
+/// character, is "bytes:\xf0\x9f".
+[[nodiscard]] std::string token_text(std::string_view bytes);
+
+/// Returns the log-probability, or null if it is NaN, because JSON has no NaN.
+[[nodiscard]] Json logprob_number(float logprob);
+
+/// Returns the body of the answer to a request with a mistake: {"error": {"message", …}}.
+[[nodiscard]] Json error_json(const std::string& message,
+                              const std::string& type = "invalid_request_error",
+                              const Json& code = nullptr);
+
+}  // namespace gpt2

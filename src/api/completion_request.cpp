@@ -1,0 +1,119 @@
+#include "api/completion_request.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/options.h"
+#include "api/tokens.h"
+#include "base/fail.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+// The limits of OpenAI's API.
+constexpr std::size_t kMaxPrompts = 2048;
+constexpr std::size_t kMaxChoices = 128;  // for each prompt
+
+// Reads "prompt": a text, a list of token ids, a list of texts, or a list of lists of token ids.
+std::vector<std::vector<TokenId>> read_prompts(const json& prompt, CompletionRequest& request,
+                                               const RequestContext& context) {
+  const TokenReader reader = {context.tokenizer, context.config.vocab_size,
+                              [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
+  if (!prompt.is_array()) return {reader.read_json(prompt, "prompt")};
+  if (prompt.empty() || (!prompt[0].is_number() && prompt.size() > kMaxPrompts)) {
+    reject("prompt: expected a list of 1 to ", kMaxPrompts, " elements, found ", prompt.size());
+  }
+  if (prompt[0].is_number()) return {reader.read_ids(prompt, "prompt")};
+  std::vector<std::vector<TokenId>> prompts;
+  for (const json& one : prompt) {
+    prompts.push_back(reader.read_json(one, concat("prompt[", prompts.size(), "]")));
+  }
+  return prompts;
+}
+
+void read_best_of(Members& members, CompletionRequest& request) {
+  request.best_of = members.count("best_of", 1, kMaxChoices).value_or(request.n);
+  if (request.best_of < request.n) {
+    reject("best_of: expected at least the number of \"n\", ", request.n, ", found ",
+           request.best_of);
+  }
+  if (request.stream && request.best_of != request.n) {
+    reject("best_of: the best texts are known only at the end: remove \"stream\" or \"best_of\"");
+  }
+  if (request.best_of != request.n && !request.options.top_logprobs) {
+    request.options.top_logprobs = 0;  // to find the best
+  }
+}
+
+void read_beams(Members& members, CompletionRequest& request) {
+  read_beam_options(members, request.beams);
+  if (request.beams.num_beams == 1) return;
+  request.beams.num_return_sequences = request.n;
+  if (request.n > request.beams.num_beams) {
+    reject("n: expected at most the number of \"num_beams\", ", request.beams.num_beams, ", found ",
+           request.n);
+  }
+  for (const char* const name : {"stream", "best_of", "logprobs", "stop"}) {
+    if (members.find(name) != nullptr) {
+      reject(name, ": a beam search has none: remove it, or \"num_beams\"");
+    }
+  }
+}
+
+}  // namespace
+
+void read_answer_members(Members& members, CompletionRequest& request) {
+  for (const char* const name : {"n", "num_return_sequences"}) {
+    request.n = members.count(name, 1, kMaxChoices).value_or(request.n);
+  }
+  request.stream = members.flag("stream").value_or(false);
+  if (const json* const options = members.find("stream_options")) {
+    if (!options->is_object()) members.refuse("stream_options", "an object");
+    Members stream(*options);
+    stream.ignore({"include_obfuscation"});
+    request.include_usage = stream.flag("include_usage").value_or(false);
+    stream.refuse_others();
+  }
+}
+
+void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
+                const RequestContext& context) {
+  CompletionPrompt prompt = {.tokens = std::move(tokens),
+                             .max_new_tokens = request.options.max_new_tokens};
+  prompt.is_empty = prompt.tokens.empty();
+  if (prompt.is_empty) prompt.tokens = {first_token(context.tokenizer, context.config)};
+  request.truncated += fit_context(prompt.tokens, context.truncate, prompt.max_new_tokens,
+                                   context.config.n_positions, "truncate");
+  if (context.max_length) {
+    prompt.max_new_tokens = new_tokens(*context.max_length, prompt.tokens.size());
+  }
+  request.prompts.push_back(std::move(prompt));
+}
+
+CompletionRequest read_completion_request(const json& body, const RequestContext& context) {
+  CompletionRequest request = {.options = context.defaults};
+  Members members(body);
+  members.ignore({"user"});
+  request.model = members.text("model").value_or("");
+  if (members.find("suffix") != nullptr) {
+    reject("suffix: the model continues texts and cannot insert into them: remove it");
+  }
+  const auto prompts = read_prompts(members.need("prompt"), request, context);
+  read_options(members, request.options);
+  request.with_logprobs = request.options.top_logprobs.has_value();
+  read_answer_members(members, request);
+  read_best_of(members, request);
+  read_beams(members, request);
+  request.echo = members.flag("echo").value_or(false);
+  RequestContext own = context;
+  own.truncate = members.flag("truncate").value_or(context.truncate);
+  own.max_length = read_max_length(members, context.max_length);
+  members.refuse_others();
+  for (const std::vector<TokenId>& tokens : prompts) add_prompt(request, tokens, own);
+  return request;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,56 @@
+#include "api/options.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/fail.h"
+#include "generate/option_json.h"
+
+namespace gpt2 {
+namespace {
+
+// Sets the option of a row from the member with this name.
+template <class Field, class Values>
+void read_field(Members& members, Field field, Values& values, const char* name) {
+  const nlohmann::json* const value = members.find(name);
+  if (value == nullptr) return;
+  if (std::string_view(field.name) == "logprobs") field.range.max = kMaxLogprobs;
+  using Codec = OptionJson<typename Field::Value>;
+  if (!Codec::read(*value, field.range, values.*field.member)) {
+    members.refuse(name, Codec::form(field.range));
+  }
+}
+
+}  // namespace
+
+void read_options(Members& members, GenerationOptions& options,
+                  std::initializer_list<std::string_view> left_out) {
+  for_each_field(options, [&](const auto& field, auto& values) {
+    const std::string_view name = field.name;
+    if (std::ranges::count(left_out, name) != 0) return;
+    if (name == "stop") read_field(members, field, values, "stop_strings");
+    if (name == "max_new_tokens") read_field(members, field, values, "max_tokens");
+    read_field(members, field, values, field.name);
+  });
+  if (!members.flag("do_sample").value_or(true)) options.sampling.temperature = 0.0f;
+}
+
+void read_beam_options(Members& members, BeamOptions& options) {
+  for_each_beam_field([&](const auto& field) { read_field(members, field, options, field.name); });
+}
+
+std::optional<std::size_t> read_max_length(Members& members, std::optional<std::size_t> otherwise) {
+  const auto length = members.count("max_length", 0, kMaxOptionTokens);
+  for (const char* const name : {"max_tokens", "max_new_tokens"}) {
+    if (members.find(name) != nullptr) return std::nullopt;
+  }
+  return length ? length : otherwise;
+}
+
+std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
+  if (max_length > prompt_tokens) return max_length - prompt_tokens;
+  reject("max_length is ", max_length, " and includes the prompt, which has ", prompt_tokens,
+         " tokens: give max_new_tokens");
+}
+
+}  // namespace gpt2

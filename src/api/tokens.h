@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpt2/config.h"
+#include "gpt2/tokenizer.h"
+
+// The texts and token ids of requests.
+
+namespace gpt2 {
+
+/// Parses token ids that are separated by white space or commas. Throws Error for a word that is
+/// not a number from 0 to count - 1; `before` is the number of ids before this text.
+[[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count,
+                                                std::size_t before = 0);
+
+/// Converts texts to tokens. Without a tokenizer, texts consist of token ids.
+struct TokenReader {
+  const std::optional<Tokenizer>& tokenizer;
+  std::size_t vocab_size;
+
+  /// Unless it is empty, called for each text with the number of its bytes for which the vocabulary
+  /// has no tokens, which may be 0, and the number of all its bytes.
+  std::function<void(std::size_t lost, std::size_t bytes)> note_lost = {};
+
+  /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
+  [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
+
+  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws Error for
+  /// any other value.
+  [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
+                                              const std::string& name) const;
+
+  /// The same for a text or a list of token ids.
+  [[nodiscard]] std::vector<TokenId> read_json(const nlohmann::json& value,
+                                               const std::string& name) const;
+};
+
+/// Returns the token that stands for an empty prompt. Throws Error if the model has none.
+[[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
+
+/// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
+/// beginning, so that there is room for max_new_tokens or, if the context is not larger than that,
+/// for one token. Without `truncate`, throws Error, which calls the option by `option`. Returns how
+/// many tokens were removed.
+std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
+                        std::size_t n_positions, const char* option);
+
+}  // namespace gpt2
