@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(cmake ninja-build pkg-config nlohmann-json3-dev libutf8proc-dev libedit-dev
-  catch2 curl python3 "$@")
+  libmicrohttpd-dev catch2 curl python3 "$@")
 
 # OpenMP's library is a part of g++, but a package of its own for clang++.
 [[ "${CXX:-}" == *clang* ]] && packages+=(libomp-dev)

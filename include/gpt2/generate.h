@@ -173,6 +173,10 @@ struct TextTarget {
   /// With a tokenizer: receives each token of the result, before on_text is called for it. Returns
   /// false to end the text.
   std::function<bool(TokenId)> on_token_of_text = {};
+
+  /// If GenerationOptions::top_logprobs is set: receives the log-probability of each token of the
+  /// result, before the other functions are called for the token.
+  std::function<void(TokenId, const TokenLogprob&)> on_logprob = {};
 };
 
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in

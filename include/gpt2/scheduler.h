@@ -23,6 +23,15 @@ struct SchedulerOptions {
   std::size_t max_sequences = 32;
 };
 
+/// What a scheduler has at the moment.
+struct SchedulerStats {
+  std::size_t waiting = 0;        ///< texts that have not begun
+  std::size_t running = 0;        ///< texts that are being written
+  std::size_t memory = 0;         ///< bytes of keys and values for which running texts have room
+  std::size_t reused_tokens = 0;  ///< tokens of prompts, of all texts so far, that had not to be
+                                  ///< computed because another text begins with them
+};
+
 /// Writes many texts at once. Texts can be added at any time. They share forward passes, which read
 /// the weights once for all of them. Prompts are read in pieces, in the same passes in which other
 /// texts are written. If a prompt begins with the same tokens as another prompt or a text written
@@ -93,6 +102,9 @@ class Scheduler {
     while (step()) {
     }
   }
+
+  /// Returns what it has at the moment. Only the thread that may call step may call it.
+  [[nodiscard]] SchedulerStats stats() const;
 
   struct Impl;
 

@@ -47,12 +47,12 @@ double mean_logprob(const CompletionChoice& choice) {
 }
 
 Json head_json(const AnswerHead& head) {
-  Json json = {{"id", head.id},
+  Json answer = {{"id", head.id},
                {"object", "text_completion"},
                {"created", head.created},
                {"model", head.model}};
-  if (!head.fingerprint.empty()) json["system_fingerprint"] = head.fingerprint;
-  return json;
+  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
+  return answer;
 }
 
 Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
@@ -115,18 +115,18 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
                                  finish_reason_of(choice.result.finish_reason)));
     }
   }
-  Json json = head_json(head);
-  json["choices"] = std::move(list);
-  json["usage"] = usage_json(prompt_tokens, completion_tokens);
-  return json;
+  Json answer = head_json(head);
+  answer["choices"] = std::move(list);
+  answer["usage"] = usage_json(prompt_tokens, completion_tokens);
+  return answer;
 }
 
 Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
                            const Json& logprobs, std::optional<FinishReason> reason) {
-  Json json = head_json(head);
-  json["choices"] = Json::array(
+  Json answer = head_json(head);
+  answer["choices"] = Json::array(
       {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
-  return json;
+  return answer;
 }
 
 std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {

@@ -65,6 +65,10 @@ void read_beams(Members& members, CompletionRequest& request) {
 
 }  // namespace
 
+GenerationOptions openai_defaults() {
+  return {.max_new_tokens = 16, .sampling = {.temperature = 1.0f, .top_k = 0}};
+}
+
 void read_answer_members(Members& members, CompletionRequest& request) {
   for (const char* const name : {"n", "num_return_sequences"}) {
     request.n = members.count(name, 1, kMaxChoices).value_or(request.n);

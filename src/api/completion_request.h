@@ -51,6 +51,9 @@ struct CompletionRequest {
   std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
 };
 
+/// The defaults of OpenAI's completions: 16 tokens, and a temperature of 1 without a filter.
+[[nodiscard]] GenerationOptions openai_defaults();
+
 /// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
 /// would refuse, that the model cannot do, or whose name is unknown.
 [[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,

@@ -17,5 +17,6 @@ int bench(const Arguments& arguments);
 int quantize(const Arguments& arguments);
 int score(const Arguments& arguments);
 int embed(const Arguments& arguments);
+int serve(const Arguments& arguments);
 
 }  // namespace gpt2::cli

@@ -21,13 +21,14 @@ constexpr const char* kHelp =
 Usage: gpt2 [COMMAND] [OPTIONS] [TEXT]
 
 Commands:
-  generate   continue a text (the default: gpt2 TEXT means gpt2 generate TEXT)
+  generate   continue a text (the default: gpt2 TEXT), or talk with -i
   batch      continue or score every line of a file; resumes an interrupted run
   tokenize   turn a text into token ids, or back
   info       show a model's files, config, size, memory use and tokenizer
   inspect    show what a model computes for a text, as a page or as JSON
   score      measure how well a model predicts a text, or rate continuations
   embed      turn texts into vectors
+  serve      answer OpenAI's API over HTTP
   quantize   quantize a model's weights to 8 or 4 bits
   bench      measure the speed, compared with the limits of this machine
 
@@ -37,7 +38,6 @@ Commands:
 
 Examples:
   gpt2 "Once upon a time"
-  gpt2 -i
   gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
 )";
 
@@ -72,6 +72,7 @@ const std::map<std::string, int (*)(const Arguments&)> kCommands = {
     {"quantize", quantize},
     {"score", score},
     {"embed", embed},
+    {"serve", serve},
     {"bench", bench}};
 
 // Returns a suggestion for a word that is not a command: a command with a similar name, or the
@@ -84,7 +85,7 @@ std::string hint(const std::string& word) {
       {"perplexity", "did you mean 'gpt2 score'?"},
       {"pull", "did you mean 'hf download'?"},
       {"run", "did you mean 'gpt2 generate'?"},
-      {"serve", "gpt2 has no server"}};
+      {"server", "did you mean 'gpt2 serve'?"}};
   if (const auto other = kOfOthers.find(word); other != kOfOthers.end()) return other->second;
   std::vector<std::string> names;
   for (const auto& [name, run] : kCommands) names.push_back(name);

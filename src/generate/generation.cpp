@@ -216,7 +216,7 @@ TokenId Generation::draw(std::span<const float> logits, std::size_t position) {
 // one.
 bool Generation::give(TokenId token, std::size_t position) {
   try {
-    if (sink_.write(token)) return true;
+    if (sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr)) return true;
   } catch (...) {
     settle(position, token);
     throw;

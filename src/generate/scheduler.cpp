@@ -85,6 +85,7 @@ struct Scheduler::Impl {
 
   std::future<GenerationResult> submit(TextPointer text);
   bool step();
+  [[nodiscard]] SchedulerStats stats();
 
   Engine engine;
 
@@ -102,6 +103,7 @@ struct Scheduler::Impl {
   std::deque<TextPointer> waiting;
   std::vector<TextPointer> running;
   std::size_t running_bytes = 0;
+  std::size_t reused_tokens = 0;
   bool is_running = false;  // whether step() is on the stack
   PrefixCache cache;
   Passes passes;
@@ -129,6 +131,14 @@ bool Scheduler::Impl::step() {
   return !running.empty() || !waiting.empty() || !submitted.empty();
 }
 
+SchedulerStats Scheduler::Impl::stats() {
+  const std::lock_guard lock(mutex);
+  return {.waiting = waiting.size() + submitted.size(),
+          .running = running.size(),
+          .memory = running_bytes,
+          .reused_tokens = reused_tokens};
+}
+
 // Begins texts in the order of submission, as long as there is room for them.
 void Scheduler::Impl::admit() {
   while (!waiting.empty() && running.size() < options.max_sequences) {
@@ -144,6 +154,7 @@ void Scheduler::Impl::admit() {
     waiting.pop_front();
     try {
       begin(*text, donor);
+      reused_tokens += donor.known;
       running.push_back(std::move(text));
       running_bytes += bytes;
     } catch (...) {
@@ -238,5 +249,7 @@ std::future<GenerationResult> Scheduler::submit(std::span<const TokenId> prompt,
 }
 
 bool Scheduler::step() { return impl_->step(); }
+
+SchedulerStats Scheduler::stats() const { return impl_->stats(); }
 
 }  // namespace gpt2

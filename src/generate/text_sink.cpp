@@ -10,7 +10,8 @@ namespace gpt2 {
 TextSink::TextSink(const TextTarget& target, const std::vector<std::string>& stop)
     : target_(target), filter_(stop) {}
 
-bool TextSink::write(TokenId token) {
+bool TextSink::write(TokenId token, const TokenLogprob* logprob) {
+  if (logprob != nullptr && target_.on_logprob) target_.on_logprob(token, *logprob);
   if (!target_.tokenizer) return !target_.on_token || target_.on_token(token);
   const Tokenizer& tokenizer = *target_.tokenizer;
   const std::string_view bytes = tokenizer.is_special(token) ? "" : tokenizer.bytes(token);

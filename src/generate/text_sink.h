@@ -14,9 +14,9 @@ class TextSink {
  public:
   TextSink(const TextTarget& target, const std::vector<std::string>& stop);
 
-  /// Passes the token, or the text that is now certain, to the target. Returns false if the text
-  /// ends here.
-  bool write(TokenId token);
+  /// Passes the token, or the text that is now certain, to the target, after the token's
+  /// log-probability if there is one. Returns false if the text ends here.
+  bool write(TokenId token, const TokenLogprob* logprob);
 
   /// Called when the text has ended: passes the text that was held back to the target, and corrects
   /// the finish reason of the result if a stop string ended the text.

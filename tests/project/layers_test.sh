@@ -4,10 +4,10 @@
 #   - an #include leads to the same layer or to one below it;
 #   - the files compiled for one instruction set include nothing but kernels;
 #   - one file of the library starts threads, and only that one has OpenMP's directives; another
-#     finds out how many it may start, and a file of the command starts one more thread;
+#     finds out how many it may start. Two files of the command start one more thread each;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface includes only public headers and its own; the command and the rooms that it
-#     stands on (api) also include base, and how options are written in JSON; the command measure;
+#     stands on (api, serve) also include base, and how options are written in JSON; the command measure;
 #   - every folder of src has a README;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
@@ -43,7 +43,8 @@ layers='
   inspect:  generate model text formats kernels tensor base
   measure:  model formats kernels tensor base
   api:      base
-  cli:      api measure base
+  serve:    api base
+  cli:      serve api measure base
   c_api:
 '
 
@@ -91,7 +92,7 @@ violations() (
         sub(/^(include|src)\//, "", from)
         if (layer_of(from) == "") print $1 ": belongs to no known layer"
         else if (layer_of(quoted[2]) == "") print $1 ":" $2 ": includes " quoted[2] ", which belongs to no known layer"
-        else if (layer_of(from) ~ /^(api|cli|c_api)$/ && quoted[2] ~ /^gpt2\//) next
+        else if (layer_of(from) ~ /^(api|serve|cli|c_api)$/ && quoted[2] ~ /^gpt2\//) next
         else if (layer_of(from) ~ /^(api|cli)$/ && quoted[2] == "generate/option_json.h") next
         else if (!((layer_of(from), layer_of(quoted[2])) in allowed))
           print $1 ":" $2 ": " layer_of(from) " must not include " quoted[2]
@@ -106,10 +107,10 @@ violations() (
 
   # Only one file of the library starts threads, but for those with which spare_threads.cpp finds
   # out how many OpenMP can start. The command starts one more thread, which makes a draft while the
-  # text is being written.
+  # text is being written, or computes while the server speaks with its clients.
   grep -rHn --include='*.h' --include='*.cpp' -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
     grep -v -E '^src/base/team.cpp:.*pragma omp parallel' |
-    grep -v -E '^src/(base/(team|spare_threads)|cli/generate/draft)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency' |
+    grep -v -E '^src/(base/(team|spare_threads)|cli/generate/draft|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency' |
     sed 's/$/: threads belong in src\/base\/team.cpp/' || true
 
   # The last digit of these differs between C libraries.

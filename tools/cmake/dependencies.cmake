@@ -32,6 +32,14 @@ if(GPT2_BUILD_CLI)
   # libedit has no CMake build to download. Without it, gpt2 --interactive reads plain lines.
   find_path(LIBEDIT_INCLUDE_DIR histedit.h)
   find_library(LIBEDIT_LIBRARY edit)
+  # libmicrohttpd has no CMake build either. Without it, the command has no gpt2 serve.
+  find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h)
+  find_library(MICROHTTPD_LIBRARY microhttpd)
+  set(gpt2_has_microhttpd OFF)
+  if(MICROHTTPD_INCLUDE_DIR AND MICROHTTPD_LIBRARY)
+    set(gpt2_has_microhttpd ON)
+  endif()
+  option(GPT2_BUILD_SERVER "Build gpt2 serve (needs libmicrohttpd)" ${gpt2_has_microhttpd})
 endif()
 
 # Catch2 3 is preferred, but 2.13 (Debian 12) works too. tests/support/catch.h hides the difference.

@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "api/hash.h"
 #include "base/counted.h"
 #include "base/seconds_since.h"
 #include "cli/batch/run.h"
@@ -16,7 +14,6 @@
 #include "cli/lines/reader.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
-#include "gpt2/session.h"
 
 namespace gpt2::cli {
 namespace {
@@ -24,25 +21,6 @@ namespace {
 // The exit status of a complete run in which some lines have errors. It differs from 1, so that a
 // script that restarts failed runs does not loop forever.
 constexpr int kLinesWithErrors = 3;
-
-// Returns a hash of the model's logits and of the bytes of its tokens. The logits of a short pass
-// depend on every matrix and on the weight type, and have the same bits on every machine.
-std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>& tokenizer) {
-  const Config& config = engine.model().config();
-  std::vector<TokenId> ids;
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, config.n_positions); ++i) {
-    ids.push_back(static_cast<TokenId>(i % config.vocab_size));
-  }
-  Session session(engine, {.max_tokens = ids.size()});
-  const std::span<const float> logits = session.forward(ids);
-  std::uint64_t hash = hash_bytes(config.to_json());
-  hash = hash_bytes({reinterpret_cast<const char*>(logits.data()), logits.size_bytes()}, hash);
-  for (std::size_t id = 0; tokenizer && id < tokenizer->size(); ++id) {
-    const auto bytes = tokenizer->bytes(static_cast<TokenId>(id));
-    hash = hash_bytes(bytes, hash_bytes(std::to_string(bytes.size()), hash));
-  }
-  return hash;
-}
 
 void print_share(const BatchSettings& settings, const std::string& output) {
   const Shard& shard = settings.shard;

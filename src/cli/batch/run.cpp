@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/completion.h"
+#include "api/hash.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/seconds_since.h"

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "api/completion_request.h"
+#include "api/hash.h"
 #include "cli/lines/reader.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
@@ -94,10 +96,13 @@ void add_share_options(Options& options, BatchSettings& settings,
 void take_openai_defaults(Writing& writing) {
   const auto is_given = [&](const char* name) { return writing.given.contains(name); };
   SamplingOptions& sampling = writing.options.sampling;
+  const GenerationOptions defaults = openai_defaults();
   if (writing.has_hf_defaults) return;
-  if (!is_given("--temperature") && !is_given("--greedy")) sampling.temperature = 1.0f;
-  if (!is_given("--top-k")) sampling.top_k = 0;
-  if (!is_given("--max-new-tokens")) writing.options.max_new_tokens = 16;
+  if (!is_given("--temperature") && !is_given("--greedy")) {
+    sampling.temperature = defaults.sampling.temperature;
+  }
+  if (!is_given("--top-k")) sampling.top_k = defaults.sampling.top_k;
+  if (!is_given("--max-new-tokens")) writing.options.max_new_tokens = defaults.max_new_tokens;
 }
 
 // Two runs with the same hash, the same model and the same input write the same output. Options

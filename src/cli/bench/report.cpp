@@ -70,8 +70,8 @@ std::string bench_row(const Json& row) {
   const double share = is_below ? 100.0 * number("of_limit") : 0.0;
   const std::string of_limit =
       is_below ? format(share < 99.95 ? "%.1f %%" : "%.0f %%", share) : ">100 %";
-  return row_of(workload, speed(number("tokens_per_s")), speed(number("min")),
-                speed(number("max")), rate_of(row), of_limit) +
+  return row_of(workload, speed(number("tokens_per_s")), speed(number("min")), speed(number("max")),
+                rate_of(row), of_limit) +
          (number("disturbed") > 0 ? "*\n" : "\n");
 }
 
@@ -84,9 +84,9 @@ std::string bench_conclusion(const Json& all) {
   }
   if (disturbed == 0) return "";
   const double busy = 100.0 * all["busy"].get<double>();
-  const std::string cause =
-      busy < 1.0 ? "the speed of the machine changed meanwhile"
-                 : format("other programs took %.0f %% of the CPU time", busy);
+  const std::string cause = busy < 1.0
+                                ? "the speed of the machine changed meanwhile"
+                                : format("other programs took %.0f %% of the CPU time", busy);
   const std::string begin =
       format("* %zu of %zu rows are disturbed, and their speeds are probably too low: %s. ",
              disturbed, rows, cause.c_str());

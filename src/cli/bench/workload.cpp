@@ -134,8 +134,7 @@ nlohmann::ordered_json measure(const Workload& workload, const Engine& engine, L
                                 {"context", workload.context}};
   const std::size_t n_positions = engine.model().config().n_positions;
   if (workload.length() > n_positions) {
-    row["skipped"] =
-        concat("needs ", workload.length(), " positions, the model has ", n_positions);
+    row["skipped"] = concat("needs ", workload.length(), " positions, the model has ", n_positions);
     return row;
   }
   const Load load{.work = work_of(workload, engine),

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/hash.h"
 #include "base/counted.h"
 #include "cli/lines/records.h"
 #include "cli/terminal/console.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/hash.h"
 #include "base/fail.h"
 #include "cli/terminal/console.h"
 
@@ -22,11 +23,6 @@ bool has_input(int file, int milliseconds) {
 }
 
 }  // namespace
-
-std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash) noexcept {
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return hash;
-}
 
 InputFile::InputFile(const std::string& name, const std::string& what)
     : name_(shown_input(name)),

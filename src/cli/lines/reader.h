@@ -7,10 +7,6 @@
 
 namespace gpt2::cli {
 
-/// Returns the FNV-1a hash of the bytes, continued from `hash`.
-[[nodiscard]] std::uint64_t hash_bytes(std::string_view bytes,
-                                       std::uint64_t hash = 0xcbf29ce484222325) noexcept;
-
 /// The max length of a line of input. If a line is longer, only its beginning is kept in memory.
 inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 

@@ -140,10 +140,6 @@ std::string format(const char* format, ...) {
   return text;
 }
 
-std::string hash_text(std::uint64_t hash) {
-  return format("%016llx", static_cast<unsigned long long>(hash));
-}
-
 void print_error(std::string_view message) {
   std::fprintf(stderr, "gpt2: %s\n", printable(message).c_str());
 }
@@ -163,6 +159,8 @@ void forget_interrupts() {
   noted.compare_exchange_strong(ctrl_c, 0);
   end_if_interrupted();
 }
+
+void obey_interrupt() { noted = 0; }
 
 bool interrupted() { return noted != 0; }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -48,9 +47,6 @@ void skip_byte_order_mark(std::string& text, std::string_view name);
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
-/// A hash of logits as --stats shows it: 16 hexadecimal digits.
-[[nodiscard]] std::string hash_text(std::uint64_t hash);
-
 /// Throws Error(invalid_argument). The message ends with the system's reason, which is in errno.
 [[noreturn]] void reject_with_errno(const std::string& message);
 
@@ -66,6 +62,9 @@ void note_interrupts();
 
 /// Returns whether a signal was recorded.
 [[nodiscard]] bool interrupted();
+
+/// Forgets a signal that was recorded, because the command has done what it asks for.
+void obey_interrupt();
 
 /// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten;
 /// any other signal that was recorded ends the process.

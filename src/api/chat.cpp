@@ -1,0 +1,208 @@
+#include "api/chat.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "api/options.h"
+#include "api/tokens.h"
+#include "base/fail.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxTopLogprobs = 20;  // as OpenAI's API
+constexpr std::string_view kUser = "User:", kAssistant = "Assistant:";
+
+enum class Role { system, user, assistant };
+
+struct Message {
+  Role role;
+  std::string content;
+};
+
+Role read_role(Members& members, const std::string& name) {
+  const std::string role = members.text("role").value_or("");
+  if (role == "system" || role == "developer") return Role::system;
+  if (role == "user") return Role::user;
+  if (role == "assistant") return Role::assistant;
+  reject(name, ".role: expected system, developer, user or assistant, found ", quote(role, 40));
+}
+
+// Reads a content: a text, or a list of parts, all of which must be texts.
+std::string read_content(const json& content, const std::string& name) {
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) reject(name, ": expected a text, found ", content.type_name());
+  std::string text;
+  for (const json& part : content) {
+    const bool is_text = part.is_object() && part.value("type", json()) == "text" &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text)
+      reject(name, ": expected parts of the type \"text\" alone: the model reads texts");
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+std::vector<Message> read_messages(const json& list) {
+  if (!list.is_array() || list.empty()) reject("messages: expected a list of at least one message");
+  std::vector<Message> messages;
+  for (const json& one : list) {
+    const std::string name = concat("messages[", messages.size(), "]");
+    if (!one.is_object()) reject(name, ": expected an object, found ", one.type_name());
+    Members members(one);
+    const Role role = read_role(members, name);
+    std::string content = read_content(members.need("content"), name + ".content");
+    members.ignore({"name", "refusal", "annotations"});
+    members.refuse_others();
+    messages.push_back({role, std::move(content)});
+  }
+  return messages;
+}
+
+std::vector<TokenId> dialog(const std::vector<Message>& messages, const Tokenizer& tokenizer,
+                            TokenId end) {
+  std::vector<TokenId> tokens;
+  for (const auto& [role, content] : messages) {
+    if (role == Role::system) continue;
+    const std::vector<TokenId> turn = tokenizer.encode(content);
+    tokens.insert(tokens.end(), turn.begin(), turn.end());
+    tokens.push_back(end);
+  }
+  return tokens;
+}
+
+std::string transcript(const std::vector<Message>& messages) {
+  std::string text;
+  for (const auto& [role, content] : messages) {
+    if (role == Role::system) text += content + "\n\n";
+  }
+  for (const auto& [role, content] : messages) {
+    if (role == Role::system) continue;
+    text += concat(role == Role::user ? kUser : kAssistant, " ", content, "\n");
+  }
+  return text.append(kAssistant);
+}
+
+void read_logprobs(Members& members, CompletionRequest& request) {
+  request.with_logprobs = members.flag("logprobs").value_or(false);
+  const auto top = members.count("top_logprobs", 0, kMaxTopLogprobs);
+  if (top && !request.with_logprobs) {
+    reject("top_logprobs: needs \"logprobs\": true");
+  }
+  if (request.with_logprobs) request.options.top_logprobs = top.value_or(0);
+}
+
+// Refuses what a model that continues texts cannot do.
+void refuse_tools(Members& members) {
+  for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
+    const json* const value = members.find(name);
+    if (value == nullptr || *value == "none" || *value == json::array()) continue;
+    reject(name, ": the model cannot do this: remove it");
+  }
+  const json* const format = members.find("response_format");
+  if (format != nullptr && *format != json{{"type", "text"}}) {
+    members.refuse("response_format", "{\"type\":\"text\"}, the only form of an answer");
+  }
+}
+
+Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
+  const std::string_view bytes = tokenizer.bytes(id);
+  Json numbers = Json::array();
+  for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
+  return {{"token", token_text(bytes)}, {"logprob", logprob_number(logprob)}, {"bytes", numbers}};
+}
+
+Json head_json(const AnswerHead& head, const char* object) {
+  Json answer = {
+      {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
+  return answer;
+}
+
+}  // namespace
+
+CompletionRequest read_chat_request(const json& body, const RequestContext& context,
+                                    ChatForm form) {
+  CompletionRequest request = {.options = context.defaults};
+  request.options.max_new_tokens = context.config.n_positions;
+  Members members(body);
+  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls"});
+  request.model = members.text("model").value_or("");
+  const std::vector<Message> messages = read_messages(members.need("messages"));
+  read_options(members, request.options, {"logprobs"});
+  if (const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens)) {
+    request.options.max_new_tokens = *count;
+  }
+  read_logprobs(members, request);
+  read_answer_members(members, request);
+  request.best_of = request.n;
+  refuse_tools(members);
+  RequestContext own = context;
+  own.truncate = members.flag("truncate").value_or(context.truncate);
+  own.max_length = read_max_length(members, context.max_length);
+  members.refuse_others();
+  const Tokenizer& tokenizer = *context.tokenizer;
+  if (form == ChatForm::transcript) {
+    request.options.stop.push_back(concat("\n", kUser));
+    add_prompt(request, tokenizer.encode(transcript(messages)), own);
+  } else {
+    const TokenId end = first_token(context.tokenizer, context.config);
+    add_prompt(request, dialog(messages, tokenizer, end), own);
+  }
+  return request;
+}
+
+Json chat_json(const AnswerHead& head, const CompletionRequest& request, const Tokenizer& tokenizer,
+               const CompletedPrompt& completed) {
+  Json list = Json::array();
+  std::size_t completion_tokens = 0;
+  for (const CompletionChoice& choice : completed.choices) {
+    const GenerationResult& result = choice.result;
+    completion_tokens += result.tokens.size();
+    list.push_back(
+        {{"index", list.size()},
+         {"message",
+          {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
+         {"logprobs", request.with_logprobs
+                          ? chat_logprobs_json(tokenizer, result.tokens, result.logprobs)
+                          : Json()},
+         {"finish_reason", finish_reason_of(result.finish_reason)}});
+  }
+  Json answer = head_json(head, "chat.completion");
+  answer["choices"] = std::move(list);
+  answer["usage"] = usage_json(completed.prompt.tokens.size(), completion_tokens);
+  return answer;
+}
+
+Json chat_chunk_json(const AnswerHead& head, std::size_t index, const Json& delta,
+                     const Json& logprobs, std::optional<FinishReason> reason) {
+  Json answer = head_json(head, "chat.completion.chunk");
+  answer["choices"] =
+      Json::array({{{"index", index},
+                    {"delta", delta},
+                    {"logprobs", logprobs},
+                    {"finish_reason", reason ? Json(finish_reason_of(*reason)) : Json()}}});
+  return answer;
+}
+
+Json chat_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenId> tokens,
+                        std::span<const TokenLogprob> scores) {
+  Json content = Json::array();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    Json token = top_json(tokenizer, tokens[i], scores[i].logprob);
+    Json& top = token["top_logprobs"] = Json::array();
+    for (const auto& [id, logprob] : scores[i].top) top.push_back(top_json(tokenizer, id, logprob));
+    content.push_back(std::move(token));
+  }
+  return {{"content", content}, {"refusal", nullptr}};
+}
+
+std::string chat_content(const std::string& text) {
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+}  // namespace gpt2

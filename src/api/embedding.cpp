@@ -1,0 +1,116 @@
+#include "api/embedding.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/tokens.h"
+#include "base/fail.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxInputs = 2048;  // as OpenAI's API
+
+std::vector<std::vector<TokenId>> read_inputs(const json& input, const RequestContext& context) {
+  const TokenReader reader = {context.tokenizer, context.config.vocab_size, nullptr};
+  if (!input.is_array()) return {reader.read_json(input, "input")};
+  if (!input.empty() && input[0].is_number()) return {reader.read_ids(input, "input")};
+  if (input.empty() || input.size() > kMaxInputs) {
+    reject("input: expected a list of 1 to ", kMaxInputs, " elements, found ", input.size());
+  }
+  std::vector<std::vector<TokenId>> inputs;
+  for (const json& one : input) {
+    inputs.push_back(reader.read_json(one, concat("input[", inputs.size(), "]")));
+  }
+  return inputs;
+}
+
+// Returns true for the first of two words, false for the second one.
+bool read_choice(Members& members, const char* name, const char* first, const char* second,
+                 bool otherwise) {
+  const auto word = members.text(name);
+  if (!word) return otherwise;
+  if (*word != first && *word != second) members.refuse(name, concat(first, " or ", second));
+  return *word == first;
+}
+
+void normalize(std::vector<float>& vector) {
+  double square = 0.0;
+  for (const float number : vector) square += static_cast<double>(number) * number;
+  if (square == 0.0) return;
+  const double length = std::sqrt(square);
+  for (float& number : vector) number = static_cast<float>(number / length);
+}
+
+// The floats in base64, in little-endian order.
+std::string base64(const std::vector<float>& vector) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  std::uint32_t bits = 0;
+  unsigned count = 0;
+  const auto write = [&](std::uint32_t byte) {
+    bits = bits << 8 | byte;
+    for (count += 8; count >= 6; count -= 6) text += kDigits[bits >> (count - 6) & 63];
+  };
+  for (const float number : vector) {
+    const auto word = std::bit_cast<std::uint32_t>(number);
+    for (int shift = 0; shift < 32; shift += 8) write(word >> shift & 255);
+  }
+  if (count != 0) text += kDigits[bits << (6 - count) & 63];
+  while (text.size() % 4 != 0) text += '=';
+  return text;
+}
+
+Json vector_json(const std::vector<float>& vector, bool is_base64) {
+  if (is_base64) return base64(vector);
+  Json numbers = Json::array();
+  for (const float number : vector) numbers.push_back(short_number(number));
+  return numbers;
+}
+
+}  // namespace
+
+EmbeddingRequest read_embedding_request(const json& body, const RequestContext& context) {
+  const Config& config = context.config;
+  EmbeddingRequest request;
+  Members members(body);
+  members.ignore({"user"});
+  request.model = members.text("model").value_or("");
+  request.inputs = read_inputs(members.need("input"), context);
+  request.is_base64 = read_choice(members, "encoding_format", "base64", "float", false);
+  request.options.pooling =
+      read_choice(members, "pooling", "last", "mean", false) ? Pooling::last : Pooling::mean;
+  request.options.layer = members.count("layer", 0, config.n_layer);
+  static_cast<void>(members.count("dimensions", config.n_embd, config.n_embd));
+  members.refuse_others();
+  for (const std::vector<TokenId>& tokens : request.inputs) {
+    if (!tokens.empty() && tokens.size() <= config.n_positions) continue;
+    reject("input: expected texts of 1 to ", config.n_positions, " tokens, found ", tokens.size());
+  }
+  return request;
+}
+
+Json embedding_json(const EmbeddingRequest& request, const std::string& model,
+                    std::vector<std::vector<float>> vectors) {
+  Json data = Json::array();
+  std::size_t tokens = 0;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    normalize(vectors[i]);
+    tokens += request.inputs[i].size();
+    data.push_back({{"object", "embedding"},
+                    {"index", i},
+                    {"embedding", vector_json(vectors[i], request.is_base64)}});
+  }
+  return {{"object", "list"},
+          {"data", std::move(data)},
+          {"model", model},
+          {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+}
+
+}  // namespace gpt2

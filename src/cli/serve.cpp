@@ -1,0 +1,161 @@
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/hash.h"
+#include "base/counted.h"
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/model.h"
+#include "cli/terminal/console.h"
+#include "gpt2/runtime.h"
+#include "serve/server.h"
+
+namespace gpt2::cli {
+namespace {
+
+constexpr const char* kServeDetails =
+    R"(The server answers OpenAI's API: POST /v1/completions, /v1/chat/completions and
+/v1/embeddings, GET /v1/models; besides, POST /tokenize and /detokenize, GET /health and /metrics.
+All texts of all clients share their passes, and each of them is the text that gpt2 generate writes
+with the same options, whatever else the server does. Every option of the library can be set by its
+name, beside those of OpenAI.
+
+A request that sets no seed has seed 0, so it has the same answer every time.
+
+Ctrl-C or SIGTERM ends the server: it refuses new requests, and answers those that it has.
+
+Examples:
+  gpt2 serve
+  gpt2 serve -m gpt2 --dtype int8 --port 8000
+  gpt2 serve -m gpt-3.5-turbo=gpt2-stories --port 0
+  curl localhost:8080/v1/completions -d '{"prompt": "Once upon a time", "seed": 1}')";
+
+struct ServeSettings {
+  ModelSettings model;
+  std::vector<std::string> models;
+  std::string key_file;
+  unsigned timeout = 600;
+  SchedulerOptions scheduler;
+  serve::ServerOptions server;
+};
+
+void add_address_options(Options& options, ServeSettings& settings) {
+  serve::ListenAddress& address = settings.server.address;
+  options.begin_group("Clients");
+  options.add_text("--host", "ADDRESS", address.host,
+                   "Listen on this address; 0.0.0.0: on all of this machine (default: 127.0.0.1, "
+                   "which only programs on this machine can reach)");
+  options.add_number("--port", address.port, {0, 65535},
+                     "Listen on this port; 0: any that is free");
+  options.add_file("--unix", address.unix_socket, "Listen on a Unix socket instead");
+  options
+      .add("--api-key", "KEY",
+           "Serve only clients that give this key; may be repeated. Also set by GPT2_API_KEY, "
+           "which other users of the machine cannot see",
+           [&settings](const std::string& key) { settings.server.service.keys.add(key); })
+      .is_repeatable = true;
+  options.add_file("--api-key-file", settings.key_file, "Serve only clients with a key of FILE");
+  options.add_text("--cors", "ORIGIN", settings.server.service.cors,
+                   "Let pages of this origin use the server; *: all pages");
+}
+
+void add_limit_options(Options& options, ServeSettings& settings) {
+  options.begin_group("Limits");
+  serve::ServerOptions& server = settings.server;
+  options.add_number("--parallel", settings.scheduler.max_sequences, {1, 1024},
+                     "Write N texts at once; further ones wait");
+  options.add_number("--max-requests", server.service.max_requests, {1, 1e6},
+                     "Refuse requests with status 503 while N are open");
+  options.add_number("--max-connections", server.limits.max_connections, {1, 1e5},
+                     "Let further clients wait while N are connected");
+  options.add_number("--max-body", server.limits.max_body, {1024, 1e9},
+                     "Refuse requests with more bytes");
+  options.add_number("--timeout", settings.timeout, {1, 1e6},
+                     "End an answer that takes longer, in seconds");
+}
+
+ServeSettings read_serve_settings(const Arguments& arguments) {
+  ServeSettings settings;
+  Options options("gpt2 serve", "Answers OpenAI's API over HTTP", kServeDetails);
+  add_model_options(options, settings.model);
+  Option& model = options.at("--model");
+  model.is_repeatable = true;
+  model.form = "[NAME=]MODEL";
+  model.help += "; may be repeated. Requests choose it by NAME";
+  model.set = [&settings](const std::string& text) { settings.models.push_back(text); };
+  add_address_options(options, settings);
+  add_limit_options(options, settings);
+  options.parse(arguments);
+  if (settings.models.empty()) settings.models.push_back(settings.model.name);
+  serve::ServiceOptions& service = settings.server.service;
+  if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
+  if (const char* const key = std::getenv("GPT2_API_KEY")) service.keys.add(key);
+  service.timeout = std::chrono::seconds(settings.timeout);
+  return settings;
+}
+
+// Splits "NAME=MODEL". Without a name, it is the last part of the path or of the name on the hub.
+std::pair<std::string, std::string> name_of_model(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
+  const std::size_t end = text.find_last_not_of('/');
+  const std::size_t begin = text.find_last_of('/', end);
+  return {text.substr(begin + 1, end - begin), text};
+}
+
+std::int64_t seconds_of(std::filesystem::file_time_type time) {
+  const auto system = std::chrono::file_clock::to_sys(time);
+  return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
+}
+
+std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
+                                                const std::string& text, std::size_t models) {
+  ModelSettings of_model = settings.model;
+  const auto [name, model] = name_of_model(text);
+  of_model.name = model;
+  of_model.find();
+  Tokenizer tokenizer = load_tokenizer(of_model.path);
+  const Engine engine(load_model(of_model), of_model.engine);
+  tokenizer.require_match(engine.model().config());
+  const Config& config = engine.model().config();
+  SchedulerOptions scheduler = settings.scheduler;
+  scheduler.max_memory =
+      std::max(available_memory() / 2 / models,
+               Session::memory_bytes(config, engine.kv_type(), config.n_positions));
+  auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
+  served->defaults = openai_defaults();
+  served->created = seconds_of(last_write_time(of_model.path));
+  served->fingerprint = "gpt2_" + hash_text(hash_of_model(engine, served->tokenizer));
+  return served;
+}
+
+}  // namespace
+
+int serve(const Arguments& arguments) {
+  const ServeSettings settings = read_serve_settings(arguments);
+  std::vector<std::unique_ptr<serve::ServedModel>> models;
+  for (const std::string& model : settings.models) {
+    models.push_back(load_served(settings, model, settings.models.size()));
+    for (std::size_t i = 0; i + 1 < models.size(); ++i) {
+      if (models[i]->name != models.back()->name) continue;
+      throw UsageError("--model", "two models are called " + quote(models[i]->name, 60) +
+                                      ": name one of them, as in -m NAME=MODEL");
+    }
+  }
+  note_interrupts();
+  serve::Server server(std::move(models), settings.server);
+  write_stdout(server.url() + '\n');
+  print_error("serving " + counted(settings.models.size(), "model") + "; Ctrl-C ends the server");
+  const std::size_t unanswered = server.run(interrupted);
+  obey_interrupt();
+  if (unanswered == 0) return 0;
+  print_error("ended with " + counted(unanswered, "request") + " without an answer");
+  return 1;
+}
+
+}  // namespace gpt2::cli

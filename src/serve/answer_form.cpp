@@ -1,0 +1,100 @@
+#include "serve/answer_form.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "api/chat.h"
+
+namespace gpt2::serve {
+namespace {
+
+class CompletionForm : public AnswerForm {
+ public:
+  CompletionForm(AnswerHead head, const Tokenizer& tokenizer)
+      : head_(std::move(head)), tokenizer_(tokenizer) {}
+
+  [[nodiscard]] Json whole(const CompletionRequest& request,
+                           const std::vector<CompletedPrompt>& prompts) const override {
+    return completion_json(head_, request, tokenizer_, prompts);
+  }
+
+  [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
+                           const CompletedPrompt& prompt) override {
+    LogprobLists& lists = lists_.try_emplace(index, tokenizer_).first->second;
+    if (!request.echo) {
+      lists.skip(prompt.prompt.tokens);
+      return nullptr;
+    }
+    lists.append(prompt.prompt.tokens, prompt.logprobs);
+    const Json logprobs = prompt.logprobs.empty() ? Json() : lists.take();
+    if (prompt.logprobs.empty()) lists.skip(prompt.prompt.tokens);
+    const std::string text = echo_text(tokenizer_, prompt.prompt);
+    return completion_chunk_json(head_, index, text, logprobs, {});
+  }
+
+  [[nodiscard]] Json part(std::size_t index, const std::string& text,
+                          std::span<const TokenId> tokens,
+                          std::span<const TokenLogprob> scores) override {
+    LogprobLists& lists = lists_.at(index);
+    lists.append(tokens, scores);
+    return completion_chunk_json(head_, index, text, scores.empty() ? Json() : lists.take(), {});
+  }
+
+  [[nodiscard]] Json end(std::size_t index, FinishReason reason) override {
+    return completion_chunk_json(head_, index, "", nullptr, reason);
+  }
+
+ private:
+  const AnswerHead head_;
+  const Tokenizer& tokenizer_;
+  std::map<std::size_t, LogprobLists> lists_;  // by choice
+};
+
+class ChatForm : public AnswerForm {
+ public:
+  ChatForm(AnswerHead head, const Tokenizer& tokenizer)
+      : head_(std::move(head)), tokenizer_(tokenizer) {}
+
+  [[nodiscard]] Json whole(const CompletionRequest& request,
+                           const std::vector<CompletedPrompt>& prompts) const override {
+    return chat_json(head_, request, tokenizer_, prompts.front());
+  }
+
+  [[nodiscard]] Json begin(std::size_t index, const CompletionRequest&,
+                           const CompletedPrompt&) override {
+    const Json delta = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
+    return chat_chunk_json(head_, index, delta, nullptr, {});
+  }
+
+  [[nodiscard]] Json part(std::size_t index, const std::string& text,
+                          std::span<const TokenId> tokens,
+                          std::span<const TokenLogprob> scores) override {
+    const bool is_first = !text.empty() && begun_.insert(index).second;
+    const Json logprobs = scores.empty() ? Json() : chat_logprobs_json(tokenizer_, tokens, scores);
+    const Json delta = {{"content", is_first ? chat_content(text) : text}};
+    return chat_chunk_json(head_, index, delta, logprobs, {});
+  }
+
+  [[nodiscard]] Json end(std::size_t index, FinishReason reason) override {
+    return chat_chunk_json(head_, index, Json::object(), nullptr, reason);
+  }
+
+ private:
+  const AnswerHead head_;
+  const Tokenizer& tokenizer_;
+  std::set<std::size_t> begun_;  // the choices of which text was sent
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerForm> completion_form(AnswerHead head, const Tokenizer& tokenizer) {
+  return std::make_unique<CompletionForm>(std::move(head), tokenizer);
+}
+
+std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const Tokenizer& tokenizer) {
+  return std::make_unique<ChatForm>(std::move(head), tokenizer);
+}
+
+}  // namespace gpt2::serve

@@ -1,0 +1,56 @@
+#include "serve/api_keys.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/read_file.h"
+
+namespace gpt2::serve {
+namespace {
+
+constexpr std::size_t kMaxFile = 1 << 20;  // bytes
+
+// Compares all characters of `given`, whatever the first ones are.
+bool is_same(std::string_view given, const std::string& key) {
+  std::size_t difference = given.size() ^ key.size();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    difference |= static_cast<std::size_t>(given[i] ^ key[i % key.size()]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+void ApiKeys::add(const std::string& key) {
+  const auto is_printable = [](char c) { return c > ' ' && c <= '~'; };
+  if (key.empty() || !std::ranges::all_of(key, is_printable)) {
+    reject("an API key must have printable ASCII characters without spaces");
+  }
+  keys_.push_back(key);
+}
+
+void ApiKeys::add_file(const std::string& file) {
+  const std::string text = read_file(file, kMaxFile);
+  const std::size_t before = keys_.size();
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty() && line[0] != '#') add(line);
+    begin = end + 1;
+  }
+  if (keys_.size() == before) reject(file, ": expected a key a line, found none");
+}
+
+bool ApiKeys::admits(std::string_view authorization) const {
+  if (keys_.empty()) return true;
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!authorization.starts_with(kScheme)) return false;
+  bool is_known = false;
+  for (const std::string& key : keys_) {
+    is_known |= is_same(authorization.substr(kScheme.size()), key);
+  }
+  return is_known;
+}
+
+}  // namespace gpt2::serve

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpt2::serve {
+
+/// The keys with which clients may use the server. Without any, every client may.
+class ApiKeys {
+ public:
+  /// Adds a key. Throws Error for one that is empty or has characters that a header cannot have.
+  void add(const std::string& key);
+
+  /// Adds the keys of a file, one a line. Skips empty lines and those that begin with #. Throws
+  /// Error if the file cannot be read or has no key.
+  void add_file(const std::string& file);
+
+  /// Whether the header "Authorization" has one of the keys: "Bearer KEY". The time does not depend
+  /// on how much of a key is right.
+  [[nodiscard]] bool admits(std::string_view authorization) const;
+
+  [[nodiscard]] bool empty() const noexcept { return keys_.empty(); }
+
+ private:
+  std::vector<std::string> keys_;
+};
+
+}  // namespace gpt2::serve

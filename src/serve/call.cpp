@@ -1,0 +1,64 @@
+#include "serve/call.h"
+
+#include <new>
+#include <utility>
+
+#include "gpt2/error.h"
+
+namespace gpt2::serve {
+namespace {
+
+constexpr int kClientGone = 499;  // the status that nginx counts for a client that did not wait
+
+}  // namespace
+
+bool Call::goes_on() const {
+  return !is_cancelled_ && !reply_->is_abandoned() && Clock::now() < deadline_;
+}
+
+void Call::send(int status, const Json& body) {
+  send(HttpAnswer{.status = status, .body = json_text(body) + '\n'});
+}
+
+void Call::send(HttpAnswer answer) {
+  metrics.count_request(path_, answer.status);
+  reply_->send(std::move(answer));
+}
+
+void Call::begin_stream() {
+  metrics.count_request(path_, 200);
+  reply_->begin_stream({.content_type = "text/event-stream",
+                        .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}});
+}
+
+void Call::write_event(const Json& event) { reply_->write("data: " + json_text(event) + "\n\n"); }
+
+void Call::end_stream() {
+  reply_->write("data: [DONE]\n\n");
+  reply_->end();
+}
+
+void Call::fail(std::exception_ptr error) {
+  if (reply_->is_abandoned()) return metrics.count_request(path_, kClientGone);
+  if (Clock::now() >= deadline_) {
+    return send_error(504, error_json("the answer took longer than the server's --timeout",
+                                      "server_error", "timeout"));
+  }
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& caught) {
+    send_error(400, error_json(caught.what()));
+  } catch (const std::bad_alloc&) {
+    send_error(503, error_json("out of memory: try again later", "server_error", "overloaded"));
+  } catch (const std::exception& caught) {
+    send_error(500, error_json(caught.what(), "server_error"));
+  }
+}
+
+void Call::send_error(int status, const Json& body) {
+  if (!reply_->is_stream()) return send(status, body);
+  write_event(body);
+  reply_->end();
+}
+
+}  // namespace gpt2::serve

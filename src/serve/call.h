@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "api/completion.h"
+#include "serve/metrics.h"
+#include "serve/reply.h"
+
+namespace gpt2::serve {
+
+/// The call that a job answers: where the answer goes, and when nobody waits for it any more.
+///
+/// Thread safety: any thread may call any function.
+class Call {
+ public:
+  Call(std::string path, std::shared_ptr<Reply> reply, Metrics& counters,
+       Clock::time_point deadline)
+      : metrics(counters),
+        path_(std::move(path)),
+        reply_(std::move(reply)),
+        deadline_(deadline) {}
+
+  /// Whether to go on: the client waits, there is time left, and cancel() has not been called.
+  [[nodiscard]] bool goes_on() const;
+
+  /// Makes goes_on() false.
+  void cancel() { is_cancelled_ = true; }
+
+  void send(int status, const Json& body);
+  void send(HttpAnswer answer);
+
+  void begin_stream();
+  void write_event(const Json& event);
+  void end_stream();
+
+  /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
+  /// Error, 503 if there is no memory, 504 after the deadline, and 500 for anything else.
+  void fail(std::exception_ptr error);
+
+  Metrics& metrics;
+  const Clock::time_point arrival = Clock::now();
+
+ private:
+  void send_error(int status, const Json& body);
+
+  const std::string path_;
+  const std::shared_ptr<Reply> reply_;
+  const Clock::time_point deadline_;
+  std::atomic<bool> is_cancelled_ = false;
+};
+
+}  // namespace gpt2::serve

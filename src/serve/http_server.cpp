@@ -1,0 +1,333 @@
+#include "serve/http_server.h"
+
+#include <microhttpd.h>
+#include <poll.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "api/completion.h"
+#include "base/fail.h"
+
+namespace gpt2::serve {
+namespace {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+constexpr std::chrono::milliseconds kSweep{100};  // how often connections are looked after
+constexpr std::size_t kBlock = 16384;             // of a stream
+
+// A request, from its headers to the end of its answer.
+struct Exchange {
+  HttpRequest request;
+  std::shared_ptr<Reply> reply = std::make_shared<Reply>();
+  std::optional<HttpAnswer> refusal;  // decided by the headers
+  bool is_handled = false;            // whether the handler has got the request
+};
+
+struct Connection {
+  int socket;
+  Clock::time_point since = Clock::now();  // the time of the last answer, or of connecting
+  Exchange* exchange = nullptr;
+};
+
+const char* header_of(MHD_Connection* connection, const char* name) {
+  const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value == nullptr ? "" : value;
+}
+
+std::size_t count_headers(MHD_Connection* connection, const char* name) {
+  std::pair<const char*, std::size_t> counter = {name, 0};
+  const auto count = [](void* context, MHD_ValueKind, const char* key, const char*) {
+    auto& [wanted, found] = *static_cast<std::pair<const char*, std::size_t>*>(context);
+    if (strcasecmp(key, wanted) == 0) ++found;
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, count, &counter);
+  return counter.second;
+}
+
+// A request with two lengths may be one request for this server and two for a proxy before it,
+// which lets a client slip a request past the proxy.
+bool has_one_length(MHD_Connection* connection) {
+  const std::size_t lengths = count_headers(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  const std::size_t codings = count_headers(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  if (codings == 1 &&
+      strcasecmp(header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked") != 0) {
+    return false;
+  }
+  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  return lengths + codings <= 1 && std::strspn(length, "0123456789") == std::strlen(length);
+}
+
+HttpAnswer error_answer(int status, const std::string& message) {
+  return {.status = status, .body = json_text(error_json(message)) + '\n'};
+}
+
+void raise_file_limit(unsigned connections) {
+  rlimit limit = {};
+  const rlim_t needed = connections + 100;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler);
+  ~Impl();
+
+  void run(std::chrono::milliseconds wait);
+  void sweep();
+
+  MHD_Result take(MHD_Connection* connection, const char* url, const char* method,
+                  const char* upload, std::size_t& upload_size, void*& context);
+  void open(MHD_Connection* connection, void*& context);
+  void close(void*& context);
+  void complete(MHD_Connection* connection, void*& context);
+
+  std::size_t open_requests() const;
+
+  std::list<Connection> connections;
+  MHD_Daemon* daemon = nullptr;
+
+ private:
+  [[nodiscard]] std::optional<HttpAnswer> refuse(MHD_Connection* connection,
+                                                 const HttpRequest& request) const;
+  void look_after(Connection& connection, bool is_gone);
+
+  const HttpLimits limits_;
+  const Gate gate_;
+  const Handler handler_;
+  Clock::time_point swept_ = Clock::now();
+};
+
+namespace {
+
+Connection& tracked(MHD_Connection* connection) {
+  const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return *static_cast<Connection*>(info->socket_context);
+}
+
+// The stream of an answer, for libmicrohttpd.
+struct Stream {
+  MHD_Connection* connection;
+  std::shared_ptr<Reply> reply;
+
+  static ssize_t read(void* context, std::uint64_t, char* buffer, std::size_t max) {
+    MHD_Connection* const connection = static_cast<Stream*>(context)->connection;
+    const auto count = static_cast<Stream*>(context)->reply->read(
+        buffer, max, [connection] { MHD_suspend_connection(connection); },
+        [connection] { MHD_resume_connection(connection); });
+    if (count) return static_cast<ssize_t>(*count);
+    const bool is_cut = static_cast<Stream*>(context)->reply->is_abandoned();
+    return is_cut ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+  }
+
+  static void free(void* context) { delete static_cast<Stream*>(context); }
+};
+
+void add_headers(MHD_Response* response, const Headers& headers) {
+  for (const auto& [name, value] : headers) {
+    MHD_add_response_header(response, name.c_str(), value.c_str());
+  }
+}
+
+MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
+                 const std::shared_ptr<Reply>& reply, const Headers& more) {
+  MHD_Response* const response =
+      reply->is_stream()
+          ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlock, Stream::read,
+                                              new Stream{connection, reply}, Stream::free)
+          : MHD_create_response_from_buffer(
+                answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
+  add_headers(response, answer.headers);
+  add_headers(response, more);
+  const MHD_Result result =
+      MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
+  MHD_destroy_response(response);
+  return result;
+}
+
+MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl) {
+  const auto take = [](void* self, MHD_Connection* connection, const char* url, const char* method,
+                       const char*, const char* upload, std::size_t* upload_size, void** context) {
+    return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, upload, *upload_size,
+                                                      *context);
+  };
+  const auto complete = [](void* self, MHD_Connection* connection, void** context,
+                           MHD_RequestTerminationCode) {
+    static_cast<HttpServer::Impl*>(self)->complete(connection, *context);
+  };
+  const auto notify = [](void* self, MHD_Connection* connection, void** context,
+                         MHD_ConnectionNotificationCode code) {
+    auto& server = *static_cast<HttpServer::Impl*>(self);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+      server.open(connection, *context);
+    } else {
+      server.close(*context);
+    }
+  };
+  const auto be_silent = [](void*, const char*, va_list) {};
+  return MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, nullptr,
+      nullptr, +take, impl, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(be_silent),
+      nullptr, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
+      limits.max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HttpLimits::kHeader,
+      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+      static_cast<MHD_RequestCompletedCallback>(complete), impl, MHD_OPTION_NOTIFY_CONNECTION,
+      static_cast<MHD_NotifyConnectionCallback>(notify), impl, MHD_OPTION_END);
+}
+
+}  // namespace
+
+HttpServer::Impl::Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler)
+    : limits_(limits), gate_(std::move(gate)), handler_(std::move(handler)) {
+  raise_file_limit(limits.max_connections);
+  daemon = start(listener, limits, this);
+  if (daemon == nullptr) reject("libmicrohttpd could not start: ", std::strerror(errno));
+}
+
+// libmicrohttpd must not be stopped while a connection is suspended.
+HttpServer::Impl::~Impl() {
+  for (Connection& connection : connections) {
+    if (connection.exchange != nullptr) connection.exchange->reply->abandon();
+  }
+  MHD_quiesce_daemon(daemon);  // the caller owns the socket
+  MHD_run(daemon);
+  MHD_stop_daemon(daemon);
+}
+
+void HttpServer::Impl::run(std::chrono::milliseconds wait) {
+  const MHD_DaemonInfo* const info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  MHD_UNSIGNED_LONG_LONG due = 0;
+  if (MHD_get_timeout(daemon, &due) == MHD_YES) {
+    wait = std::min(wait, std::chrono::milliseconds(due));
+  }
+  if (!connections.empty()) wait = std::min(wait, kSweep);
+  pollfd events = {.fd = info->epoll_fd, .events = POLLIN, .revents = 0};
+  poll(&events, 1, static_cast<int>(wait.count()));
+  MHD_run(daemon);
+  if (Clock::now() - swept_ >= kSweep) sweep();
+}
+
+// Finds the clients that have gone away, and those that take too long.
+void HttpServer::Impl::sweep() {
+  swept_ = Clock::now();
+  std::vector<pollfd> sockets;
+  for (const Connection& connection : connections) {
+    sockets.push_back({.fd = connection.socket, .events = POLLRDHUP, .revents = 0});
+  }
+  poll(sockets.data(), sockets.size(), 0);
+  auto found = sockets.begin();
+  for (Connection& connection : connections) {
+    look_after(connection, ((found++)->revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
+  }
+}
+
+void HttpServer::Impl::look_after(Connection& connection, bool is_gone) {
+  const Exchange* const exchange = connection.exchange;
+  if (exchange == nullptr || !exchange->is_handled) {
+    if (swept_ - connection.since > limits_.receive_time) shutdown(connection.socket, SHUT_RDWR);
+    return;
+  }
+  const auto end = exchange->reply->end_time();
+  if (!end && is_gone) exchange->reply->abandon();
+  if (end && swept_ - *end > limits_.send_time) shutdown(connection.socket, SHUT_RDWR);
+}
+
+std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
+                                                   const HttpRequest& request) const {
+  if (!has_one_length(connection))
+    return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
+  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  const bool is_too_long = std::strtoull(length, nullptr, 10) > limits_.max_body;
+  if (auto answer = gate_(request)) return answer;
+  if (!is_too_long) return std::nullopt;
+  return error_answer(413, concat("the body has ", length,
+                                  " bytes, but the server accepts at most ", limits_.max_body));
+}
+
+MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, const char* method,
+                                  const char* upload, std::size_t& upload_size, void*& context) {
+  if (context == nullptr) {
+    auto* const exchange = new Exchange;
+    context = tracked(connection).exchange = exchange;
+    exchange->request = {.method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
+                         .path = url,
+                         .authorization = header_of(connection, "Authorization"),
+                         .origin = header_of(connection, "Origin"),
+                         .host = header_of(connection, "Host")};
+    const auto refusal = refuse(connection, exchange->request);
+    if (!refusal) return MHD_YES;
+    exchange->is_handled = true;
+    exchange->reply->send(*refusal);
+    return queue(connection, *refusal, exchange->reply, limits_.headers);
+  }
+  auto& exchange = *static_cast<Exchange*>(context);
+  if (upload_size != 0) {
+    // Only a body in chunks can be too long here, whose length was not known.
+    if (upload_size > limits_.max_body - exchange.request.body.size()) return MHD_NO;
+    exchange.request.body.append(upload, upload_size);
+    upload_size = 0;
+    return MHD_YES;
+  }
+  if (!std::exchange(exchange.is_handled, true)) {
+    handler_(std::move(exchange.request), exchange.reply);
+  }
+  const auto answer = exchange.reply->head([connection] { MHD_suspend_connection(connection); },
+                                           [connection] { MHD_resume_connection(connection); });
+  if (answer) return queue(connection, *answer, exchange.reply, limits_.headers);
+  return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
+}
+
+void HttpServer::Impl::open(MHD_Connection* connection, void*& context) {
+  const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  connections.push_back({.socket = info->connect_fd});
+  context = &connections.back();
+}
+
+void HttpServer::Impl::close(void*& context) {
+  connections.remove_if([&](const Connection& one) { return &one == context; });
+}
+
+void HttpServer::Impl::complete(MHD_Connection* connection, void*& context) {
+  auto* const exchange = static_cast<Exchange*>(context);
+  if (exchange == nullptr) return;
+  exchange->reply->detach();
+  delete exchange;
+  context = nullptr;
+  tracked(connection).exchange = nullptr;
+  tracked(connection).since = Clock::now();
+}
+
+std::size_t HttpServer::Impl::open_requests() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      connections, [](const Connection& one) { return one.exchange != nullptr; }));
+}
+
+HttpServer::HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler)
+    : impl_(std::make_unique<Impl>(listener, limits, std::move(gate), std::move(handler))) {}
+
+HttpServer::~HttpServer() = default;
+
+void HttpServer::run(std::chrono::milliseconds wait) { impl_->run(wait); }
+
+void HttpServer::stop_accepting() { MHD_quiesce_daemon(impl_->daemon); }
+
+std::size_t HttpServer::open_requests() const { return impl_->open_requests(); }
+
+std::size_t HttpServer::connections() const { return impl_->connections.size(); }
+
+}  // namespace gpt2::serve

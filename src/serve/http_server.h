@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serve/reply.h"
+
+namespace gpt2::serve {
+
+/// A request over HTTP.
+struct HttpRequest {
+  std::string method = {};  ///< "GET", "POST" ...; "GET" for "HEAD"
+  std::string path = {};    ///< without the query
+  std::string authorization = {};
+  std::string origin = {};
+  std::string host = {};
+  std::string body = {};
+};
+
+/// What a client may use.
+struct HttpLimits {
+  std::size_t max_body = 8 << 20;         ///< bytes
+  unsigned max_connections = 4096;        ///< further clients wait until others leave
+  std::chrono::seconds receive_time{60};  ///< from connecting, or from the last answer, until
+                                          ///< a whole request is there
+  std::chrono::seconds send_time{60};     ///< from the end of an answer until it is sent
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< of all answers
+  static constexpr std::size_t kHeader = 32768;  ///< bytes of a request before its body
+};
+
+/// Speaks HTTP with many clients on one thread, by libmicrohttpd. Connections whose answer is not
+/// ready cost no thread.
+class HttpServer {
+ public:
+  /// Decides from the headers of a request, before its body is read: returns an answer if it is
+  /// refused.
+  using Gate = std::function<std::optional<HttpAnswer>(const HttpRequest&)>;
+
+  /// Takes a request and answers it, at once or later, on any thread.
+  using Handler = std::function<void(HttpRequest request, std::shared_ptr<Reply> reply)>;
+
+  /// Serves the clients of a socket that listens. Raises the process's limit of open files if
+  /// max_connections needs it. Throws Error if the system refuses.
+  HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler);
+
+  /// Closes all connections. REQUIRES: no thread answers any more.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Waits for at most this long for something to do, and does it. Returns early on a signal.
+  void run(std::chrono::milliseconds wait);
+
+  /// From now on, no client can connect.
+  void stop_accepting();
+
+  /// The number of requests whose answer has not been sent completely.
+  [[nodiscard]] std::size_t open_requests() const;
+
+  [[nodiscard]] std::size_t connections() const;
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpt2::serve

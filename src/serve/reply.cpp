@@ -1,0 +1,94 @@
+#include "serve/reply.h"
+
+#include <algorithm>
+
+namespace gpt2::serve {
+
+void Reply::send(HttpAnswer answer) {
+  const std::lock_guard lock(mutex_);
+  if (is_abandoned_) return;
+  head_ = std::move(answer);
+  end_ = Clock::now();
+  wake();
+}
+
+void Reply::begin_stream(HttpAnswer head) {
+  const std::lock_guard lock(mutex_);
+  if (is_abandoned_) return;
+  head_ = std::move(head);
+  is_stream_ = true;
+  wake();
+}
+
+void Reply::write(std::string_view piece) {
+  const std::lock_guard lock(mutex_);
+  if (is_abandoned_) return;
+  buffer_ += piece;
+  wake();
+}
+
+void Reply::end() {
+  const std::lock_guard lock(mutex_);
+  if (is_abandoned_) return;
+  end_ = Clock::now();
+  wake();
+}
+
+bool Reply::is_abandoned() const {
+  const std::lock_guard lock(mutex_);
+  return is_abandoned_;
+}
+
+std::optional<HttpAnswer> Reply::head(const std::function<void()>& suspend,
+                                      std::function<void()> resume) {
+  const std::lock_guard lock(mutex_);
+  if (!head_ && !is_abandoned_) {
+    suspend();
+    resume_ = std::move(resume);
+  }
+  return head_;
+}
+
+std::optional<std::size_t> Reply::read(char* buffer, std::size_t max,
+                                       const std::function<void()>& suspend,
+                                       std::function<void()> resume) {
+  const std::lock_guard lock(mutex_);
+  if (buffer_.empty() && (end_ || is_abandoned_)) return std::nullopt;
+  const std::size_t count = std::min(max, buffer_.size());
+  buffer_.copy(buffer, count);
+  buffer_.erase(0, count);
+  if (count == 0) {
+    suspend();
+    resume_ = std::move(resume);
+  }
+  return count;
+}
+
+bool Reply::is_stream() const {
+  const std::lock_guard lock(mutex_);
+  return is_stream_;
+}
+
+std::optional<Clock::time_point> Reply::end_time() const {
+  const std::lock_guard lock(mutex_);
+  return end_;
+}
+
+void Reply::abandon() {
+  const std::lock_guard lock(mutex_);
+  is_abandoned_ = true;
+  wake();
+}
+
+void Reply::detach() {
+  const std::lock_guard lock(mutex_);
+  is_abandoned_ = true;
+  resume_ = nullptr;
+}
+
+// The connection is resumed while the mutex is locked, so that detach() cannot come between.
+void Reply::wake() {
+  if (resume_) std::exchange(resume_, nullptr)();
+}
+
+}  // namespace gpt2::serve

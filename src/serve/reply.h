@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gpt2::serve {
+
+using Clock = std::chrono::steady_clock;
+
+/// An answer to a request over HTTP. The body of a stream is empty here.
+struct HttpAnswer {
+  int status = 200;
+  std::string body = {};
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+/// The way from whatever computes an answer to the connection that asked for it. The answer is sent
+/// as a whole, or piece by piece as a stream.
+///
+/// Thread safety: one thread writes while another one, which owns the connection, reads.
+class Reply {
+ public:
+  // For the thread that computes the answer. If is_abandoned(), these do nothing.
+
+  void send(HttpAnswer answer);  ///< sends a whole answer; nothing may follow
+  void begin_stream(HttpAnswer head);
+  void write(std::string_view piece);  ///< REQUIRES: the stream has begun
+  void end();                          ///< ends the stream
+
+  /// Whether the client has gone away, so that nobody needs the answer.
+  [[nodiscard]] bool is_abandoned() const;
+
+  // For the thread that owns the connection.
+
+  /// Returns the answer, which lacks the body if it is a stream, or nothing if it has not begun. In
+  /// this case, calls `suspend`; `resume` will be called, once, on any thread, when it has.
+  [[nodiscard]] std::optional<HttpAnswer> head(const std::function<void()>& suspend,
+                                               std::function<void()> resume);
+
+  /// Moves up to `max` bytes of the stream to `buffer` and returns their number. Returns 0 if there
+  /// are none yet, after calling `suspend` as head() does, and nothing at the end of the stream.
+  [[nodiscard]] std::optional<std::size_t> read(char* buffer, std::size_t max,
+                                                const std::function<void()>& suspend,
+                                                std::function<void()> resume);
+
+  [[nodiscard]] bool is_stream() const;
+
+  /// When the whole answer was there, or nothing if it is not.
+  [[nodiscard]] std::optional<Clock::time_point> end_time() const;
+
+  /// Says that the client has gone away. Calls `resume` if it is due.
+  void abandon();
+
+  /// Says that the connection does not exist any more: `resume` is not called from now on.
+  void detach();
+
+ private:
+  void wake();
+
+  mutable std::mutex mutex_;
+  std::optional<HttpAnswer> head_;
+  std::string buffer_;  // what read() has not returned
+  bool is_stream_ = false;
+  std::optional<Clock::time_point> end_;
+  bool is_abandoned_ = false;
+  std::function<void()> resume_;  // empty unless it is due
+};
+
+}  // namespace gpt2::serve

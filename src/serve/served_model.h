@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "api/chat.h"
+#include "api/completion_request.h"
+#include "gpt2/engine.h"
+#include "gpt2/scheduler.h"
+#include "gpt2/tokenizer.h"
+
+namespace gpt2::serve {
+
+/// A model that the server answers with.
+struct ServedModel {
+  ServedModel(std::string id, Engine computes, Tokenizer texts, const SchedulerOptions& options)
+      : name(std::move(id)),
+        engine(std::move(computes)),
+        tokenizer(std::move(texts)),
+        config(engine.model().config()),
+        scheduler(engine, options) {}
+
+  std::string name;  ///< by which requests choose it
+  Engine engine;
+  std::optional<Tokenizer> tokenizer;  ///< always set; optional because functions of api/ take one
+  Config config;
+  Scheduler scheduler;  ///< used by the worker alone
+  ChatForm chat = ChatForm::transcript;
+  GenerationOptions defaults = {};  ///< of what a request does not set
+  std::int64_t created = 0;         ///< when its files were written, in seconds since 1970
+  std::string fingerprint = {};     ///< the same if and only if all answers are the same
+
+  [[nodiscard]] RequestContext context() const { return {tokenizer, config, defaults}; }
+};
+
+}  // namespace gpt2::serve

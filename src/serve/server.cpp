@@ -1,0 +1,41 @@
+#include "serve/server.h"
+
+#include <utility>
+
+namespace gpt2::serve {
+namespace {
+
+HttpLimits limits_of(const ServerOptions& options) {
+  HttpLimits limits = options.limits;
+  if (!options.service.cors.empty()) {
+    limits.headers.emplace_back("Access-Control-Allow-Origin", options.service.cors);
+    limits.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type");
+    limits.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
+  }
+  return limits;
+}
+
+}  // namespace
+
+Server::Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions options)
+    : options_(std::move(options)),
+      listener_(options_.address),
+      service_(std::move(models), options_.service),
+      http_(
+          listener_.descriptor(), limits_of(options_),
+          [this](const HttpRequest& request) { return service_.refuse(request); },
+          [this](const HttpRequest& request, std::shared_ptr<Reply> reply) {
+            service_.handle(request, std::move(reply));
+          }) {}
+
+std::size_t Server::run(const std::function<bool()>& ends) {
+  while (!ends()) http_.run(std::chrono::seconds(1));
+  http_.stop_accepting();
+  service_.close();
+  const Clock::time_point end = Clock::now() + options_.grace;
+  const auto is_busy = [this] { return service_.open_requests() + http_.open_requests() != 0; };
+  while (is_busy() && Clock::now() < end) http_.run(std::chrono::milliseconds(50));
+  return service_.open_requests();
+}
+
+}  // namespace gpt2::serve

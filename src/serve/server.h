@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/http_server.h"
+#include "serve/listener.h"
+#include "serve/served_model.h"
+#include "serve/service.h"
+
+namespace gpt2::serve {
+
+struct ServerOptions {
+  ListenAddress address = {};
+  HttpLimits limits = {};
+  ServiceOptions service = {};
+  std::chrono::seconds grace{30};  ///< how long open requests may take when the server ends
+};
+
+/// A server that answers OpenAI's API over HTTP.
+///
+/// Example:
+///   Server server(std::move(models), options);
+///   std::cout << server.url() << '\n';
+///   server.run(interrupted);
+class Server {
+ public:
+  /// Begins to listen. Throws Error if that fails.
+  Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions options);
+
+  /// The address at which it listens.
+  [[nodiscard]] const std::string& url() const noexcept { return listener_.url(); }
+
+  /// Serves until `ends` returns true; it is asked at least once a second and after each signal.
+  /// Then refuses new work, and returns when all open requests have been answered or the grace time
+  /// is over. Returns how many have not been answered.
+  std::size_t run(const std::function<bool()>& ends);
+
+ private:
+  const ServerOptions options_;
+  Listener listener_;
+  Service service_;
+  HttpServer http_;
+};
+
+}  // namespace gpt2::serve

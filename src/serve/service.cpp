@@ -1,0 +1,239 @@
+#include "serve/service.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "api/chat.h"
+#include "api/completion.h"
+#include "api/embedding.h"
+#include "api/hash.h"
+#include "api/members.h"
+#include "api/tokens.h"
+#include "base/fail.h"
+#include "serve/completion_job.h"
+#include "serve/embedding_job.h"
+
+namespace gpt2::serve {
+namespace {
+
+constexpr std::size_t kMaxTexts = 2048;  // of one request
+constexpr std::string_view kModels = "/v1/models";
+
+// Thrown for a model that the server does not have.
+struct UnknownModel {
+  std::string message;
+};
+
+HttpAnswer error_answer(int status, const Json& body) {
+  return {.status = status, .body = json_text(body) + '\n'};
+}
+
+Json model_json(const ServedModel& model) {
+  return {{"id", model.name},
+          {"object", "model"},
+          {"created", model.created},
+          {"owned_by", "gpt2.cpp"},
+          {"max_model_len", model.config.n_positions}};
+}
+
+// Returns the JSON object in a body.
+nlohmann::json parse_body(const std::string& text) {
+  nlohmann::json body;
+  parse_object(body, text, "the body");
+  return body;
+}
+
+void check_texts(const CompletionRequest& request) {
+  const std::size_t texts = request.prompts.size() * request.best_of;
+  if (texts > kMaxTexts) {
+    reject("the request is for ", texts, " texts, but one request may have at most ", kMaxTexts,
+           ": divide it");
+  }
+}
+
+}  // namespace
+
+struct Service::Route {
+  std::string_view path;
+  std::string_view method;
+  void (Service::*handle)(const HttpRequest&, const std::shared_ptr<Call>&);
+  bool is_open = false;  // whether it needs no key
+};
+
+const Service::Route* Service::find_route(const std::string& path) {
+  static constexpr std::array kRoutes = {
+      Route{"/v1/completions", "POST", &Service::post_completions},
+      Route{"/v1/chat/completions", "POST", &Service::post_chat},
+      Route{"/v1/embeddings", "POST", &Service::post_embeddings},
+      Route{"/tokenize", "POST", &Service::post_tokenize},
+      Route{"/detokenize", "POST", &Service::post_detokenize},
+      Route{kModels, "GET", &Service::get_models},
+      Route{"/metrics", "GET", &Service::get_metrics},
+      Route{"/health", "GET", &Service::get_health, /*is_open=*/true},
+  };
+  const std::string_view wanted = path.starts_with(concat(kModels, "/")) ? kModels : path;
+  const auto* const route = std::ranges::find(kRoutes, wanted, &Route::path);
+  return route == kRoutes.end() ? nullptr : route;
+}
+
+Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOptions options)
+    : options_(std::move(options)),
+      models_(std::move(models)),
+      worker_(models_, options_.max_requests) {}
+
+// A browser sends the requests of any page to a server on the same machine, so only pages of this
+// server, and those that --cors allows, may use it.
+bool Service::admits_origin(const HttpRequest& request) const {
+  const std::string& origin = request.origin;
+  if (origin.empty() || options_.cors == "*" || options_.cors == origin) return true;
+  return origin == "http://" + request.host || origin == "https://" + request.host;
+}
+
+std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
+  if (!admits_origin(request)) {
+    return error_answer(403, error_json(concat("pages of ", quote(request.origin, 100),
+                                               " may not use this server; its option --cors "
+                                               "allows an origin")));
+  }
+  if (request.method == "OPTIONS" && !options_.cors.empty()) return HttpAnswer{.status = 204};
+  const Route* const route = find_route(request.path);
+  if (!(route != nullptr && route->is_open) && !options_.keys.admits(request.authorization)) {
+    HttpAnswer answer = error_answer(
+        401, error_json("expected the header \"Authorization: Bearer KEY\" with a key of this "
+                        "server",
+                        "invalid_request_error", "invalid_api_key"));
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return answer;
+  }
+  if (route == nullptr) {
+    return error_answer(
+        404, error_json(concat("no such path: ", request.method, " ", quote(request.path, 100)),
+                        "invalid_request_error", "unknown_url"));
+  }
+  if (request.method != route->method) {
+    HttpAnswer answer =
+        error_answer(405, error_json(concat(route->path, " expects the method ", route->method)));
+    answer.headers.emplace_back("Allow", route->method);
+    return answer;
+  }
+  return std::nullopt;
+}
+
+void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
+  const Route& route = *find_route(request.path);
+  const auto call = std::make_shared<Call>(std::string(route.path), std::move(reply), metrics_,
+                                           Clock::now() + options_.timeout);
+  try {
+    (this->*route.handle)(request, call);
+  } catch (const UnknownModel& unknown) {
+    call->send(404, error_json(unknown.message, "invalid_request_error", "model_not_found"));
+  } catch (...) {
+    call->fail(std::current_exception());
+  }
+}
+
+void Service::close() {
+  is_closed_ = true;
+  worker_.close();
+}
+
+void Service::get_models(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  if (request.path != kModels) {
+    return call->send(200,
+                      model_json(model_of({{"model", request.path.substr(kModels.size() + 1)}})));
+  }
+  Json list = Json::array();
+  for (const auto& model : models_) list.push_back(model_json(*model));
+  call->send(200, {{"object", "list"}, {"data", list}});
+}
+
+void Service::get_health(const HttpRequest&, const std::shared_ptr<Call>& call) {
+  call->send(is_closed_ ? 503 : 200, {{"status", is_closed_ ? "ending" : "ok"}});
+}
+
+void Service::get_metrics(const HttpRequest&, const std::shared_ptr<Call>& call) {
+  Gauges gauges;
+  worker_.report(gauges);
+  call->send(
+      HttpAnswer{.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"});
+}
+
+void Service::post_completions(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const Body body = parse_body(request.body);
+  ServedModel& model = model_of(body);
+  CompletionRequest completion = read_completion_request(body, model.context());
+  check_texts(completion);
+  auto form = completion_form(head_of("cmpl-", model, request.body), *model.tokenizer);
+  submit(completion_job(model, std::move(completion), std::move(form), call), call);
+}
+
+void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const Body body = parse_body(request.body);
+  ServedModel& model = model_of(body);
+  CompletionRequest completion = read_chat_request(body, model.context(), model.chat);
+  auto form = chat_form(head_of("chatcmpl-", model, request.body), *model.tokenizer);
+  submit(completion_job(model, std::move(completion), std::move(form), call), call);
+}
+
+void Service::post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const Body body = parse_body(request.body);
+  const ServedModel& model = model_of(body);
+  submit(embedding_job(model, read_embedding_request(body, model.context()), call), call);
+}
+
+void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const Body body = parse_body(request.body);
+  const ServedModel& model = model_of(body);
+  Members members(body);
+  members.ignore({"model"});
+  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
+  const std::vector<TokenId> tokens = reader.read_json(members.need("prompt"), "prompt");
+  members.refuse_others();
+  call->send(
+      200,
+      {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.config.n_positions}});
+}
+
+void Service::post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const Body body = parse_body(request.body);
+  const ServedModel& model = model_of(body);
+  Members members(body);
+  members.ignore({"model"});
+  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
+  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
+  members.refuse_others();
+  call->send(200, {{"prompt", model.tokenizer->decode(tokens)}});
+}
+
+// A request that names no model is for the first one.
+ServedModel& Service::model_of(const Body& body) {
+  const auto name = Members(body).text("model");
+  for (const auto& model : models_) {
+    if (!name || model->name == *name) return *model;
+  }
+  std::string names;
+  for (const auto& model : models_) names += (names.empty() ? "" : ", ") + model->name;
+  throw UnknownModel{concat("model: expected ", names, ", found ", quote(*name, 100))};
+}
+
+AnswerHead Service::head_of(const char* prefix, const ServedModel& model, const std::string& body) {
+  return {.id = concat(prefix, hash_text(hash_bytes(body)), "-", ++answers_),
+          .model = model.name,
+          .created = std::time(nullptr),
+          .fingerprint = model.fingerprint};
+}
+
+void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call) {
+  if (worker_.submit(job)) return;
+  HttpAnswer answer =
+      error_answer(503, error_json("the server is busy or about to end: try again later",
+                                   "server_error", "overloaded"));
+  answer.headers.emplace_back("Retry-After", "1");
+  call->send(std::move(answer));
+}
+
+}  // namespace gpt2::serve

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/members.h"
+#include "serve/api_keys.h"
+#include "serve/call.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/served_model.h"
+#include "serve/worker.h"
+
+namespace gpt2::serve {
+
+struct ServiceOptions {
+  std::size_t max_requests = 256;     ///< accepted and not answered; further ones get status 503
+  std::chrono::seconds timeout{600};  ///< for an answer
+  ApiKeys keys = {};
+  std::string cors = {};  ///< the origin whose pages may use the server, or "*"; "": none
+};
+
+/// What the server answers: OpenAI's API and a few paths of its own.
+///
+/// Thread safety: one thread at a time calls its functions.
+class Service {
+ public:
+  /// REQUIRES: there is at least one model, and they have different names.
+  Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOptions options);
+
+  /// HttpServer::Gate: refuses what has no valid key, what comes from a page of another origin, and
+  /// what no path or method serves.
+  [[nodiscard]] std::optional<HttpAnswer> refuse(const HttpRequest& request);
+
+  /// HttpServer::Handler.
+  void handle(const HttpRequest& request, std::shared_ptr<Reply> reply);
+
+  /// From now on, new work is refused with status 503.
+  void close();
+
+  /// The number of requests that have not been answered.
+  [[nodiscard]] std::size_t open_requests() const { return worker_.jobs(); }
+
+ private:
+  using Body = nlohmann::json;
+  struct Route;
+  [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
+  [[nodiscard]] static const Route* find_route(const std::string& path);
+
+  void get_models(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void get_health(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void get_metrics(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_completions(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
+
+  [[nodiscard]] ServedModel& model_of(const Body& body);
+  [[nodiscard]] AnswerHead head_of(const char* prefix, const ServedModel& model,
+                                   const std::string& body);
+  void submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call);
+
+  const ServiceOptions options_;
+  bool is_closed_ = false;
+  const std::vector<std::unique_ptr<ServedModel>> models_;
+  Metrics metrics_;
+  std::size_t answers_ = 0;  // for their ids
+  Worker worker_;
+};
+
+}  // namespace gpt2::serve

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "serve/job.h"
+#include "serve/metrics.h"
+#include "serve/served_model.h"
+
+namespace gpt2::serve {
+
+/// The thread that computes: it runs the schedulers of all models, so that the texts of all
+/// requests share their passes.
+///
+/// Thread safety: any thread may call any function.
+class Worker {
+ public:
+  /// Accepts up to `max_jobs` jobs at a time. The models must outlive it.
+  Worker(const std::vector<std::unique_ptr<ServedModel>>& models, std::size_t max_jobs);
+
+  /// Abandons all jobs, which must not need an answer any more.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Takes a job, or returns false if there are too many, or after close().
+  [[nodiscard]] bool submit(std::unique_ptr<Job>& job);
+
+  /// From now on, accepts no jobs.
+  void close();
+
+  /// Adds what it has at the moment to the gauges.
+  void report(Gauges& gauges) const;
+
+  /// The number of jobs that have not been answered.
+  [[nodiscard]] std::size_t jobs() const { return jobs_; }
+
+ private:
+  void run();
+  void turn();
+  bool take_new(bool may_wait);
+  void begin(std::unique_ptr<Job> job);
+  void end(std::unique_ptr<Job>& job, std::exception_ptr error);
+
+  const std::vector<std::unique_ptr<ServedModel>>& models_;
+  const std::size_t max_jobs_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable has_new_;
+  std::deque<std::unique_ptr<Job>> new_;  // guarded by the mutex, as the rest of this paragraph
+  Gauges gauges_;
+  bool is_closed_ = false;
+  bool stops_ = false;
+
+  std::atomic<std::size_t> jobs_ = 0;
+  std::deque<std::unique_ptr<Job>> to_compute_;  // those with passes of their own, in order
+  std::vector<std::unique_ptr<Job>> running_;
+  std::thread thread_;  // uses all of the above
+};
+
+}  // namespace gpt2::serve
