@@ -26,7 +26,7 @@ bool FileSource::has(const fs::path& path) const {
 }
 
 MappedFile FileSource::open(const fs::path& path) const {
-  if (!is_memory()) return MappedFile(path);
+  if (!is_memory()) return MappedFile(path, access_);
   const MemoryFile* const file = find(path);
   if (file != nullptr) return MappedFile(file->bytes, file->owner);
   fail(ErrorCode::not_found, path.string(), "no file of this name among those in memory");

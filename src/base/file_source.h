@@ -18,6 +18,9 @@ class FileSource {
   /// Reads from the file system.
   FileSource() = default;
 
+  /// The same, in this way.
+  explicit FileSource(FileAccess access) : access_(access) {}
+
   /// Reads from these files only. The list must outlive this object and its copies. Takes
   /// O(n log n) time. Throws Error(invalid_argument) if two of the files have the same name.
   explicit FileSource(std::span<const MemoryFile> files);
@@ -37,6 +40,7 @@ class FileSource {
 
   // By name. A hash table would take quadratic time for names that are chosen to collide.
   std::optional<std::map<std::string_view, const MemoryFile*>> memory_;
+  FileAccess access_ = FileAccess::map;
 };
 
 }  // namespace gpt2

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <system_error>
 
+#include "base/aligned_buffer.h"
 #include "base/fail.h"
 #include "base/paths.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
+MappedFile::MappedFile(const std::filesystem::path& path, FileAccess access) {
   refuse_nul(path);
   // Without O_NONBLOCK, opening a pipe would block until a writer opens it.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -41,10 +42,29 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   if (status.st_size == 0) return;
   static_assert(sizeof(std::size_t) >= sizeof status.st_size, "files may be larger than memory");
   const auto size = static_cast<std::size_t>(status.st_size);
+  if (access == FileAccess::copy) {
+    copy(file, size, path);
+    return;
+  }
   void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) fail("cannot map", path, errno);
   mapping_ = {address, [size](void* mapped) { munmap(mapped, size); }};
   bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+void MappedFile::copy(int file, std::size_t size, const std::filesystem::path& path) {
+  const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(size);
+  for (std::size_t read = 0; read < size;) {
+    const ssize_t count = pread(file, buffer->data() + read, size - read, static_cast<off_t>(read));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot read", path, errno);
+    if (count == 0)
+      gpt2::fail(ErrorCode::invalid_file, path.string(), "another program shortens it");
+    read += static_cast<std::size_t>(count);
+  }
+  bytes_ = {buffer->data(), size};
+  mapping_ = buffer;
+  is_file_ = false;
 }
 
 void MappedFile::drop_pages(Bytes part) const noexcept {

@@ -106,7 +106,8 @@ Model load_model(const ModelSettings& settings) {
     if (!shown) shown.emplace("loading " + settings.path.string());
     shown->part(share);
   };
-  return load_as(settings.path, {.dtype = settings.dtype, .progress = progress});
+  return load_as(settings.path,
+                 {.dtype = settings.dtype, .use_mmap = settings.use_mmap, .progress = progress});
 }
 
 Models load_models(const ModelSettings& settings) {

@@ -18,6 +18,7 @@ struct ModelSettings {
   std::string name = GPT2_BUNDLED_MODEL;
   std::filesystem::path path = {};  ///< set by find()
   WeightType dtype = WeightType::stored;
+  bool use_mmap = true;
   EngineOptions engine = {};
   std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
 

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "api/hash.h"
 #include "base/counted.h"
 #include "base/fail.h"
+#include "base/json.h"
+#include "base/read_file.h"
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
@@ -38,6 +41,7 @@ Examples:
 struct ServeSettings {
   ModelSettings model;
   std::vector<std::string> models;
+  std::optional<ChatForm> chat;  // not set: that of the model's config
   std::string key_file;
   unsigned timeout = 600;
   SchedulerOptions scheduler;
@@ -88,6 +92,18 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   model.form = "[NAME=]MODEL";
   model.help += "; may be repeated. Requests choose it by NAME";
   model.set = [&settings](const std::string& text) { settings.models.push_back(text); };
+  options.add_choice("--chat", "auto|dialog|transcript",
+                     "What the messages of a chat become: dialog: DialoGPT's turns; transcript: "
+                     "lines that begin with User: and Assistant:; auto (default): dialog if the "
+                     "model's config is that of a dialog model",
+                     [&settings](const std::string& name) {
+                       if (name == "dialog") settings.chat = ChatForm::dialog;
+                       if (name == "transcript") settings.chat = ChatForm::transcript;
+                     });
+  options.add("--no-mmap", "",
+              "Read the weights into memory at once: for files that may be "
+              "replaced or shortened while the server runs",
+              [&settings](const std::string&) { settings.model.use_mmap = false; });
   add_address_options(options, settings);
   add_limit_options(options, settings);
   options.parse(arguments);
@@ -113,6 +129,18 @@ std::int64_t seconds_of(std::filesystem::file_time_type time) {
   return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
 }
 
+// Returns the form of chats for which HuggingFace's config says that the model was trained.
+ChatForm chat_form_of(const std::filesystem::path& model) {
+  constexpr std::size_t kMaxBytes = 16 << 20;
+  const auto file = (is_directory(model) ? model : model.parent_path()) / "config.json";
+  if (!exists(file)) return ChatForm::transcript;
+  const auto config = parse_json(read_file(file, kMaxBytes), file.string());
+  const auto tasks = config.root.find("task_specific_params");
+  const bool is_dialog =
+      tasks != config.root.end() && tasks->is_object() && tasks->contains("conversational");
+  return is_dialog ? ChatForm::dialog : ChatForm::transcript;
+}
+
 std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
                                                 const std::string& text, std::size_t models) {
   ModelSettings of_model = settings.model;
@@ -129,6 +157,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
                Session::memory_bytes(config, engine.kv_type(), config.n_positions));
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
   served->defaults = openai_defaults();
+  served->chat = settings.chat.value_or(chat_form_of(of_model.path));
   served->created = seconds_of(last_write_time(of_model.path));
   served->fingerprint = "gpt2_" + hash_text(hash_of_model(engine, served->tokenizer));
   return served;

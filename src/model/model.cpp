@@ -66,7 +66,9 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& files,
 Model Model::load(const fs::path& path, const LoadOptions& options) {
   require_isa();
   const DefaultFloatState state;
-  return Model(load_transformer(find_model_files(path), options));
+  ModelFiles files = find_model_files(path);
+  if (!options.use_mmap) files.source = FileSource(FileAccess::copy);
+  return Model(load_transformer(files, options));
 }
 
 Model Model::load(std::span<const MemoryFile> files, const LoadOptions& options) {

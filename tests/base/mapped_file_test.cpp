@@ -29,6 +29,15 @@ TEST_CASE("a mapped file has the bytes of the file") {
   CHECK(text_of(file) == std::string("ab\0c", 4));
 }
 
+TEST_CASE("a file that is copied keeps its bytes when the file changes") {
+  const gpt2::test::TemporaryDirectory directory;
+  const auto path = directory.write("file", std::string("ab\0c", 4));
+  const MappedFile file(path, gpt2::FileAccess::copy);
+  directory.write("file", "");
+  CHECK(text_of(file) == std::string("ab\0c", 4));
+  CHECK(MappedFile(path, gpt2::FileAccess::copy).bytes().empty());
+}
+
 TEST_CASE("an empty file maps to no bytes") {
   const gpt2::test::TemporaryDirectory directory;
   CHECK(MappedFile(directory.write("empty", "")).bytes().empty());

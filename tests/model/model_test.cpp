@@ -71,6 +71,18 @@ TEST_CASE("the description has the files, their format and the types of the tens
   CHECK(description.converted_bytes == 0);
 }
 
+TEST_CASE("a model that is not mapped does not notice what happens to its files") {
+  const test::TemporaryDirectory directory;
+  fs::copy(kBundled, directory.path(), fs::copy_options::recursive);
+  for (const WeightType type : {WeightType::stored, WeightType::int8}) {
+    const Model model = Model::load(directory.path(), {.dtype = type, .use_mmap = false});
+    const fs::path weights = directory.path() / "model.safetensors";
+    fs::resize_file(weights, 0);
+    CHECK(logits_of(model, kIds) == logits_of(Model::load(kBundled, {.dtype = type}), kIds));
+    fs::copy(kBundled / "model.safetensors", weights, fs::copy_options::overwrite_existing);
+  }
+}
+
 TEST_CASE("the description says how many bytes were converted") {
   const Model model = Model::load(kCases / "mixed_dtypes", {.dtype = WeightType::f16});
   // In each layer, c_attn and c_fc are BF16 and are converted. F16 matrices stay in the file, and
