@@ -10,9 +10,9 @@
 namespace gpt2::serve {
 namespace {
 
-class CompletionForm : public AnswerForm {
+class CompletionAnswer : public AnswerForm {
  public:
-  CompletionForm(AnswerHead head, const Tokenizer& tokenizer)
+  CompletionAnswer(AnswerHead head, const Tokenizer& tokenizer)
       : head_(std::move(head)), tokenizer_(tokenizer) {}
 
   [[nodiscard]] Json whole(const CompletionRequest& request,
@@ -52,9 +52,9 @@ class CompletionForm : public AnswerForm {
   std::map<std::size_t, LogprobLists> lists_;  // by choice
 };
 
-class ChatForm : public AnswerForm {
+class ChatAnswer : public AnswerForm {
  public:
-  ChatForm(AnswerHead head, const Tokenizer& tokenizer)
+  ChatAnswer(AnswerHead head, const Tokenizer& tokenizer)
       : head_(std::move(head)), tokenizer_(tokenizer) {}
 
   [[nodiscard]] Json whole(const CompletionRequest& request,
@@ -90,11 +90,11 @@ class ChatForm : public AnswerForm {
 }  // namespace
 
 std::unique_ptr<AnswerForm> completion_form(AnswerHead head, const Tokenizer& tokenizer) {
-  return std::make_unique<CompletionForm>(std::move(head), tokenizer);
+  return std::make_unique<CompletionAnswer>(std::move(head), tokenizer);
 }
 
 std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const Tokenizer& tokenizer) {
-  return std::make_unique<ChatForm>(std::move(head), tokenizer);
+  return std::make_unique<ChatAnswer>(std::move(head), tokenizer);
 }
 
 }  // namespace gpt2::serve

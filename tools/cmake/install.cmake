@@ -12,7 +12,11 @@ set_source_files_properties(src/formats/find_model.cpp PROPERTIES
                             COMPILE_DEFINITIONS GPT2_DATA_DIR="${gpt2_bin_to_data}")
 target_compile_definitions(gpt2 PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
 if(GPT2_BUILD_CLI)
-  target_compile_definitions(gpt2_cli_objects PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
+  foreach(objects gpt2_cli_objects gpt2_serve_objects)
+    if(TARGET ${objects})
+      target_compile_definitions(${objects} PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
+    endif()
+  endforeach()
   set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${gpt2_bin_to_lib}")
 endif()
 

@@ -6,7 +6,8 @@
 # own. Otherwise, a program would use the copy for its other libraries as well, which may need a
 # newer one. Unused sections are removed because a part of libstdc++ that is never called needs a
 # newer glibc. The command is linked without libedit, which would add a dependency on a terminal
-# library, so gpt2 --interactive reads plain lines.
+# library, so gpt2 --interactive reads plain lines; and without libmicrohttpd, which needs GnuTLS, so
+# it has no gpt2 serve.
 find_library(UTF8PROC_STATIC_LIBRARY libutf8proc.a)
 if(NOT OpenMP_gomp_LIBRARY OR NOT UTF8PROC_STATIC_LIBRARY)
   foreach(target gpt2_portable gpt2_portable_shared)
@@ -32,7 +33,7 @@ set_target_properties(gpt2_portable_openmp PROPERTIES IMPORTED_LOCATION ${gpt2_p
 
 gpt2_add_shared_library(gpt2_portable_shared)
 add_executable(gpt2_portable_cli $<TARGET_OBJECTS:gpt2_cli_objects>
-                                 src/cli/terminal/editor_plain.cpp)
+                                 src/cli/terminal/editor_plain.cpp src/cli/serve_missing.cpp)
 target_include_directories(gpt2_portable_cli PRIVATE src include)
 # This names the file of the library, because the target would add the libraries of this system.
 target_link_libraries(gpt2_portable_cli PRIVATE gpt2_options $<TARGET_FILE:gpt2> Threads::Threads)
