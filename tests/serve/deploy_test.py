@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Tests the files of tools/deploy: gpt2 serve behind nginx, for Prometheus and under systemd.
+
+  deploy_test.py GPT2 DEPLOY
+
+GPT2 is the command and DEPLOY the folder of the files. A test whose program is not installed (nginx,
+prometheus, systemd-analyze) is skipped.
+"""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+GPT2, DEPLOY = sys.argv[1], pathlib.Path(sys.argv[2])
+PATIENCE = 60  # seconds for anything that only has to start
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def await_true(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"{what} has not happened within {PATIENCE} seconds"
+        time.sleep(0.05)
+
+
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def fetch(port, path, body=None):
+    """Returns the status and the JSON of an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.request("GET" if body is None else "POST", path,
+                           None if body is None else json.dumps(body))
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+class Server:
+    """A gpt2 serve."""
+
+    def __init__(self, *options, **how):
+        self.process = subprocess.Popen([GPT2, "serve", "--port", "0", *options],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True, **how)
+        self.url = self.process.stdout.readline().strip()
+        self.port = urllib.parse.urlparse(self.url).port
+
+    def end(self, by=signal.SIGTERM):
+        self.process.send_signal(by)
+        self.process.stdout.close()
+        return self.process.wait(timeout=PATIENCE)
+
+
+class Deployment(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def start(self, program, *arguments):
+        """Starts a program, which ends with the test."""
+        with open(self.folder / "log", "ab") as log:
+            process = subprocess.Popen([program, *arguments], cwd=self.folder, stdout=log,
+                                       stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        return process
+
+    def start_nginx(self, ports):
+        """Starts nginx with the configuration of the folder, but with these ports, and returns its
+        own."""
+        text = (DEPLOY / "nginx.conf").read_text()
+        own = free_port()
+        for old, new in zip((8081, 8082, 8083, 8080), (*ports, own)):
+            text = text.replace(f"127.0.0.1:{old}", f"127.0.0.1:{new}")
+        paths = "".join(f"{name}_temp_path {self.folder}/{name}; " for name in
+                        ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        text = text.replace("http {", f"http {{ access_log off; {paths}")
+        file = self.folder / "nginx.conf"
+        file.write_text(f"pid {self.folder}/pid; error_log {self.folder}/error; daemon off;\n" + text)
+        self.start("nginx", "-e", str(self.folder / "error"), "-c", str(file))
+        await_true(lambda: listens(own), "nginx listens")
+        return own
+
+    @unittest.skipUnless(shutil.which("nginx"), "nginx is not installed")
+    def test_no_request_is_lost_when_a_replica_is_killed(self):
+        replicas = [Server() for _ in range(3)]
+        port = self.start_nginx([replica.port for replica in replicas])
+        bodies = [{"prompt": "Once upon a time", "seed": i, "max_tokens": 60, "logprobs": 1}
+                  for i in range(60)]
+        answered = threading.Semaphore(0)
+
+        def complete(body):
+            status, answer = fetch(port, "/v1/completions", body)
+            answered.release()
+            return status, answer.get("choices")
+
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = [pool.submit(complete, body) for body in bodies]
+            for _ in range(10):  # all replicas are at work then
+                self.assertTrue(answered.acquire(timeout=PATIENCE))
+            self.assertEqual(replicas[1].end(signal.SIGKILL), -signal.SIGKILL)
+            answers = [answer.result() for answer in answers]
+        self.assertFalse([status for status, _ in answers if status != 200])
+        for body, (_, choices) in zip(bodies, answers):
+            self.assertEqual(fetch(replicas[0].port, "/v1/completions", body)[1]["choices"], choices)
+        for replica in replicas[0], replicas[2]:
+            self.assertEqual(replica.end(), 0)
+
+    @unittest.skipUnless(shutil.which("nginx"), "nginx is not installed")
+    def test_a_stream_passes_nginx_as_it_is_written(self):
+        replica = Server()
+        port = self.start_nginx([replica.port] * 3)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection.request("POST", "/v1/completions", json.dumps(
+            {"prompt": "Once", "max_tokens": 400, "ignore_eos": True, "stream": True}))
+        answer = connection.getresponse()
+        self.assertTrue(answer.readline().startswith(b"data: {"))
+        with urllib.request.urlopen(replica.url + "/metrics") as metrics:
+            self.assertIn(b"gpt2_requests_open 1\n", metrics.read())  # the text is not complete
+        connection.close()
+        self.assertEqual(replica.end(), 0)
+
+    @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
+    def test_prometheus_scrapes_all_that_the_dashboard_shows(self):
+        replica = Server()
+        fetch(replica.port, "/v1/completions", {"prompt": "Tom", "max_tokens": 3})
+        text = (DEPLOY / "prometheus.yml").read_text()
+        file = self.folder / "prometheus.yml"
+        file.write_text(text.replace("8080", str(replica.port)).replace("5s", "1s"))
+        port = free_port()
+        self.start("prometheus", f"--config.file={file}", f"--storage.tsdb.path={self.folder}/data",
+                   f"--web.listen-address=127.0.0.1:{port}")
+        await_true(lambda: listens(port), "prometheus listens")
+
+        def values(query):
+            path = "/api/v1/query?" + urllib.parse.urlencode({"query": query})
+            return [one["value"][1] for one in fetch(port, path)[1]["data"]["result"]]
+
+        await_true(lambda: values('up{job="gpt2"}') == ["1"], "prometheus has scraped")
+        self.assertEqual(values("gpt2_completion_tokens_total"), ["3"])
+        panels = json.loads((DEPLOY / "grafana.json").read_text())["panels"]
+        names = set(re.findall(r"gpt2_\w+", json.dumps([panel["targets"] for panel in panels])))
+        self.assertGreater(len(names), 8)
+        for name in names:
+            self.assertTrue(values(name), name)
+        self.assertEqual(replica.end(), 0)
+
+    def test_a_socket_can_be_passed_as_systemd_does(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+
+            def pass_socket():
+                os.dup2(listener.fileno(), 3)
+                os.environ.update({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"})
+
+            server = Server(preexec_fn=pass_socket, pass_fds=(3,))
+            self.assertEqual(server.port, listener.getsockname()[1])
+            self.assertEqual(fetch(server.port, "/health"), (200, {"status": "ok"}))
+            self.assertEqual(server.end(), 0)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_systemd_accepts_the_units(self):
+        for name in "gpt2.service", "gpt2.socket":
+            text = (DEPLOY / name).read_text().replace("/usr/bin/gpt2", GPT2)
+            (self.folder / name).write_text(text)
+        found = subprocess.run(["systemd-analyze", "verify", self.folder / "gpt2.socket",
+                                self.folder / "gpt2.service"], capture_output=True, text=True,
+                               timeout=PATIENCE)
+        self.assertNotIn("gpt2.", found.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
