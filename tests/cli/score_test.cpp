@@ -30,6 +30,9 @@ const std::string kText =
     "Once upon a time there was a cat. The cat was very happy.\n"
     "One day, the cat saw a big dog. The dog said, \"Hello, cat!\"";
 
+// Whether the tests run under a sanitizer.
+bool is_slow() { return std::getenv("GPT2_TEST_SLOW") != nullptr; }
+
 // Runs the command on the bundled model, with kText or another standard input.
 Outcome score(Words arguments, const std::string& input = kText) {
   arguments.insert(arguments.begin(), "score");
@@ -154,7 +157,7 @@ TEST_CASE("score reads a file or standard input, and shows the options that it u
 
 TEST_CASE("a file of any size is scored in bounded memory, as the library scores its tokens") {
   std::string text;
-  for (int i = 0; text.size() < 20'000; ++i) {
+  for (int i = 0; text.size() < (is_slow() ? 5'000 : 20'000); ++i) {
     text += "Tom has " + std::to_string(i * i) + " cats,\nand  they sat on the mat. ";
   }
   const TemporaryDirectory place;
@@ -176,7 +179,7 @@ TEST_CASE("a file of any size is scored in bounded memory, as the library scores
 
 TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
   std::string text;
-  while (text.size() < 4'000'000) text += "abcdefg ";
+  while (text.size() < (is_slow() ? 1'000'000 : 4'000'000)) text += "abcdefg ";
   const TemporaryDirectory place;
   place.write("book", text);
   for (const bool json : {false, true}) {
@@ -211,8 +214,7 @@ TEST_CASE("work of more than ten seconds reports itself in a log") {
   const Words words = {"score", "book", "-m", alphabet_model(), "-t", "1"};
   Command command(words, {.directory = place.path()});
   // The next line would come after 30 seconds.
-  const bool is_slow = std::getenv("GPT2_TEST_SLOW") != nullptr;
-  std::this_thread::sleep_for(std::chrono::seconds(is_slow ? 20 : 12));
+  std::this_thread::sleep_for(std::chrono::seconds(is_slow() ? 20 : 12));
   command.send(SIGINT);
   CHECK(command.wait() == -SIGINT);
   CHECK(std::regex_match(command.err, std::regex("gpt2: scoring book: \\d+ %, .* left\n")));
