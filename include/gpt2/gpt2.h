@@ -1178,6 +1178,8 @@ GPT2_API gpt2_status gpt2_score_options_init(gpt2_score_options* options, size_t
 typedef struct gpt2_text_score {
   const gpt2_token_logprob* tokens;
   size_t n_tokens;
+  double nll;         ///< the sum of -logprob of the tokens that have a score, in nats
+  double perplexity;  ///< the perplexity by token of this text; NaN if no token has a score
 } gpt2_text_score;
 
 /// A number that is estimated from windows. NaN if there is nothing to estimate it from.

@@ -41,7 +41,11 @@ std::unique_ptr<OwnedScores> make_scores(std::span<const TextScore> scores, cons
   ScoresStorage storage;
   for (const TextScore& score : scores) {
     const Logprobs& logprobs = storage.logprobs.emplace_back(score.tokens);
-    storage.texts.push_back({logprobs.tokens.data(), logprobs.tokens.size()});
+    const Perplexity of_text = perplexity({&score, 1});
+    storage.texts.push_back({.tokens = logprobs.tokens.data(),
+                             .n_tokens = logprobs.tokens.size(),
+                             .nll = of_text.nll,
+                             .perplexity = of_text.by_token.value});
   }
   auto made = std::make_unique<OwnedScores>(std::move(storage));
   gpt2_scores& result = *made;

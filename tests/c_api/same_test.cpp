@@ -670,6 +670,9 @@ TEST_CASE("scores are the same") {
   REQUIRE(found->n_texts == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     check_same(expected[i].tokens, found->texts[i].tokens, found->texts[i].n_tokens);
+    const Perplexity alone = perplexity({&expected[i], 1});
+    CHECK(found->texts[i].nll == alone.nll);
+    CHECK(found->texts[i].perplexity == alone.by_token.value);
   }
   CHECK(found->tokens == all.tokens);
   CHECK(found->words == all.words);

@@ -316,7 +316,7 @@ class LifetimeTest(ModelTest):
         self.assertTrue(model.closed and session.closed and tokenizer.closed)
         for name, call in [("Model", lambda: model.generate("Once")),
                            ("Model", lambda: model.logits("Once")),
-                           ("Model", lambda: model.score("Once")),
+                           ("Model", lambda: model.score("Once upon")),
                            ("Model", lambda: model.threads),
                            ("Session", lambda: session.tokens),
                            ("Session", lambda: session.stream("Once")),

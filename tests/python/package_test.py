@@ -440,6 +440,9 @@ class NumbersTest(ModelTest):
         self.assertEqual([[token.id for token in text.tokens] for text in scores.texts],
                          [self.model.tokenizer.encode(texts[0]), texts[1]])
         self.assertAlmostEqual(scores.nll, sum(self.model.score(text).nll for text in texts))
+        for text, score in zip(texts, scores.texts):
+            alone = self.model.score(text)
+            self.assertEqual((score.perplexity, score.nll), (alone.perplexity, alone.nll))
         self.assertEqual(scores.texts[1].tokens[2].top[0][0], 258)  # "Once upon" -> " a"
 
     def test_comparisons_are_those_of_the_command(self):

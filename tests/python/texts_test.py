@@ -2,7 +2,6 @@
 how it is run.
 """
 
-import math
 import tempfile
 
 from support import MODEL, ModelTest, command, main
@@ -145,7 +144,7 @@ class OnErrorTest(ModelTest):
             self.assertIn(message, str(error))
 
     def test_scores(self):
-        texts = ["The cat sat", "", [4096], [443, 452]]
+        texts = ["The cat sat", "", [443, 4096], [443, 452]]
         scores = self.model.score(texts, on_error="return")
         both = self.model.score([texts[0], texts[3]])
         self.assertEqual((scores.nll, scores.n_tokens), (both.nll, both.n_tokens))
@@ -239,12 +238,15 @@ class EncodedTest(ModelTest):
             self.model.logits(LONG)
 
 
-class EmptyTest(ModelTest):
-    def test_an_empty_text_has_no_score(self):
-        for texts in ("", ["The cat", ""]):
-            with self.assertRaisesRegex(ValueError, "text is empty, so it has no token to score"):
-                self.model.score(texts)
-        self.assertTrue(math.isnan(self.model.score("Once").perplexity))  # nothing predicts it
+class TooShortTest(ModelTest):
+    def test_a_text_of_less_than_two_tokens_has_no_score(self):
+        for text, found in (("", "is empty"), ("Once", "has one token"), ([443], "has one token")):
+            message = (f"the text {found}, so there is nothing to score: give at least two tokens, "
+                       "because nothing predicts the first one$")
+            with self.assertRaisesRegex(ValueError, "^" + message):
+                self.model.score(text)
+            with self.assertRaisesRegex(ValueError, "^text 1 of the list: " + message):
+                self.model.score(["The cat", text])
 
 
 if __name__ == "__main__":

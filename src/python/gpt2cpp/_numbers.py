@@ -165,7 +165,7 @@ class ModelNumbers(Handle):
     def score(self, texts: Union[Tokens, Sequence[Tokens]], *, context: int = 0, stride: int = 0,
               top_logprobs: int = 0, truncate: bool = False, on_error: str = "raise",
               on_progress: OnProgress = None) -> Scores:
-        """Computes how well the model predicts a text, or a list of texts together.
+        """Computes how well the model predicts a text, or a list of texts: together, and each one.
 
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
         transformers' page "Perplexity of fixed-length models" does. With truncate=True, only the
@@ -178,6 +178,9 @@ class ModelNumbers(Handle):
         >>> scores = Model().score("The cat sat on the mat.")
         >>> round(scores.perplexity)
         31
+        >>> both = Model().score(["The cat sat on the mat.", "The mat sat on the cat."])
+        >>> [round(text.perplexity) for text in both.texts]
+        [31, 259]
         """
         listed, is_list = as_list("texts", texts)
         failures, cut = Failures(on_error, is_list), bool(flag("truncate", truncate))
@@ -185,10 +188,10 @@ class ModelNumbers(Handle):
 
         def converted(text: Tokens) -> List[int]:
             ids = self._encode("texts", text)
-            if not ids:
+            if len(ids) < 2:
                 raise InvalidArgumentError(
-                    "the text is empty, so it has no token to score: give a text of at least two "
-                    "tokens, because nothing predicts the first one")
+                    f"the text {'has one token' if ids else 'is empty'}, so there is nothing to "
+                    "score: give at least two tokens, because nothing predicts the first one")
             if failures.returned:
                 require_known(ids, self.vocab_size)
             return ids[:window] if cut else ids

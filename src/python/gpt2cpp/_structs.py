@@ -183,7 +183,8 @@ class ScoreOptions(Structure):
 
 
 class TextScore(Structure):
-    _fields_ = [("tokens", POINTER(TokenLogprob)), ("n_tokens", c_size_t)]
+    _fields_ = [("tokens", POINTER(TokenLogprob)), ("n_tokens", c_size_t), ("nll", c_double),
+                ("perplexity", c_double)]
 
 
 class Estimate(Structure):

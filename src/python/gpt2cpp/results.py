@@ -51,9 +51,16 @@ class Generation(str):
 
 
 class TextScore(NamedTuple):
-    """The scores of all tokens of a text. The first token of a text has none."""
+    """The scores of a text.
+
+    tokens:      of each token; the first one has none, because nothing predicts it
+    perplexity:  exp(nll / the number of tokens that have a score)
+    nll:         the sum of -logprob, in nats
+    """
 
     tokens: List[TokenLogprob]
+    perplexity: float
+    nll: float
 
 
 class Estimate(NamedTuple):
@@ -155,8 +162,8 @@ def scores_of(result: c.Scores, texts: List[List[int]]) -> Scores:
                  for name in ("by_token", "by_word", "by_byte", "bits_per_byte")}
     return Scores(perplexity=result.by_token.value, nll=result.nll, n_tokens=result.tokens,
                   n_words=result.words, n_bytes=result.bytes, n_windows=result.windows,
-                  texts=[TextScore(logprobs_of(result.texts[i].tokens, ids))
-                         for i, ids in enumerate(texts)], **estimates)
+                  texts=[TextScore(logprobs_of(text.tokens, ids), text.perplexity, text.nll)
+                         for text, ids in zip(result.texts[:len(texts)], texts)], **estimates)
 
 
 def choices_of(result: c.Choices, texts: List[List[int]]) -> List[Choice]:
