@@ -394,6 +394,7 @@ typedef struct gpt2_tokenizer_info {
   size_t n_tokens;          ///< one more than the largest id
   gpt2_token end_of_text;   ///< the token that ends a text, or -1
   const char* description;  ///< for people: the files and the kind
+  size_t vocab_size;        ///< the number of tokens without added ones: transformers' vocab_size
 } gpt2_tokenizer_info;
 
 /// Loads the tokenizer in a model's directory, by the model's name or path. GPT2_NOT_FOUND if there

@@ -119,6 +119,10 @@ class Tokenizer {
   /// One more than the largest id.
   [[nodiscard]] std::size_t size() const noexcept;
 
+  /// The number of tokens without those that were added to the vocabulary: transformers'
+  /// vocab_size. "<|endoftext|>" counts, because GPT-2's vocab.json has it.
+  [[nodiscard]] std::size_t vocab_size() const noexcept;
+
   /// The kind of the tokenizer and the files from which it was read, for people: "byte-level BPE,
   /// 50257 tokens, ...".
   [[nodiscard]] const std::string& description() const noexcept;

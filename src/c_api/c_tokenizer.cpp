@@ -22,7 +22,8 @@ std::unique_ptr<gpt2_tokenizer> make_tokenizer(Tokenizer loaded) {
   const Tokenizer& tokenizer = made->tokenizer;
   made->info = {.n_tokens = tokenizer.size(),
                 .end_of_text = tokenizer.end_of_text().value_or(-1),
-                .description = tokenizer.description().c_str()};
+                .description = tokenizer.description().c_str(),
+                .vocab_size = tokenizer.vocab_size()};
   return made;
 }
 

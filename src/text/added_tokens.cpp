@@ -57,7 +57,9 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown if_known) {
   if (token.content.empty()) return -1;
+  const std::size_t n_known = vocabulary_.count();
   resolve_id(token, vocabulary_, where);
+  n_new_ += vocabulary_.count() - n_known;
   const auto [place, is_new] = tokens_.try_emplace(token.id, token);
   if (is_new) bytes_ += token.content.size();
   if (bytes_ > kMaxBytes) {

@@ -63,6 +63,9 @@ class AddedTokens {
   [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }
   [[nodiscard]] bool is_special(TokenId id) const noexcept;
 
+  /// How many tokens declare() has added to the vocabulary.
+  [[nodiscard]] std::size_t n_new() const noexcept { return n_new_; }
+
   /// Whether the match of a token may include ASCII white space after another character.
   [[nodiscard]] bool may_continue_with_space() const noexcept;
 
@@ -73,6 +76,7 @@ class AddedTokens {
   Vocabulary& vocabulary_;
   std::map<TokenId, AddedToken> tokens_;
   std::size_t bytes_ = 0;
+  std::size_t n_new_ = 0;
   std::array<TokenFinder, 2> passes_;
 };
 

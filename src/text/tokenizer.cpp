@@ -123,6 +123,10 @@ std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->e
 
 std::size_t Tokenizer::size() const noexcept { return impl_->vocabulary.size(); }
 
+std::size_t Tokenizer::vocab_size() const noexcept {
+  return impl_->vocabulary.count() - impl_->added.n_new();
+}
+
 const std::string& Tokenizer::description() const noexcept { return impl_->description; }
 
 const std::vector<std::filesystem::path>& Tokenizer::files() const noexcept { return impl_->files; }

@@ -190,6 +190,7 @@ TEST_CASE("a model and a tokenizer are the same as those that C++ loads") {
 
   const gpt2_tokenizer_info& tokens = *gpt2_tokenizer_get_info(c_tokenizer());
   CHECK(tokens.n_tokens == tokenizer().size());
+  CHECK(tokens.vocab_size == tokenizer().vocab_size());
   CHECK(tokens.end_of_text == tokenizer().end_of_text());
   CHECK(tokens.description == tokenizer().description());
   CHECK(gpt2_tokenizer_require_match(c_tokenizer(), c_model()) == GPT2_OK);

@@ -203,7 +203,8 @@ class SpecialTokensTest(unittest.TestCase):
             "bos_token": "Once", "eos_token": "<|endoftext|>", "unk_token": "?",
             "pad_token": "[PAD]", "additional_special_tokens": ["[a]", "[b]"]})
         self.assertEqual((tokenizer.pad_token_id, tokenizer.bos_token_id), (4096, 443))
-        self.assertEqual(len(tokenizer), 4099)
+        self.assertEqual((tokenizer.vocab_size, len(tokenizer)), (4096, 4099))
+        self.assertEqual(tokenizer.get_vocab()["[b]"], 4098)
         self.assertEqual(tokenizer.all_special_tokens,
                          ["Once", "<|endoftext|>", "?", "[PAD]", "[a]", "[b]"])
         self.assertEqual((tokenizer.model_max_length, tokenizer.padding_side), (64, "left"))

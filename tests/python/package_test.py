@@ -805,7 +805,7 @@ class SessionTest(ModelTest):
     def test_ids_that_no_c_number_holds_are_unknown(self):
         tokenizer = self.model.tokenizer
         self.assertEqual(tokenizer.token_bytes(443), b"Once")
-        for id in (-1, tokenizer.vocab_size, 2**31, 2**32 + 443, 2**64 + 443):
+        for id in (-1, len(tokenizer), 2**31, 2**32 + 443, 2**64 + 443):
             self.assertEqual(tokenizer.token_bytes(id), b"")
             self.assertFalse(tokenizer.is_special(id))
         self.assertFalse(tokenizer.is_special(2**32 + tokenizer.eos_token_id))
@@ -889,6 +889,10 @@ class TokenizerTest(ModelTest):
         self.assertEqual(tokenizer.decode([443, 4095], skip_special_tokens=True), "Once")
         self.assertEqual(tokenizer.decode(443), "Once")
         self.assertEqual(tokenizer.batch_decode([[443], [452]]), ["Once", " upon"])
+        for wrong in ([443, 4096], [-1], 99999):
+            with self.assertRaisesRegex(ValueError, "^token id (4096|-1|99999) is outside the "
+                                                    "tokenizer's vocabulary of 4096$"):
+                tokenizer.decode(wrong)
         self.assertEqual(tokenizer(["Once", ""]), {"input_ids": [[443], []],
                                                    "attention_mask": [[1], []]})
 

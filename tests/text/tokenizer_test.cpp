@@ -102,6 +102,9 @@ TEST_CASE("added tokens have the same meaning in whichever file they are") {
         {{"pad_token", "<|pad|>"},
          {"additional_special_tokens",
           json::array({{{"content", "[x]"}, {"lstrip", true}, {"normalized", false}}})}}}});
+  for (const Tokenizer* tokenizer : {&whole, &by_decoder, &by_map}) {
+    CHECK(tokenizer->vocab_size() == 313);  // <|endoftext|> is in vocab.json
+  }
   const std::string text = "a  [x] b<|pad|>the [x][x]";
   const std::vector<TokenId> expected = {64, 313, 220, 65, 314};
   const auto ids = whole.encode(text);

@@ -59,7 +59,8 @@ class EncodeOptions(Structure):
 
 
 class TokenizerInfo(Structure):
-    _fields_ = [("n_tokens", c_size_t), ("end_of_text", c_int32), ("description", c_char_p)]
+    _fields_ = [("n_tokens", c_size_t), ("end_of_text", c_int32), ("description", c_char_p),
+                ("vocab_size", c_size_t)]
 
 
 class EngineOptions(Structure):

@@ -17,6 +17,7 @@ from ._hub import PathLike, not_downloaded, pretrained_name
 from ._library import lib
 from ._options import flag
 from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
+from ._texts import require_known
 from .encoding import BatchEncoding, Shape, batch, truncated
 from .errors import NotFoundError, shown
 
@@ -91,8 +92,12 @@ class Tokenizer(SpecialTokens):
             lib.gpt2_ids_free(result)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of tokens, which may begin or end with a part of a character."""
+        """The bytes of tokens, which may begin or end with a part of a character.
+
+        Raises InvalidArgumentError for an id that is not below len(self).
+        """
         numbers = ids_array(ids, "token_ids")
+        require_known(numbers, len(self), "tokenizer")
         result = POINTER(c.Bytes)()
         lib.gpt2_tokenizer_decode(self._use(), numbers, len(numbers), byref(result))
         try:
@@ -157,7 +162,7 @@ class Tokenizer(SpecialTokens):
 
     def get_vocab(self) -> Dict[str, int]:
         """All tokens by their names, as convert_ids_to_tokens() gives them, and their ids."""
-        return {self.convert_ids_to_tokens(id): id for id in range(self.vocab_size)
+        return {self.convert_ids_to_tokens(id): id for id in range(len(self))
                 if self.token_bytes(id)}
 
     def token_bytes(self, id: int) -> bytes:
@@ -197,7 +202,7 @@ class Tokenizer(SpecialTokens):
     def _has(self, id: int) -> bool:
         """Whether there is a token with this id. ctypes would truncate ids of more than 32 bits."""
         try:
-            return 0 <= operator.index(id) < self.vocab_size
+            return 0 <= operator.index(id) < len(self)
         except TypeError:
             raise TypeError(f"id: expected a number, found {shown(id)}") from None
 
@@ -219,11 +224,12 @@ class Tokenizer(SpecialTokens):
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest id, including added tokens."""
-        return self._info().n_tokens
+        """The number of tokens without added ones, as in transformers."""
+        return self._info().vocab_size
 
     def __len__(self) -> int:
-        return self.vocab_size
+        """One more than the largest id, including added tokens."""
+        return self._info().n_tokens
 
     @property
     def eos_token_id(self) -> Optional[int]:
