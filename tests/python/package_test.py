@@ -544,12 +544,17 @@ class ObserveTest(ModelTest):
                          whole["head_outputs", 1].tolist()[1])
         rstd = whole["ln_2_statistics", 5].tolist()[1][2]
         self.assertAlmostEqual(seen[hooks[3]].tolist()[1][0], 1 / rstd, places=5)
+        self.assertIn(hooks[1], seen)
+        self.assertEqual(seen.get(hooks[1]).tolist(), seen[hooks[1]].tolist())
+        self.assertNotIn("blocks.3.hook_resid_post", seen)  # which was not observed
+        self.assertIsNone(seen.get("blocks.3.hook_resid_post"))
         for wrong in ("blocks.6.hook_attn_out", "blocks.N.hook_attn_out", "blocks.01.hook_attn_out",
                       "hook_embed"):
             with self.assertRaisesRegex(ValueError, "what: expected one of"):
                 self.model.observe("The cat", wrong)
             with self.assertRaises(KeyError):
                 seen[wrong]
+            self.assertNotIn(wrong, seen)
 
         def zero(values, place):
             for i in range(values.shape[0]):

@@ -95,6 +95,13 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
             raise KeyError(key)
         return _shaped_as_hook(place[0], self[place], self._n_head)
 
+    def __contains__(self, key: Any) -> bool:
+        place = _place_of(key, self._n_layer)
+        return super().__contains__(key if place is None else place)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
     @property
     def hidden_states(self) -> List[FloatArray]:
         """The same as transformers' output_hidden_states=True, without the batch dimension."""
