@@ -296,6 +296,13 @@ class PipelineTest(ModelTest):
         self.assertIsInstance(bad[0], ValueError)
         with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "task: expected 'text-generation'"):
             gpt2cpp.pipeline("summarization", model=self.model)
+        for cpu in (dict(device="cpu"), dict(device=-1), dict(device_map="auto"), dict(device=None)):
+            gpt2cpp.pipeline(model=self.model, **cpu)
+        for wrong in (dict(device=0), dict(device="cuda"), dict(device_map={"": 0})):
+            with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
+                                        "^device(_map)?: expected .*, because gpt2cpp computes on "
+                                        "the CPU alone, found .*: leave it out$"):
+                gpt2cpp.pipeline(model=self.model, **wrong)
         with self.assertRaisesRegex(FileNotFoundError, "hf download no/model --revision v2"):
             gpt2cpp.pipeline(model="no/model", revision="v2")
 

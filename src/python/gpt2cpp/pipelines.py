@@ -62,12 +62,19 @@ def _result(prompt: str, text: Any, is_full: bool) -> Any:
     return {"generated_text": (prompt if is_full else "") + str(text)}
 
 
+def _require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
+    if device is not None and str(device) not in names:  # str() for a torch.device
+        raise UnsupportedError(f"{name}: expected {' or '.join(names)}, because gpt2cpp computes on "
+                               f"the CPU alone, found {shown(device)}: leave it out")
+
+
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
-             revision: Optional[str] = None, dtype: Optional[str] = None,
-             **options: Any) -> TextGenerationPipeline:
+             revision: Optional[str] = None, dtype: Optional[str] = None, device: Any = None,
+             device_map: Any = None, **options: Any) -> TextGenerationPipeline:
     """A pipeline for a model, or for the name or path of one. Downloads nothing.
 
-    `options` are used in every call that does not give them itself.
+    `options` are used in every call that does not give them itself. The device is the CPU: device
+    may be -1 or "cpu", and device_map "cpu" or "auto".
 
     >>> pipe = pipeline("text-generation", max_new_tokens=2, do_sample=False)
     >>> pipe(["Once upon", "Once upon a time"], return_full_text=False)
@@ -75,6 +82,8 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     """
     if task != _TASK:
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
+    _require_cpu("device", device, ("-1", "cpu"))
+    _require_cpu("device_map", device_map, ("cpu", "auto"))
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
