@@ -236,6 +236,10 @@ class EncodedTest(ModelTest):
         with self.assertRaisesRegex(ValueError, "the text has 600 tokens, but the model takes at "
                                                 "most 512: shorten or divide it$"):
             self.model.logits(LONG)
+        for call in (self.model.hidden_states, self.model.observe):
+            with self.assertRaisesRegex(ValueError, "^the text has 600 tokens, but the model takes "
+                                                    "at most 512: shorten or divide it$"):
+                call(LONG)
 
 
 class TooShortTest(ModelTest):

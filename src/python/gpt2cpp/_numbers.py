@@ -146,21 +146,26 @@ class ModelNumbers(Handle):
         >>> model.tokenizer.decode(logits.index(max(logits)))
         ' time'
         """
+        ids = self._ids(text)
         with self.session() as session:
-            return session.observe(text, what, layers, change=change)
+            return session.observe(ids, what, layers, change=change)
 
     def _rows(self, text: Tokens, width: int, function: Callable[[Any, int], int]) -> FloatArray:
-        tokens = self._encode("text", text)
-        if not tokens:
-            raise InvalidArgumentError("the text has no tokens: give at least one")
-        if len(tokens) > self.n_positions:
-            raise InvalidArgumentError(f"the text has {len(tokens)} tokens, but the model takes at "
-                                       f"most {self.n_positions}: shorten or divide it")
-        ids = ids_array(tokens)
+        ids = ids_array(self._ids(text))
         with self.session() as session:
             out, address = zeros((len(ids), width))
             function(byref(c.Slice(session._use().address, ids, len(ids), address, len(ids))), 1)
         return out
+
+    def _ids(self, text: Tokens) -> List[int]:
+        """The tokens of a text that one pass reads."""
+        ids = self._encode("text", text)
+        if not ids:
+            raise InvalidArgumentError("the text has no tokens: give at least one")
+        if len(ids) > self.n_positions:
+            raise InvalidArgumentError(f"the text has {len(ids)} tokens, but the model takes at "
+                                       f"most {self.n_positions}: shorten or divide it")
+        return ids
 
     def score(self, texts: Union[Tokens, Sequence[Tokens]], *, context: int = 0, stride: int = 0,
               top_logprobs: int = 0, truncate: bool = False, on_error: str = "raise",
