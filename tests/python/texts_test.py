@@ -253,5 +253,35 @@ class TooShortTest(ModelTest):
                 self.model.score(["The cat", text])
 
 
+class ChoicesTest(ModelTest):
+    def test_a_long_context_loses_its_beginning(self):
+        message = ("^text 0 of the list: the context and the continuation have 601 tokens, but the "
+                   "model takes at most 513: shorten the context, or give truncate=True to leave "
+                   "out its beginning$")
+        with self.assertRaisesRegex(ValueError, message):
+            self.model.choices(LONG, [[258]])
+        choices = self.model.choices(LONG, [[258], [401, 317]], truncate=True)
+        self.assertEqual(choices, self.model.choices(LONG[-511:], [[258], [401, 317]]))
+        for truncate in (False, True):
+            whole = self.model.choices([443], [LONG[:512]], truncate=truncate)
+            self.assertEqual(len(whole[0].tokens), 512)
+            with self.assertRaisesRegex(ValueError, "continuation has 513 tokens, but the model "
+                                                    "takes at most 512: shorten it$"):
+                self.model.choices([443], [LONG[:513]], truncate=truncate)
+
+    def test_a_continuation_that_fails_alone(self):
+        given = [" sat", "", LONG, [4096], None, " was"]
+        choices = self.model.choices("The cat", given, on_error="return")
+        self.assertEqual([choices[0], choices[5]], self.model.choices("The cat", [" sat", " was"]))
+        for error, message in zip(choices[1:5], ("no tokens", "600 tokens", "token id 4096",
+                                                 "expected a text")):
+            self.assertIn(message, str(error))
+        self.assertEqual(len(self.model.choices("The cat", [""], on_error="return")), 1)
+        for wrong in (dict(context=""), dict(on_error="ignore"), dict(truncate="end")):
+            with self.subTest(wrong), self.assertRaises((TypeError, ValueError)):
+                self.model.choices(**{"context": "The cat", "continuations": [" sat"],
+                                      "on_error": "return", **wrong})
+
+
 if __name__ == "__main__":
     main()

@@ -16,7 +16,7 @@ from ._library import lib
 from ._observe import Changes, Observations
 from ._options import count, flag
 from ._progress import shown_progress
-from ._texts import Failures, fit_text, require_known
+from ._texts import Failures, fit_continuation, fit_text, require_known
 from ._weights import Weights
 from ._work import OnProgress
 from .encoding import ids_of
@@ -207,8 +207,13 @@ class ModelNumbers(Handle):
         return scores._replace(texts=failures.merge(scores.texts))
 
     def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
-                top_logprobs: int = 0, on_progress: OnProgress = None) -> List[Choice]:
+                top_logprobs: int = 0, truncate: bool = False, on_error: str = "raise",
+                on_progress: OnProgress = None) -> List[Choice]:
         """Computes the log-probability of each continuation of the context.
+
+        truncate=True leaves out the beginning of the context, so that the longest continuation
+        fits. With on_error="return", a continuation that cannot be scored does not fail the others:
+        its exception stands in the place of its Choice.
 
         >>> from gpt2cpp import Model
         >>> cat, sky = Model().choices("The cat", [" was happy", " sky seven"])
@@ -216,10 +221,21 @@ class ModelNumbers(Handle):
         True
         """
         name = "continuations"
-        lists = [self._encode(name, text, add_special_tokens=False)
-                 for text in items(name, continuations, "a list of texts or token ids")]
-        return _scoring.choices(self, self._encode("context", context), lists,
-                                top_logprobs, on_progress)
+        failures, cut = Failures(on_error, is_list=True), bool(flag("truncate", truncate))
+        before = self._encode("context", context)
+
+        def converted(text: Tokens) -> List[int]:
+            ids = self._encode(name, text, add_special_tokens=False)
+            fit_continuation(len(before), ids, self.n_positions, cut)
+            if failures.returned:
+                require_known(ids, self.vocab_size)
+            return ids
+
+        lists = failures.convert(items(name, continuations, "a list of texts or token ids"),
+                                 converted)
+        room = self.n_positions + 1 - max(map(len, lists), default=0)
+        return failures.merge(_scoring.choices(self, before[-room:], lists, top_logprobs,
+                                               on_progress))
 
     def compare_perplexity(self, other: ModelNumbers, text: Tokens, *,
                            on_progress: OnProgress = None) -> Comparison:

@@ -74,6 +74,21 @@ def fit_text(ids: List[int], room: int, truncate: bool) -> List[int]:
     return ids[:room]
 
 
+def fit_continuation(n_context: int, ids: List[int], n_positions: int, truncate: bool) -> None:
+    """Raises an error for a continuation that is empty or too long. The model does not read the
+    last token, so one more than n_positions fits."""
+    if not ids:
+        raise InvalidArgumentError("the continuation has no tokens: give at least one")
+    if len(ids) > n_positions:
+        raise InvalidArgumentError(f"the continuation has {len(ids)} tokens, but the model takes "
+                                   f"at most {n_positions}: shorten it")
+    if n_context + len(ids) > n_positions + 1 and not truncate:
+        raise InvalidArgumentError(
+            f"the context and the continuation have {n_context + len(ids)} tokens, but the model "
+            f"takes at most {n_positions + 1}: shorten the context, or give truncate=True to leave "
+            "out its beginning")
+
+
 def fit_prompt(ids: List[int], room: int, truncate: bool,
                max_new_tokens: int) -> Tuple[List[int], int]:
     """The end of a prompt that is too long, and how many tokens were removed, as --truncate does.
