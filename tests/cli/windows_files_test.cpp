@@ -86,6 +86,32 @@ TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") 
   CHECK(texts({}, kMark + "{\"prompt\": \"ab\"}\r\n") == "cde|");
 }
 
+TEST_CASE("UTF-16 is refused with the command that converts it") {
+  const std::string bytes("a\0b\0\n\0", 6);
+  const std::string file = place().write("utf16", "\xff\xfe" + bytes).string();
+  const std::string message =
+      "the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
+      "convert it with 'iconv -f UTF-16 -t UTF-8 " + file + "'\n";
+  const std::string out = (place().path() / "none").string();
+  for (Words words : {Words{"-f", file}, {"tokenize", "-f", file}, {"score", "--per-line", file},
+                      {"embed", file}, {"batch", "--lines", file, "-o", out}}) {
+    words.insert(words.end(), {"-m", alphabet_model()});
+    CAPTURE(words);
+    const Outcome outcome = run(words);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out == "");
+    CHECK(outcome.err == "gpt2: " + message);
+  }
+  CHECK(run({"score", file, "-m", alphabet_model()}).err == "gpt2: " + file + ": " + message);
+  // Big-endian, on standard input.
+  const Outcome piped =
+      run({"-m", alphabet_model()}, {.input = "\xfe\xff" + std::string("\0a\0b", 4)});
+  CHECK(piped.err.ends_with("convert it with 'iconv -f UTF-16 -t UTF-8'\n"));
+  // Latin-1 has no mark. Its bytes are read as they are.
+  CHECK(run({"tokenize", "-f", place().write("latin1", "ab\xe9").string(), "-m", alphabet_model()})
+            .status == 0);
+}
+
 TEST_CASE("a talk reads lines from Windows") {
   const Outcome outcome =
       run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, {.input = kMark + "ab\r\nklm\r\n"});

@@ -85,7 +85,15 @@ void note_byte_order_mark(std::string_view name) {
   print_error(concat(name, " begins with a byte order mark, which is skipped"));
 }
 
-void skip_byte_order_mark(std::string& text, std::string_view name) {
+void refuse_utf16(std::string_view text, const std::string& name) {
+  if (!text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff")) return;
+  reject("the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
+         "convert it with 'iconv -f UTF-16 -t UTF-8",
+         name == shown_input("-") ? "" : " " + name, "'");
+}
+
+void skip_byte_order_mark(std::string& text, const std::string& name) {
+  refuse_utf16(text, name);
   if (!text.starts_with(kByteOrderMark)) return;
   text.erase(0, kByteOrderMark.size());
   note_byte_order_mark(name);

@@ -30,8 +30,14 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// is skipped.
 void note_byte_order_mark(std::string_view name);
 
-/// Removes a byte order mark from the beginning of a text and prints this note.
-void skip_byte_order_mark(std::string& text, std::string_view name);
+/// Throws Error(invalid_argument) if a text begins with UTF-16's byte order mark. The message says
+/// how to convert the file of this name. Other bytes that are not UTF-8 are no error, because GPT-2
+/// has tokens for them.
+void refuse_utf16(std::string_view text, const std::string& name);
+
+/// Removes a byte order mark from the beginning of a text and prints this note. Throws what
+/// refuse_utf16() throws.
+void skip_byte_order_mark(std::string& text, const std::string& name);
 
 /// Reads a line of standard input. Returns it without its newline or CRLF, or nothing at the end of
 /// the input. Skips a byte order mark before the first line, and prints a note about it. Throws
