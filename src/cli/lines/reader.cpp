@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "api/hash.h"
@@ -27,6 +28,10 @@ bool has_input(int file, int milliseconds) {
 InputFile::InputFile(const std::string& name, const std::string& what)
     : name_(shown_input(name)),
       file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0 && errno == ENOENT && name.find(' ') != std::string::npos) {
+    reject("cannot read '", name_, "': there is no such file; if this is a text, pass it on "
+           "standard input, as in: echo 'TEXT' | gpt2 ...");
+  }
   if (file_ < 0) reject_with_errno("cannot read " + name_);
   if (isatty(file_) != 0) print_error("waiting for " + what + " on standard input; Ctrl-D ends it");
 }

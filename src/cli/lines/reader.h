@@ -14,7 +14,8 @@ inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 class InputFile {
  public:
   /// Opens the file; "-" is standard input. If that is a terminal, prints on standard error that
-  /// the command waits for `what`. Throws Error if the file cannot be opened.
+  /// the command waits for `what`. Throws Error if the file cannot be opened. If the name looks like
+  /// a text, the message says how to pass one.
   explicit InputFile(const std::string& name, const std::string& what = "lines");
   ~InputFile();
   InputFile(const InputFile&) = delete;
