@@ -66,7 +66,7 @@ std::string text(const Words& arguments) {
 void check_refused(const std::string& lines, const std::string& out, const std::string& message) {
   const Outcome outcome = talk({"-m", alphabet_model(), "-n", "3"}, lines);
   CAPTURE(lines);
-  CHECK(outcome.status != 0);
+  CHECK(outcome.status == 1);
   CHECK(outcome.out == out);
   CHECK(outcome.err == "gpt2: " + message + "\n");
 }
@@ -143,29 +143,25 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       "/load " + (place().path() / "none").string() + "\n", "",
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
   check_refused("/set top-q 3\n", "",
-                "/set has no option 'top-q' (did you mean 'top_k'?); see 'gpt2 generate --help'");
+                "/set has no option 'top-q' (did you mean 'top_k'?)");
   for (const std::string option : {"json", "stats"}) {
     check_refused("/set " + option + "\n", "",
                   "/set has no option '" + option +
-                      "': it changes only how tokens are drawn and where a text ends; see 'gpt2 "
-                      "generate --help'");
+                      "': it changes only how tokens are drawn and where a text ends");
   }
   check_refused("/set top-k x\n", "",
-                "top_k: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
-                "generate --help'");
+                "top_k: expected a whole number from 0 to 1000000000, found 'x'");
 }
 
 TEST_CASE("/set changes what happens when the context is full") {
   CHECK(letters("/set keep 1\n/set overflow stop\nab\n") == "cde\n");
   check_refused("/set keep x\n", "",
-                "keep: expected a whole number from 0 to 1000000000, found 'x'; see 'gpt2 "
-                "generate --help'");
+                "keep: expected a whole number from 0 to 1000000000, found 'x'");
 }
 
 TEST_CASE("/set refuses what the model does not allow") {
   check_refused("/set suppress_tokens 257\n", "",
-                "suppress_tokens: expected token ids from 0 to 256, found 257; see 'gpt2 "
-                "generate --help'");
+                "suppress_tokens: expected token ids from 0 to 256, found 257");
 }
 
 TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as /quit does") {

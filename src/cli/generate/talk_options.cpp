@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/nearest.h"
+#include "base/fail.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
@@ -108,7 +109,7 @@ void TalkOptions::set(const std::string& words, const std::function<void()>& che
     take(words.substr(0, space), words.substr(std::min(space + 1, words.size())));
     check();
   } catch (const UsageError& error) {
-    throw UsageError(renamed(error.what()));
+    reject(renamed(error.what()));  // not a mistake on the command line, as main() would report it
   }
 }
 
@@ -166,16 +167,16 @@ std::vector<std::string> TalkOptions::names() const {
   return names;
 }
 
-// Returns the option for a name such as top_k or top-k. Throws UsageError if there is none.
+// Returns the option for a name such as top_k or top-k. Throws Error if there is none.
 const Option& TalkOptions::find(const std::string& name) const {
   const std::string wanted = table_name(name);
   for (const Option& option : options_.all()) {
     if (table_name(option.name()) == wanted) return option;
   }
   const std::string meant = nearest(wanted, names());
-  throw UsageError("/set has no option '" + name + "'" +
-                   (meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
-                                  : " (did you mean '" + meant + "'?)"));
+  reject("/set has no option '", name, "'",
+         meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
+                       : " (did you mean '" + meant + "'?)");
 }
 
 // Returns the message with top_k in place of --top-k, and so on.

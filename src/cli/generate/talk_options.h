@@ -17,18 +17,18 @@ class TalkOptions {
   explicit TalkOptions(Writing& writing);
 
   /// Changes the settings as `gpt2 generate --top-k 10` would, for the words "top_k 10", and calls
-  /// `check`. A switch may have the value true or false. Throws UsageError, whose message has the
+  /// `check`. A switch may have the value true or false. Throws Error, whose message has the
   /// names of the table, if the words are invalid or `check` throws it; the settings may have
   /// changed in this case.
   void set(const std::string& words, const std::function<void()>& check);
 
-  /// Sets an option to the command's default. Throws UsageError if there is no such option.
+  /// Sets an option to the command's default. Throws Error if there is no such option.
   void unset(const std::string& name);
 
   /// Returns a line for each option with its value. A star marks those without the default value.
   [[nodiscard]] std::string list() const;
 
-  /// Returns the help of an option. Throws UsageError if there is no such option.
+  /// Returns the help of an option. Throws Error if there is no such option.
   [[nodiscard]] std::string help(const std::string& name) const;
 
   /// The names of all options.
