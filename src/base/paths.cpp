@@ -28,7 +28,11 @@ bool is_there(const fs::path& path) {
 }
 
 fs::path directory_of(const fs::path& path) {
-  if (!is_there(path)) fail(ErrorCode::not_found, path.string(), "no such file or directory");
+  if (!is_there(path)) {
+    const bool may_be_name = path.is_relative() && !path.native().starts_with('.');
+    fail(ErrorCode::not_found, path.string(), "no such file or directory",
+         may_be_name ? "; if this is the name of a model, find_model() returns its path" : "");
+  }
   std::error_code ignored;
   const fs::file_type type = fs::status(path, ignored).type();
   if (type == fs::file_type::directory) return path;

@@ -70,6 +70,8 @@ TEST_CASE("refused: a path that leads nowhere, or to neither a file nor a direct
   const TemporaryDirectory place;
   const std::string path = place.path().string();
   CHECK(refusal(path + "/none") == path + "/none: no such file or directory");
+  CHECK(refusal("some/name") == "some/name: no such file or directory; if this is the name of a "
+                                "model, find_model() returns its path");
   fs::create_symlink("gone", place.path() / "link");
   CHECK(refusal(path + "/link") == path + "/link: a symbolic link to 'gone', which does not exist");
   fs::create_symlink("loop", place.path() / "loop");
