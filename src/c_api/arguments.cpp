@@ -32,7 +32,10 @@ std::vector<TokenId> list_of(const gpt2_ids& ids, const char* name) {
 std::vector<std::vector<TokenId>> lists_of(const gpt2_ids* lists, std::size_t count,
                                            const char* name) {
   std::vector<std::vector<TokenId>> result;
-  for (const gpt2_ids& list : span_of(lists, count, name)) result.push_back(list_of(list, name));
+  for (const gpt2_ids& list : span_of(lists, count, name)) {
+    const std::string item = "item " + std::to_string(result.size()) + " of " + name;
+    result.push_back(list_of(list, item.c_str()));
+  }
   return result;
 }
 

@@ -430,7 +430,8 @@ static void test_score_and_embed(void) {
   CHECK(gpt2_embed_options_init(&embed, sizeof embed) == GPT2_OK);
   REFUSED_NEW(scores, gpt2_score(NULL, &text, 1, NULL, &scores), "a gpt2_model is NULL");
   REFUSED_NEW(scores, gpt2_score(model, NULL, 1, NULL, &scores), "the list of texts is NULL");
-  REFUSED_NEW(scores, gpt2_score(model, &null_text, 1, NULL, &scores), "its length is 2");
+  REFUSED_NEW(scores, gpt2_score(model, &null_text, 1, NULL, &scores),
+              "item 0 of the list of texts is NULL, but its length is 2");
   REFUSED(gpt2_score(model, &text, 1, NULL, NULL), "output");
   score.context = 1;
   REFUSED_NEW(scores, gpt2_score(model, &text, 1, &score, &scores), "context");
