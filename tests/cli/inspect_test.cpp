@@ -240,6 +240,12 @@ TEST_CASE("inspect refuses in one line what it cannot show") {
   check_refused({"--against", "", kText}, 2, "--against: expected a model");
   check_refused({"--patch", "@embeddings", kText}, 2, "--patch: expected a text of 1 to 512");
   check_refused({"--no-attention", kText}, 2, "--json");
+  // A model without weights: what is checked before it is loaded.
+  const TemporaryDirectory empty;
+  empty.write("config.json", "{}");
+  const std::string model = empty.path().string();
+  check_refused({"-m", model, "--against", "no-such-model", kText}, 1, "no model 'no-such-model'");
+  check_refused({"-m", model, "--patch", "The cat@block.1", kText}, 2, "--patch: expected a place");
   check_refused({"--top", "0", kText}, 2, "--top");
   check_refused({"-m", "no-such-model", kText}, 1, "no-such-model");
   CHECK_FALSE(std::filesystem::exists("page.html"));

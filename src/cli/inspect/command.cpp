@@ -172,9 +172,8 @@ Comparison compare(const Settings& settings, const Inspector& inspector, const R
   std::optional<Inspector> other;
   Settings of_other = settings;
   if (!settings.against.empty()) {
-    of_other.model.name = settings.against;
+    of_other.model.path = settings.against;
     of_other.model.dtype = WeightType::stored;
-    of_other.model.find();
     other.emplace(of_other);
     if (other->model().config().vocab_size != report.model.config().vocab_size) {
       throw UsageError("--against", concat("expected a model with the vocabulary of the other, ",
@@ -223,6 +222,11 @@ int inspect(const Arguments& arguments) {
     if (!file.empty()) NewFile(std::filesystem::path(file));
   }
   settings.model.find();
+  if (!settings.against.empty()) {
+    ModelSettings other = {.name = settings.against};
+    other.find();
+    settings.against = other.path.string();
+  }
   Progress loading("loading " + settings.model.path.string());
   const Inspector inspector(settings);
   loading.done();

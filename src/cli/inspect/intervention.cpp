@@ -24,36 +24,48 @@ std::size_t index_in(const std::string& option, const std::string& text, std::si
   return Options::parse_number<std::size_t>(option, text, {0, static_cast<double>(count - 1)});
 }
 
-// A place of a pass: what, in which layer, and at which token or at all of them.
-struct Place {
+// A value of --patch. The numbers are not parsed, because only the model and the text say how large
+// they may be.
+struct Patch {
+  std::string text;
   Observed what;
-  std::size_t layer;
-  std::optional<std::size_t> token;
+  std::optional<std::string> layer, token;
 };
 
-// Parses "block_output.3:5", "embeddings:5" or, for all tokens, "block_output.3".
-Place parse_place(const std::string& option, const std::string& text, const Config& config,
-                  std::size_t tokens) {
-  Place place = {};
-  std::string name = text;
-  if (const auto parts = split(text, ':')) {
-    name = parts->first;
-    place.token = index_in(option, parts->second, tokens);
-  }
-  std::optional<std::string> layer;
-  if (const auto parts = split(name, '.')) std::tie(name, layer.emplace()) = *parts;
+// Parses "TEXT@block_output.3:5", "TEXT@embeddings:5" or, for all tokens, "TEXT@block_output.3".
+Patch parse_patch(const std::string& value) {
+  Patch patch = {};
+  const auto parts = split(value, '@');
+  if (!parts) throw UsageError("--patch", "expected TEXT@PLACE, found '" + value + "'");
+  patch.text = parts->first;
+  std::string name = parts->second;
+  if (const auto at = split(name, ':')) std::tie(name, patch.token.emplace()) = *at;
+  if (const auto in = split(name, '.')) std::tie(name, patch.layer.emplace()) = *in;
   const auto names = observed_names();
   const auto found = std::ranges::find(names, name, &ObservedName::name);
   const bool in_block = found != names.end() && found->is_in_block;
-  if (found == names.end() || layer.has_value() != in_block) {
-    throw UsageError(option,
+  if (found == names.end() || patch.layer.has_value() != in_block) {
+    throw UsageError("--patch",
                      "expected a place such as block_output.0, mlp_output.2:5 or "
                      "embeddings, found '" +
-                         text + "'");
+                         parts->second + "'");
   }
-  place.what = found->what;
-  if (layer) place.layer = index_in(option, *layer, config.n_layer);
-  if (!layer && place.what != Observed::embeddings) place.layer = config.n_layer;
+  patch.what = found->what;
+  return patch;
+}
+
+// A place of a pass: what, in which layer, and at which token or at all of them.
+struct Place {
+  Observed what;
+  std::size_t layer = 0;
+  std::optional<std::size_t> token = {};
+};
+
+Place place_of(const Patch& patch, const Config& config, std::size_t tokens) {
+  Place place = {.what = patch.what};
+  if (patch.token) place.token = index_in("--patch", *patch.token, tokens);
+  if (patch.layer) place.layer = index_in("--patch", *patch.layer, config.n_layer);
+  if (!patch.layer && patch.what != Observed::embeddings) place.layer = config.n_layer;
   return place;
 }
 
@@ -96,7 +108,11 @@ void add_intervention_options(Options& options, InterventionSettings& settings) 
   options.begin_group("Changes, each compared with the model as it is");
   const auto add = [&](const char* name, const char* form, std::vector<std::string>& values,
                        const char* help) {
-    const auto set = [&values](const std::string& value) { values.push_back(value); };
+    const bool is_patch = &values == &settings.patch;
+    const auto set = [&values, is_patch](const std::string& value) {
+      if (is_patch) static_cast<void>(parse_patch(value));  // throws before the model is loaded
+      values.push_back(value);
+    };
     options.add(name, form, help, set).is_repeatable = true;
   };
   add("--skip-layer", "N", settings.skip_layer, "Block N adds nothing to the residual stream");
@@ -187,10 +203,9 @@ void Interventions::identity_norm(const std::string& place, const Config& config
 
 void Interventions::patch(const std::string& value, const Engine& engine, std::size_t count,
                           const std::function<std::vector<TokenId>(const std::string&)>& read) {
-  const auto parts = split(value, '@');
-  if (!parts) throw UsageError("--patch", "expected TEXT@PLACE, found '" + value + "'");
-  const Place place = parse_place("--patch", parts->second, engine.model().config(), count);
-  const std::vector<TokenId> tokens = read(parts->first);
+  const Patch patch = parse_patch(value);
+  const Place place = place_of(patch, engine.model().config(), count);
+  const std::vector<TokenId> tokens = read(patch.text);
   if (tokens.size() != count) {
     throw UsageError("--patch", concat("expected a text with as many tokens as the other, ", count,
                                        ", found ", tokens.size()));
