@@ -106,7 +106,8 @@ using Intervention = BasicObservation<float>;
 struct Observer {
   /// Called with each observation, in the order in which the pass computes them, on the thread that
   /// called forward(). If it throws, the observer is not called again; the pass runs to its end,
-  /// and forward() then throws the same exception. REQUIRES: does not use the engine of the pass.
+  /// and forward() then throws the same exception. REQUIRES: does not use the engine of the pass,
+  /// whose functions throw Error(invalid_argument) in it.
   std::function<void(const Observation&)> see = {};
 
   /// Returns whether to observe this. Called before the pass, once for each combination of `what`

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,17 +20,25 @@ class ProcessMutex {
         owner = 0;
       }  // else a thread of the parent held it at the fork, and the next attempt takes it over
     }
+    thread_.store(pthread_self(), std::memory_order_relaxed);
   }
 
   void unlock() noexcept {
+    thread_.store({}, std::memory_order_relaxed);
     // This is an exchange, not a store, so that it cannot be reordered after the check for waiting
     // threads in notify_one().
     owner_.exchange(0, std::memory_order_seq_cst);
     owner_.notify_one();
   }
 
+  /// Whether the calling thread holds the mutex, so that it would wait for itself in lock().
+  [[nodiscard]] bool is_held_by_caller() const noexcept {
+    return thread_.load(std::memory_order_relaxed) == pthread_self();
+  }
+
  private:
   std::atomic<int> owner_{0};  // the id of the process whose thread holds the mutex, or 0
+  std::atomic<pthread_t> thread_{};  // that thread, or 0
 };
 
 }  // namespace gpt2

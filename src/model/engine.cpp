@@ -91,6 +91,14 @@ KVType checked_kv_type(KVType type, const Model& model) {
   return resolved(type, model.weight_type());
 }
 
+std::unique_lock<ProcessMutex> Engine::Impl::Crew::lock() {
+  if (mutex.is_held_by_caller()) {
+    reject("a callback must not use the engine whose pass calls it, because the pass is not over: "
+           "use the engine after the pass, or another one");
+  }
+  return std::unique_lock(mutex);
+}
+
 // The workspace has room for the longest sequence that the model allows, even if all sessions are
 // shorter.
 Engine::Impl::Impl(const Model& m, const EngineOptions& options)
@@ -112,7 +120,7 @@ Engine::Impl::Impl(const Model& m, const Impl& other)
       batch(kMaxRows) {}
 
 Engine Engine::Impl::engine_of(const Model& draft) {
-  const std::lock_guard lock(crew->mutex);
+  const auto lock = crew->lock();
   std::shared_ptr<Impl> engine = draft_engine.lock();
   if (!engine || engine->model.transformer() != draft.transformer()) {
     engine = std::make_shared<Impl>(draft, *this);
@@ -134,7 +142,7 @@ void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
                            std::optional<std::size_t> hidden_stage, Watch* watch) {
   const Result result = result_of(model.config(), hidden_stage.has_value());
   for (const Slice& slice : slices) check(slice, slices, model, result);
-  const std::lock_guard lock(crew->mutex);
+  const auto lock = crew->lock();
   const DefaultFloatState state;
   crew->team.restart_after_fork();
   batch.clear();  // after fork(), it may contain an unfinished batch of one of the parent's threads

@@ -42,7 +42,7 @@ struct Engine::Impl {
   /// (see Team::for_each). `rank` is less than `threads`. f must not throw.
   template <class F>
   void for_each(std::size_t count, const F& f) {
-    const std::lock_guard lock(crew->mutex);
+    const auto lock = crew->lock();
     crew->team.restart_after_fork();
     crew->team.for_each(count, f);
   }
@@ -53,6 +53,10 @@ struct Engine::Impl {
   /// The threads that run passes. An engine shares them with the engines of its drafts.
   struct Crew {
     explicit Crew(int count) : team(count) {}
+
+    /// Locks the mutex. Throws Error(invalid_argument) in a callback of a pass of this crew, where
+    /// the thread would wait for itself forever.
+    [[nodiscard]] std::unique_lock<ProcessMutex> lock();
 
     ProcessMutex mutex;  ///< held during a pass
     Team team;           ///< guarded by the mutex

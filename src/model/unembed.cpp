@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <mutex>
 
 #include "base/fail.h"
 #include "base/float_state.h"
@@ -43,7 +42,7 @@ void unembed(const Engine& engine, std::span<const float> states, std::span<floa
     reject("the logits of ", count, " hidden states take ", count * vocab_size,
            " floats, got room for ", logits.size());
   }
-  const std::lock_guard lock(own.crew->mutex);
+  const auto lock = own.crew->lock();
   const DefaultFloatState state;
   own.crew->team.restart_after_fork();
   own.batch.clear();  // after fork(), it may have a batch of one of the parent's threads

@@ -10,15 +10,18 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "gpt2/embed.h"
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
 #include "model/session_impl.h"
 #include "model/transformer.h"
 #include "support/catch.h"
 #include "support/passes.h"
+#include "support/refusal.h"
 #include "support/seen.h"
 #include "support/temporary_directory.h"
 
@@ -481,4 +484,38 @@ TEST_CASE("a session keeps changed keys and values") {
   changed.rewind(19);
   static_cast<void>(changed.forward(std::span(ids).subspan(19)));
   CHECK(same_bits(logits_of(changed), expected));
+}
+
+TEST_CASE("a callback that uses the engine of its pass throws instead of waiting for itself") {
+  const Engine engine(odd_model(), {.threads = 2});
+  const Engine another(odd_model(), {.threads = 1});
+  const std::vector<TokenId> ids = text(5, 9);
+  const auto use = [&](const Engine& used) {
+    Session session(used);
+    static_cast<void>(session.forward(ids));
+  };
+  const auto run_with = [&](const std::function<void()>& callback) {
+    Session session(engine);
+    const Slice slice = {&session, ids, {}};
+    forward({&slice, 1}, {.see = [&](const Observation&) { callback(); }});
+  };
+  const std::string message = "a callback must not use the engine whose pass calls it";
+  CHECK(refusal_of([&] { run_with([&] { use(engine); }); }).starts_with(message));
+  std::vector<float> states(odd_model().config().n_embd), logits(odd_model().config().vocab_size);
+  CHECK(refusal_of([&] { run_with([&] { unembed(engine, states, logits); }); }).starts_with(message));
+  // Also if a pass of another engine lies between the two.
+  const auto indirect = [&] {
+    Session session(another);
+    const Slice slice = {&session, ids, {}};
+    forward({&slice, 1}, {.see = [&](const Observation&) { use(engine); }});
+  };
+  CHECK(refusal_of([&] { run_with(indirect); }).starts_with(message));
+  run_with([&] { use(another); });
+  use(engine);
+  // Another thread waits for the end of the pass.
+  std::thread other;
+  run_with([&] {
+    if (!other.joinable()) other = std::thread([&] { use(engine); });
+  });
+  other.join();
 }

@@ -645,6 +645,9 @@ class InterventionTest(ModelTest):
         with self.assertRaisesRegex(KeyError, "enough"):
             session.observe(self.ids, change={("keys", 0): fail, ("keys", 1): fail})
         self.assertEqual(calls, [gpt2cpp.Place("keys", 0, 0, 0)])
+        for use in (self.model.logits, self.model.generate, self.model.score):
+            with self.assertRaisesRegex(ValueError, "^a callback must not use the engine whose pass"):
+                self.model.observe(self.ids, change={("keys", 0): lambda *_: use(self.ids)})
         self.assertEqual(session.tokens, self.ids)
         for wrong, kind, message in (
                 ({("keys", self.model.n_layer): fail}, ValueError, "expected names and layers"),
