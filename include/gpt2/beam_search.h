@@ -96,7 +96,7 @@ struct BeamStep {
 /// Options for beam_search().
 struct BeamSearchOptions {
   BeamOptions beams = {};            ///< how many beams, and how they are compared
-  std::size_t max_new_tokens = 256;  ///< for each sequence, at least 1
+  std::size_t max_new_tokens = 256;  ///< for each sequence, from 1 to kMaxOptionTokens
 
   /// Sets the logits processors, from sequence_bias to renormalize_logits. They change
   /// log-probabilities instead of logits, and the search adds up the changed values. Nothing is

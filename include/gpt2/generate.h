@@ -39,7 +39,9 @@ enum class Overflow {
 
 /// Options for generate().
 struct GenerationOptions {
-  std::size_t max_new_tokens = 256;  ///< the max number of new tokens; 0: only read the prompt
+  /// The max number of new tokens, up to kMaxOptionTokens (option_fields.h); 0: only read the prompt.
+  std::size_t max_new_tokens = 256;
+
   SamplingOptions sampling = {};     ///< how tokens are drawn
 
   /// Tokens that end the text and are not part of it, in addition to the end-of-text tokens of the

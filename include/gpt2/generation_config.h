@@ -38,6 +38,7 @@ struct GenerationConfig {
   std::size_t num_return_sequences = 1;
   static constexpr std::size_t kMaxSamples = 1 << 20;  ///< see num_return_sequences
 
+  // Both are at most kMaxOptionTokens. A larger number in a file becomes this number.
   std::size_t max_length = 20;                ///< in tokens, including the prompt
   std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
 

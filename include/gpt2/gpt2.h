@@ -821,7 +821,7 @@ enum {
 /// Options for gpt2_generate. GenerationOptions in generate.h describes each member.
 typedef struct gpt2_generate_options {
   size_t size;
-  size_t max_new_tokens;                  ///< default 256; 0: only read the prompt
+  size_t max_new_tokens;                  ///< default 256, up to 10^9; 0: only read the prompt
   const gpt2_sampling_options* sampling;  ///< default NULL: the defaults of sampling
   gpt2_ids stop_tokens;                   ///< also end the text, like the model's own
   const gpt2_bytes* stop;                 ///< strings that end the text: n_stop, none empty
@@ -1010,7 +1010,7 @@ typedef struct gpt2_beam_options {
   size_t num_beam_groups;                 ///< default 1; divides num_beams
   gpt2_token pad_token_id;                ///< default -1: the first token that ends a sequence
   int32_t ignore_eos;                     ///< as in gpt2_generate_options
-  size_t max_new_tokens;                  ///< default 256; at least 1
+  size_t max_new_tokens;                  ///< default 256, from 1 to 10^9
   const gpt2_sampling_options* sampling;  ///< default NULL. Nothing is drawn, so temperature, the
                                           ///< filters top_k ... eta_cutoff, and seed do nothing
   gpt2_ids stop_tokens;                   ///< as in gpt2_generate_options

@@ -11,6 +11,7 @@
 #include "generate/beams/beam_sessions.h"
 #include "generate/beams/check_beams.h"
 #include "generate/beams/ended_sequences.h"
+#include "generate/check_numbers.h"
 #include "generate/end_tokens.h"
 
 namespace gpt2 {
@@ -213,9 +214,7 @@ std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
 void check(const Config& config, std::span<const TokenId> prompt,
            const BeamSearchOptions& options) {
   check_beams(options.beams);
-  if (options.max_new_tokens == 0) {
-    reject("max_new_tokens must be at least 1 for beam search, got 0");
-  }
+  check_numbers("max_new_tokens", {1, kMaxOptionTokens}, options.max_new_tokens);
   if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
   if (prompt.size() > config.n_positions) {
     reject("the prompt has ", prompt.size(), " tokens, more than the model's ", config.n_positions,

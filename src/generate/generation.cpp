@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/seconds_since.h"
+#include "generate/check_numbers.h"
 #include "generate/end_tokens.h"
 #include "generate/logprobs.h"
 #include "model/session_impl.h"
@@ -25,6 +26,8 @@ void check(const Session& session, std::span<const TokenId> prompt,
     reject("neither the prompt nor the session has a token: begin with the end-of-text token");
   }
   session.impl()->require_known(prompt);
+  for_each_generation_field(
+      [&](const auto& field) { check_numbers(field.name, field.range, options.*field.member); });
   check_enumerator(options.overflow, Overflow::slide, "overflow", "Overflow");
   check_top_logprobs(options.top_logprobs.value_or(0), session.model().config().vocab_size);
   const std::size_t room = session.capacity() - session.position();

@@ -1,5 +1,6 @@
 #include "gpt2/generation_config.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -101,6 +102,11 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   }
   fields.read("max_length", config.max_length);
   if (fields.find("max_new_tokens")) fields.read("max_new_tokens", config.max_new_tokens.emplace());
+  // A larger number means the same, because no context is as long, but would be refused as an
+  // option.
+  config.max_length = std::min(config.max_length, kMaxOptionTokens);
+  auto& new_tokens = config.max_new_tokens;
+  if (new_tokens) new_tokens = std::min(*new_tokens, kMaxOptionTokens);
   return config;
 }
 

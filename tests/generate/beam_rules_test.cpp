@@ -113,7 +113,7 @@ TEST_CASE("prompts, lengths and tokens that leave nothing to search are refused"
   CHECK(refusal(options, std::vector<TokenId>{1, 211}) ==
         "token id 211 is outside the model's vocabulary of 211");
   CHECK(refusal(options_with({.num_beams = 2}, 0)) ==
-        "max_new_tokens must be at least 1 for beam search, got 0");
+        "max_new_tokens must be a whole number from 1 to 1000000000, got 0");
 
   BeamSearchOptions changed = options;
   changed.beams.pad_token_id = 211;

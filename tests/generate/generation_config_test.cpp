@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpt2/error.h"
+#include "gpt2/option_fields.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
@@ -46,6 +47,10 @@ TEST_CASE("every field of a generation config is read, and null is the default")
   CHECK(config.sampling.top_p == 0.25f);
   CHECK(config.max_length == 30);
   CHECK(config.max_new_tokens == 9);
+  const GenerationConfig endless =
+      parse(R"({"max_length": 18446744073709551615, "max_new_tokens": 18446744073709551615})");
+  CHECK(endless.max_length == gpt2::kMaxOptionTokens);
+  CHECK(endless.max_new_tokens == gpt2::kMaxOptionTokens);
   CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").sampling.top_k == 50);
 }
 

@@ -182,6 +182,23 @@ class GenerateTest(ModelTest):
                                    stop_tokens=[11])
         self.assertEqual(len(text.token_ids), 2)
 
+    def test_numbers_outside_of_the_tables_are_refused(self):
+        # generation_fields_test.cpp does the same at the other doors.
+        tried = 0
+        for table in (1, 2):
+            n = ctypes.c_size_t()
+            for row in _library.lib.gpt2_option_fields(table, ctypes.byref(n))[:n.value]:
+                if row.max == row.min:
+                    continue  # the option has no number
+                name = row.name.decode()
+                is_real = name in ("length_penalty", "diversity_penalty")
+                number = row.max * 1.001 if is_real else int(row.max) + 1
+                options = {**({"num_beams": 2} if table == 2 else {}), name: number}
+                with self.subTest(options), self.assertRaisesRegex(ValueError, name):
+                    self.model.generate("a", **options)
+                tried += 1
+        self.assertEqual(tried, 3 + 5)
+
     def test_max_length_counts_the_prompt(self):
         ids = self.model.tokenizer.encode("The cat")
         self.assertEqual(len(self.model.generate(ids, max_length=len(ids) + 3).token_ids), 3)
