@@ -10,6 +10,11 @@
 
 // Which member of which C struct holds the value of which row of the table of options. Defaults,
 // conversions and gpt2_option_fields() visit these pairs.
+//
+// A library that is older than a program refuses an option that it does not know, because the
+// program's struct is larger. So a new member must make the struct larger: it begins at a multiple
+// of 8 bytes, where the padding at the end is over. After a float or an int32_t, a member
+// `int32_t reserved` fills the padding. sampling_fields_test checks this.
 
 namespace gpt2::c_api {
 

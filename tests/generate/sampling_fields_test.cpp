@@ -4,6 +4,7 @@
 // give the same verdict, and a refusal must name the option.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -211,6 +212,9 @@ TEST_CASE("the C interface lists every sampling option") {
     CHECK(fields[i].help == std::string(field.help));
     CHECK(fields[i].min == field.range.min);
     CHECK(fields[i].max == field.range.max);
+    // The rule of option_members.h for new members.
+    const std::size_t offset = fields[i].offset;
+    CHECK((offset % 8 == 0 || offset < offsetof(gpt2_sampling_options, top_n_sigma)));
     ++i;
   });
   CHECK(i == count);
