@@ -159,6 +159,17 @@ TEST_CASE("logprobs and echo, as an evaluation harness asks for them") {
   CHECK(last["logprobs"].is_null());
 }
 
+TEST_CASE("--format gpt2 is the default") {
+  const Batch batch("Tom\nOne day\n");
+  CHECK(batch.run({"--lines"}).status == 0);
+  const std::string expected = batch.read();
+  CHECK(batch.run({"--lines", "--format", "gpt2"}).status == 0);  // resumes, so the ids are equal
+  CHECK(batch.read() == expected);
+  const Outcome refused = batch.run({"--lines", "--format", "openai"});
+  CHECK(refused.status == 2);
+  CHECK(refused.err.starts_with("gpt2: --format openai: cannot be combined with --lines"));
+}
+
 TEST_CASE("best_of keeps the texts with the highest mean log-probability") {
   const Batch batch(request({{"prompt", "Tom"}, {"best_of", 5}, {"n", 2}, {"max_tokens", 8}}));
   CHECK(answer(batch).status == 0);

@@ -68,12 +68,10 @@ void add_output_options(Options& options, BatchSettings& settings) {
   options.add_switch("--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
   options.add_switch("--tokens", defaults.tokens,
                      "Read and write token ids alone; needs no tokenizer");
-  options
-      .add_choice("--format", "gpt2|openai",
-                  "The format of OUT: the command's own (default), or the answers of OpenAI's "
-                  "batch API, with its defaults and one record a line",
-                  [&settings](const std::string& name) { settings.openai = name == "openai"; })
-      .excluded = {"--lines", "--tokens", "--samples"};
+  options.add_choice("--format", "gpt2|openai",
+                     "The format of OUT: the command's own (default), or the answers of OpenAI's "
+                     "batch API, with its defaults and one record a line",
+                     [&settings](const std::string& name) { settings.openai = name == "openai"; });
   options.add_switch("--truncate", defaults.truncate,
                      "Leave out the beginning of prompts that are longer than the context, so that "
                      "--max-new-tokens fit");
@@ -105,6 +103,13 @@ void take_openai_defaults(Writing& writing) {
   if (!is_given("--max-new-tokens")) writing.options.max_new_tokens = defaults.max_new_tokens;
 }
 
+void check_openai_format(const Options& options) {
+  for (const char* const name : {"--lines", "--tokens", "--samples"}) {
+    if (!options.has(name)) continue;
+    throw UsageError("--format openai", concat("cannot be combined with ", name, ": remove one"));
+  }
+}
+
 // Two runs with the same hash, the same model and the same input write the same output. Options
 // that do not affect the output are left out, so that they may differ when a run is resumed.
 std::uint64_t hash_of_options(const Options& options) {
@@ -116,6 +121,7 @@ std::uint64_t hash_of_options(const Options& options) {
     if (!option.is_given() || std::ranges::find(kIrrelevant, name) != std::end(kIrrelevant)) {
       continue;
     }
+    if (name == "--format" && option.values.back() == "gpt2") continue;  // the default
     text += '\n' + name;
     for (const std::string& value : option.values) text += '\0' + value;
   }
@@ -152,6 +158,7 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   add_writing_options(options, defaults, /*of_one_text=*/false);
   options.begin_group("Options");
   options.parse(arguments);
+  if (settings.openai) check_openai_format(options);
   if (settings.output == "-") {
     throw UsageError("-o -", "the run is resumed where the output ends: give a file");
   }
