@@ -36,7 +36,7 @@ Examples:
   gpt2 serve
   gpt2 serve -m gpt2 --dtype int8 --port 8000
   gpt2 serve -m gpt-3.5-turbo=gpt2-stories --port 0
-  curl localhost:8080/v1/completions -d '{"prompt": "Once upon a time", "seed": 1}')";
+  curl localhost:8080/v1/completions -d '{"prompt": "Once", "seed": 1}')";
 
 struct ServeSettings {
   ModelSettings model;
