@@ -60,6 +60,7 @@ class CompletionJob : public Job {
   void take(Text& text);
   void begin_stream();
   void stream(Text& text);
+  void write_part(Json part);
   void answer();
   void count_tokens();
 
@@ -182,7 +183,7 @@ void CompletionJob::begin_stream() {
   call_->begin_stream();
   for (const Text& text : texts_) {
     const Json first = form_->begin(text.index, request_, prompts_[text.prompt]);
-    if (!first.is_null()) call_->write_event(first);
+    if (!first.is_null()) write_part(first);
   }
 }
 
@@ -192,12 +193,19 @@ void CompletionJob::stream(Text& text) {
   const bool has_news = text.has_ended || !written.text.empty() || !written.scores.empty();
   if (has_news && !std::exchange(streams_, true)) begin_stream();
   if (!written.text.empty() || !written.scores.empty()) {
-    call_->write_event(form_->part(text.index, written.text, written.tokens, written.scores));
+    write_part(form_->part(text.index, written.text, written.tokens, written.scores));
     written.text.clear();
     written.tokens.clear();
     written.scores.clear();
   }
-  if (text.has_ended) call_->write_event(form_->end(text.index, text.result->finish_reason));
+  if (text.has_ended) write_part(form_->end(text.index, text.result->finish_reason));
+}
+
+// As OpenAI documents, all parts of a stream with usage have this member; it is null except in the
+// last one.
+void CompletionJob::write_part(Json part) {
+  if (request_.include_usage) part["usage"] = nullptr;
+  call_->write_event(part);
 }
 
 void CompletionJob::answer() {
