@@ -1,0 +1,296 @@
+// Tests POST /v1/completions: every text has the bits that gpt2 generate writes, as a whole and as
+// a stream, while other requests are answered.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "serve/answers.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const TestServer& server() {
+  static const TestServer one;
+  return one;
+}
+
+HttpResponse complete(const json& body) { return server().post("/v1/completions", body); }
+
+// The choices of an answer that must be right.
+json choices(const json& body) {
+  const HttpResponse response = complete(body);
+  CAPTURE(body, response.body);
+  REQUIRE(response.status == 200);
+  check_completion(response.json(), {"object"});
+  return response.json()["choices"];
+}
+
+// Options of a request, and the arguments of gpt2 generate that mean the same.
+struct Case {
+  json request;
+  Words arguments;
+};
+
+const std::vector<Case> kCases = {
+    {json::object(), {}},
+    {{{"max_tokens", 5}}, {"-n", "5"}},
+    {{{"seed", 7}}, {"--seed", "7"}},
+    {{{"seed", 18446744073709551615u}}, {"--seed", "18446744073709551615"}},
+    {{{"temperature", 0}}, {"--greedy"}},
+    {{{"temperature", 0.7}, {"top_p", 0.9}}, {"--temperature", "0.7", "--top-p", "0.9"}},
+    {{{"temperature", 2}, {"top_k", 5}}, {"--temperature", "2", "--top-k", "5"}},
+    {{{"do_sample", false}}, {"--greedy"}},
+    {{{"min_p", 0.1}}, {"--min-p", "0.1"}},
+    {{{"typical_p", 0.4}}, {"--typical-p", "0.4"}},
+    {{{"epsilon_cutoff", 0.02}}, {"--epsilon-cutoff", "0.02"}},
+    {{{"eta_cutoff", 0.02}}, {"--eta-cutoff", "0.02"}},
+    {{{"top_n_sigma", 1.5}}, {"--top-n-sigma", "1.5"}},
+    {{{"sequence", 3}}, {"--sequence", "3"}},
+    {{{"presence_penalty", 1.5}}, {"--presence-penalty", "1.5"}},
+    {{{"frequency_penalty", -1.5}}, {"--frequency-penalty", "-1.5"}},
+    {{{"repetition_penalty", 1.3}}, {"--repetition-penalty", "1.3"}},
+    {{{"no_repeat_ngram_size", 2}, {"max_tokens", 60}},
+     {"--no-repeat-ngram-size", "2", "-n", "60"}},
+    {{{"logit_bias", {{"267", -100}, {"431", 2.5}}}},
+     {"--logit-bias", "267=-100", "--logit-bias", "431=2.5"}},
+    {{{"suppress_tokens", {267, 431}}}, {"--suppress-tokens", "267,431"}},
+    {{{"begin_suppress_tokens", {267}}}, {"--begin-suppress-tokens", "267"}},
+    {{{"stop", "."}, {"max_tokens", 60}}, {"--stop", ".", "-n", "60"}},
+    {{{"stop", {"and Lily", " the"}}, {"max_tokens", 60}},
+     {"--stop", "and Lily", "--stop", " the", "-n", "60"}},
+    {{{"max_tokens", 300}}, {"-n", "300"}},  // to the end of the text
+    {{{"max_tokens", 60}, {"min_new_tokens", 50}}, {"-n", "60", "--min-new-tokens", "50"}},
+    {{{"max_tokens", 300}, {"ignore_eos", true}}, {"-n", "300", "--ignore-eos"}},
+    {{{"max_tokens", 600}, {"ignore_eos", true}}, {"-n", "600", "--ignore-eos"}},
+    {{{"max_tokens", 600}, {"ignore_eos", true}, {"overflow", "slide"}, {"keep", 4}},
+     {"-n", "600", "--ignore-eos", "--overflow", "slide", "--keep", "4"}}};
+
+json with(json object, const json& more) {
+  object.update(more);
+  return object;
+}
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// The two texts that gpt2 generate writes with these arguments and log-probabilities.
+std::vector<json> two_texts(const std::string& prompt, const Words& arguments) {
+  const bool is_greedy = std::ranges::count(arguments, "--greedy") != 0;  // both are the same
+  auto texts = generated(prompt, with(with({"--logprobs", "3"}, arguments),
+                                      is_greedy ? Words() : Words{"--samples", "2"}));
+  texts.resize(2, texts.front());
+  return texts;
+}
+
+// The mean log-probability of a text's tokens.
+double mean_of(const json& written) {
+  double sum = 0.0;
+  for (const json& score : written["logprobs"]) sum += score["logprob"].get<double>();
+  return sum / static_cast<double>(written["logprobs"].size());
+}
+
+}  // namespace
+
+TEST_CASE("texts are those of gpt2 generate, whole and as streams, while all are written at once") {
+  const std::vector<std::string> prompts = {"Tom", "Once upon a time",
+                                            "\xc3\x89milie \xe2\x98\x83"};
+  std::vector<std::pair<HttpClient, HttpClient>> clients;
+  for (std::size_t i = 0; i < kCases.size(); ++i) {
+    const json body =
+        with({{"prompt", prompts[i % 3]}, {"n", 2}, {"logprobs", 3}}, kCases[i].request);
+    clients.emplace_back(server().connect(), server().connect());
+    clients.back().first.send(http_request("POST", "/v1/completions", body.dump()));
+    clients.back().second.send(
+        http_request("POST", "/v1/completions", with(body, {{"stream", true}}).dump()));
+  }
+  for (std::size_t i = 0; i < kCases.size(); ++i) {
+    const Case& one = kCases[i];
+    CAPTURE(one.request);
+    const auto written = two_texts(prompts[i % 3], one.arguments);
+    const HttpResponse whole = clients[i].first.receive();
+    CAPTURE(whole.body);
+    REQUIRE(whole.status == 200);
+    const json answer = whole.json();
+    check_completion(answer, {"object"});
+    REQUIRE(answer["choices"].size() == 2);
+    std::size_t tokens = 0;
+    for (std::size_t j = 0; j < 2; ++j) {
+      CAPTURE(j);
+      CHECK(answer["choices"][j]["index"] == j);
+      check_same(answer["choices"][j], written.at(j));
+      tokens += written[j]["token_ids"].size();
+    }
+    CHECK(answer["usage"]["prompt_tokens"] == written[0]["prompt_token_ids"].size());
+    CHECK(answer["usage"]["completion_tokens"] == tokens);
+    CHECK(joined(clients[i].second.receive()) == answer["choices"]);
+  }
+}
+
+TEST_CASE("options whose form differs from that of the command") {
+  const json ids = generated("Tom")[0]["token_ids"];
+  const int first = ids[0], second = ids[1];
+  const json forbidden = choices({{"prompt", "Tom"}, {"bad_words_ids", {{first}}}});
+  check_same(forbidden[0], generated("Tom", {"--suppress-tokens", std::to_string(first)})[0]);
+  const std::string pair = std::to_string(first) + "," + std::to_string(second);
+  check_same(
+      choices({{"prompt", "Tom"}, {"sequence_bias", json::array({{{first, second}, -5.5}})}})[0],
+      generated("Tom", {"--sequence-bias", pair + "=-5.5"})[0]);
+  check_same(choices({{"prompt", "Tom"},
+                      {"exponential_decay_length_penalty", {3, 1.5}},
+                      {"max_tokens", 99}})[0],
+             generated("Tom", {"--exponential-decay-length-penalty", "3,1.5", "-n", "99"})[0]);
+  const json plain = choices({{"prompt", "Tom"},
+                              {"max_new_tokens", 4},
+                              {"stop_strings", {"zzz"}},
+                              {"user", "u"},
+                              {"model", nullptr},
+                              {"top_p", nullptr}});
+  check_same(plain[0], generated("Tom", {"-n", "4"})[0]);
+  CHECK(plain[0]["logprobs"].is_null());
+}
+
+TEST_CASE("best_of returns the texts whose tokens have the highest mean log-probability") {
+  auto written = generated("Tom", {"--samples", "6", "--logprobs", "0", "--seed", "2"});
+  std::ranges::stable_sort(written, std::greater<>(), mean_of);
+  const json found = choices({{"prompt", "Tom"}, {"n", 2}, {"best_of", 6}, {"seed", 2}});
+  REQUIRE(found.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(found[i]["index"] == i);
+    CHECK(found[i]["logprobs"].is_null());
+    check_same(found[i], written[i]);
+  }
+}
+
+TEST_CASE("beam search finds the texts of gpt2 generate --num-beams") {
+  const json body = {
+      {"prompt", "Tom"}, {"num_beams", 4}, {"n", 3}, {"length_penalty", 0.5}, {"max_tokens", 12}};
+  const json found = choices(body);
+  const auto written = generated("Tom", {"--num-beams", "4", "--num-return-sequences", "3",
+                                         "--length-penalty", "0.5", "-n", "12"});
+  REQUIRE(found.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) check_same(found[i], written.at(i));
+  CHECK(choices({{"prompt", "Tom"},
+                 {"num_beams", 4},
+                 {"num_return_sequences", 3},
+                 {"length_penalty", 0.5},
+                 {"max_tokens", 12},
+                 {"early_stopping", false}}) == found);
+  CHECK(check_error(complete(with(body, {{"stream", true}})).json()).starts_with("stream: a beam"));
+}
+
+TEST_CASE("prompts are texts, token ids, or lists of these") {
+  const json tom = generated("Tom")[0], cat = generated("The cat sat")[0];
+  const json ids = tom["prompt_token_ids"], more = cat["prompt_token_ids"];
+  check_same(choices({{"prompt", ids}})[0], tom);
+  for (const json& list : {json{"Tom", "The cat sat"}, json{ids, more}, json{"Tom", more}}) {
+    CAPTURE(list);
+    const json answer = complete({{"prompt", list}, {"n", 2}}).json();
+    check_completion(answer, {"object"});
+    REQUIRE(answer["choices"].size() == 4);
+    // Choice i of the answer is the sequence i of the seed.
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::string prompt = i < 2 ? "Tom" : "The cat sat";
+      check_same(answer["choices"][i], generated(prompt, {"--sequence", std::to_string(i)})[0]);
+      CHECK(answer["choices"][i]["index"] == i);
+    }
+    CHECK(answer["usage"]["prompt_tokens"] == ids.size() + more.size());
+    CHECK(joined(complete({{"prompt", list}, {"n", 2}, {"stream", true}})) == answer["choices"]);
+  }
+}
+
+TEST_CASE("an empty prompt lets the model begin a text of its own") {
+  for (const json& prompt : {json(""), json::array({""}), json::array({json::array()})}) {
+    CAPTURE(prompt);
+    check_same(choices({{"prompt", prompt}, {"echo", true}})[0], generated("")[0]);
+  }
+}
+
+TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for it") {
+  const std::string text = "The cat said caf\xc3\xa9, and Tom sat on the mat.";
+  const json score =
+      json::parse(run({"score", "--json", "--logprobs", "5"}, {.input = text}).out)["logprobs"];
+  for (const std::size_t max_tokens : {0u, 1u, 9u}) {
+    CAPTURE(max_tokens);
+    const json body = {{"prompt", text},
+                       {"echo", true},
+                       {"logprobs", 5},
+                       {"temperature", 0},
+                       {"max_tokens", max_tokens}};
+    const json answer = complete(body).json();
+    check_completion(answer, {"object"});
+    const json& choice = answer["choices"][0];
+    const json written =
+        generated(text, {"--greedy", "--logprobs", "5", "-n", std::to_string(max_tokens)})[0];
+    CHECK(choice["text"] == text + written["text"].get<std::string>());
+    CHECK(choice["finish_reason"] == "length");
+    CHECK(answer["usage"]["completion_tokens"] == max_tokens);
+    const json& lists = choice["logprobs"];
+    json expected = json::array({nullptr});
+    for (std::size_t i = 1; i < score.size(); ++i) expected.push_back(score[i]["logprob"]);
+    for (const json& one : written["logprobs"]) expected.push_back(one["logprob"]);
+    CHECK(lists["token_logprobs"] == expected);
+    CHECK(lists["top_logprobs"][0].is_null());
+    for (std::size_t i = 1; i < score.size(); ++i) {
+      for (const json& top : score[i]["top"]) {
+        const std::string token = top["text"];
+        if (token.find("\xef\xbf\xbd") != token.npos) continue;
+        CHECK(lists["top_logprobs"][i].at(token) == top["logprob"]);
+      }
+    }
+    CHECK(joined(complete(with(body, {{"stream", true}}))) == answer["choices"]);
+  }
+  CHECK(joined(complete({{"prompt", text}, {"echo", true}, {"stream", true}})) ==
+        choices({{"prompt", text}, {"echo", true}}));
+}
+
+TEST_CASE("text_offset counts the characters before each token") {
+  const json lists = choices({{"prompt", "A caf\xc3\xa9"},
+                              {"echo", true},
+                              {"logprobs", 0},
+                              {"max_tokens", 30}})[0]["logprobs"];
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < lists["tokens"].size(); ++i) {
+    const std::string token = lists["tokens"][i];
+    if (token.starts_with("bytes:")) continue;
+    if (i > 0 && !lists["tokens"][i - 1].get<std::string>().starts_with("bytes:")) {
+      CHECK(lists["text_offset"][i] == offset);
+    }
+    offset = lists["text_offset"][i].get<std::size_t>() +
+             static_cast<std::size_t>(std::ranges::count_if(
+                 token, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  }
+  const json without = choices({{"prompt", "A caf\xc3\xa9"}, {"logprobs", 0}})[0]["logprobs"];
+  CHECK(without["text_offset"][0] == 6);
+}
+
+TEST_CASE("the parts of a stream have the documented members, and usage if it is asked for") {
+  for (const bool with_usage : {false, true}) {
+    json body = {{"prompt", {"Tom", "The cat"}}, {"n", 2}, {"stream", true}, {"logprobs", 1}};
+    if (with_usage) body["stream_options"] = {{"include_usage", true}};
+    const HttpResponse response = complete(body);
+    CHECK(response.headers.at("content-type") == "text/event-stream");
+    auto events = response.events();
+    CHECK(events.back() == "[DONE]");
+    events.pop_back();
+    json head = json::parse(events.front());
+    head.erase("choices");
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      json chunk = json::parse(events[i]);
+      const bool is_usage = with_usage && i + 1 == events.size();
+      check_completion(chunk, with_usage ? Types{is_usage ? "object" : "null"} : Types());
+      CHECK(chunk["choices"].size() == (is_usage ? 0 : 1));
+      if (is_usage) CHECK(chunk["usage"]["completion_tokens"] == 4 * 16);
+      chunk.erase("choices");
+      if (is_usage) chunk["usage"] = nullptr;
+      CHECK(chunk == head);
+    }
+  }
+}
