@@ -26,7 +26,9 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions o
           [this](const HttpRequest& request) { return service_.refuse(request); },
           [this](const HttpRequest& request, std::shared_ptr<Reply> reply) {
             service_.handle(request, std::move(reply));
-          }) {}
+          }) {
+  service_.set_connections([this] { return http_.connections(); });
+}
 
 std::size_t Server::run(const std::function<bool()>& ends) {
   while (!ends()) http_.run(std::chrono::seconds(1));

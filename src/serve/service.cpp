@@ -158,6 +158,7 @@ void Service::get_health(const HttpRequest&, const std::shared_ptr<Call>& call) 
 void Service::get_metrics(const HttpRequest&, const std::shared_ptr<Call>& call) {
   Gauges gauges;
   worker_.report(gauges);
+  if (connections_) gauges.connections = connections_();
   call->send(
       HttpAnswer{.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"});
 }

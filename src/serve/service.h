@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/members.h"
@@ -40,6 +41,11 @@ class Service {
   /// HttpServer::Handler.
   void handle(const HttpRequest& request, std::shared_ptr<Reply> reply);
 
+  /// Sets the function that counts open connections for /metrics. Without one, they are 0.
+  void set_connections(std::function<std::size_t()> connections) {
+    connections_ = std::move(connections);
+  }
+
   /// From now on, new work is refused with status 503.
   void close();
 
@@ -70,6 +76,7 @@ class Service {
   bool is_closed_ = false;
   const std::vector<std::unique_ptr<ServedModel>> models_;
   Metrics metrics_;
+  std::function<std::size_t()> connections_;
   std::size_t answers_ = 0;  // for their ids
   Worker worker_;
 };
