@@ -1,0 +1,277 @@
+// Tests the endpoints of gpt2 serve beside the completions: embeddings, models, tokens, health and
+// metrics; several models; and the forms of errors.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serve/answers.h"
+#include "serve/schema.h"
+#include "support/alphabet_model.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+// A server of two models: the bundled one, and the alphabet model, whose texts are known.
+const TestServer& server() {
+  static const TestServer one({"-m", "gpt2-stories", "-m", "abc=" + alphabet_model()});
+  return one;
+}
+
+json embeddings(const json& body) {
+  const HttpResponse response = server().post("/v1/embeddings", body);
+  CAPTURE(body, response.body);
+  REQUIRE(response.status == 200);
+  const json answer = response.json();
+  check_shape(
+      answer,
+      {{"object", {"string"}}, {"data", {"array"}}, {"model", {"string"}}, {"usage", {"object"}}});
+  CHECK(answer["object"] == "list");
+  check_shape(answer["usage"], {{"prompt_tokens", {"integer"}}, {"total_tokens", {"integer"}}});
+  CHECK(answer["usage"]["prompt_tokens"] == answer["usage"]["total_tokens"]);
+  for (std::size_t i = 0; i < answer["data"].size(); ++i) {
+    check_shape(
+        answer["data"][i],
+        {{"object", {"string"}}, {"index", {"integer"}}, {"embedding", {"array", "string"}}});
+    CHECK(answer["data"][i]["object"] == "embedding");
+    CHECK(answer["data"][i]["index"] == i);
+  }
+  return answer;
+}
+
+// The vectors of gpt2 embed, with the length 1.
+std::vector<std::vector<double>> embedded(const std::vector<std::string>& texts, Words arguments) {
+  std::string input;
+  for (const std::string& text : texts) input += text + '\n';
+  arguments.insert(arguments.begin(), "embed");
+  std::istringstream lines(run(arguments, {.input = input}).out);
+  std::vector<std::vector<double>> vectors;
+  for (std::string line; std::getline(lines, line);) {
+    vectors.push_back(json::parse(line)["embedding"].get<std::vector<double>>());
+    double square = 0.0;
+    for (const double number : vectors.back()) square += number * number;
+    for (double& number : vectors.back()) number /= std::sqrt(square);
+  }
+  return vectors;
+}
+
+void check_near(const json& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  double worst = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    worst = std::max(worst, std::abs(found[i].get<double>() - expected[i]));
+  }
+  // The elements of a vector of length 1 are at most 1, and a float has a relative error of 2^-24.
+  CHECK(worst <= 0x1p-24);
+}
+
+std::vector<float> decode_base64(const std::string& text) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text.substr(0, text.find('='))) {
+    bits = bits << 6 | static_cast<std::uint32_t>(digits.find(c));
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count & 255);
+  }
+  std::vector<float> floats(bytes.size() / 4);
+  std::memcpy(floats.data(), bytes.data(), floats.size() * 4);
+  return floats;
+}
+
+void check_refused(const HttpResponse& response, int status, const std::string& message) {
+  CAPTURE(response.body);
+  CHECK(response.status == status);
+  CHECK(response.headers.at("content-type") == "application/json");
+  CHECK(check_error(response.json()).starts_with(message));
+}
+
+}  // namespace
+
+TEST_CASE("embeddings are those of gpt2 embed with the length 1") {
+  const std::vector<std::string> texts = {"The cat sat down.", "One day", "caf\xc3\xa9"};
+  const std::vector<std::pair<json, Words>> cases = {
+      {json::object(), {}},
+      {{{"pooling", "last"}}, {"--pooling", "last"}},
+      {{{"layer", 2}, {"pooling", "mean"}}, {"--layer", "2"}},
+      {{{"encoding_format", "float"}, {"user", "u"}, {"dimensions", 256}}, {}}};
+  for (const auto& [more, arguments] : cases) {
+    CAPTURE(more);
+    json body = {{"input", texts}, {"model", "gpt2-stories"}};
+    body.update(more);
+    const json answer = embeddings(body);
+    CHECK(answer["model"] == "gpt2-stories");
+    const auto expected = embedded(texts, arguments);
+    REQUIRE(answer["data"].size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) check_near(answer["data"][i]["embedding"], expected[i]);
+    body["encoding_format"] = "base64";
+    const json encoded = embeddings(body);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(decode_base64(encoded["data"][i]["embedding"]) ==
+            answer["data"][i]["embedding"].get<std::vector<float>>());
+    }
+  }
+}
+
+TEST_CASE("the input of embeddings is a text, token ids, or a list of these") {
+  const std::string text = "The cat sat down.";
+  const auto ids = bundled::tokenizer().encode(text);
+  const json one = embeddings({{"input", text}});
+  CHECK(one["usage"]["prompt_tokens"] == ids.size());
+  CHECK(one["data"].size() == 1);
+  for (const json& input : {json(ids), json{text}, json::array({ids})}) {
+    CHECK(embeddings({{"input", input}})["data"] == one["data"]);
+  }
+  const json two = embeddings({{"input", json::array({ids, text})}});
+  CHECK(two["data"][1]["embedding"] == one["data"][0]["embedding"]);
+  CHECK(two["usage"]["prompt_tokens"] == 2 * ids.size());
+}
+
+TEST_CASE("embeddings refuse what they cannot do") {
+  const std::vector<std::pair<json, std::string>> mistakes = {
+      {json::object(), "expected \"input\", found no such key"},
+      {{{"input", ""}}, "input: expected texts of 1 to 512 tokens, found 0"},
+      {{{"input", json::array()}}, "input: expected a list of 1 to 2048 elements, found 0"},
+      {{{"input", json(std::vector<int>(513, 5))}},
+       "input: expected texts of 1 to 512 tokens, found 513"},
+      {{{"input", json(std::vector<std::string>(2049, "a"))}},
+       "input: expected a list of 1 to 2048"},
+      {{{"input", {5, "a"}}}, "input[1]: expected a token id"},
+      {{{"input", 5}}, "input: expected a text or a list of token ids"},
+      {{{"input", "a"}, {"dimensions", 128}}, "dimensions: expected"},
+      {{{"input", "a"}, {"encoding_format", "hex"}}, "encoding_format: expected base64 or float"},
+      {{{"input", "a"}, {"pooling", "max"}}, "pooling: expected last or mean"},
+      {{{"input", "a"}, {"layer", 99}}, "layer: expected"},
+      {{{"input", "a"}, {"temperature", 1}}, "unknown key 'temperature'"}};
+  for (const auto& [body, message] : mistakes) {
+    CAPTURE(body.dump().substr(0, 200));
+    check_refused(server().post("/v1/embeddings", body), 400, message);
+  }
+}
+
+TEST_CASE("requests choose a model by its name; the first one is the default") {
+  const json list = server().get("/v1/models").json();
+  check_shape(list, {{"object", {"string"}}, {"data", {"array"}}});
+  CHECK(list["object"] == "list");
+  REQUIRE(list["data"].size() == 2);
+  const std::vector<std::string> names = {"gpt2-stories", "abc"};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const json& model = list["data"][i];
+    // max_model_len is vLLM's: the max number of tokens of a prompt and its continuation.
+    check_shape(model, {{"id", {"string"}},
+                        {"object", {"string"}},
+                        {"created", {"integer"}},
+                        {"owned_by", {"string"}},
+                        {"max_model_len", {"integer"}}});
+    CHECK(model["id"] == names[i]);
+    CHECK(model["object"] == "model");
+    CHECK(model["max_model_len"] == (i == 0 ? 512 : 1024));
+    CHECK(model["created"].get<std::int64_t>() <= std::time(nullptr));
+    CHECK(server().get("/v1/models/" + names[i]).json() == model);
+  }
+  const json abc =
+      server()
+          .post("/v1/completions",
+                {{"model", "abc"}, {"prompt", "x"}, {"temperature", 0}, {"max_tokens", 10}})
+          .json();
+  CHECK(abc["model"] == "abc");
+  CHECK(abc["choices"][0]["text"] ==
+        "yz \xc3\xa9"
+        "abcde");
+  const json first = server().post("/v1/completions", {{"prompt", "Tom"}}).json();
+  CHECK(first["model"] == "gpt2-stories");
+  CHECK(first["system_fingerprint"] != abc["system_fingerprint"]);
+  check_same(first["choices"][0], generated("Tom")[0]);
+}
+
+TEST_CASE("a model that the server does not have is an error 404") {
+  const std::string message = "model: expected gpt2-stories, abc, found 'gpt-4'";
+  for (const char* const path : {"/v1/completions", "/v1/chat/completions", "/v1/embeddings"}) {
+    const HttpResponse response = server().post(path, {{"model", "gpt-4"}});
+    check_refused(response, 404, message);
+    CHECK(response.json()["error"]["code"] == "model_not_found");
+  }
+  check_refused(server().get("/v1/models/gpt-4"), 404, message);
+}
+
+TEST_CASE("names of models: the last part of a path, or the one that is given") {
+  const TemporaryDirectory place;
+  const std::string path = (place.path() / "some" / "abc-model").string();
+  write_alphabet_model(path);
+  const TestServer named({"-m", path + "/", "-m", "a/b=" + path});
+  const json list = named.get("/v1/models").json();
+  CHECK(list["data"][0]["id"] == "abc-model");
+  CHECK(list["data"][1]["id"] == "a/b");
+  CHECK(named.get("/v1/models/a/b").status == 200);
+  CHECK(named.get("/v1/models/a%2Fb").status == 200);
+}
+
+TEST_CASE("paths and methods that nothing serves") {
+  const auto ask = [](std::string_view method, std::string_view path) {
+    return server().connect().ask(http_request(method, path));
+  };
+  check_refused(ask("GET", "/v1/nothing"), 404, "no such path: GET '/v1/nothing'");
+  check_refused(ask("GET", "/"), 404, "no such path: GET '/'");
+  check_refused(ask("GET", "/v1/modelsx"), 404, "no such path");
+  for (const char* const method : {"GET", "PUT", "DELETE", "PATCH"}) {
+    const HttpResponse response = ask(method, "/v1/completions");
+    check_refused(response, 405, "/v1/completions expects the method POST");
+    CHECK(response.headers.at("allow") == "POST");
+  }
+  CHECK(ask("POST", "/v1/models").headers.at("allow") == "GET");
+  CHECK(ask("GET", "/v1/models?limit=2").status == 200);
+}
+
+TEST_CASE("tokenize and detokenize use the model's tokenizer") {
+  const std::string text = "The caf\xc3\xa9 \xe2\x98\x83";
+  const auto ids = bundled::tokenizer().encode(text);
+  CHECK(server().post("/tokenize", {{"prompt", text}}).json() ==
+        json{{"tokens", ids}, {"count", ids.size()}, {"max_model_len", 512}});
+  CHECK(server().post("/detokenize", {{"tokens", ids}}).json() == json{{"prompt", text}});
+  CHECK(server().post("/tokenize", {{"prompt", "ab"}, {"model", "abc"}}).json()["tokens"] ==
+        json{97, 98});
+  check_refused(server().post("/detokenize", {{"tokens", {257}}, {"model", "abc"}}), 400,
+                "tokens[0]: expected a token id from 0 to 256, found 257");
+  check_refused(server().post("/tokenize", {{"text", "a"}}), 400, "expected \"prompt\"");
+  check_refused(server().post("/tokenize", {{"prompt", "a"}, {"x", 1}}), 400, "unknown key 'x'");
+}
+
+TEST_CASE("health and metrics") {
+  CHECK(server().get("/health").json() == json{{"status", "ok"}});
+  const TestServer fresh;
+  CHECK(fresh.post("/v1/completions", {{"prompt", "Tom"}, {"max_tokens", 5}}).status == 200);
+  CHECK(fresh.post("/v1/completions", {{"prompt", 5}}).status == 400);
+  fresh.await_idle();
+  const std::string path = "gpt2_requests_total{path=\"/v1/completions\",status=";
+  CHECK(fresh.metric(path + "\"200\"}") == 1);
+  CHECK(fresh.metric(path + "\"400\"}") == 1);
+  const auto prompt = static_cast<double>(bundled::tokenizer().encode("Tom").size());
+  CHECK(fresh.metric("gpt2_prompt_tokens_total") == prompt);
+  CHECK(fresh.metric("gpt2_completion_tokens_total") == 5);
+  CHECK(fresh.metric("gpt2_time_to_first_token_seconds_count") == 1);
+  CHECK(fresh.metric("gpt2_time_per_token_seconds_count") == 4);
+  const HttpClient idle = fresh.connect();
+  fresh.await_metric("gpt2_connections", 2);  // the other one asks for the metrics
+  const HttpResponse metrics = fresh.get("/metrics");
+  CHECK(metrics.headers.at("content-type").starts_with("text/plain; version=0.0.4"));
+  std::istringstream lines(metrics.body);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    const bool is_comment = line.starts_with("# HELP gpt2_") || line.starts_with("# TYPE gpt2_");
+    if (!is_comment) CHECK(std::isfinite(std::stod(line.substr(line.rfind(' ')))));
+  }
+}
