@@ -44,6 +44,7 @@ struct ServeSettings {
   std::optional<ChatForm> chat;  // not set: that of the model's config
   std::string key_file;
   unsigned timeout = 600;
+  unsigned idle_timeout = 60;
   SchedulerOptions scheduler;
   serve::ServerOptions server;
 };
@@ -81,6 +82,9 @@ void add_limit_options(Options& options, ServeSettings& settings) {
                      "Refuse requests with more bytes");
   options.add_number("--timeout", settings.timeout, {1, 1e6},
                      "End an answer that takes longer, in seconds");
+  options.add_number("--idle-timeout", settings.idle_timeout, {1, 1e6},
+                     "Close a connection that for N seconds sends no whole request, or does not "
+                     "take its answer");
 }
 
 ServeSettings read_serve_settings(const Arguments& arguments) {
@@ -112,6 +116,8 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
   if (const char* const key = std::getenv("GPT2_API_KEY")) service.keys.add(key);
   service.timeout = std::chrono::seconds(settings.timeout);
+  serve::HttpLimits& limits = settings.server.limits;
+  limits.receive_time = limits.send_time = std::chrono::seconds(settings.idle_timeout);
   return settings;
 }
 
