@@ -74,7 +74,7 @@ void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name)) continue;
     const std::string meant = nearest(name, names);
-    reject("unknown key '", name, "'",
+    reject("unknown key ", quote(name, 60),
            meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)");
   }
 }

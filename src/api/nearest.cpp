@@ -30,6 +30,10 @@ std::size_t edits(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {
+  // A word that is much longer than every name is far from all of them. Its table of distances
+  // would take 24 bytes and more for each letter, and a word in a request may have millions.
+  const auto longest = std::ranges::max_element(names, {}, &std::string::size);
+  if (word.size() > 2 * longest->size()) return "";
   const auto distance = [word](std::string_view name) {
     return word.size() > 2 && name.starts_with(word) ? 0 : edits(word, name);
   };
