@@ -3,14 +3,19 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <strings.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +29,32 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::chrono::milliseconds kSweep{100};  // how often connections are looked after
 constexpr std::size_t kBlock = 16384;             // of a stream
+constexpr std::size_t kMaxThrownAway = 64 << 20;  // bytes of the body of a refused request
+
+// Wakes the thread that serves, from any thread, when a connection has been resumed. libmicrohttpd
+// has a channel of its own for this (MHD_USE_ITC), but not if the caller runs its loop.
+class Waker {
+ public:
+  Waker() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (event_ < 0) reject("no eventfd: ", std::strerror(errno));
+  }
+  ~Waker() { ::close(event_); }
+  Waker(const Waker&) = delete;
+  Waker& operator=(const Waker&) = delete;
+
+  void wake() const { eventfd_write(event_, 1); }
+
+  // Forgets that wake() has been called.
+  void clear() const {
+    eventfd_t count = 0;
+    eventfd_read(event_, &count);
+  }
+
+  [[nodiscard]] int descriptor() const { return event_; }
+
+ private:
+  const int event_;
+};
 
 // A request, from its headers to the end of its answer.
 struct Exchange {
@@ -68,8 +99,23 @@ bool has_one_length(MHD_Connection* connection) {
   return lengths + codings <= 1 && std::strspn(length, "0123456789") == std::strlen(length);
 }
 
+// Returns whether the body of a refused request is received, and thrown away, before the answer is
+// sent. Otherwise the connection is closed while the client still sends, and then most clients
+// report this instead of the answer.
+bool takes_refused_body(MHD_Connection* connection) {
+  if (!has_one_length(connection)) return false;  // where the body ends is uncertain
+  if (count_headers(connection, MHD_HTTP_HEADER_EXPECT) != 0) return false;  // nothing is sent yet
+  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  return std::strtoull(length, nullptr, 10) <= kMaxThrownAway;
+}
+
 HttpAnswer error_answer(int status, const std::string& message) {
   return {.status = status, .body = json_text(error_json(message)) + '\n'};
+}
+
+int unread_bytes(int socket) {
+  int bytes = 0;
+  return ioctl(socket, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
 void raise_file_limit(unsigned connections) {
@@ -98,17 +144,21 @@ struct HttpServer::Impl {
   std::size_t open_requests() const;
 
   std::list<Connection> connections;
+  const Waker waker;
   MHD_Daemon* daemon = nullptr;
 
  private:
   [[nodiscard]] std::optional<HttpAnswer> refuse(MHD_Connection* connection,
                                                  const HttpRequest& request) const;
+  void receive(Exchange& exchange, std::string_view piece) const;
+  MHD_Result answer(MHD_Connection* connection, Exchange& exchange);
   void look_after(Connection& connection, bool is_gone);
 
   const HttpLimits limits_;
   const Gate gate_;
   const Handler handler_;
   Clock::time_point swept_ = Clock::now();
+  bool has_progressed_ = false;  // whether a request has been taken since the last turn
 };
 
 namespace {
@@ -118,18 +168,27 @@ Connection& tracked(MHD_Connection* connection) {
   return *static_cast<Connection*>(info->socket_context);
 }
 
+// The function that goes on with a connection that has been suspended, on any thread.
+std::function<void()> resume(MHD_Connection* connection, const Waker& waker) {
+  return [connection, &waker] {
+    MHD_resume_connection(connection);
+    waker.wake();
+  };
+}
+
 // The stream of an answer, for libmicrohttpd.
 struct Stream {
   MHD_Connection* connection;
   std::shared_ptr<Reply> reply;
+  const Waker& waker;
 
   static ssize_t read(void* context, std::uint64_t, char* buffer, std::size_t max) {
-    MHD_Connection* const connection = static_cast<Stream*>(context)->connection;
-    const auto count = static_cast<Stream*>(context)->reply->read(
-        buffer, max, [connection] { MHD_suspend_connection(connection); },
-        [connection] { MHD_resume_connection(connection); });
+    const Stream& stream = *static_cast<Stream*>(context);
+    const auto count = stream.reply->read(
+        buffer, max, [&stream] { MHD_suspend_connection(stream.connection); },
+        resume(stream.connection, stream.waker));
     if (count) return static_cast<ssize_t>(*count);
-    const bool is_cut = static_cast<Stream*>(context)->reply->is_abandoned();
+    const bool is_cut = stream.reply->is_abandoned();
     return is_cut ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
   }
 
@@ -143,11 +202,11 @@ void add_headers(MHD_Response* response, const Headers& headers) {
 }
 
 MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
-                 const std::shared_ptr<Reply>& reply, const Headers& more) {
+                 const std::shared_ptr<Reply>& reply, const Headers& more, const Waker& waker) {
   MHD_Response* const response =
       reply->is_stream()
           ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlock, Stream::read,
-                                              new Stream{connection, reply}, Stream::free)
+                                              new Stream{connection, reply, waker}, Stream::free)
           : MHD_create_response_from_buffer(
                 answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
@@ -181,13 +240,13 @@ MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl
   };
   const auto be_silent = [](void*, const char*, va_list) {};
   return MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, nullptr,
-      nullptr, +take, impl, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(be_silent),
-      nullptr, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
-      limits.max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HttpLimits::kHeader,
-      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-      static_cast<MHD_RequestCompletedCallback>(complete), impl, MHD_OPTION_NOTIFY_CONNECTION,
-      static_cast<MHD_NotifyConnectionCallback>(notify), impl, MHD_OPTION_END);
+      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, +take,
+      impl, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(be_silent), nullptr,
+      MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, limits.max_connections,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, HttpLimits::kHeader, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+      MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(complete), impl,
+      MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(notify), impl,
+      MHD_OPTION_END);
 }
 
 }  // namespace
@@ -213,11 +272,16 @@ void HttpServer::Impl::run(std::chrono::milliseconds wait) {
   const MHD_DaemonInfo* const info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
   MHD_UNSIGNED_LONG_LONG due = 0;
   if (MHD_get_timeout(daemon, &due) == MHD_YES) {
+    // It asks for a turn at once as long as the header of a chunk fills its buffer, even though
+    // nothing changes until the client's time is over. The wait keeps this thread from spinning.
+    if (due == 0 && !std::exchange(has_progressed_, false)) due = 1;
     wait = std::min(wait, std::chrono::milliseconds(due));
   }
   if (!connections.empty()) wait = std::min(wait, kSweep);
-  pollfd events = {.fd = info->epoll_fd, .events = POLLIN, .revents = 0};
-  poll(&events, 1, static_cast<int>(wait.count()));
+  std::array<pollfd, 2> events = {{{.fd = info->epoll_fd, .events = POLLIN, .revents = 0},
+                                   {.fd = waker.descriptor(), .events = POLLIN, .revents = 0}}};
+  poll(events.data(), events.size(), static_cast<int>(wait.count()));
+  waker.clear();
   MHD_run(daemon);
   if (Clock::now() - swept_ >= kSweep) sweep();
 }
@@ -239,7 +303,11 @@ void HttpServer::Impl::sweep() {
 void HttpServer::Impl::look_after(Connection& connection, bool is_gone) {
   const Exchange* const exchange = connection.exchange;
   if (exchange == nullptr || !exchange->is_handled) {
-    if (swept_ - connection.since > limits_.receive_time) shutdown(connection.socket, SHUT_RDWR);
+    // If the end of what a client sends arrives together with other bytes, libmicrohttpd does not
+    // see that it is the end.
+    const bool has_ended = is_gone && unread_bytes(connection.socket) == 0;
+    const bool is_late = swept_ - connection.since > limits_.receive_time;
+    if (has_ended || is_late) shutdown(connection.socket, SHUT_RDWR);
     return;
   }
   const auto end = exchange->reply->end_time();
@@ -261,6 +329,7 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
 
 MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, const char* method,
                                   const char* upload, std::size_t& upload_size, void*& context) {
+  has_progressed_ = true;
   if (context == nullptr) {
     auto* const exchange = new Exchange;
     context = tracked(connection).exchange = exchange;
@@ -269,26 +338,43 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
                          .authorization = header_of(connection, "Authorization"),
                          .origin = header_of(connection, "Origin"),
                          .host = header_of(connection, "Host")};
-    const auto refusal = refuse(connection, exchange->request);
-    if (!refusal) return MHD_YES;
-    exchange->is_handled = true;
-    exchange->reply->send(*refusal);
-    return queue(connection, *refusal, exchange->reply, limits_.headers);
+    exchange->refusal = refuse(connection, exchange->request);
+    if (!exchange->refusal || takes_refused_body(connection)) return MHD_YES;
+    return answer(connection, *exchange);
   }
   auto& exchange = *static_cast<Exchange*>(context);
-  if (upload_size != 0) {
-    // Only a body in chunks can be too long here, whose length was not known.
-    if (upload_size > limits_.max_body - exchange.request.body.size()) return MHD_NO;
-    exchange.request.body.append(upload, upload_size);
-    upload_size = 0;
-    return MHD_YES;
+  if (upload_size == 0) return answer(connection, exchange);
+  receive(exchange, {upload, upload_size});
+  upload_size = 0;
+  return MHD_YES;
+}
+
+// Takes a piece of the body.
+void HttpServer::Impl::receive(Exchange& exchange, std::string_view piece) const {
+  std::string& body = exchange.request.body;
+  if (exchange.refusal) return;
+  if (piece.size() <= limits_.max_body - body.size()) {
+    body += piece;
+    return;
   }
+  // Only a body in chunks can be too long here, whose length was not known.
+  exchange.refusal = error_answer(413, concat("the body is longer than the ", limits_.max_body,
+                                              " bytes that the server accepts"));
+  std::string().swap(body);
+}
+
+// Answers a request of which everything is there, now or when the answer is ready.
+MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchange) {
   if (!std::exchange(exchange.is_handled, true)) {
-    handler_(std::move(exchange.request), exchange.reply);
+    if (exchange.refusal) {
+      exchange.reply->send(std::move(*exchange.refusal));
+    } else {
+      handler_(std::move(exchange.request), exchange.reply);
+    }
   }
   const auto answer = exchange.reply->head([connection] { MHD_suspend_connection(connection); },
-                                           [connection] { MHD_resume_connection(connection); });
-  if (answer) return queue(connection, *answer, exchange.reply, limits_.headers);
+                                           resume(connection, waker));
+  if (answer) return queue(connection, *answer, exchange.reply, limits_.headers, waker);
   return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
 }
 
