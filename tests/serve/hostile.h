@@ -1,0 +1,45 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/test_server.h"
+
+namespace gpt2::test {
+
+/// Returns the arguments of a server of the alphabet model, whose texts are known and short to
+/// compute.
+inline Words alphabet(Words more = {}) {
+  more.insert(more.end(), {"-m", alphabet_model()});
+  return more;
+}
+
+/// A request whose answer is known.
+inline const nlohmann::json kNormal = {{"prompt", "x"}, {"temperature", 0}, {"max_tokens", 10}};
+
+inline void check_normal(const HttpResponse& response) {
+  CAPTURE(response.body);
+  REQUIRE(response.status == 200);
+  CHECK(response.json()["choices"][0]["text"] ==
+        "yz \xc3\xa9"
+        "abcde");
+}
+
+/// Checks that the server still answers.
+inline void check_serves(const TestServer& server) {
+  check_normal(server.post("/v1/completions", kNormal));
+}
+
+/// A request for a text without an end, as a stream or not.
+inline std::string endless(bool stream) {
+  const nlohmann::json body = {{"prompt", "a"},
+                               {"max_tokens", 1000000000},
+                               {"overflow", "slide"},
+                               {"ignore_eos", true},
+                               {"stream", stream}};
+  return http_request("POST", "/v1/completions", body.dump());
+}
+
+}  // namespace gpt2::test

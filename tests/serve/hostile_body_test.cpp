@@ -1,0 +1,266 @@
+// Sends bodies to gpt2 serve that no client should send. Each must have an answer that says what is
+// wrong, and the next request must be served as if nothing had been.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpt2/option_fields.h"
+#include "serve/hostile.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const TestServer& server() {
+  static const TestServer one(alphabet({"--timeout", "20"}));
+  return one;
+}
+
+HttpResponse post_text(const std::string& path, const std::string& body) {
+  return server().connect().ask(http_request("POST", path, body));
+}
+
+const std::vector<std::string> kPosts = {"/v1/completions", "/v1/chat/completions",
+                                         "/v1/embeddings", "/tokenize", "/detokenize"};
+
+// A body that each endpoint accepts.
+json valid_body(const std::string& path) {
+  if (path == "/v1/completions") return {{"prompt", "a"}, {"max_tokens", 1}};
+  if (path == "/v1/embeddings") return {{"input", "a"}};
+  if (path == "/tokenize") return {{"prompt", "a"}};
+  if (path == "/detokenize") return {{"tokens", {97}}};
+  return {{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"max_tokens", 1}};
+}
+
+std::vector<std::string> names_of(const std::string& path) {
+  std::vector<std::string> names = {"model", "prompt", "input", "tokens", "messages", "user"};
+  if (path != "/v1/completions" && path != "/v1/chat/completions") {
+    names.insert(names.end(), {"encoding_format", "dimensions", "pooling", "layer"});
+    return names;
+  }
+  for (const char* const name : {"n",
+                                 "best_of",
+                                 "echo",
+                                 "suffix",
+                                 "stream",
+                                 "stream_options",
+                                 "max_tokens",
+                                 "max_length",
+                                 "stop_strings",
+                                 "do_sample",
+                                 "truncate",
+                                 "max_completion_tokens",
+                                 "top_logprobs",
+                                 "tools",
+                                 "tool_choice",
+                                 "functions",
+                                 "function_call",
+                                 "audio",
+                                 "response_format",
+                                 "metadata"}) {
+    names.emplace_back(name);
+  }
+  const auto add = [&](const auto& field) { names.emplace_back(field.name); };
+  gpt2::for_each_sampling_field(add);
+  gpt2::for_each_generation_field(add);
+  gpt2::for_each_beam_field(add);
+  return names;
+}
+
+// Values of every type, as texts, because json cannot hold all of them.
+const std::vector<std::string> kValues = {"null",
+                                          "true",
+                                          "false",
+                                          "0",
+                                          "1",
+                                          "-1",
+                                          "1.5",
+                                          "-0.0",
+                                          "1e-400",
+                                          "1e308",
+                                          "-1e308",
+                                          "1e999",
+                                          "18446744073709551615",
+                                          "18446744073709551616",
+                                          "-9223372036854775809",
+                                          R"("")",
+                                          R"("x")",
+                                          R"("\u0000")",
+                                          R"("\ud83d\ude00")",
+                                          "[]",
+                                          "{}",
+                                          "[[]]",
+                                          "[{}]",
+                                          "[null]",
+                                          "[1]",
+                                          "[-1]",
+                                          "[1.5]",
+                                          "[999999999999]",
+                                          R"(["a",1])",
+                                          R"([["a"]])",
+                                          "[[1],[2]]",
+                                          "[[1,2,3]]",
+                                          R"({"a":1})",
+                                          R"({"1":1e999})",
+                                          R"({"1":"a"})",
+                                          R"({"-1":1})",
+                                          R"({"99999":1})",
+                                          "[[[1],1e999]]",
+                                          "[[[1],null]]",
+                                          R"([1,"a"])",
+                                          "[0,0]",
+                                          "[1e308,1e308]"};
+
+// Checks that an answer is right or refuses the request as a mistake of the client.
+void check_answer(const HttpResponse& response) {
+  CAPTURE(response.body);
+  CHECK(response.is_complete);
+  if (response.status == 200) return;
+  CHECK((response.status == 400 || response.status == 404));
+  const std::string message = check_error(response.json());
+  CHECK(!message.empty());
+  CHECK(message.find('\n') == message.npos);
+}
+
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string all;
+  all.reserve(text.size() * count);
+  for (std::size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+void check_refused(const HttpResponse& response, const std::string& message) {
+  CAPTURE(response.body.substr(0, 1000));
+  CHECK(response.status == 400);
+  REQUIRE(response.is_complete);
+  CHECK(check_error(response.json()).find(message) != std::string::npos);
+  CHECK(response.body.size() < 2000);
+}
+
+}  // namespace
+
+TEST_CASE("values of every type in every field of every endpoint") {
+  for (const std::string& path : kPosts) {
+    HttpClient client = server().connect();
+    for (const std::string& name : names_of(path)) {
+      for (const std::string& value : kValues) {
+        CAPTURE(path, name, value);
+        json body = valid_body(path);
+        body.erase(name);
+        std::string text = body.dump();
+        text.insert(1, "\"" + name + "\":" + value + (body.empty() ? "" : ","));
+        check_answer(client.ask(http_request("POST", path, text)));
+      }
+    }
+    check_serves(server());
+  }
+}
+
+TEST_CASE("bodies that are not one JSON object") {
+  const std::string deep = repeated("[", 1000000), nested = repeated("{\"a\":", 1000000);
+  const std::vector<std::pair<std::string, std::string>> bodies = {
+      {"", "expected a JSON object, found an empty body"},
+      {" \t", "expected a JSON object, found an empty body"},
+      {"null", "expected an object"},
+      {"5", "expected an object"},
+      {"[]", "expected an object"},
+      {"\"a\"", "expected an object"},
+      {"{", "the body"},
+      {"{}{}", "the body"},
+      {"{} x", "the body"},
+      {R"({"prompt":"a)", "the body"},
+      {R"({"prompt":"a",})", "the body"},
+      {R"({"prompt":'a'})", "the body"},
+      {R"({"prompt":NaN})", "the body"},
+      {R"({"prompt":"a","prompt":"b"})", "prompt"},
+      {"{\"prompt\":\"a\xff\"}", "the body"},
+      {"{\"prompt\":\"a\xc3\"}", "the body"},
+      {"{\"prompt\":\"\xed\xa0\x80\"}", "the body"},
+      {R"({"prompt":"\ud800"})", "the body"},
+      {std::string("{\"prompt\":\"a\0\"}", 14), "the body"},
+      {std::string("\0", 1), "the body"},
+      {deep, "the body"},
+      {nested, "the body"},
+      {R"({"prompt":)" + deep, "the body"},
+      {R"({"prompt":)" + deep + repeated("]", 1000000) + "}", "the body"}};
+  for (const std::string& path : kPosts) {
+    for (const auto& [body, message] : bodies) {
+      CAPTURE(path, body.substr(0, 100));
+      check_refused(post_text(path, body), message);
+    }
+  }
+  check_serves(server());
+}
+
+TEST_CASE("a body of which the end is missing is never answered as if it were whole") {
+  const std::string body = valid_body("/v1/completions").dump();
+  for (std::size_t size = 0; size < body.size(); ++size) {
+    CAPTURE(size);
+    check_refused(post_text("/v1/completions", body.substr(0, size)), "");
+  }
+}
+
+TEST_CASE("long names, long texts and long lists have short answers") {
+  const std::string mega(7000000, 'a');
+  check_refused(server().post("/v1/completions", {{"prompt", "a"}, {mega, 1}}), "unknown key");
+  check_refused(server().post("/v1/completions", {{"prompt", "a"}, {"stop", json{{"a", mega}}}}),
+                "stop");
+  check_refused(server().post("/v1/completions", {{"prompt", mega}}), "tokens");
+  check_refused(server().post("/v1/completions", {{"prompt", std::string(7000000, ' ')}}),
+                "tokens");
+  check_refused(server().post("/v1/completions", {{"prompt", json(std::vector<int>(2000000, 97))}}),
+                "tokens");
+  check_refused(
+      server().post("/v1/completions", {{"prompt", json(std::vector<std::string>(2049, "a"))}}),
+      "prompt: expected a list of 1 to 2048");
+  check_refused(server().post("/v1/completions",
+                              {{"prompt", json(std::vector<std::string>(2048, "a"))}, {"n", 2}}),
+                "4096 texts");
+  check_refused(server().post("/v1/completions", {{"prompt", "a"}, {"temperature", mega}}),
+                "temperature: expected");
+  check_refused(
+      post_text("/v1/completions", R"({"prompt":"a","seed":)" + std::string(100000, '9') + "}"),
+      "");
+  check_refused(
+      server().post("/v1/chat/completions", {{"messages", {{{"role", mega}, {"content", "a"}}}}}),
+      "messages[0].role");
+  check_refused(server().post("/v1/chat/completions",
+                              {{"messages", {{{"role", "user"}, {"content", "a"}, {mega, 1}}}}}),
+                "unknown key");
+  const HttpResponse unknown = server().post("/v1/completions", {{"model", mega}});
+  CHECK(unknown.status == 404);
+  CHECK(unknown.body.size() < 2000);
+  check_serves(server());
+}
+
+TEST_CASE("thousands of stop strings, biases and forbidden tokens") {
+  json stop = json::array(), bias = json::object(), bad = json::array();
+  for (int i = 0; i < 5000; ++i) stop.push_back("stop " + std::to_string(i));
+  for (int i = 0; i < 257; ++i) bias[std::to_string(i)] = i == 'q' ? 100 : -100;
+  for (int i = 0; i < 20000; ++i) bad.push_back({i % 256, i / 256, 97});
+  const auto text = [](const json& more) {
+    json body = kNormal;
+    body.update(more);
+    const HttpResponse response = server().post("/v1/completions", body);
+    CAPTURE(response.body);
+    REQUIRE(response.status == 200);
+    return response.json()["choices"][0]["text"].get<std::string>();
+  };
+  CHECK(text({{"stop", stop}}) ==
+        "yz \xc3\xa9"
+        "abcde");
+  stop.push_back("c");
+  CHECK(text({{"stop", stop}}) ==
+        "yz \xc3\xa9"
+        "ab");
+  CHECK(text({{"stop", {std::string(1000000, 'y')}}}) ==
+        "yz \xc3\xa9"
+        "abcde");
+  CHECK(text({{"logit_bias", bias}}) == std::string(10, 'q'));
+  check_answer(server().post("/v1/completions", {{"prompt", "x"}, {"bad_words_ids", bad}}));
+  check_serves(server());
+}

@@ -1,0 +1,250 @@
+// Speaks HTTP with gpt2 serve as no client should: ambiguous and endless requests, clients that are
+// slow, and clients that leave at every stage. The next request must be served as if nothing had
+// been.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serve/hostile.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const TestServer& server() {
+  static const TestServer one(alphabet({"--idle-timeout", "3"}));
+  return one;
+}
+
+const std::string kBody = kNormal.dump();
+
+// A request for a completion with these headers, each of which ends in \r\n, and this body.
+std::string raw(const std::string& headers, const std::string& body) {
+  return "POST /v1/completions HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body;
+}
+
+std::string length(const std::string& body) {
+  return "Content-Length: " + std::to_string(body.size()) + "\r\n";
+}
+
+std::string chunk(const std::string& data) {
+  char size[32];
+  std::snprintf(size, sizeof size, "%zx\r\n", data.size());
+  return size + data + "\r\n";
+}
+
+const std::string kChunked = "Transfer-Encoding: chunked\r\n";
+
+// Checks that a request is refused, by an answer or by the end of the connection, and that what
+// follows it on the connection is not taken for a request.
+void check_rejected(const std::string& request) {
+  CAPTURE(request.substr(0, 300));
+  HttpClient client = server().connect();
+  client.send(request + http_request("GET", "/health"));
+  const HttpResponse response = client.receive();
+  CAPTURE(response.status, response.body);
+  CHECK((response.status == 0 || (response.status >= 400 && response.status < 500) ||
+         response.status == 501 || response.status == 505));
+  CHECK(client.await_end().find("\"ok\"") == std::string::npos);
+}
+
+// Waits until the server has forgotten all clients but the one that asks.
+void await_quiet(const TestServer& one) {
+  one.await_idle();
+  one.await_metric("gpt2_connections", 1);
+}
+
+}  // namespace
+
+TEST_CASE("a request whose length is uncertain is refused, and nothing after it is read") {
+  const std::string chunks = chunk(kBody) + "0\r\n\r\n";
+  for (const std::string& request :
+       {raw(length(kBody) + length(kBody), kBody),
+        raw(length(kBody) + "Content-Length: 3\r\n", kBody),
+        raw("Content-Length: 3\r\n" + length(kBody), kBody), raw(length(kBody) + kChunked, kBody),
+        raw(kChunked + length(chunks), chunks), raw(kChunked + kChunked, chunks),
+        raw("Transfer-Encoding: identity\r\n", kBody),
+        raw("Transfer-Encoding: gzip, chunked\r\n", chunks),
+        raw("Transfer-Encoding: xchunked\r\n", chunks), raw("Content-Length: -1\r\n", kBody),
+        raw("Content-Length: +5\r\n", kBody), raw("Content-Length: 5, 5\r\n", kBody),
+        raw("Content-Length: 0x10\r\n", kBody), raw("Content-Length: five\r\n", kBody),
+        raw("Content-Length: 99999999999999999999999\r\n", kBody)}) {
+    check_rejected(request);
+  }
+  check_serves(server());
+}
+
+TEST_CASE("chunks whose sizes are not sizes are refused") {
+  for (const std::string& body :
+       {std::string("zz\r\n{}\r\n0\r\n\r\n"), std::string("-2\r\n{}\r\n0\r\n\r\n"),
+        std::string("ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"), std::string("\r\n\r\n"),
+        std::string("0x2\r\n{}\r\n0\r\n\r\n"), std::string("2\r\n{}xx\r\n0\r\n\r\n"),
+        std::string(100000, '0')}) {
+    check_rejected(raw(kChunked, body));
+  }
+  check_serves(server());
+}
+
+TEST_CASE("a body in chunks is the same as a whole one") {
+  for (const std::size_t size : {1, 2, 7, 1000}) {
+    std::string chunks;
+    for (std::size_t i = 0; i < kBody.size(); i += size) chunks += chunk(kBody.substr(i, size));
+    check_normal(server().connect().ask(raw(kChunked, chunks + "0\r\n\r\n")));
+  }
+}
+
+TEST_CASE("requests that are not HTTP, or have too large a header, are refused") {
+  const std::string flood(100000, 'a');
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many += "X-" + std::to_string(i) + ": a\r\n";
+  for (const std::string& request :
+       {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, 'x') +
+            "\r\n\r\n",
+        std::string("hello\r\n\r\n"), std::string("GET /health HTTP/9.9\r\nHost: a\r\n\r\n"),
+        std::string("GET /health\r\n\r\n"), std::string("GET /health HTTP/1.1\r\n\r\n"),
+        "GET /" + flood + " HTTP/1.1\r\nHost: a\r\n\r\n",
+        flood + " /health HTTP/1.1\r\nHost: a\r\n\r\n", raw("X: " + flood + "\r\n", ""),
+        raw(flood + ": x\r\n", ""), raw(many, "")}) {
+    check_rejected(request);
+  }
+  check_serves(server());
+}
+
+TEST_CASE("NUL bytes and empty names in headers do no harm") {
+  using namespace std::string_literals;
+  for (const std::string& request :
+       {raw("X: a\0b\r\n"s + length(kBody), kBody), raw("X\0: a\r\n"s + length(kBody), kBody),
+        raw(": a\r\n"s + length(kBody), kBody), raw("X a\r\n"s + length(kBody), kBody),
+        "POST /v1/completions\0 HTTP/1.1\r\nHost: a\r\n"s + length(kBody) + "\r\n" + kBody,
+        "\0"s + raw(length(kBody), kBody)}) {
+    HttpClient client = server().connect();
+    client.send(request);
+    const int status = client.receive().status;
+    CHECK((status == 0 || status == 200 || (status >= 400 && status < 500)));
+  }
+  check_serves(server());
+}
+
+TEST_CASE("a body that is too large is refused with status 413, which the client sees") {
+  const TestServer small(alphabet({"--max-body", "2000"}));
+  const std::string large(3000000, ' ');
+  for (const std::string& request :
+       {raw(length(large), large), raw(kChunked, chunk(large) + "0\r\n\r\n")}) {
+    HttpClient client = small.connect();
+    REQUIRE(client.send(request));
+    const HttpResponse response = client.receive();
+    CHECK(response.status == 413);
+    CHECK(check_error(response.json()).find("2000") != std::string::npos);
+  }
+  // A client that asks before it sends need not send anything.
+  HttpClient asking = small.connect();
+  CHECK(asking.ask(raw(length(large) + "Expect: 100-continue\r\n", "")).status == 413);
+  HttpClient huge = small.connect();
+  CHECK(huge.ask(raw("Content-Length: 18446744073709551615\r\n", "")).status == 413);
+  const std::string fits = kBody + std::string(2000 - kBody.size(), ' ');
+  check_normal(small.connect().ask(raw(length(fits), fits)));
+  check_normal(small.connect().ask(raw(kChunked, chunk(fits) + "0\r\n\r\n")));
+  CHECK(small.connect().ask(raw(length(fits + " "), fits + " ")).status == 413);
+}
+
+TEST_CASE("a connection serves request after request, even if they come at once") {
+  HttpClient client = server().connect();
+  const std::string request = raw(length(kBody), kBody);
+  client.send(request + http_request("GET", "/health") + request);
+  check_normal(client.receive());
+  CHECK(client.receive().status == 200);
+  check_normal(client.receive());
+  for (int i = 0; i < 50; ++i) check_normal(client.ask(request));
+  CHECK(client.ask(http_request("GET", "/nothing")).status == 404);
+  check_normal(client.ask(request));
+}
+
+TEST_CASE("a client that sends one byte at a time is served") {
+  for (const std::string& request :
+       {raw(length(kBody), kBody), raw(kChunked, chunk(kBody) + "0\r\n\r\n")}) {
+    HttpClient client = server().connect();
+    for (const char byte : request) REQUIRE(client.send({&byte, 1}));
+    check_normal(client.receive());
+  }
+}
+
+TEST_CASE("clients that leave after any number of bytes of a request leave nothing behind") {
+  for (const std::string& request :
+       {raw(length(kBody), kBody), raw(kChunked, chunk(kBody) + "0\r\n\r\n"), endless(true)}) {
+    for (std::size_t size = 0; size <= request.size(); ++size) {
+      for (const bool abruptly : {false, true}) {
+        HttpClient client = server().connect();
+        client.send(request.substr(0, size));
+        client.close(abruptly);
+      }
+    }
+    check_serves(server());
+  }
+  await_quiet(server());
+}
+
+TEST_CASE("clients that leave in the middle of a stream end its text") {
+  for (int i = 0; i < 40; ++i) {
+    HttpClient client = server().connect();
+    client.send(endless(true));
+    client.await(i < 20 ? "HTTP/1.1 200" : "data: ");
+    client.close(/*abruptly=*/i % 2 == 0);
+  }
+  await_quiet(server());
+  HttpClient waiting = server().connect();  // for an answer that is not a stream
+  waiting.send(endless(false));
+  server().await_metric("gpt2_batch_size", 1);
+  waiting.close();
+  await_quiet(server());
+  check_serves(server());
+}
+
+TEST_CASE("a client that reads nothing does not stop the others, and loses its connection") {
+  const TestServer impatient(alphabet({"--idle-timeout", "1", "--timeout", "2"}));
+  HttpClient slow(impatient.url(), /*receive_buffer=*/4096);
+  slow.send(endless(true));
+  impatient.await_metric("gpt2_batch_size", 1);
+  check_serves(impatient);
+  await_quiet(impatient);  // its text has ended by --timeout, and its connection by --idle-timeout
+  check_serves(impatient);
+}
+
+TEST_CASE("a client that is slow to read gets its whole stream") {
+  json body = {{"prompt", "a"}, {"max_tokens", 900}, {"temperature", 0}, {"ignore_eos", true}};
+  const std::string whole =
+      server().post("/v1/completions", body).json()["choices"][0]["text"].get<std::string>();
+  body["stream"] = true;
+  HttpClient slow(server().url(), /*receive_buffer=*/4096);
+  slow.send(http_request("POST", "/v1/completions", body.dump()));
+  server().await_idle();  // the server has written everything before the client reads anything
+  const HttpResponse response = slow.receive();
+  CHECK(response.is_complete);
+  std::string text;
+  for (const std::string& event : response.events()) {
+    if (event == "[DONE]") continue;
+    const json part = json::parse(event);
+    text += part["choices"][0]["text"].get<std::string>();
+  }
+  CHECK(text == whole);
+}
+
+TEST_CASE("a client that does not send a whole request in time loses its connection") {
+  const TestServer impatient(alphabet({"--idle-timeout", "1"}));
+  HttpClient silent = impatient.connect();
+  HttpClient header = impatient.connect();
+  header.send("POST /v1/comp");
+  HttpClient body = impatient.connect();
+  body.send(raw(length(kBody), kBody.substr(0, 5)));
+  HttpClient dripping = impatient.connect();  // sends a byte now and then, but no whole request
+  for (int i = 0; i < 1000000 && dripping.send("X"); ++i) {
+    if (i % 100 == 0) check_serves(impatient);
+  }
+  HttpClient idle = impatient.connect();
+  check_normal(idle.ask(raw(length(kBody), kBody)));
+  for (HttpClient* const client : {&silent, &header, &body, &idle}) client->await_end();
+  await_quiet(impatient);
+}
