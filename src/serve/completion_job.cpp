@@ -198,7 +198,8 @@ void CompletionJob::stream(Text& text) {
     written.tokens.clear();
     written.scores.clear();
   }
-  if (text.has_ended) write_part(form_->end(text.index, text.result->finish_reason));
+  const bool is_cut = text.has_ended && text.result->finish_reason == FinishReason::cancelled;
+  if (text.has_ended && !is_cut) write_part(form_->end(text.index, text.result->finish_reason));
 }
 
 // As OpenAI documents, all parts of a stream with usage have this member; it is null except in the

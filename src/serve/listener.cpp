@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/text.h"
@@ -83,8 +84,11 @@ Listener::Listener(const ListenAddress& address) {
   fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
 }
 
-Listener::~Listener() {
-  close(socket_);
+Listener::~Listener() { close(); }
+
+void Listener::close() {
+  if (socket_ < 0) return;
+  ::close(std::exchange(socket_, -1));
   if (!path_.empty()) unlink(path_.c_str());
 }
 
@@ -95,7 +99,7 @@ void Listener::listen_on_path(const std::string& path) {
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   if (bind(socket_, generic, sizeof address) != 0 || listen(socket_, kBacklog) != 0) {
     const int reason = errno;
-    close(socket_);
+    ::close(socket_);
     reject("cannot listen on ", path, ": ", std::strerror(reason),
            reason == EADDRINUSE ? ": another server uses it, or it is another file" : "");
   }

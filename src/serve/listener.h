@@ -21,6 +21,10 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  /// Stops listening, so that the system refuses new clients. A socket of systemd goes on to listen
+  /// for the next process.
+  void close();
+
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
 
   /// The address for people and clients: "http://127.0.0.1:8080", or "unix:/run/gpt2.sock".

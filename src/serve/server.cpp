@@ -33,6 +33,7 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions o
 std::size_t Server::run(const std::function<bool()>& ends) {
   while (!ends()) http_.run(std::chrono::seconds(1));
   http_.stop_accepting();
+  listener_.close();
   service_.close();
   const Clock::time_point end = Clock::now() + options_.grace;
   const auto is_busy = [this] { return service_.open_requests() + http_.open_requests() != 0; };
