@@ -15,7 +15,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::minutes kMaxWait{2};
 
 Words serve_arguments(const Words& options) {
-  Words words = {"serve", "--port", "0"};
+  Words words = {"serve"};
+  const bool has_port = std::ranges::count(options, "--port") != 0;
+  if (!has_port) words.insert(words.end(), {"--port", "0"});
   words.insert(words.end(), options.begin(), options.end());
   return words;
 }

@@ -1,0 +1,220 @@
+// Tests who may use gpt2 serve: keys, pages of other origins, and how many at once.
+#include <sys/resource.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serve/hostile.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+HttpResponse ask(const TestServer& server, const std::string& headers,
+                 const std::string& path = "/v1/completions") {
+  return server.connect().ask(http_request("POST", path, kNormal.dump(), headers));
+}
+
+std::string bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }
+
+void check_unauthorized(const HttpResponse& response) {
+  CAPTURE(response.body);
+  CHECK(response.status == 401);
+  CHECK(response.headers.at("www-authenticate") == "Bearer");
+  check_error(response.json());
+  CHECK(response.json()["error"]["code"] == "invalid_api_key");
+}
+
+// Returns the lines of /metrics that are numbers of requests or tokens and not 0.
+std::vector<std::string> work_done(const TestServer& server, const std::string& key) {
+  std::istringstream lines(
+      server.connect().ask(http_request("GET", "/metrics", "", bearer(key))).body);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    const bool counts =
+        line.find("_tokens_total ") != line.npos || line.starts_with("gpt2_requests_total{");
+    if (counts && !line.starts_with('#') && !line.ends_with(" 0")) found.push_back(line);
+  }
+  return found;
+}
+
+void allow_many_files() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(4096, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+TEST_CASE("without one of its keys, the server computes nothing") {
+  const TemporaryDirectory place;
+  const std::string file =
+      place.write("keys", "# of the team\n\nfile-key-1 \r\nfile-key-2").string();
+  const TestServer server(
+      alphabet({"--api-key", "Key-A", "--api-key", "Key-B", "--api-key-file", file}),
+      {.environment = {"GPT2_API_KEY=from-environment"}});
+  for (const std::string& headers :
+       {std::string(), bearer(""), bearer("key-a"), bearer("KEY-A"), bearer("Key-"),
+        bearer("Key-AA"), bearer("Key-A Key-B"), bearer("Key-AKey-A"), bearer("# of the team"),
+        bearer("wrong"), std::string("Authorization: Key-A\r\n"),
+        std::string("Authorization: Basic Key-A\r\n"), std::string("Authorization: Bearer\r\n"),
+        std::string("X-Api-Key: Key-A\r\n"),
+        "Authorization: Bearer " + std::string(20000, 'K') + "\r\n"}) {
+    CAPTURE(headers.substr(0, 100));
+    check_unauthorized(ask(server, headers));
+    check_unauthorized(ask(server, headers, "/v1/nothing"));
+  }
+  for (const char* const path : {"/v1/completions?api_key=Key-A", "/v1/completions?key=Key-A",
+                                 "/v1/embeddings", "/tokenize", "/metrics", "/v1/models"}) {
+    check_unauthorized(ask(server, "", path));
+    check_unauthorized(server.get(path));
+  }
+  CHECK(server.get("/health").status == 200);
+  CHECK(work_done(server, "Key-A") ==
+        std::vector<std::string>{"gpt2_requests_total{path=\"/health\",status=\"200\"} 1"});
+  for (const char* const key : {"Key-A", "Key-B", "file-key-1", "file-key-2", "from-environment"}) {
+    CAPTURE(key);
+    check_normal(ask(server, bearer(key)));
+  }
+}
+
+TEST_CASE("keys that no client could send are refused") {
+  const TemporaryDirectory place;
+  const auto message = [](Words options, const Words& environment = {}) {
+    options.insert(options.begin(), {"serve", "--port", "0"});
+    const Outcome outcome = run(options, {.environment = environment});
+    CHECK(outcome.status != 0);
+    return outcome.err;
+  };
+  const std::string characters = "an API key must have printable ASCII characters without spaces";
+  CHECK(message({"--api-key", "a b"}).find(characters) != std::string::npos);
+  CHECK(message({"--api-key", ""}).find(characters) != std::string::npos);
+  CHECK(message({}, {"GPT2_API_KEY=k\xc3\xa9y"}).find(characters) != std::string::npos);
+  const std::string empty = place.write("empty", "# nothing\n").string();
+  CHECK(message({"--api-key-file", empty}).find("expected a key a line, found none") !=
+        std::string::npos);
+  CHECK(message({"--api-key-file", "/nowhere/keys"}).find("/nowhere/keys") != std::string::npos);
+}
+
+TEST_CASE("pages of other origins may not use the server, unless --cors allows them") {
+  const TestServer server(alphabet());
+  for (const char* const origin : {"http://evil.example", "https://test.evil.example", "null",
+                                   "http://test:81", "http://test.", "file://"}) {
+    CAPTURE(origin);
+    const HttpResponse response = ask(server, std::string("Origin: ") + origin + "\r\n");
+    CHECK(response.status == 403);
+    CHECK(check_error(response.json()).find("--cors") != std::string::npos);
+    CHECK_FALSE(response.headers.contains("access-control-allow-origin"));
+  }
+  const std::string preflight =
+      "Origin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\n";
+  CHECK(server.connect().ask(http_request("OPTIONS", "/v1/completions", "", preflight)).status ==
+        403);
+  CHECK(server.metric("gpt2_prompt_tokens_total") == 0);
+  check_serves(server);
+
+  const TestServer open(alphabet({"--cors", "https://page.example", "--api-key", "k"}));
+  const std::string page = "Origin: https://page.example\r\n";
+  const HttpResponse allowed =
+      open.connect().ask(http_request("OPTIONS", "/v1/completions", "", page));
+  CHECK(allowed.status == 204);
+  CHECK(allowed.headers.at("access-control-allow-origin") == "https://page.example");
+  CHECK(allowed.headers.at("access-control-allow-headers").find("Authorization") !=
+        std::string::npos);
+  check_unauthorized(ask(open, page));
+  const HttpResponse answer = ask(open, page + bearer("k"));
+  check_normal(answer);
+  CHECK(answer.headers.at("access-control-allow-origin") == "https://page.example");
+  CHECK(ask(open, "Origin: http://page.example\r\n" + bearer("k")).status == 403);
+  const TestServer all(alphabet({"--cors", "*"}));
+  check_normal(ask(all, "Origin: http://any.example\r\n"));
+}
+
+TEST_CASE("a thousand idle connections do not disturb others") {
+  allow_many_files();
+  const TestServer server(alphabet());
+  std::vector<HttpClient> idle;
+  for (int i = 0; i < 1000; ++i) {
+    idle.push_back(server.connect());
+    if (i % 2 == 0) idle.back().send("POST /v1/completions HTTP/1.1\r\nHo");
+  }
+  for (int i = 0; i < 20; ++i) check_serves(server);
+  server.await_metric("gpt2_connections", 1001);
+  for (std::size_t i = 1; i < idle.size(); i += 99) {
+    if (i % 2 == 1)
+      check_normal(idle[i].ask(http_request("POST", "/v1/completions", kNormal.dump())));
+  }
+  idle.clear();
+  server.await_metric("gpt2_connections", 1);
+}
+
+TEST_CASE("while too many requests are open, further ones get status 503") {
+  const TestServer server(alphabet({"--max-requests", "2"}));
+  HttpClient first = server.connect(), second = server.connect();
+  for (HttpClient* const client : {&first, &second}) {
+    client->send(endless(true));
+    client->await("data: ");
+  }
+  for (const char* const path : {"/v1/completions", "/v1/embeddings"}) {
+    const json body = std::string(path) == "/v1/embeddings" ? json{{"input", "a"}} : kNormal;
+    const HttpResponse response = server.post(path, body);
+    CHECK(response.status == 503);
+    CHECK(std::stoi(response.headers.at("retry-after")) >= 1);
+    check_error(response.json());
+    CHECK(response.json()["error"]["type"] == "server_error");
+  }
+  CHECK(server.get("/v1/models").status == 200);  // needs no turn
+  CHECK(server.metric("gpt2_requests_open") == 2);
+  first.close();
+  server.await_metric("gpt2_requests_open", 1);
+  check_serves(server);
+}
+
+TEST_CASE("texts beyond --parallel wait for their turn") {
+  const TestServer server(alphabet({"--parallel", "1"}));
+  HttpClient first = server.connect();
+  first.send(endless(true));
+  first.await("data: ");
+  HttpClient second = server.connect();
+  second.send(http_request("POST", "/v1/completions", kNormal.dump()));
+  server.await_metric("gpt2_texts_waiting", 1);
+  CHECK(server.metric("gpt2_batch_size") == 1);
+  first.close();
+  check_normal(second.receive());
+}
+
+TEST_CASE("clients beyond --max-connections wait until others leave") {
+  const TestServer server(alphabet({"--max-connections", "2"}));
+  HttpClient first = server.connect(), second = server.connect();
+  CHECK(first.ask(http_request("GET", "/health")).status == 200);
+  CHECK(second.ask(http_request("GET", "/health")).status == 200);
+  HttpClient third = server.connect();
+  third.send(http_request("POST", "/v1/completions", kNormal.dump()));
+  check_normal(second.ask(http_request("POST", "/v1/completions", kNormal.dump())));
+  first.close();
+  check_normal(third.receive());
+}
+
+TEST_CASE("an answer that takes longer than --timeout is an error 504, in a stream an event") {
+  const TestServer server(alphabet({"--timeout", "1"}));
+  const HttpResponse whole = server.connect().ask(endless(false));
+  CHECK(whole.status == 504);
+  CHECK(check_error(whole.json()).find("--timeout") != std::string::npos);
+  const HttpResponse stream = server.connect().ask(endless(true));
+  CHECK(stream.status == 200);
+  const auto events = stream.events();
+  CHECK(check_error(json::parse(events.back())).find("--timeout") != std::string::npos);
+  for (const std::string& event : events) {
+    const json part = json::parse(event);
+    if (part.contains("choices")) CHECK(part["choices"][0]["finish_reason"].is_null());
+  }
+  check_serves(server);
+  server.await_idle();
+}

@@ -1,0 +1,165 @@
+// Tests the sockets of gpt2 serve, and how it ends.
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "serve/hostile.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+// A request for a text that takes a while, but ends.
+std::string long_text(bool stream) {
+  const json body = {{"prompt", "a"},    {"max_tokens", 3000}, {"overflow", "slide"},
+                     {"temperature", 0}, {"ignore_eos", true}, {"stream", stream}};
+  return http_request("POST", "/v1/completions", body.dump());
+}
+
+bool is_refused(const TestServer& server) {
+  try {
+    const HttpClient client = server.connect();
+    return false;
+  } catch (const std::runtime_error&) {
+    return true;
+  }
+}
+
+Outcome refused_start(Words options) {
+  options.insert(options.begin(), "serve");
+  return run(options);
+}
+
+// A Unix socket to which nobody listens any more.
+void leave_socket(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int one = socket(AF_UNIX, SOCK_STREAM, 0);
+  REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  close(one);
+}
+
+}  // namespace
+
+TEST_CASE("an idle server ends at SIGTERM and at SIGINT, with status 0") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    TestServer server(alphabet());
+    HttpClient idle = server.connect();
+    check_normal(idle.ask(http_request("POST", "/v1/completions", kNormal.dump())));
+    server.command.send(signal);
+    CHECK(idle.await_end() == "");
+    CHECK(server.command.wait() == 0);
+    CHECK(server.command.err == "gpt2: serving 1 model; Ctrl-C ends the server\n");
+  }
+}
+
+TEST_CASE("at SIGTERM, running requests are answered and new ones refused") {
+  TestServer server(alphabet());
+  const std::string text = server.connect().ask(long_text(false)).json()["choices"][0]["text"];
+  HttpClient kept = server.connect();
+  CHECK(kept.ask(http_request("GET", "/health")).json()["status"] == "ok");
+  HttpClient whole = server.connect(), stream = server.connect();
+  whole.send(long_text(false));
+  stream.send(long_text(true));
+  stream.await("data: ");
+  server.await_metric("gpt2_batch_size", 2);
+  server.command.send(SIGTERM);
+  // A connection that was open before learns that the server ends. The signal may come late.
+  HttpResponse health = kept.ask(http_request("GET", "/health"));
+  while (health.status == 200) health = kept.ask(http_request("GET", "/health"));
+  CHECK(health.status == 503);
+  CHECK(health.json() == json{{"status", "ending"}});
+  const HttpResponse late = kept.ask(http_request("POST", "/v1/completions", kNormal.dump()));
+  CHECK(late.status == 503);
+  CHECK(late.headers.contains("retry-after"));
+  CHECK(is_refused(server));
+  const HttpResponse answer = whole.receive();
+  CHECK(answer.status == 200);
+  CHECK(answer.json()["choices"][0]["text"] == text);
+  const HttpResponse streamed = stream.receive();
+  CHECK(streamed.is_complete);
+  std::string parts;
+  for (const std::string& event : streamed.events()) {
+    if (event == "[DONE]") continue;
+    const json part = json::parse(event);
+    parts += part["choices"][0]["text"].get<std::string>();
+  }
+  CHECK(parts == text);
+  CHECK(streamed.events().back() == "[DONE]");
+  CHECK(server.command.wait() == 0);
+}
+
+TEST_CASE("a second SIGTERM ends the server at once") {
+  TestServer server(alphabet());
+  HttpClient client = server.connect(), kept = server.connect();
+  client.send(endless(true));
+  client.await("data: ");
+  server.command.send(SIGTERM);
+  while (kept.ask(http_request("GET", "/health")).status == 200) {
+  }
+  server.command.send(SIGTERM);
+  CHECK(server.command.wait() == -SIGTERM);
+}
+
+TEST_CASE("a port in use is an error that says what to do") {
+  const TestServer server(alphabet());
+  const std::string port = server.url().substr(server.url().rfind(':') + 1);
+  const Outcome second = refused_start({"--port", port});
+  CHECK(second.status == 1);
+  CHECK(second.out == "");
+  CHECK(second.err.find("cannot listen on 127.0.0.1 port " + port +
+                        ": Address already in use: give "
+                        "another --port, or 0 for any that is free") != std::string::npos);
+  check_serves(server);
+  CHECK(
+      refused_start({"--host", "no such host", "--port", "0"}).err.find("--host 'no such host'") !=
+      std::string::npos);
+  CHECK(refused_start({"--host", "192.0.2.1", "--port", "0"})
+            .err.find("cannot listen on 192.0.2.1") != std::string::npos);
+  CHECK(refused_start({"--port", "65536"}).status == 2);
+  CHECK(refused_start({"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"})
+            .err.find("two models are called 'a'") != std::string::npos);
+}
+
+TEST_CASE("a port can be used again as soon as the server has ended") {
+  std::string port = "0";
+  for (int i = 0; i < 3; ++i) {
+    TestServer server(alphabet({"--port", port}));
+    port = server.url().substr(server.url().rfind(':') + 1);
+    HttpClient open = server.connect();  // the server closes it, which leaves it in TIME_WAIT
+    check_normal(open.ask(http_request("POST", "/v1/completions", kNormal.dump())));
+    server.command.send(SIGTERM);
+    CHECK(server.command.wait() == 0);
+  }
+}
+
+TEST_CASE("a Unix socket, which the server removes when it ends") {
+  const TemporaryDirectory place;
+  const std::string path = (place.path() / "socket").string();
+  leave_socket(path);
+  TestServer server(alphabet({"--unix", path}));
+  CHECK(server.url() == "unix:" + path);
+  check_serves(server);
+  CHECK(refused_start({"--unix", path}).err.find("cannot listen on " + path) != std::string::npos);
+  check_serves(server);
+  server.command.send(SIGTERM);
+  CHECK(server.command.wait() == 0);
+  CHECK_FALSE(std::filesystem::exists(path));
+  const std::string file = place.write("file", "what was there").string();
+  CHECK(refused_start({"--unix", file}).status == 1);
+  CHECK(std::filesystem::file_size(file) == 14);
+  CHECK(refused_start({"--unix", std::string(200, 'a')}).err.find("at most 107 bytes") !=
+        std::string::npos);
+}
