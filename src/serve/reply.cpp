@@ -1,6 +1,7 @@
 #include "serve/reply.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpt2::serve {
 
@@ -23,7 +24,15 @@ void Reply::begin_stream(HttpAnswer head) {
 void Reply::write(std::string_view piece) {
   const std::lock_guard lock(mutex_);
   if (is_abandoned_) return;
+  // Each removal moves the bytes that remain, so it pays only if these are few.
+  if (taken_ > buffer_.size() / 2) buffer_.erase(0, std::exchange(taken_, 0));
   buffer_ += piece;
+  if (buffer_.size() - taken_ > kMaxUnread) {
+    is_abandoned_ = true;
+    end_ = Clock::now();
+    std::string().swap(buffer_);
+    taken_ = 0;
+  }
   wake();
 }
 
@@ -53,10 +62,10 @@ std::optional<std::size_t> Reply::read(char* buffer, std::size_t max,
                                        const std::function<void()>& suspend,
                                        std::function<void()> resume) {
   const std::lock_guard lock(mutex_);
-  if (buffer_.empty() && (end_ || is_abandoned_)) return std::nullopt;
-  const std::size_t count = std::min(max, buffer_.size());
-  buffer_.copy(buffer, count);
-  buffer_.erase(0, count);
+  if (taken_ == buffer_.size() && (end_ || is_abandoned_)) return std::nullopt;
+  const std::size_t count = std::min(max, buffer_.size() - taken_);
+  buffer_.copy(buffer, count, taken_);
+  taken_ += count;
   if (count == 0) {
     suspend();
     resume_ = std::move(resume);

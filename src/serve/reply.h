@@ -32,8 +32,11 @@ class Reply {
 
   void send(HttpAnswer answer);  ///< sends a whole answer; nothing may follow
   void begin_stream(HttpAnswer head);
-  void write(std::string_view piece);  ///< REQUIRES: the stream has begun
-  void end();                          ///< ends the stream
+  /// Appends to a stream. Gives up a client that leaves more than kMaxUnread bytes unread, because
+  /// they take memory. REQUIRES: the stream has begun.
+  void write(std::string_view piece);
+  static constexpr std::size_t kMaxUnread = 32 << 20;
+  void end();  ///< ends the stream
 
   /// Whether the client has gone away, so that nobody needs the answer.
   [[nodiscard]] bool is_abandoned() const;
@@ -67,7 +70,8 @@ class Reply {
 
   mutable std::mutex mutex_;
   std::optional<HttpAnswer> head_;
-  std::string buffer_;  // what read() has not returned
+  std::string buffer_;     // what write() has added, without what was removed from its beginning
+  std::size_t taken_ = 0;  // bytes at its beginning that read() has returned
   bool is_stream_ = false;
   std::optional<Clock::time_point> end_;
   bool is_abandoned_ = false;
