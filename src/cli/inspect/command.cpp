@@ -39,7 +39,7 @@ example a quantized one.
 constexpr const char* kInspectExamples = R"(Examples:
   gpt2 inspect "The cat sat on the mat. The cat"
   gpt2 inspect -o report.html "The cat sat on the mat. The cat"
-  gpt2 inspect -m openai-community/gpt2 --json -f poem.txt | jq '.norms[0].tokens[0]'
+  gpt2 inspect --json -f poem.txt | jq '.norms[0].tokens[0]'
   gpt2 inspect --skip-head 2.1 --identity-norm ln_2.0 "The cat sat on the mat."
   gpt2 inspect --against stories-int4 "The cat sat on the mat."
   gpt2 inspect --npz activations.npz "The cat sat on the mat."

@@ -105,7 +105,7 @@ std::vector<std::string> InterventionSettings::shown() const {
 }
 
 void add_intervention_options(Options& options, InterventionSettings& settings) {
-  options.begin_group("Changes, each compared with the model as it is");
+  options.begin_group("Changes, compared with the model");
   const auto add = [&](const char* name, const char* form, std::vector<std::string>& values,
                        const char* help) {
     const bool is_patch = &values == &settings.patch;
