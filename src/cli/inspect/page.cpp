@@ -90,7 +90,8 @@ std::string page_of(const Report& report, const Activations& activations) {
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) {
     data.replace(at, 1, "\\u003c");
   }
-  std::string page(kPageTemplate);
+  std::string page;
+  for (const std::string_view piece : kPageTemplate) page += piece;
   constexpr std::string_view kPlace = "@DATA@";
   return page.replace(page.find(kPlace), kPlace.size(), data);
 }
