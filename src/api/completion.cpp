@@ -27,10 +27,22 @@ Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score)
   return top;
 }
 
-Json logprobs_of(const Tokenizer& tokenizer, const CompletedPrompt& prompt,
-                 const CompletionChoice& choice) {
+// The ids of the tokens in top_json().
+Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
+  if (score.top.empty()) return nullptr;
+  Json top = Json::object();
+  for (const auto& [other, logprob] : score.top) {
+    top.emplace(token_text(tokenizer.bytes(other)), other);
+  }
+  top.emplace(token_text(tokenizer.bytes(id)), id);
+  return top;
+}
+
+Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
+                 const CompletedPrompt& prompt, const CompletionChoice& choice) {
+  if (!request.with_logprobs) return nullptr;
   if (choice.result.logprobs.empty() && prompt.logprobs.empty()) return nullptr;
-  LogprobLists lists(tokenizer);
+  LogprobLists lists(tokenizer, request.with_token_ids);
   if (prompt.logprobs.empty()) {
     lists.skip(prompt.prompt.tokens);
   } else {
@@ -48,9 +60,9 @@ double mean_logprob(const CompletionChoice& choice) {
 
 Json head_json(const AnswerHead& head) {
   Json answer = {{"id", head.id},
-               {"object", "text_completion"},
-               {"created", head.created},
-               {"model", head.model}};
+                 {"object", "text_completion"},
+                 {"created", head.created},
+                 {"model", head.model}};
   if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
   return answer;
 }
@@ -83,19 +95,24 @@ void LogprobLists::skip(std::span<const TokenId> tokens) {
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const auto bytes = tokenizer_.bytes(tokens[i]);
-    rows_.push_back({token_text(bytes), logprob_number(scores[i].logprob),
-                     top_json(tokenizer_, tokens[i], scores[i]), offset_});
+    Json& row = rows_.emplace_back();
+    row["tokens"] = token_text(bytes);
+    row["token_logprobs"] = logprob_number(scores[i].logprob);
+    row["top_logprobs"] = top_json(tokenizer_, tokens[i], scores[i]);
+    row["text_offset"] = offset_;
+    if (with_token_ids_) row["top_token_ids"] = top_ids_json(tokenizer_, tokens[i], scores[i]);
     offset_ += count_characters(bytes);
   }
 }
 
 Json LogprobLists::take() {
   Json lists;
-  std::size_t column = 0;
   for (const char* const name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
-    Json& list = lists[name] = Json::array();
-    for (Json& row : rows_) list.push_back(std::move(row[column]));
-    ++column;
+    lists[name] = Json::array();
+  }
+  if (with_token_ids_) lists["top_token_ids"] = Json::array();
+  for (Json& row : rows_) {
+    for (auto& [name, value] : row.items()) lists[name].push_back(std::move(value));
   }
   rows_.clear();
   return lists;
@@ -110,9 +127,12 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
     const std::string begin = request.echo ? echo_text(tokenizer, prompt.prompt) : "";
     for (const CompletionChoice& choice : prompt.choices) {
       completion_tokens += choice.result.tokens.size();
-      const Json logprobs = request.with_logprobs ? logprobs_of(tokenizer, prompt, choice) : Json();
+      const Json logprobs = logprobs_of(tokenizer, request, prompt, choice);
       list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
                                  finish_reason_of(choice.result.finish_reason)));
+      if (request.with_token_ids) {
+        add_token_ids(list.back(), prompt.prompt.tokens, choice.result.tokens);
+      }
     }
   }
   Json answer = head_json(head);
@@ -127,6 +147,11 @@ Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std:
   answer["choices"] = Json::array(
       {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
   return answer;
+}
+
+void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
+  if (!prompt.empty()) choice["prompt_token_ids"] = prompt;
+  choice["token_ids"] = tokens;
 }
 
 std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {

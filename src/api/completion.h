@@ -57,7 +57,8 @@ void keep_best(std::vector<CompletionChoice>& choices, std::size_t n);
 /// The lists of a choice's "logprobs", to which tokens are appended in order.
 class LogprobLists {
  public:
-  explicit LogprobLists(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  LogprobLists(const Tokenizer& tokenizer, bool with_token_ids)
+      : tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
 
   /// Counts the characters of these tokens, which come before those of the lists.
   void skip(std::span<const TokenId> tokens);
@@ -66,10 +67,12 @@ class LogprobLists {
   void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
 
   /// Returns {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, and empties the lists.
+  /// With token ids, there is also "top_token_ids": the texts of "top_logprobs" with their ids.
   [[nodiscard]] Json take();
 
  private:
   const Tokenizer& tokenizer_;
+  const bool with_token_ids_;
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
   std::vector<Json> rows_ = {};
 };
@@ -84,6 +87,10 @@ class LogprobLists {
 [[nodiscard]] Json completion_chunk_json(const AnswerHead& head, std::size_t index,
                                          const std::string& text, const Json& logprobs,
                                          std::optional<FinishReason> reason);
+
+/// Adds the ids of tokens to a choice of an answer, by the names that vLLM gives them:
+/// "prompt_token_ids", unless there are none, and "token_ids", the new tokens.
+void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens);
 
 /// Returns the text that precedes a choice because of `echo`. It is empty for an empty prompt.
 [[nodiscard]] std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt);

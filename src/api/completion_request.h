@@ -47,6 +47,7 @@ struct CompletionRequest {
   bool stream = false;             ///< whether the answer is sent while it is being written
   bool include_usage = false;      ///< whether a stream ends with the numbers of tokens
   bool with_logprobs = false;      ///< whether the answer has log-probabilities
+  bool with_token_ids = false;     ///< whether the answer has the ids of its tokens
   std::size_t lost_bytes = 0;      ///< bytes of the prompts for which the vocabulary has no tokens
   std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
 };

@@ -12,8 +12,8 @@ namespace {
 
 class CompletionAnswer : public AnswerForm {
  public:
-  CompletionAnswer(AnswerHead head, const Tokenizer& tokenizer)
-      : head_(std::move(head)), tokenizer_(tokenizer) {}
+  CompletionAnswer(AnswerHead head, const Tokenizer& tokenizer, bool with_token_ids)
+      : head_(std::move(head)), tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
 
   [[nodiscard]] Json whole(const CompletionRequest& request,
                            const std::vector<CompletedPrompt>& prompts) const override {
@@ -22,16 +22,13 @@ class CompletionAnswer : public AnswerForm {
 
   [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
                            const CompletedPrompt& prompt) override {
-    LogprobLists& lists = lists_.try_emplace(index, tokenizer_).first->second;
-    if (!request.echo) {
-      lists.skip(prompt.prompt.tokens);
-      return nullptr;
-    }
+    LogprobLists& lists = lists_.try_emplace(index, tokenizer_, with_token_ids_).first->second;
     lists.append(prompt.prompt.tokens, prompt.logprobs);
     const Json logprobs = prompt.logprobs.empty() ? Json() : lists.take();
     if (prompt.logprobs.empty()) lists.skip(prompt.prompt.tokens);
-    const std::string text = echo_text(tokenizer_, prompt.prompt);
-    return completion_chunk_json(head_, index, text, logprobs, {});
+    if (!request.echo && !with_token_ids_) return nullptr;
+    const std::string text = request.echo ? echo_text(tokenizer_, prompt.prompt) : "";
+    return chunk(index, text, prompt.prompt.tokens, {}, logprobs);
   }
 
   [[nodiscard]] Json part(std::size_t index, const std::string& text,
@@ -39,7 +36,7 @@ class CompletionAnswer : public AnswerForm {
                           std::span<const TokenLogprob> scores) override {
     LogprobLists& lists = lists_.at(index);
     lists.append(tokens, scores);
-    return completion_chunk_json(head_, index, text, scores.empty() ? Json() : lists.take(), {});
+    return chunk(index, text, {}, tokens, scores.empty() ? Json() : lists.take());
   }
 
   [[nodiscard]] Json end(std::size_t index, FinishReason reason) override {
@@ -47,8 +44,17 @@ class CompletionAnswer : public AnswerForm {
   }
 
  private:
+  [[nodiscard]] Json chunk(std::size_t index, const std::string& text,
+                           std::span<const TokenId> prompt, std::span<const TokenId> tokens,
+                           const Json& logprobs) const {
+    Json answer = completion_chunk_json(head_, index, text, logprobs, {});
+    if (with_token_ids_) add_token_ids(answer["choices"][0], prompt, tokens);
+    return answer;
+  }
+
   const AnswerHead head_;
   const Tokenizer& tokenizer_;
+  const bool with_token_ids_;
   std::map<std::size_t, LogprobLists> lists_;  // by choice
 };
 
@@ -89,8 +95,9 @@ class ChatAnswer : public AnswerForm {
 
 }  // namespace
 
-std::unique_ptr<AnswerForm> completion_form(AnswerHead head, const Tokenizer& tokenizer) {
-  return std::make_unique<CompletionAnswer>(std::move(head), tokenizer);
+std::unique_ptr<AnswerForm> completion_form(AnswerHead head, const Tokenizer& tokenizer,
+                                            bool with_token_ids) {
+  return std::make_unique<CompletionAnswer>(std::move(head), tokenizer, with_token_ids);
 }
 
 std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const Tokenizer& tokenizer) {

@@ -36,7 +36,8 @@ class AnswerForm {
 };
 
 [[nodiscard]] std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
-                                                          const Tokenizer& tokenizer);
+                                                          const Tokenizer& tokenizer,
+                                                          bool with_token_ids);
 [[nodiscard]] std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const Tokenizer& tokenizer);
 
 }  // namespace gpt2::serve

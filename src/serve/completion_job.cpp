@@ -190,9 +190,10 @@ void CompletionJob::begin_stream() {
 // Sends what is new of a text.
 void CompletionJob::stream(Text& text) {
   Written& written = *text.written;
-  const bool has_news = text.has_ended || !written.text.empty() || !written.scores.empty();
-  if (has_news && !std::exchange(streams_, true)) begin_stream();
-  if (!written.text.empty() || !written.scores.empty()) {
+  const bool has_part = !written.text.empty() || !written.scores.empty() ||
+                        (request_.with_token_ids && !written.tokens.empty());
+  if ((has_part || text.has_ended) && !std::exchange(streams_, true)) begin_stream();
+  if (has_part) {
     write_part(form_->part(text.index, written.text, written.tokens, written.scores));
     written.text.clear();
     written.tokens.clear();

@@ -168,7 +168,8 @@ void Service::post_completions(const HttpRequest& request, const std::shared_ptr
   ServedModel& model = model_of(body);
   CompletionRequest completion = read_completion_request(body, model.context());
   check_texts(completion);
-  auto form = completion_form(head_of("cmpl-", model, request.body), *model.tokenizer);
+  auto form = completion_form(head_of("cmpl-", model, request.body), *model.tokenizer,
+                              completion.with_token_ids);
   submit(completion_job(model, std::move(completion), std::move(form), call), call);
 }
 
