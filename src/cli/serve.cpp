@@ -1,8 +1,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "base/json.h"
 #include "base/read_file.h"
 #include "cli/commands.h"
+#include "cli/generate/writing.h"
+#include "cli/inspect/page.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
@@ -23,7 +27,9 @@ namespace {
 
 constexpr const char* kServeDetails =
     R"(The server answers OpenAI's API: POST /v1/completions, /v1/chat/completions and
-/v1/embeddings, GET /v1/models; besides, POST /tokenize and /detokenize, GET /health and /metrics.
+/v1/embeddings, GET /v1/models; besides, POST /tokenize, /detokenize and /inspect, GET /options,
+/health and /metrics.
+
 All texts of all clients share their passes, and each of them is the text that gpt2 generate writes
 with the same options, whatever else the server does. Every option of the library can be set by its
 name, beside those of OpenAI.
@@ -87,6 +93,29 @@ void add_limit_options(Options& options, ServeSettings& settings) {
                      "take its answer");
 }
 
+// Returns the page of gpt2 inspect for a text of a served model.
+std::string inspect_page(const serve::ServedModel& model, const std::vector<TokenId>& tokens,
+                         const std::function<void()>& between) {
+  const std::size_t most = model.config.n_positions;
+  if (tokens.empty() || tokens.size() > most) {
+    reject("expected a text of 1 to ", most, " tokens, found ", tokens.size());
+  }
+  constexpr std::size_t kMaxWeights = 16 << 20;  // two bytes each, before base64
+  const std::size_t heads = model.config.n_layer * model.config.n_head;
+  if (heads * tokens.size() * (tokens.size() + 1) / 2 > kMaxWeights) {
+    reject("the text has ", tokens.size(), " tokens, too many for a page of a moderate size: ",
+           "give a shorter one, or use gpt2 inspect");
+  }
+  Report report = {model.engine.model(), model.tokenizer, model.name, tokens, {}};
+  std::set<Observed> seen = kNormInputs;
+  seen.insert(Observed::attention_weights);
+  Activations activations(std::move(seen));
+  InspectOptions options = {.top = 5, .observer = activations.observer()};
+  options.progress = [&between](double) { between(); };
+  report.found = gpt2::inspect(model.engine, tokens, options);
+  return page_of(report, activations);
+}
+
 ServeSettings read_serve_settings(const Arguments& arguments) {
   ServeSettings settings;
   Options options("gpt2 serve", "Answers OpenAI's API over HTTP", kServeDetails);
@@ -116,6 +145,8 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
   if (const char* const key = std::getenv("GPT2_API_KEY")) service.keys.add(key);
   service.timeout = std::chrono::seconds(settings.timeout);
+  service.inspect = inspect_page;
+  service.command_defaults = Writing{}.options;
   serve::HttpLimits& limits = settings.server.limits;
   limits.receive_time = limits.send_time = std::chrono::seconds(settings.idle_timeout);
   return settings;
@@ -147,6 +178,18 @@ ChatForm chat_form_of(const std::filesystem::path& model) {
   return is_dialog ? ChatForm::dialog : ChatForm::transcript;
 }
 
+// Returns a command that writes the texts of a served model.
+std::vector<std::string> command_of(const ModelSettings& model) {
+  std::vector<std::string> command = {"gpt2", "generate", "-m", model.name};
+  if (model.dtype != WeightType::stored) {
+    command.insert(command.end(), {"--dtype", std::string(name_of(model.dtype))});
+  }
+  if (model.engine.kv_type != KVType::automatic) {
+    command.insert(command.end(), {"--kv", std::string(name_of(model.engine.kv_type))});
+  }
+  return command;
+}
+
 std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
                                                 const std::string& text, std::size_t models) {
   ModelSettings of_model = settings.model;
@@ -164,6 +207,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
   served->defaults = openai_defaults();
   served->chat = settings.chat.value_or(chat_form_of(of_model.path));
+  served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));
   served->fingerprint = "gpt2_" + hash_text(hash_of_model(engine, served->tokenizer));
   return served;

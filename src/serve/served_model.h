@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/chat.h"
 #include "api/completion_request.h"
@@ -27,9 +28,10 @@ struct ServedModel {
   Config config;
   Scheduler scheduler;  ///< used by the worker alone
   ChatForm chat = ChatForm::transcript;
-  GenerationOptions defaults = {};  ///< of what a request does not set
-  std::int64_t created = 0;         ///< when its files were written, in seconds since 1970
-  std::string fingerprint = {};     ///< the same if and only if all answers are the same
+  GenerationOptions defaults = {};        ///< of what a request does not set
+  std::int64_t created = 0;               ///< when its files were written, in seconds since 1970
+  std::vector<std::string> command = {};  ///< a command that writes the texts of the same model
+  std::string fingerprint = {};           ///< the same if and only if all answers are the same
 
   [[nodiscard]] RequestContext context() const { return {tokenizer, config, defaults}; }
 };

@@ -12,6 +12,7 @@
 #include "api/embedding.h"
 #include "api/hash.h"
 #include "api/members.h"
+#include "api/option_list.h"
 #include "api/tokens.h"
 #include "base/fail.h"
 #include "serve/completion_job.h"
@@ -37,7 +38,8 @@ Json model_json(const ServedModel& model) {
           {"object", "model"},
           {"created", model.created},
           {"owned_by", "gpt2.cpp"},
-          {"max_model_len", model.config.n_positions}};
+          {"max_model_len", model.config.n_positions},
+          {"command", model.command}};
 }
 
 // Returns the JSON object in a body.
@@ -45,6 +47,16 @@ nlohmann::json parse_body(const std::string& text) {
   nlohmann::json body;
   parse_object(body, text, "the body");
   return body;
+}
+
+// Returns the tokens of a body that has nothing but a model and a prompt.
+std::vector<TokenId> read_tokens(const nlohmann::json& body, const ServedModel& model) {
+  Members members(body);
+  members.ignore({"model"});
+  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
+  const std::vector<TokenId> tokens = reader.read_json(members.need("prompt"), "prompt");
+  members.refuse_others();
+  return tokens;
 }
 
 void check_texts(const CompletionRequest& request) {
@@ -74,6 +86,8 @@ const Service::Route* Service::find_route(const std::string& path) {
       Route{kModels, "GET", &Service::get_models},
       Route{"/metrics", "GET", &Service::get_metrics},
       Route{"/health", "GET", &Service::get_health, /*is_open=*/true},
+      Route{"/options", "GET", &Service::get_options},
+      Route{"/inspect", "POST", &Service::post_inspect},
   };
   const std::string_view wanted = path.starts_with(concat(kModels, "/")) ? kModels : path;
   const auto* const route = std::ranges::find(kRoutes, wanted, &Route::path);
@@ -141,6 +155,10 @@ void Service::close() {
   worker_.close();
 }
 
+void Service::get_options(const HttpRequest&, const std::shared_ptr<Call>& call) {
+  call->send(200, {{"options", option_list(openai_defaults(), options_.command_defaults)}});
+}
+
 void Service::get_models(const HttpRequest& request, const std::shared_ptr<Call>& call) {
   if (request.path != kModels) {
     return call->send(200,
@@ -187,14 +205,16 @@ void Service::post_embeddings(const HttpRequest& request, const std::shared_ptr<
   submit(embedding_job(model, read_embedding_request(body, model.context()), call), call);
 }
 
+void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const Body body = parse_body(request.body);
+  const ServedModel& model = model_of(body);
+  submit(inspect_job(model, read_tokens(body, model), options_.inspect, call), call);
+}
+
 void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
   const Body body = parse_body(request.body);
   const ServedModel& model = model_of(body);
-  Members members(body);
-  members.ignore({"model"});
-  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
-  const std::vector<TokenId> tokens = reader.read_json(members.need("prompt"), "prompt");
-  members.refuse_others();
+  const std::vector<TokenId> tokens = read_tokens(body, model);
   call->send(
       200,
       {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.config.n_positions}});

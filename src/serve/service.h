@@ -13,6 +13,7 @@
 #include "serve/api_keys.h"
 #include "serve/call.h"
 #include "serve/http_server.h"
+#include "serve/inspect_job.h"
 #include "serve/metrics.h"
 #include "serve/served_model.h"
 #include "serve/worker.h"
@@ -23,6 +24,8 @@ struct ServiceOptions {
   std::size_t max_requests = 256;     ///< accepted and not answered; further ones get status 503
   std::chrono::seconds timeout{600};  ///< for an answer
   ApiKeys keys = {};
+  InspectPage inspect = {};
+  GenerationOptions command_defaults = {};  ///< of gpt2 generate, with which the page begins
   std::string cors = {};  ///< the origin whose pages may use the server, or "*"; "": none
 };
 
@@ -58,12 +61,14 @@ class Service {
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);
 
+  void get_options(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_models(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_health(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_metrics(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_completions(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
 
