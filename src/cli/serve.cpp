@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kServeDetails =
     R"(The server answers OpenAI's API: POST /v1/completions, /v1/chat/completions and
 /v1/embeddings, GET /v1/models; besides, POST /tokenize, /detokenize and /inspect, GET /options,
-/health and /metrics.
+/health and /metrics. In a browser, its address is a page in which the model writes.
 
 All texts of all clients share their passes, and each of them is the text that gpt2 generate writes
 with the same options, whatever else the server does. Every option of the library can be set by its

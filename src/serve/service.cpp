@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "serve/completion_job.h"
 #include "serve/embedding_job.h"
+#include "serve/page.h"
 
 namespace gpt2::serve {
 namespace {
@@ -86,6 +87,7 @@ const Service::Route* Service::find_route(const std::string& path) {
       Route{kModels, "GET", &Service::get_models},
       Route{"/metrics", "GET", &Service::get_metrics},
       Route{"/health", "GET", &Service::get_health, /*is_open=*/true},
+      Route{"/", "GET", &Service::get_page, /*is_open=*/true},
       Route{"/options", "GET", &Service::get_options},
       Route{"/inspect", "POST", &Service::post_inspect},
   };
@@ -153,6 +155,10 @@ void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
 void Service::close() {
   is_closed_ = true;
   worker_.close();
+}
+
+void Service::get_page(const HttpRequest&, const std::shared_ptr<Call>& call) {
+  call->send(page_answer());
 }
 
 void Service::get_options(const HttpRequest&, const std::shared_ptr<Call>& call) {

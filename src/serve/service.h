@@ -61,6 +61,7 @@ class Service {
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);
 
+  void get_page(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_options(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_models(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_health(const HttpRequest& request, const std::shared_ptr<Call>& call);

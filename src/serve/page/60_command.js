@@ -1,0 +1,52 @@
+// The same text as a command.
+
+// Options that the command does not have in this form. The last one changes no text.
+const NOT_OF_COMMAND = ["bad_words_ids", "pad_token_id", "logprobs"];
+
+const quoted = (text) => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+// Returns the arguments that set an option to a value. Which form they have follows from the value.
+function argumentsOf(row, value) {
+  const name = "--" + (row.name === "num_return_sequences" ? nameOfCount() : row.name).replaceAll("_", "-");
+  if (row.type === "boolean") return [name];
+  if (row.type === "integer" || row.type === "number") return [`${name}=${value}`];
+  const parsed = JSON.parse(value);
+  if (row.type === "texts") return parsed.map((text) => `${name}=${text}`);
+  if (row.type === "choice") return [`${name}=${parsed}`];
+  if (!Array.isArray(parsed)) {
+    return typeof parsed === "number" ? [`${name}=${value}`]
+      : Object.entries(parsed).map(([id, bias]) => `${name}=${id}=${bias}`);
+  }
+  if (parsed.every(Number.isFinite)) return [`${name}=${parsed.join()}`];
+  return parsed.map(([ids, bias]) => `${name}=${ids.join()}=${bias}`);
+}
+
+const nameOfCount = () => state.request.values.get("num_beams") === "1" ? "samples" : "num_return_sequences";
+
+// Shows the command. If tokens are given that the text of the prompt and the prefix does not have,
+// the command reads and writes token ids.
+async function showCommand() {
+  const { values, model } = state.request;
+  const set = [...options.values()].filter((row) => isUsed(row, values) &&
+      values.get(row.name) !== JSON.stringify(row.command_default));
+  const words = set.filter((row) => !NOT_OF_COMMAND.includes(row.name))
+    .flatMap((row) => argumentsOf(row, values.get(row.name)));
+  const lacks = set.filter((row) => NOT_OF_COMMAND.slice(0, 2).includes(row.name)).map((row) => row.name);
+  byId("command_note").textContent =
+    lacks.length ? `The command cannot set ${lacks.join(" and ")}, so its text may differ.` : "";
+  const text = await textOfPrompt();
+  const prompt = text !== null ? ["-p", text]
+    : ["--tokens", "-p", [...state.promptIds, ...idsOf(state.prefix)].join(" ")];
+  const command = [...model.command, ...words, ...prompt].map(quoted).join(" ");
+  byId("command").textContent = text !== null ? command
+    : `${command} | gpt2 tokenize --decode ${model.command.slice(2, 4).map(quoted).join(" ")}`;
+}
+
+// Returns the text that has the tokens of the prompt and the prefix, or null if there is none.
+async function textOfPrompt() {
+  if (state.prefix.length === 0) return state.shown;
+  const text = given();
+  const body = JSON.stringify({ model: state.request.model.id, prompt: text });
+  const { tokens } = await askJson("tokenize", body);
+  return tokens.join() === [...state.promptIds, ...idsOf(state.prefix)].join() ? text : null;
+}
