@@ -22,6 +22,7 @@ void Call::send(int status, const Json& body) {
 
 void Call::send(HttpAnswer answer) {
   metrics.count_request(path_, answer.status);
+  prepare_end();
   reply_->send(std::move(answer));
 }
 
@@ -34,12 +35,16 @@ void Call::begin_stream() {
 void Call::write_event(const Json& event) { reply_->write("data: " + json_text(event) + "\n\n"); }
 
 void Call::end_stream() {
+  prepare_end();
   reply_->write("data: [DONE]\n\n");
   reply_->end();
 }
 
 void Call::fail(std::exception_ptr error) {
-  if (reply_->is_abandoned()) return metrics.count_request(path_, kClientGone);
+  if (reply_->is_abandoned()) {
+    metrics.count_request(path_, kClientGone);
+    return prepare_end();
+  }
   if (Clock::now() >= deadline_) {
     return send_error(504, error_json("the answer took longer than the server's --timeout",
                                       "server_error", "timeout"));
@@ -57,8 +62,13 @@ void Call::fail(std::exception_ptr error) {
 
 void Call::send_error(int status, const Json& body) {
   if (!reply_->is_stream()) return send(status, body);
+  prepare_end();
   write_event(body);
   reply_->end();
+}
+
+void Call::prepare_end() {
+  if (before_end) std::exchange(before_end, nullptr)();
 }
 
 }  // namespace gpt2::serve

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,10 +19,7 @@ class Call {
  public:
   Call(std::string path, std::shared_ptr<Reply> reply, Metrics& counters,
        Clock::time_point deadline)
-      : metrics(counters),
-        path_(std::move(path)),
-        reply_(std::move(reply)),
-        deadline_(deadline) {}
+      : metrics(counters), path_(std::move(path)), reply_(std::move(reply)), deadline_(deadline) {}
 
   /// Whether to go on: the client waits, there is time left, and cancel() has not been called.
   [[nodiscard]] bool goes_on() const;
@@ -40,11 +38,16 @@ class Call {
   /// Error, 503 if there is no memory, 504 after the deadline, and 500 for anything else.
   void fail(std::exception_ptr error);
 
+  /// Called once, right before the end of the answer is sent, so that what the call has used is
+  /// free when the client sees it. Set it before another thread has the call.
+  std::function<void()> before_end = {};
+
   Metrics& metrics;
   const Clock::time_point arrival = Clock::now();
 
  private:
   void send_error(int status, const Json& body);
+  void prepare_end();
 
   const std::string path_;
   const std::shared_ptr<Reply> reply_;

@@ -256,7 +256,9 @@ AnswerHead Service::head_of(const char* prefix, const ServedModel& model, const 
 }
 
 void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call) {
+  call->before_end = [this] { worker_.release(); };
   if (worker_.submit(job)) return;
+  call->before_end = nullptr;
   HttpAnswer answer =
       error_answer(503, error_json("the server is busy or about to end: try again later",
                                    "server_error", "overloaded"));

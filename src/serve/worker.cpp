@@ -113,7 +113,6 @@ void Worker::turn() {
 void Worker::end(std::unique_ptr<Job>& job, std::exception_ptr error) {
   if (error) job->fail(error);
   job.reset();
-  --jobs_;
 }
 
 }  // namespace gpt2::serve

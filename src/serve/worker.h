@@ -29,8 +29,13 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Takes a job, or returns false if there are too many, or after close().
+  /// Takes a job, which must call release(), or returns false if there are too many, or after
+  /// close().
   [[nodiscard]] bool submit(std::unique_ptr<Job>& job);
+
+  /// Says that a job has been answered, so that another one may take its place. To be called once
+  /// for each job.
+  void release() { --jobs_; }
 
   /// From now on, accepts no jobs.
   void close();

@@ -177,6 +177,18 @@ TEST_CASE("while too many requests are open, further ones get status 503") {
   check_serves(server);
 }
 
+TEST_CASE(
+    "a client that has its answer may ask again at once, even if there is room for one request") {
+  const TestServer server(alphabet({"--max-requests", "1"}));
+  json body = kNormal;
+  for (const bool stream : {false, true}) {
+    body["stream"] = stream;
+    const std::string request = http_request("POST", "/v1/completions", body.dump());
+    HttpClient client = server.connect();
+    for (int i = 0; i < 1000; ++i) REQUIRE(client.ask(request).status == 200);
+  }
+}
+
 TEST_CASE("texts beyond --parallel wait for their turn") {
   const TestServer server(alphabet({"--parallel", "1"}));
   HttpClient first = server.connect();
