@@ -1,4 +1,5 @@
 // Tests the sockets of gpt2 serve, and how it ends.
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -49,6 +50,17 @@ void leave_socket(const std::string& path) {
   const int one = socket(AF_UNIX, SOCK_STREAM, 0);
   REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   close(one);
+}
+
+// A socket of this process that listens, and that programs which it starts inherit.
+int listening_socket() {
+  const int one = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(one, 10) == 0);
+  return one;
 }
 
 }  // namespace
@@ -162,4 +174,19 @@ TEST_CASE("a Unix socket, which the server removes when it ends") {
   CHECK(std::filesystem::file_size(file) == 14);
   CHECK(refused_start({"--unix", std::string(200, 'a')}).err.find("at most 107 bytes") !=
         std::string::npos);
+}
+
+TEST_CASE("a socket that systemd passes goes on to listen when the server ends") {
+  const int passed = listening_socket();
+  const std::string script = "exec 3<&" + std::to_string(passed) +
+                             "; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve -m \"" +
+                             alphabet_model() + "\" --port 1";
+  Command command({"-c", script}, {.program = "/bin/bash"});
+  while (!command.out.ends_with('\n')) command.read(command.out.size() + 1);
+  const std::string url = command.out.substr(0, command.out.size() - 1);
+  check_normal(HttpClient(url).ask(http_request("POST", "/v1/completions", kNormal.dump())));
+  command.send(SIGTERM);
+  CHECK(command.wait() == 0);
+  const HttpClient next(url);  // waits for the next server
+  close(passed);
 }

@@ -163,6 +163,23 @@ TEST_CASE("a connection serves request after request, even if they come at once"
   check_normal(client.ask(request));
 }
 
+TEST_CASE("clients of HTTP/1.0, and those that ask for it, have the connection closed") {
+  const std::string old = "POST /v1/completions HTTP/1.0\r\n" + length(kBody) + "\r\n" + kBody;
+  for (const std::string& request : {old, raw("Connection: close\r\n" + length(kBody), kBody)}) {
+    HttpClient client = server().connect();
+    check_normal(client.ask(request));
+    CHECK(client.await_end() == "");
+  }
+  json body = kNormal;
+  body["stream"] = true;
+  const std::string text = body.dump();
+  HttpClient client = server().connect();
+  const HttpResponse stream =
+      client.ask("POST /v1/completions HTTP/1.0\r\n" + length(text) + "\r\n" + text);
+  CHECK_FALSE(stream.headers.contains("transfer-encoding"));
+  CHECK(stream.events().back() == "[DONE]");
+}
+
 TEST_CASE("a client that sends one byte at a time is served") {
   for (const std::string& request :
        {raw(length(kBody), kBody), raw(kChunked, chunk(kBody) + "0\r\n\r\n")}) {
