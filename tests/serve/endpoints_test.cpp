@@ -171,12 +171,14 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
   const std::vector<std::string> names = {"gpt2-stories", "abc"};
   for (std::size_t i = 0; i < 2; ++i) {
     const json& model = list["data"][i];
-    // max_model_len is vLLM's: the max number of tokens of a prompt and its continuation.
+    // max_model_len is vLLM's: the max number of tokens of a prompt and its continuation. command
+    // is ours: the words of a command that writes the same texts.
     check_shape(model, {{"id", {"string"}},
                         {"object", {"string"}},
                         {"created", {"integer"}},
                         {"owned_by", {"string"}},
-                        {"max_model_len", {"integer"}}});
+                        {"max_model_len", {"integer"}},
+                        {"command", {"array"}}});
     CHECK(model["id"] == names[i]);
     CHECK(model["object"] == "model");
     CHECK(model["max_model_len"] == (i == 0 ? 512 : 1024));
@@ -225,7 +227,7 @@ TEST_CASE("paths and methods that nothing serves") {
     return server().connect().ask(http_request(method, path));
   };
   check_refused(ask("GET", "/v1/nothing"), 404, "no such path: GET '/v1/nothing'");
-  check_refused(ask("GET", "/"), 404, "no such path: GET '/'");
+  check_refused(ask("GET", "//"), 404, "no such path: GET '//'");
   check_refused(ask("GET", "/v1/modelsx"), 404, "no such path");
   for (const char* const method : {"GET", "PUT", "DELETE", "PATCH"}) {
     const HttpResponse response = ask(method, "/v1/completions");
