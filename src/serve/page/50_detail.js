@@ -72,7 +72,8 @@ function detailOf(token, at) {
   const list = make("ol", {}, ...token.top.map((other) => make("li", {}, otherButton(other, token, at))));
   return [
     make("div", { class: "head" }, make("h2", {}, `Token ${at.token + 1}: ${nameOf(token)}`),
-         make("button", { type: "button", id: "close", onclick: leaveDetail, "aria-label": "Close" }, "\u2715")),
+         make("button", { type: "button", id: "close", onclick: leaveDetail, "aria-label": "Close" },
+              "\u2715")),
     make("p", { class: "note" }, facts + `token id ${token.id}. Choose a token to go on from it:`),
     list,
     make("p", { class: "note" },

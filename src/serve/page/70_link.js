@@ -33,5 +33,6 @@ function readLink() {
 function showPrefix() {
   byId("prefix").hidden = state.prefix.length === 0;
   const { length } = state.prefix;
-  byId("prefix_note").textContent = `After it, ${count(length, "token")} ${length === 1 ? "is" : "are"} given.`;
+  byId("prefix_note").textContent =
+    `After it, ${count(length, "token")} ${length === 1 ? "is" : "are"} given.`;
 }
