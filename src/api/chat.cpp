@@ -159,10 +159,8 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
 Json chat_json(const AnswerHead& head, const CompletionRequest& request, const Tokenizer& tokenizer,
                const CompletedPrompt& completed) {
   Json list = Json::array();
-  std::size_t completion_tokens = 0;
   for (const CompletionChoice& choice : completed.choices) {
     const GenerationResult& result = choice.result;
-    completion_tokens += result.tokens.size();
     list.push_back(
         {{"index", list.size()},
          {"message",
@@ -174,7 +172,7 @@ Json chat_json(const AnswerHead& head, const CompletionRequest& request, const T
   }
   Json answer = head_json(head, "chat.completion");
   answer["choices"] = std::move(list);
-  answer["usage"] = usage_json(completed.prompt.tokens.size(), completion_tokens);
+  answer["usage"] = usage_json(completed.prompt.tokens.size(), completed.completion_tokens);
   return answer;
 }
 

@@ -74,7 +74,11 @@ Json choice_json(const std::string& text, std::size_t index, const Json& logprob
 
 }  // namespace
 
-void keep_best(std::vector<CompletionChoice>& choices, std::size_t n) {
+void keep_best(CompletedPrompt& prompt, std::size_t n) {
+  std::vector<CompletionChoice>& choices = prompt.choices;
+  for (const CompletionChoice& choice : choices) {
+    prompt.completion_tokens += choice.result.tokens.size();
+  }
   if (choices.size() <= n) return;
   std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
   choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
@@ -124,9 +128,9 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
   std::size_t prompt_tokens = 0, completion_tokens = 0;
   for (const CompletedPrompt& prompt : prompts) {
     prompt_tokens += prompt.prompt.tokens.size();
+    completion_tokens += prompt.completion_tokens;
     const std::string begin = request.echo ? echo_text(tokenizer, prompt.prompt) : "";
     for (const CompletionChoice& choice : prompt.choices) {
-      completion_tokens += choice.result.tokens.size();
       const Json logprobs = logprobs_of(tokenizer, request, prompt, choice);
       list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
                                  finish_reason_of(choice.result.finish_reason)));

@@ -33,6 +33,7 @@ struct CompletedPrompt {
   std::vector<TokenLogprob> logprobs = {};
 
   std::vector<CompletionChoice> choices = {};
+  std::size_t completion_tokens = 0;  ///< those of texts that keep_best() left out, too
 };
 
 /// The members at the beginning of an answer.
@@ -43,9 +44,9 @@ struct AnswerHead {
   std::string fingerprint = {};  ///< "system_fingerprint"; left out if it is empty
 };
 
-/// If there are more than `n` texts, keeps those whose tokens have the highest mean
-/// log-probability, best first.
-void keep_best(std::vector<CompletionChoice>& choices, std::size_t n);
+/// Counts the tokens of all texts. If there are more than `n` texts, keeps those whose tokens have
+/// the highest mean log-probability, best first.
+void keep_best(CompletedPrompt& prompt, std::size_t n);
 
 /// Returns the log-probabilities of the tokens of a prompt, with the `top` likeliest tokens at each
 /// position. Those of the first token are NaN, because nothing predicts it. Throws what score()

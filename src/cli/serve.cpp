@@ -155,7 +155,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
 // Splits "NAME=MODEL". Without a name, it is the last part of the path or of the name on the hub.
 std::pair<std::string, std::string> name_of_model(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
+  if (equals != text.npos && !std::filesystem::exists(text)) return {text.substr(0, equals), text.substr(equals + 1)};
   const std::size_t end = text.find_last_not_of('/');
   const std::size_t begin = text.find_last_of('/', end);
   return {text.substr(begin + 1, end - begin), text};

@@ -1,5 +1,7 @@
 #include "serve/api_keys.h"
 
+#include <strings.h>
+
 #include <algorithm>
 
 #include "base/fail.h"
@@ -44,8 +46,9 @@ void ApiKeys::add_file(const std::string& file) {
 
 bool ApiKeys::admits(std::string_view authorization) const {
   if (keys_.empty()) return true;
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!authorization.starts_with(kScheme)) return false;
+  constexpr std::string_view kScheme = "Bearer ";  // in upper or lower case
+  if (authorization.size() < kScheme.size()) return false;
+  if (strncasecmp(authorization.data(), kScheme.data(), kScheme.size()) != 0) return false;
   bool is_known = false;
   for (const std::string& key : keys_) {
     is_known |= is_same(authorization.substr(kScheme.size()), key);

@@ -215,7 +215,7 @@ void CompletionJob::answer() {
     prompts_[text.prompt].choices.push_back(
         {std::move(text.written->text), std::move(*text.result)});
   }
-  for (CompletedPrompt& prompt : prompts_) keep_best(prompt.choices, request_.n);
+  for (CompletedPrompt& prompt : prompts_) keep_best(prompt, request_.n);
   count_tokens();
   const Json body = form_->whole(request_, prompts_);
   if (!request_.stream) return call_->send(200, body);
@@ -230,9 +230,7 @@ void CompletionJob::answer() {
 
 void CompletionJob::count_tokens() {
   for (const CompletedPrompt& prompt : prompts_) {
-    std::size_t tokens = 0;
-    for (const CompletionChoice& choice : prompt.choices) tokens += choice.result.tokens.size();
-    call_->metrics.count_tokens(prompt.prompt.tokens.size(), tokens);
+    call_->metrics.count_tokens(prompt.prompt.tokens.size(), prompt.completion_tokens);
   }
 }
 

@@ -399,8 +399,9 @@ void HttpServer::Impl::complete(MHD_Connection* connection, void*& context) {
 }
 
 std::size_t HttpServer::Impl::open_requests() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      connections, [](const Connection& one) { return one.exchange != nullptr; }));
+  return static_cast<std::size_t>(std::ranges::count_if(connections, [](const Connection& one) {
+    return one.exchange != nullptr && one.exchange->is_handled;
+  }));
 }
 
 HttpServer::HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler)

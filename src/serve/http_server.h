@@ -25,7 +25,8 @@ struct HttpRequest {
 
 /// What a client may use.
 struct HttpLimits {
-  std::size_t max_body = 8 << 20;         ///< bytes
+  std::size_t max_body =
+      2 << 20;  ///< bytes; the server reads their texts on one thread, 1 s for 2 MiB
   unsigned max_connections = 4096;        ///< further clients wait until others leave
   std::chrono::seconds receive_time{60};  ///< from connecting, or from the last answer, until
                                           ///< a whole request is there
@@ -60,7 +61,7 @@ class HttpServer {
   /// From now on, no client can connect.
   void stop_accepting();
 
-  /// The number of requests whose answer has not been sent completely.
+  /// The number of requests that have arrived and whose answer has not been sent completely.
   [[nodiscard]] std::size_t open_requests() const;
 
   [[nodiscard]] std::size_t connections() const;

@@ -173,12 +173,15 @@ TEST_CASE("--format gpt2 is the default") {
 TEST_CASE("best_of keeps the texts with the highest mean log-probability") {
   const Batch batch(request({{"prompt", "Tom"}, {"best_of", 5}, {"n", 2}, {"max_tokens", 8}}));
   CHECK(answer(batch).status == 0);
-  const json choices = records(batch.read()).at(0)["response"]["body"]["choices"];
+  const json body = records(batch.read()).at(0)["response"]["body"];
+  const json& choices = body["choices"];
+  std::size_t tokens = 0;
   std::vector<std::pair<double, std::string>> texts;
   for (std::size_t i = 0; i < 5; ++i) {
     const json one = alone("Tom", i, {"-n", "8", "--logprobs", "0"});
     double sum = 0.0;
     for (const json& token : one["logprobs"]) sum += token["logprob"].get<double>();
+    tokens += one["token_ids"].size();
     texts.emplace_back(-sum / static_cast<double>(one["logprobs"].size()), one["text"]);
   }
   std::ranges::sort(texts);
@@ -188,6 +191,7 @@ TEST_CASE("best_of keeps the texts with the highest mean log-probability") {
     CHECK(choices[i]["text"] == texts[i].second);
     CHECK(choices[i]["logprobs"].is_null());
   }
+  CHECK(body["usage"]["completion_tokens"] == tokens);  // of all five, as OpenAI counts them
 }
 
 TEST_CASE("the echo of an empty prompt is empty, and max_length is for each prompt") {

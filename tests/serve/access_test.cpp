@@ -83,6 +83,7 @@ TEST_CASE("without one of its keys, the server computes nothing") {
     CAPTURE(key);
     check_normal(ask(server, bearer(key)));
   }
+  check_normal(ask(server, "authorization: bearer Key-A\r\n"));  // the scheme may be in lower case
 }
 
 TEST_CASE("keys that no client could send are refused") {

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -75,6 +76,18 @@ TEST_CASE("an idle server ends at SIGTERM and at SIGINT, with status 0") {
     CHECK(server.command.wait() == 0);
     CHECK(server.command.err == "gpt2: serving 1 model; Ctrl-C ends the server\n");
   }
+}
+
+TEST_CASE("a request that has not arrived does not hold up the end") {
+  TestServer server(alphabet());
+  HttpClient half = server.connect();
+  half.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{");
+  check_normal(server.connect().ask(http_request("POST", "/v1/completions", kNormal.dump())));
+  const auto start = std::chrono::steady_clock::now();
+  server.command.send(SIGTERM);
+  CHECK(server.command.wait() == 0);
+  CHECK(std::chrono::steady_clock::now() - start <
+        std::chrono::seconds(25));  // not the 30 s of grace
 }
 
 TEST_CASE("at SIGTERM, running requests are answered and new ones refused") {

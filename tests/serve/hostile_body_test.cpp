@@ -16,7 +16,7 @@ using nlohmann::json;
 namespace {
 
 const TestServer& server() {
-  static const TestServer one(alphabet({"--timeout", "20"}));
+  static const TestServer one(alphabet({"--timeout", "20", "--max-body", "8388608"}));
   return one;
 }
 

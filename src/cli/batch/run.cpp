@@ -306,7 +306,7 @@ void BatchRun::add_choice(Text& text) {
     CompletedPrompt& prompt = answer_.back();
     prompt.choices.push_back({text.text, text.result.get()});
     summary_.tokens += prompt.choices.back().result.tokens.size();
-    if (prompt.choices.size() == request.best_of) keep_best(prompt.choices, request.n);
+    if (prompt.choices.size() == request.best_of) keep_best(prompt, request.n);
   } catch (const Error& error) {
     answer_error_ = error.what();
   }
