@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Measures a server of OpenAI's completions under load.
+
+  serve_load.py URL [--clients N] [--seconds S] [--prompt TOKENS] [--new TOKENS] [--path PATH]
+
+N clients ask for streams, one after another, for S seconds. Prints the requests, the errors, the
+tokens written per second, and the median and the 99th percentile of the time to the first token.
+"""
+
+import argparse
+import http.client
+import json
+import random
+import threading
+import time
+import urllib.parse
+
+
+class Load:
+    def __init__(self, options):
+        self.options = options
+        self.address = urllib.parse.urlparse(options.url)
+        self.end = time.monotonic() + options.seconds
+        self.lock = threading.Lock()
+        self.first, self.done, self.errors = [], 0, 0
+
+    def ask(self, random_numbers):
+        """Asks for one stream, and returns the seconds to its first token."""
+        o = self.options
+        body = {"prompt": [random_numbers.randrange(o.vocabulary) for _ in range(o.prompt)],
+                "max_tokens": o.new, "ignore_eos": True, "temperature": 1.0, "stream": True,
+                "seed": random_numbers.randrange(1 << 31)}
+        connection = http.client.HTTPConnection(self.address.hostname, self.address.port,
+                                                timeout=600)
+        start, first = time.monotonic(), None
+        connection.request("POST", o.path, json.dumps(body), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise RuntimeError(answer.read())
+        for line in answer:
+            if first is None and line.startswith(b"data: {"):
+                first = time.monotonic() - start
+        connection.close()
+        return first
+
+    def run_client(self, number):
+        random_numbers = random.Random(number)
+        while time.monotonic() < self.end:
+            try:
+                first = self.ask(random_numbers)
+            except Exception:  # whatever it is, it is an error of the server
+                with self.lock:
+                    self.errors += 1
+                continue
+            with self.lock:
+                self.done += 1
+                self.first.append(first)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("url")
+    for name, number, text in (("clients", 32, "clients at a time"), ("seconds", 30, "duration"),
+                               ("prompt", 32, "tokens of a prompt"), ("new", 64, "tokens to write"),
+                               ("vocabulary", 50257, "token ids are less than this")):
+        parser.add_argument("--" + name, type=int, default=number, help=f"{text} (default {number})")
+    parser.add_argument("--path", default="/v1/completions")
+    load = Load(parser.parse_args())
+    start = time.monotonic()
+    threads = [threading.Thread(target=load.run_client, args=(i,)) for i in
+               range(load.options.clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.monotonic() - start
+    first = sorted(load.first) or [float("nan")]
+    print(f"{load.done} requests, {load.errors} errors, "
+          f"{load.done * load.options.new / seconds:.0f} tokens/s, first token after "
+          f"{1e3 * first[len(first) // 2]:.0f} ms (median), "
+          f"{1e3 * first[min(len(first) - 1, int(0.99 * len(first)))]:.0f} ms (99th percentile)")
+
+
+if __name__ == "__main__":
+    main()
