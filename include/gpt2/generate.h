@@ -179,6 +179,9 @@ struct TextTarget {
   /// If GenerationOptions::top_logprobs is set: receives the log-probability of each token of the
   /// result, before the other functions are called for the token.
   std::function<void(TokenId, const TokenLogprob&)> on_logprob = {};
+
+  /// Asked by a Scheduler in each step while the text waits for others. Returns false to cancel it.
+  std::function<bool()> is_wanted = {};
 };
 
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in

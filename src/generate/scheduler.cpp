@@ -90,6 +90,7 @@ struct Scheduler::Impl {
   Engine engine;
 
  private:
+  void drop_cancelled();
   void admit();
   void begin(Text& text, const Donor& donor);
   [[nodiscard]] Donor best_donor(const Text& text);
@@ -125,6 +126,7 @@ bool Scheduler::Impl::step() {
       waiting.push_back(std::move(submitted.front()));
     }
   }
+  drop_cancelled();
   admit();
   run_pass();
   const std::lock_guard lock(mutex);
@@ -137,6 +139,22 @@ SchedulerStats Scheduler::Impl::stats() {
           .running = running.size(),
           .memory = running_bytes,
           .reused_tokens = reused_tokens};
+}
+
+// Ends the waiting texts that nobody wants any more.
+void Scheduler::Impl::drop_cancelled() {
+  std::erase_if(waiting, [](const TextPointer& text) {
+    const auto& is_wanted = text->target.is_wanted;
+    try {
+      if (!is_wanted || is_wanted()) return false;
+      text->promise.set_value({.finish_reason = FinishReason::cancelled,
+                               .tokens = {},
+                               .prompt_tokens = text->prompt.size()});
+    } catch (...) {
+      text->fail();
+    }
+    return true;
+  });
 }
 
 // Begins texts in the order of submission, as long as there is room for them.

@@ -143,6 +143,7 @@ void CompletionJob::submit(Text& text) {
   target.on_logprob = [written = text.written](TokenId, const TokenLogprob& logprob) {
     written->scores.push_back(logprob);
   };
+  target.is_wanted = [call = call_] { return call->goes_on(); };
   text.future = model_.scheduler.submit(prompt.tokens, options, std::move(target));
 }
 

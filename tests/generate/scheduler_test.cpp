@@ -381,6 +381,62 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   CHECK(read_again == 1);
 }
 
+TEST_CASE("a text that waits ends as soon as it is not wanted any more") {
+  Scheduler scheduler(Engine(model()), {.max_sequences = 1});
+  GenerationOptions options{.max_new_tokens = 20};
+  options.ignore_eos = true;
+  auto first = scheduler.submit(Ids{1}, options, nullptr);
+  bool is_wanted = true, throws = false;
+  TextTarget target(std::nullopt, nullptr, [](TokenId) { return true; });
+  target.is_wanted = [&] { return is_wanted; };
+  auto waiting = scheduler.submit(Ids{2, 3}, options, target);
+  target.is_wanted = [&] { return throws ? throw std::runtime_error("gone") : true; };
+  auto throwing = scheduler.submit(Ids{4}, options, target);
+  auto last = scheduler.submit(Ids{5}, options, nullptr);
+  const auto is_ready = [](auto& future) {
+    return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  CHECK(scheduler.step());
+  CHECK(!is_ready(waiting));
+  CHECK(scheduler.stats().waiting == 3);
+  is_wanted = false;
+  throws = true;
+  CHECK(scheduler.step());
+  CHECK(scheduler.stats().waiting == 1);
+  REQUIRE(is_ready(waiting));
+  const GenerationResult result = waiting.get();
+  CHECK(result.finish_reason == FinishReason::cancelled);
+  CHECK(result.tokens.empty());
+  CHECK(result.prompt_tokens == 2);
+  REQUIRE(is_ready(throwing));
+  CHECK_THROWS_AS(throwing.get(), std::runtime_error);
+  scheduler.run();
+  CHECK(first.get().tokens.size() == 20);
+  CHECK(last.get().tokens.size() == 20);
+}
+
+TEST_CASE("a target receives log-probabilities while the text is being written") {
+  Scheduler scheduler{Engine(model())};
+  std::vector<TokenId> tokens;
+  std::vector<float> scores;
+  TextTarget target(std::nullopt, nullptr, [&](TokenId token) {
+    CHECK(tokens.back() == token);  // on_logprob came before
+    return tokens.size() < 5;
+  });
+  target.on_logprob = [&](TokenId token, const TokenLogprob& logprob) {
+    tokens.push_back(token);
+    scores.push_back(logprob.logprob);
+  };
+  GenerationOptions options{.max_new_tokens = 20, .top_logprobs = 0};
+  options.ignore_eos = true;
+  auto future = scheduler.submit(Ids{1}, options, target);
+  scheduler.run();
+  const GenerationResult result = future.get();
+  CHECK(result.tokens == tokens);
+  REQUIRE(result.logprobs.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(result.logprobs[i].logprob == scores[i]);
+}
+
 TEST_CASE("run() also writes the texts that sinks submit, the last one included") {
   Scheduler scheduler{Engine(model())};
   std::future<GenerationResult> second;
