@@ -203,6 +203,18 @@ TEST_CASE("texts beyond --parallel wait for their turn") {
   check_normal(second.receive());
 }
 
+TEST_CASE("a client that leaves while its text waits makes room for another request") {
+  const TestServer server(alphabet({"--parallel", "1"}));
+  HttpClient first = server.connect(), second = server.connect();
+  first.send(endless(true));
+  first.await("data: ");
+  second.send(http_request("POST", "/v1/completions", kNormal.dump()));
+  server.await_metric("gpt2_texts_waiting", 1);
+  second.close();
+  server.await_metric("gpt2_requests_open", 1);
+  CHECK(server.metric("gpt2_texts_waiting") == 0);
+}
+
 TEST_CASE("clients beyond --max-connections wait until others leave") {
   const TestServer server(alphabet({"--max-connections", "2"}));
   HttpClient first = server.connect(), second = server.connect();
