@@ -130,7 +130,8 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   CompletionRequest request = {.options = context.defaults};
   request.options.max_new_tokens = context.config.n_positions;
   Members members(body);
-  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls"});
+  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
+                  "prompt_cache_key", "safety_identifier"});
   request.model = members.text("model").value_or("");
   const std::vector<Message> messages = read_messages(members.need("messages"));
   read_options(members, request.options, {"logprobs"});

@@ -100,7 +100,7 @@ void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
 CompletionRequest read_completion_request(const json& body, const RequestContext& context) {
   CompletionRequest request = {.options = context.defaults};
   Members members(body);
-  members.ignore({"user"});
+  members.ignore({"user", "metadata", "store", "prompt_cache_key", "safety_identifier"});
   request.model = members.text("model").value_or("");
   if (members.find("suffix") != nullptr) {
     reject("suffix: the model continues texts and cannot insert into them: remove it");

@@ -72,7 +72,7 @@ std::optional<bool> Members::flag(const std::string& name) {
 void Members::refuse_others() const {
   const std::vector<std::string> names(known_.begin(), known_.end());
   for (const auto& [name, value] : object_.items()) {
-    if (known_.contains(name)) continue;
+    if (known_.contains(name) || value.is_null()) continue;
     const std::string meant = nearest(name, names);
     reject("unknown key ", quote(name, 60),
            meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)");

@@ -42,7 +42,7 @@ class Members {
     known_.insert(names.begin(), names.end());
   }
 
-  /// Throws Error for the first member that has not been read.
+  /// Throws Error for the first member that is not null and has not been read.
   void refuse_others() const;
 
  private:

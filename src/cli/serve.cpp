@@ -70,7 +70,9 @@ void add_address_options(Options& options, ServeSettings& settings) {
            "which other users of the machine cannot see",
            [&settings](const std::string& key) { settings.server.service.keys.add(key); })
       .is_repeatable = true;
-  options.add_file("--api-key-file", settings.key_file, "Serve only clients with a key of FILE");
+  options.add_file(
+      "--api-key-file", settings.key_file,
+      "Serve only clients with a key of FILE: one a line, but for lines that begin with #");
   options.add_text("--cors", "ORIGIN", settings.server.service.cors,
                    "Let pages of this origin use the server; *: all pages");
 }
@@ -143,7 +145,8 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
-  if (const char* const key = std::getenv("GPT2_API_KEY")) service.keys.add(key);
+  const char* const key = std::getenv("GPT2_API_KEY");
+  if (key != nullptr && *key != '\0') service.keys.add(key);
   service.timeout = std::chrono::seconds(settings.timeout);
   service.inspect = inspect_page;
   service.command_defaults = Writing{}.options;
@@ -155,7 +158,8 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
 // Splits "NAME=MODEL". Without a name, it is the last part of the path or of the name on the hub.
 std::pair<std::string, std::string> name_of_model(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals != text.npos && !std::filesystem::exists(text)) return {text.substr(0, equals), text.substr(equals + 1)};
+  if (equals != text.npos && !std::filesystem::exists(text))
+    return {text.substr(0, equals), text.substr(equals + 1)};
   const std::size_t end = text.find_last_not_of('/');
   const std::size_t begin = text.find_last_of('/', end);
   return {text.substr(begin + 1, end - begin), text};
@@ -213,6 +217,17 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   return served;
 }
 
+// Says so if programs on other machines may use the server without a key.
+void note_open_host(const serve::ServerOptions& options) {
+  const std::string& host = options.address.host;
+  const bool is_local = host == "127.0.0.1" || host == "::1" || host == "localhost" ||
+                        !options.address.unix_socket.empty();
+  if (is_local || !options.service.keys.empty()) return;
+  print_error(
+      "every program that reaches this machine may use the server: --api-key-file gives "
+      "it keys");
+}
+
 }  // namespace
 
 int serve(const Arguments& arguments) {
@@ -229,7 +244,9 @@ int serve(const Arguments& arguments) {
   note_interrupts();
   serve::Server server(std::move(models), settings.server);
   write_stdout(server.url() + '\n');
-  print_error("serving " + counted(settings.models.size(), "model") + "; Ctrl-C ends the server");
+  note_open_host(settings.server);
+  if (!is_silent_progress())
+    print_error("serving " + counted(settings.models.size(), "model") + "; Ctrl-C ends the server");
   const std::size_t unanswered = server.run(interrupted);
   obey_interrupt();
   if (unanswered == 0) return 0;

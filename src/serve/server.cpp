@@ -9,7 +9,7 @@ HttpLimits limits_of(const ServerOptions& options) {
   HttpLimits limits = options.limits;
   if (!options.service.cors.empty()) {
     limits.headers.emplace_back("Access-Control-Allow-Origin", options.service.cors);
-    limits.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type");
+    limits.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
     limits.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
   }
   return limits;

@@ -110,6 +110,14 @@ bool Service::admits_origin(const HttpRequest& request) const {
 }
 
 std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
+  auto answer = refusal_of(request);
+  if (!answer) return std::nullopt;
+  const Route* const route = find_route(request.path);
+  metrics_.count_request(route == nullptr ? "other" : std::string(route->path), answer->status);
+  return answer;
+}
+
+std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const {
   if (!admits_origin(request)) {
     return error_answer(403, error_json(concat("pages of ", quote(request.origin, 100),
                                                " may not use this server; its option --cors "

@@ -59,6 +59,7 @@ class Service {
   using Body = nlohmann::json;
   struct Route;
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
+  [[nodiscard]] std::optional<HttpAnswer> refusal_of(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);
 
   void get_page(const HttpRequest& request, const std::shared_ptr<Call>& call);

@@ -39,7 +39,10 @@ std::vector<std::string> work_done(const TestServer& server, const std::string& 
   for (std::string line; std::getline(lines, line);) {
     const bool counts =
         line.find("_tokens_total ") != line.npos || line.starts_with("gpt2_requests_total{");
-    if (counts && !line.starts_with('#') && !line.ends_with(" 0")) found.push_back(line);
+    const bool is_refusal = line.find("status=\"401\"") != line.npos;
+    if (counts && !is_refusal && !line.starts_with('#') && !line.ends_with(" 0")) {
+      found.push_back(line);
+    }
   }
   return found;
 }
@@ -79,6 +82,10 @@ TEST_CASE("without one of its keys, the server computes nothing") {
   CHECK(server.get("/health").status == 200);
   CHECK(work_done(server, "Key-A") ==
         std::vector<std::string>{"gpt2_requests_total{path=\"/health\",status=\"200\"} 1"});
+  CHECK(server.connect()
+            .ask(http_request("GET", "/metrics", "", bearer("Key-A")))
+            .body.find("gpt2_requests_total{path=\"other\",status=\"401\"} 15\n") !=
+        std::string::npos);
   for (const char* const key : {"Key-A", "Key-B", "file-key-1", "file-key-2", "from-environment"}) {
     CAPTURE(key);
     check_normal(ask(server, bearer(key)));

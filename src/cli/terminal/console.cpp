@@ -214,6 +214,8 @@ void Progress::done() {
 
 void silence_progress() { is_silent = true; }
 
+bool is_silent_progress() { return is_silent; }
+
 std::string time_left(double seconds) {
   const auto whole = static_cast<std::size_t>(seconds);
   return format("%zu:%02zu:%02zu left", whole / 3600, whole / 60 % 60, whole % 60);

@@ -103,6 +103,9 @@ class Progress {
 /// From now on, Progress shows nothing.
 void silence_progress();
 
+/// Whether silence_progress() has been called.
+[[nodiscard]] bool is_silent_progress();
+
 /// Returns how long work will take, for people: "0:01:30 left".
 [[nodiscard]] std::string time_left(double seconds);
 
