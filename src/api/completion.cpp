@@ -44,9 +44,9 @@ Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
   if (choice.result.logprobs.empty() && prompt.logprobs.empty()) return nullptr;
   LogprobLists lists(tokenizer, request.with_token_ids);
   if (prompt.logprobs.empty()) {
-    lists.skip(prompt.prompt.tokens);
+    if (!prompt.prompt.is_empty) lists.skip(prompt.prompt.tokens);
   } else {
-    lists.append(prompt.prompt.tokens, prompt.logprobs);
+    lists.append_prompt(prompt.prompt.tokens, prompt.logprobs);
   }
   lists.append(choice.result.tokens, choice.result.logprobs);
   return lists.take();
@@ -96,17 +96,28 @@ void LogprobLists::skip(std::span<const TokenId> tokens) {
   for (const TokenId id : tokens) offset_ += count_characters(tokenizer_.bytes(id));
 }
 
+void LogprobLists::append_prompt(std::span<const TokenId> tokens,
+                                 std::span<const TokenLogprob> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    append_row(tokens[i], scores[i]);
+    skip(tokens.subspan(i, 1));
+  }
+}
+
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const auto bytes = tokenizer_.bytes(tokens[i]);
-    Json& row = rows_.emplace_back();
-    row["tokens"] = token_text(bytes);
-    row["token_logprobs"] = logprob_number(scores[i].logprob);
-    row["top_logprobs"] = top_json(tokenizer_, tokens[i], scores[i]);
-    row["text_offset"] = offset_;
-    if (with_token_ids_) row["top_token_ids"] = top_ids_json(tokenizer_, tokens[i], scores[i]);
-    offset_ += count_characters(bytes);
+    append_row(tokens[i], scores[i]);
+    if (!tokenizer_.is_special(tokens[i])) skip(tokens.subspan(i, 1));
   }
+}
+
+void LogprobLists::append_row(TokenId token, const TokenLogprob& score) {
+  Json& row = rows_.emplace_back();
+  row["tokens"] = token_text(tokenizer_.bytes(token));
+  row["token_logprobs"] = logprob_number(score.logprob);
+  row["top_logprobs"] = top_json(tokenizer_, token, score);
+  row["text_offset"] = offset_;
+  if (with_token_ids_) row["top_token_ids"] = top_ids_json(tokenizer_, token, score);
 }
 
 Json LogprobLists::take() {

@@ -64,7 +64,10 @@ class LogprobLists {
   /// Counts the characters of these tokens, which come before those of the lists.
   void skip(std::span<const TokenId> tokens);
 
-  /// Appends one token for each score.
+  /// Appends one token of a prompt for each score.
+  void append_prompt(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
+
+  /// Appends one new token for each score. The text of an answer has no special tokens.
   void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
 
   /// Returns {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, and empties the lists.
@@ -72,6 +75,8 @@ class LogprobLists {
   [[nodiscard]] Json take();
 
  private:
+  void append_row(TokenId token, const TokenLogprob& score);
+
   const Tokenizer& tokenizer_;
   const bool with_token_ids_;
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt

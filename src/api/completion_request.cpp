@@ -56,11 +56,13 @@ void read_beams(Members& members, CompletionRequest& request) {
     reject("n: expected at most the number of \"num_beams\", ", request.beams.num_beams, ", found ",
            request.n);
   }
-  for (const char* const name : {"stream", "best_of", "logprobs", "stop"}) {
-    if (members.find(name) != nullptr) {
-      reject(name, ": a beam search has none: remove it, or \"num_beams\"");
-    }
-  }
+  const auto refuse = [](bool is_set, const char* name) {
+    if (is_set) reject(name, ": a beam search has none: remove it, or \"num_beams\"");
+  };
+  refuse(request.stream, "stream");
+  refuse(request.best_of != request.n, "best_of");
+  refuse(request.with_logprobs, "logprobs");
+  refuse(!request.options.stop.empty(), "stop");
 }
 
 }  // namespace

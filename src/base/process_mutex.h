@@ -33,11 +33,13 @@ class ProcessMutex {
 
   /// Whether the calling thread holds the mutex, so that it would wait for itself in lock().
   [[nodiscard]] bool is_held_by_caller() const noexcept {
-    return thread_.load(std::memory_order_relaxed) == pthread_self();
+    // After fork(), the child may have a thread with the id of the parent's thread that held it.
+    return thread_.load(std::memory_order_relaxed) == pthread_self() &&
+           owner_.load(std::memory_order_relaxed) == getpid();
   }
 
  private:
-  std::atomic<int> owner_{0};  // the id of the process whose thread holds the mutex, or 0
+  std::atomic<int> owner_{0};        // the id of the process whose thread holds the mutex, or 0
   std::atomic<pthread_t> thread_{};  // that thread, or 0
 };
 

@@ -222,6 +222,7 @@ bool Generation::give(TokenId token, std::size_t position) {
     if (sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr)) return true;
   } catch (...) {
     settle(position, token);
+    note_written();
     throw;
   }
   settle(position, token);
@@ -252,12 +253,18 @@ void Generation::slide() {
   reads_prompt_ = true;
 }
 
+// Tells the session how many of its tokens are new, for the options that count them in the next
+// call.
+void Generation::note_written() {
+  const std::size_t length = session_.position();
+  session_.impl()->written = length - std::min(length, limits_.prompt_length);
+}
+
 void Generation::finish(FinishReason reason) {
   result_.finish_reason = reason;
   const bool in_prompt = reads_prompt_ && result_.tokens.empty();
   (in_prompt ? result_.prompt_seconds : result_.generation_seconds) = seconds_since(start_);
-  const std::size_t length = session_.position();
-  if (!in_prompt) session_.impl()->written = length - std::min(length, limits_.prompt_length);
+  if (!in_prompt) note_written();
   finished_ = true;
   sink_.finish(result_);
 }

@@ -93,6 +93,7 @@ class Generation {
   bool give(TokenId token, std::size_t position);
   void settle(std::size_t position, TokenId last);
   void slide();
+  void note_written();
   void finish(FinishReason reason);
   [[nodiscard]] std::size_t vocab_size() const { return session_.model().config().vocab_size; }
 

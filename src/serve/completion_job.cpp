@@ -103,7 +103,11 @@ void CompletionJob::search(CompletedPrompt& prompt, const std::function<void()>&
   for (BeamSequence& found : beam_search(model_.engine, prompt.prompt.tokens, options)) {
     GenerationResult result = {.finish_reason = found.finish_reason,
                                .tokens = std::move(found.tokens)};
-    prompt.choices.push_back({model_.tokenizer->decode(result.tokens), std::move(result)});
+    std::string text;
+    for (const TokenId id : result.tokens) {
+      if (!model_.tokenizer->is_special(id)) text += model_.tokenizer->bytes(id);
+    }
+    prompt.choices.push_back({std::move(text), std::move(result)});
   }
 }
 

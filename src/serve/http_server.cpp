@@ -3,7 +3,6 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <strings.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <list>
 #include <string_view>
 #include <utility>
@@ -21,6 +21,7 @@
 
 #include "api/completion.h"
 #include "base/fail.h"
+#include "serve/waker.h"
 
 namespace gpt2::serve {
 namespace {
@@ -30,31 +31,6 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 constexpr std::chrono::milliseconds kSweep{100};  // how often connections are looked after
 constexpr std::size_t kBlock = 16384;             // of a stream
 constexpr std::size_t kMaxThrownAway = 64 << 20;  // bytes of the body of a refused request
-
-// Wakes the thread that serves, from any thread, when a connection has been resumed. libmicrohttpd
-// has a channel of its own for this (MHD_USE_ITC), but not if the caller runs its loop.
-class Waker {
- public:
-  Waker() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (event_ < 0) reject("no eventfd: ", std::strerror(errno));
-  }
-  ~Waker() { ::close(event_); }
-  Waker(const Waker&) = delete;
-  Waker& operator=(const Waker&) = delete;
-
-  void wake() const { eventfd_write(event_, 1); }
-
-  // Forgets that wake() has been called.
-  void clear() const {
-    eventfd_t count = 0;
-    eventfd_read(event_, &count);
-  }
-
-  [[nodiscard]] int descriptor() const { return event_; }
-
- private:
-  const int event_;
-};
 
 // A request, from its headers to the end of its answer.
 struct Exchange {
@@ -222,8 +198,12 @@ MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
 MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl) {
   const auto take = [](void* self, MHD_Connection* connection, const char* url, const char* method,
                        const char*, const char* upload, std::size_t* upload_size, void** context) {
-    return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, upload, *upload_size,
-                                                      *context);
+    try {
+      return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, upload,
+                                                        *upload_size, *context);
+    } catch (const std::exception&) {  // no memory: C cannot pass an exception on
+      return MHD_NO;
+    }
   };
   const auto complete = [](void* self, MHD_Connection* connection, void** context,
                            MHD_RequestTerminationCode) {

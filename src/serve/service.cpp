@@ -18,11 +18,11 @@
 #include "serve/completion_job.h"
 #include "serve/embedding_job.h"
 #include "serve/page.h"
+#include "serve/request_limits.h"
 
 namespace gpt2::serve {
 namespace {
 
-constexpr std::size_t kMaxTexts = 2048;  // of one request
 constexpr std::string_view kModels = "/v1/models";
 
 // Thrown for a model that the server does not have.
@@ -58,14 +58,6 @@ std::vector<TokenId> read_tokens(const nlohmann::json& body, const ServedModel& 
   const std::vector<TokenId> tokens = reader.read_json(members.need("prompt"), "prompt");
   members.refuse_others();
   return tokens;
-}
-
-void check_texts(const CompletionRequest& request) {
-  const std::size_t texts = request.prompts.size() * request.best_of;
-  if (texts > kMaxTexts) {
-    reject("the request is for ", texts, " texts, but one request may have at most ", kMaxTexts,
-           ": divide it");
-  }
 }
 
 }  // namespace
@@ -199,7 +191,7 @@ void Service::post_completions(const HttpRequest& request, const std::shared_ptr
   const Body body = parse_body(request.body);
   ServedModel& model = model_of(body);
   CompletionRequest completion = read_completion_request(body, model.context());
-  check_texts(completion);
+  check_limits(completion, model);
   auto form = completion_form(head_of("cmpl-", model, request.body), *model.tokenizer,
                               completion.with_token_ids);
   submit(completion_job(model, std::move(completion), std::move(form), call), call);
@@ -209,6 +201,7 @@ void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>&
   const Body body = parse_body(request.body);
   ServedModel& model = model_of(body);
   CompletionRequest completion = read_chat_request(body, model.context(), model.chat);
+  check_limits(completion, model);
   auto form = chat_form(head_of("chatcmpl-", model, request.body), *model.tokenizer);
   submit(completion_job(model, std::move(completion), std::move(form), call), call);
 }

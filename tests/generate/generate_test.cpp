@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -331,6 +332,31 @@ TEST_CASE("a target with a tokenizer can receive the tokens of the text, too") {
           std::vector<TokenId>(expected.result.tokens.begin(), expected.result.tokens.begin() + n));
     CHECK(text == expected.text.substr(0, text.size()));
     CHECK(text == tokenizer().decode(tokens));  // the text of the last token is part of it
+  }
+}
+
+TEST_CASE("after a sink has thrown, the text goes on as if it had been one call") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  GenerationOptions options = greedy(24);
+  options.ignore_eos = true;
+  options.sampling.frequency_penalty = 1.0f;  // counts the new tokens
+  Session whole(model());
+  const std::vector<TokenId> expected = generate(whole, prompt, options, nullptr).tokens;
+  for (const std::size_t n : {1u, 9u}) {
+    CAPTURE(n);
+    Session session(model());
+    std::vector<TokenId> written;
+    const auto sink = [&](TokenId token) {
+      written.push_back(token);
+      if (written.size() == n) throw std::runtime_error("full");
+      return true;
+    };
+    CHECK_THROWS_AS(generate(session, prompt, options, sink), std::runtime_error);
+    options.max_new_tokens = 24 - n;
+    const std::vector<TokenId> rest = generate(session, {}, options, nullptr).tokens;
+    options.max_new_tokens = 24;
+    written.insert(written.end(), rest.begin(), rest.end());
+    CHECK(written == expected);
   }
 }
 

@@ -23,6 +23,11 @@ const TestServer& server() {
 HttpResponse complete(const json& body) { return server().post("/v1/completions", body); }
 
 // The choices of an answer that must be right.
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
 json choices(const json& body) {
   const HttpResponse response = complete(body);
   CAPTURE(body, response.body);
@@ -167,6 +172,25 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
     CHECK(found[i]["logprobs"].is_null());
     check_same(found[i], written[i]);
   }
+}
+
+TEST_CASE("offsets count the text alone: no empty prompt, and no special tokens") {
+  const json found = choices({{"prompt", ""},
+                              {"max_tokens", 40},
+                              {"logprobs", 0},
+                              {"ignore_eos", true},
+                              {"logit_bias", {{"4095", 6}}}})[0];
+  const json& lists = found["logprobs"];
+  std::size_t offset = 0, special = 0;
+  for (std::size_t i = 0; i < lists["tokens"].size(); ++i) {
+    const std::string token = lists["tokens"][i];
+    CHECK(lists["text_offset"][i] == offset);
+    const bool is_special = token == "<|endoftext|>";
+    special += is_special;
+    if (!is_special) offset += characters(token);
+  }
+  CHECK(special > 0);
+  CHECK(offset == characters(found["text"]));
 }
 
 TEST_CASE("beam search finds the texts of gpt2 generate --num-beams") {

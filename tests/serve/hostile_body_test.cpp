@@ -143,6 +143,23 @@ void check_refused(const HttpResponse& response, const std::string& message) {
 
 }  // namespace
 
+TEST_CASE("a request may not take the memory of all others") {
+  const json many = {{"prompt", std::vector<std::string>(16, "a")}, {"n", 128}, {"max_tokens", 1}};
+  json one = many;
+  one["stop"] = std::vector<std::string>(4000, "zq");
+  check_refused(server().post("/v1/completions", one), "bytes of stop strings");
+  one = many;
+  one["bad_words_ids"] = std::vector<std::vector<int>>(4000, {7, 8});
+  check_refused(server().post("/v1/completions", one), "bytes of stop strings");
+  one = {{"prompt", std::vector<int>(60, 7)},
+         {"n", 128},
+         {"echo", true},
+         {"logprobs", 100},
+         {"max_tokens", 1000}};
+  check_refused(server().post("/v1/completions", one), "log-probabilities");
+  check_serves(server());
+}
+
 TEST_CASE("values of every type in every field of every endpoint") {
   for (const std::string& path : kPosts) {
     HttpClient client = server().connect();

@@ -233,8 +233,8 @@ TEST_CASE("a client that reads nothing does not stop the others, and loses its c
 TEST_CASE("what waits for a client that reads nothing takes a limited memory") {
   const TestServer one(alphabet({"--idle-timeout", "1"}));
   HttpClient slow(one.url(), /*receive_buffer=*/4096);
-  const json body = {{"prompt", "a"},      {"max_tokens", 1000000000}, {"overflow", "slide"},
-                     {"ignore_eos", true}, {"stream", true},           {"logprobs", 100}};
+  const json body = {{"prompt", "a"},      {"max_tokens", 19000}, {"overflow", "slide"},
+                     {"ignore_eos", true}, {"stream", true},      {"logprobs", 100}};
   slow.send(http_request("POST", "/v1/completions", body.dump()));
   one.await_metric("gpt2_batch_size", 1);
   await_quiet(one);  // long before --timeout
