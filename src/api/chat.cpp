@@ -116,13 +116,6 @@ Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
   return {{"token", token_text(bytes)}, {"logprob", logprob_number(logprob)}, {"bytes", numbers}};
 }
 
-Json head_json(const AnswerHead& head, const char* object) {
-  Json answer = {
-      {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
-  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
-  return answer;
-}
-
 }  // namespace
 
 CompletionRequest read_chat_request(const json& body, const RequestContext& context,
@@ -132,7 +125,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   Members members(body);
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
                   "prompt_cache_key", "safety_identifier"});
-  request.model = members.text("model").value_or("");
+  static_cast<void>(members.text("model"));
   const std::vector<Message> messages = read_messages(members.need("messages"));
   read_options(members, request.options, {"logprobs"});
   if (const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens)) {

@@ -58,15 +58,6 @@ double mean_logprob(const CompletionChoice& choice) {
   return sum / static_cast<double>(std::max<std::size_t>(1, choice.result.logprobs.size()));
 }
 
-Json head_json(const AnswerHead& head) {
-  Json answer = {{"id", head.id},
-                 {"object", "text_completion"},
-                 {"created", head.created},
-                 {"model", head.model}};
-  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
-  return answer;
-}
-
 Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
                  const Json& reason) {
   return {{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}};
@@ -150,7 +141,7 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
       }
     }
   }
-  Json answer = head_json(head);
+  Json answer = head_json(head, "text_completion");
   answer["choices"] = std::move(list);
   answer["usage"] = usage_json(prompt_tokens, completion_tokens);
   return answer;
@@ -158,9 +149,16 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
 
 Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
                            const Json& logprobs, std::optional<FinishReason> reason) {
-  Json answer = head_json(head);
+  Json answer = head_json(head, "text_completion");
   answer["choices"] = Json::array(
       {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
+  return answer;
+}
+
+Json head_json(const AnswerHead& head, const char* object) {
+  Json answer = {
+      {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
   return answer;
 }
 

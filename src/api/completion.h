@@ -44,6 +44,9 @@ struct AnswerHead {
   std::string fingerprint = {};  ///< "system_fingerprint"; left out if it is empty
 };
 
+/// Returns the members of the head: {"id", "object", "created", "model"}.
+[[nodiscard]] Json head_json(const AnswerHead& head, const char* object);
+
 /// Counts the tokens of all texts. If there are more than `n` texts, keeps those whose tokens have
 /// the highest mean log-probability, best first.
 void keep_best(CompletedPrompt& prompt, std::size_t n);

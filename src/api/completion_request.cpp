@@ -103,7 +103,7 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
   CompletionRequest request = {.options = context.defaults};
   Members members(body);
   members.ignore({"user", "metadata", "store", "prompt_cache_key", "safety_identifier"});
-  request.model = members.text("model").value_or("");
+  static_cast<void>(members.text("model"));
   if (members.find("suffix") != nullptr) {
     reject("suffix: the model continues texts and cannot insert into them: remove it");
   }

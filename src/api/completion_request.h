@@ -37,7 +37,6 @@ struct CompletionPrompt {
 
 /// What a request asks for.
 struct CompletionRequest {
-  std::string model = {};  ///< "" if the request names none
   std::vector<CompletionPrompt> prompts = {};
   GenerationOptions options = {};  ///< for all prompts, except for max_new_tokens
   BeamOptions beams = {};          ///< num_beams is 1 unless the request is for a beam search

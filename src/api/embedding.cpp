@@ -81,7 +81,7 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   EmbeddingRequest request;
   Members members(body);
   members.ignore({"user"});
-  request.model = members.text("model").value_or("");
+  static_cast<void>(members.text("model"));
   request.inputs = read_inputs(members.need("input"), context);
   request.is_base64 = read_choice(members, "encoding_format", "base64", "float", false);
   request.options.pooling =

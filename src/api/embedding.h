@@ -15,7 +15,6 @@ namespace gpt2 {
 
 /// What a request asks for.
 struct EmbeddingRequest {
-  std::string model = {};
   std::vector<std::vector<TokenId>> inputs = {};
   EmbedOptions options = {};  ///< "pooling" and "layer", which OpenAI's API does not have
   bool is_base64 = false;     ///< whether vectors are written as base64 of their floats

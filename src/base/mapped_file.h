@@ -34,7 +34,7 @@ class MappedFile {
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
 
-  /// Releases the memory of the pages that contain `part`, if the file is mapped. The bytes do not change: if such a page
+  /// Releases the memory of the pages that contain `part`. The bytes do not change: if such a page
   /// is read later, the system reads it from the file again. Does nothing if `part` does not lie in
   /// this file, if the file was copied, or if this object was constructed from bytes in memory.
   void drop_pages(Bytes part) const noexcept;

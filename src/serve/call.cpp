@@ -16,9 +16,7 @@ bool Call::goes_on() const {
   return !is_cancelled_ && !reply_->is_abandoned() && Clock::now() < deadline_;
 }
 
-void Call::send(int status, const Json& body) {
-  send(HttpAnswer{.status = status, .body = json_text(body) + '\n'});
-}
+void Call::send(int status, const Json& body) { send(json_answer(status, body)); }
 
 void Call::send(HttpAnswer answer) {
   metrics.count_request(path_, answer.status);

@@ -86,7 +86,7 @@ bool takes_refused_body(MHD_Connection* connection) {
 }
 
 HttpAnswer error_answer(int status, const std::string& message) {
-  return {.status = status, .body = json_text(error_json(message)) + '\n'};
+  return json_answer(status, error_json(message));
 }
 
 int unread_bytes(int socket) {

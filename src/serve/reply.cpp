@@ -1,9 +1,14 @@
 #include "serve/reply.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace gpt2::serve {
+
+HttpAnswer json_answer(int status, const Json& body) {
+  return {.status = status, .body = json_text(body) + '\n'};
+}
 
 void Reply::send(HttpAnswer answer) {
   const std::lock_guard lock(mutex_);

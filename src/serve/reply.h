@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/json_text.h"
+
 namespace gpt2::serve {
 
 using Clock = std::chrono::steady_clock;
@@ -21,6 +23,9 @@ struct HttpAnswer {
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
+
+/// Returns an answer whose body is this JSON.
+[[nodiscard]] HttpAnswer json_answer(int status, const Json& body);
 
 /// The way from whatever computes an answer to the connection that asked for it. The answer is sent
 /// as a whole, or piece by piece as a stream.

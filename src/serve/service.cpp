@@ -30,10 +30,6 @@ struct UnknownModel {
   std::string message;
 };
 
-HttpAnswer error_answer(int status, const Json& body) {
-  return {.status = status, .body = json_text(body) + '\n'};
-}
-
 Json model_json(const ServedModel& model) {
   return {{"id", model.name},
           {"object", "model"},
@@ -111,14 +107,14 @@ std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
 
 std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const {
   if (!admits_origin(request)) {
-    return error_answer(403, error_json(concat("pages of ", quote(request.origin, 100),
-                                               " may not use this server; its option --cors "
-                                               "allows an origin")));
+    return json_answer(403, error_json(concat("pages of ", quote(request.origin, 100),
+                                              " may not use this server; its option --cors "
+                                              "allows an origin")));
   }
   if (request.method == "OPTIONS" && !options_.cors.empty()) return HttpAnswer{.status = 204};
   const Route* const route = find_route(request.path);
   if (!(route != nullptr && route->is_open) && !options_.keys.admits(request.authorization)) {
-    HttpAnswer answer = error_answer(
+    HttpAnswer answer = json_answer(
         401, error_json("expected the header \"Authorization: Bearer KEY\" with a key of this "
                         "server",
                         "invalid_request_error", "invalid_api_key"));
@@ -126,13 +122,13 @@ std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const 
     return answer;
   }
   if (route == nullptr) {
-    return error_answer(
+    return json_answer(
         404, error_json(concat("no such path: ", request.method, " ", quote(request.path, 100)),
                         "invalid_request_error", "unknown_url"));
   }
   if (request.method != route->method) {
     HttpAnswer answer =
-        error_answer(405, error_json(concat(route->path, " expects the method ", route->method)));
+        json_answer(405, error_json(concat(route->path, " expects the method ", route->method)));
     answer.headers.emplace_back("Allow", route->method);
     return answer;
   }
@@ -180,8 +176,7 @@ void Service::get_health(const HttpRequest&, const std::shared_ptr<Call>& call) 
 }
 
 void Service::get_metrics(const HttpRequest&, const std::shared_ptr<Call>& call) {
-  Gauges gauges;
-  worker_.report(gauges);
+  Gauges gauges = worker_.gauges();
   if (connections_) gauges.connections = connections_();
   call->send(
       HttpAnswer{.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"});
@@ -261,8 +256,8 @@ void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call
   if (worker_.submit(job)) return;
   call->before_end = nullptr;
   HttpAnswer answer =
-      error_answer(503, error_json("the server is busy or about to end: try again later",
-                                   "server_error", "overloaded"));
+      json_answer(503, error_json("the server is busy or about to end: try again later",
+                                  "server_error", "overloaded"));
   answer.headers.emplace_back("Retry-After", "1");
   call->send(std::move(answer));
 }

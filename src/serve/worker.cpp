@@ -32,13 +32,11 @@ void Worker::close() {
   is_closed_ = true;
 }
 
-void Worker::report(Gauges& gauges) const {
+Gauges Worker::gauges() const {
   const std::lock_guard lock(mutex_);
+  Gauges gauges = gauges_;
   gauges.requests = jobs_;
-  gauges.waiting = gauges_.waiting;
-  gauges.running = gauges_.running;
-  gauges.kv_bytes = gauges_.kv_bytes;
-  gauges.reused_tokens = gauges_.reused_tokens;
+  return gauges;
 }
 
 void Worker::run() {

@@ -40,8 +40,8 @@ class Worker {
   /// From now on, accepts no jobs.
   void close();
 
-  /// Adds what it has at the moment to the gauges.
-  void report(Gauges& gauges) const;
+  /// Returns what it has at the moment.
+  [[nodiscard]] Gauges gauges() const;
 
   /// The number of jobs that have not been answered.
   [[nodiscard]] std::size_t jobs() const { return jobs_; }

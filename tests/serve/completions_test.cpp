@@ -22,12 +22,12 @@ const TestServer& server() {
 
 HttpResponse complete(const json& body) { return server().post("/v1/completions", body); }
 
-// The choices of an answer that must be right.
 std::size_t characters(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+// The choices of an answer that must be right.
 json choices(const json& body) {
   const HttpResponse response = complete(body);
   CAPTURE(body, response.body);
