@@ -210,7 +210,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
                Session::memory_bytes(config, engine.kv_type(), config.n_positions));
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
   served->defaults = openai_defaults();
-  served->chat = settings.chat.value_or(chat_form_of(of_model.path));
+  served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.path);
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));
   served->fingerprint = "gpt2_" + hash_text(hash_of_model(engine, served->tokenizer));
