@@ -18,12 +18,13 @@ namespace {
 constexpr const char* kCommit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
 
 // A directory with the alphabet model and with links to it. The tests tell the links apart by the
-// path that `gpt2 info` prints.
+// path that `gpt2 info` prints. The directory above it is the test's own as well, so that ".." does
+// not lead to the directory of temporary files, in which other programs may have put a model.
 class Places {
  public:
   Places() { write_alphabet_model(root() / "the_model"); }
 
-  [[nodiscard]] const fs::path& root() const { return directory_.path(); }
+  [[nodiscard]] const fs::path& root() const { return root_; }
 
   void link(const fs::path& place) const {
     fs::create_directories((root() / place).parent_path());
@@ -46,6 +47,7 @@ class Places {
 
  private:
   TemporaryDirectory directory_;
+  fs::path root_ = directory_.path() / "places";
 };
 
 }  // namespace
