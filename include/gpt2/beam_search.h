@@ -5,11 +5,13 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
 #include "gpt2/sampling_options.h"
+#include "gpt2/tokenizer.h"
 #include "gpt2/types.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
@@ -104,10 +106,13 @@ struct BeamSearchOptions {
   /// HuggingFace without do_sample.
   SamplingOptions sampling = {};
 
-  /// Tokens that end a sequence, in addition to the model's own (Config::eos_token_id). To stop at
-  /// the same tokens as generate() with a tokenizer, add Tokenizer::end_of_text().
+  /// Tokens that end a sequence, in addition to the model's own (Config::eos_token_id).
   std::vector<TokenId> stop_tokens = {};
   bool ignore_eos = false;  ///< whether sequences continue after the model's own end-of-text tokens
+
+  /// If set: writes BeamSequence::text, and its end-of-text token also ends a sequence unless
+  /// ignore_eos is set, as in generate().
+  std::optional<Tokenizer> tokenizer = {};
 
   bool hash_logits = false;  ///< fill BeamStep::logits_hash
 
@@ -125,6 +130,8 @@ struct BeamSequence {
   std::vector<TokenId> tokens;  ///< the new tokens, without the one that ended the sequence
   double score;                 ///< see BeamOptions::length_penalty
   FinishReason finish_reason;   ///< end_of_text, length, context_full or cancelled
+  std::string text = {};        ///< that generate() would write for `tokens`; empty without a
+                                ///< tokenizer
 };
 
 /// Searches for the continuations of the prompt with the highest scores, and returns the best
@@ -168,6 +175,7 @@ struct BeamSequence {
 ///   - for a prompt that is empty, longer than the model's n_positions, or has an id outside the
 ///     vocabulary;
 ///   - if every token of the vocabulary ends a sequence;
+///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
 ///   - if the model's logits contain NaN or +infinity (see Sampler::process).
 /// Throws std::bad_alloc, and whatever on_prompt, on_step and options.sampling.processors throw. If
 /// the options remove every token, nothing is thrown: the sequences then have a score of -infinity
@@ -176,9 +184,10 @@ struct BeamSequence {
 /// Example:
 ///   const Engine engine(model);
 ///   const BeamSearchOptions options{.beams = {.num_beams = 4, .num_return_sequences = 2},
-///                                   .max_new_tokens = 50};
+///                                   .max_new_tokens = 50,
+///                                   .tokenizer = tokenizer};
 ///   for (const BeamSequence& s : beam_search(engine, tokenizer.encode("Once upon"), options)) {
-///     std::cout << s.score << ": " << tokenizer.decode(s.tokens) << '\n';
+///     std::cout << s.score << ": " << s.text << '\n';
 ///   }
 [[nodiscard]] std::vector<BeamSequence> beam_search(const Engine& engine,
                                                     std::span<const TokenId> prompt,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "base/fail.h"
 #include "base/float_state.h"
@@ -45,6 +46,7 @@ class BeamSearch {
   [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
   [[nodiscard]] std::vector<std::size_t> open_beams() const;
   [[nodiscard]] std::vector<TokenId> tokens_of(std::size_t beam) const;
+  [[nodiscard]] std::string text_of(std::span<const TokenId> tokens) const;
 
   const BeamSearchOptions& options_;
   SequenceLimits limits_;
@@ -65,7 +67,7 @@ class BeamSearch {
 // the last token of a sequence is not read and needs no room in the context.
 SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
                          const BeamSearchOptions& options) {
-  SequenceLimits limits{.eos_token_id = end_tokens(config, options),
+  SequenceLimits limits{.eos_token_id = end_tokens(config, options.tokenizer, options),
                         .prompt_length = prompt_length};
   std::erase_if(limits.eos_token_id, [&](TokenId id) {
     return id < 0 || static_cast<std::size_t>(id) >= config.vocab_size;
@@ -206,13 +208,27 @@ std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
   std::ranges::stable_sort(all, {}, &BeamSequence::score);
   std::ranges::reverse(all);
   all.resize(options_.beams.num_return_sequences);
+  for (BeamSequence& sequence : all) sequence.text = text_of(sequence.tokens);
   return all;
+}
+
+// Returns the text that generate() would write for the tokens.
+std::string BeamSearch::text_of(std::span<const TokenId> tokens) const {
+  std::string text;
+  if (!options_.tokenizer) return text;
+  Utf8Stream characters;
+  for (const TokenId token : tokens) {
+    if (options_.tokenizer->is_special(token)) continue;
+    text += characters.write(options_.tokenizer->bytes(token));
+  }
+  return text += characters.flush();
 }
 
 // Checks the options and the length of the prompt. The session checks the ids of the prompt, and
 // the sampler checks options.sampling.
 void check(const Config& config, std::span<const TokenId> prompt,
            const BeamSearchOptions& options) {
+  if (options.tokenizer) options.tokenizer->require_match(config);
   check_beams(options.beams);
   check_numbers("max_new_tokens", {1, kMaxOptionTokens}, options.max_new_tokens);
   if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");

@@ -576,18 +576,17 @@ TEST_CASE("a beam search finds the same sequences in the same steps") {
   gpt2_beam_options options;
   gpt2_beam_options_init(&options, sizeof options);
   Steps steps, c_steps;
-  BeamSearchOptions cpp = {.on_step = [&](const BeamStep& step) {
-    return steps.add(step, step.tokens, step.parents, step.scores, step.best);
-  }};
+  BeamSearchOptions cpp = {.tokenizer = tokenizer(), .on_step = [&](const BeamStep& step) {
+                             return steps.add(step, step.tokens, step.parents, step.scores,
+                                              step.best);
+                           }};
   options.on_step = add_step;
   options.user = &c_steps;
   const auto check = [&] {
     steps = c_steps = {};
     const auto found = made(gpt2_beams_free, gpt2_beam_search, c_model(), c_tokenizer(),
                             prompt.data(), prompt.size(), &options);
-    BeamSearchOptions with_end = cpp;
-    if (!cpp.ignore_eos) with_end.stop_tokens.push_back(*tokenizer().end_of_text());
-    check_same(beam_search(Engine::shared(model()), prompt, with_end), *found);
+    check_same(beam_search(Engine::shared(model()), prompt, cpp), *found);
     CHECK(!steps.tokens.empty());
     CHECK(steps == c_steps);
   };

@@ -20,14 +20,11 @@ namespace {
 
 const std::string kPrompt = "Once upon";
 
-// Returns the sequences that the library finds. Like the command, adds the end-of-text token of the
-// tokenizer.
+// Returns the sequences that the library finds.
 std::vector<BeamSequence> search(const BeamOptions& beams, std::size_t max_new_tokens) {
   const auto& tokenizer = bundled::tokenizer();
   return beam_search(Engine(bundled::model()), tokenizer.encode(kPrompt),
-                     {.beams = beams,
-                      .max_new_tokens = max_new_tokens,
-                      .stop_tokens = {tokenizer.end_of_text().value()}});
+                     {.beams = beams, .max_new_tokens = max_new_tokens, .tokenizer = tokenizer});
 }
 
 std::string text_of(const BeamSequence& sequence) {

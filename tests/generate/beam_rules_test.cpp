@@ -237,7 +237,7 @@ TEST_CASE("one answer for all instruction sets and threads") {
         return true;
       };
       const auto sequences = beam_search(Engine(model, {.threads = threads}), prompt, options);
-      for (const auto& [tokens, score, reason] : sequences) {
+      for (const auto& [tokens, score, reason, text] : sequences) {
         float halves[2];
         std::memcpy(halves, &score, sizeof score);
         hash = hash_floats(halves, hash);

@@ -58,20 +58,6 @@ std::vector<BeamSequence> search(const Engine& engine, const Prompt& prompt,
   return sequences;
 }
 
-// Writes the tokens as generate() does: tokens that stand for no text are left out.
-void write(TextWriter& writer, const std::optional<Tokenizer>& tokenizer,
-           const std::vector<TokenId>& tokens) {
-  Utf8Stream characters;
-  for (const TokenId token : tokens) {
-    if (!tokenizer) {
-      writer.write(token);
-    } else if (!tokenizer->is_special(token)) {
-      writer.write(characters.write(tokenizer->bytes(token)));
-    }
-  }
-  writer.write(characters.flush());
-}
-
 }  // namespace
 
 void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
@@ -121,21 +107,18 @@ void write_beams(const Engine& engine, const std::optional<Tokenizer>& tokenizer
                             .sampling = generation.sampling,
                             .stop_tokens = generation.stop_tokens,
                             .ignore_eos = generation.ignore_eos,
+                            .tokenizer = tokenizer,
                             .hash_logits = generation.hash_logits};
-  if (tokenizer) {
-    tokenizer->require_match(engine.model().config());
-    const std::optional<TokenId> end = tokenizer->end_of_text();
-    if (end && !options.ignore_eos) options.stop_tokens.push_back(*end);
-  }
   StatsOfTexts stats = {.name = "beams", .texts = options.beams.num_beams};
   std::vector<BeamSequence> sequences = search(engine, prompt, options, stats);
   if (sequences.empty()) sequences.push_back({{}, 0.0, FinishReason::cancelled});
   GenerateSettings texts = settings;
   texts.writing.samples = sequences.size();
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    const auto& [tokens, score, reason] = sequences[i];
+    const auto& [tokens, score, reason, text] = sequences[i];
     TextWriter writer(texts, tokenizer, prompt, i);
-    write(writer, tokenizer, tokens);
+    if (!tokenizer) std::ranges::for_each(tokens, [&](TokenId token) { writer.write(token); });
+    writer.write(text);
     writer.end({.finish_reason = reason,
                 .tokens = tokens,
                 .logits_hash = stats.logits_hash,
