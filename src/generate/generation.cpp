@@ -72,11 +72,7 @@ SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens, std:
   const std::size_t written = prompt_tokens == 0 ? session.impl()->written : 0;
   // The last token of a text that fills the context has no room in it.
   const std::size_t room = slides(options) ? SIZE_MAX : session.capacity() + 1 - length;
-  std::vector<TokenId> end = end_tokens(session.model().config(), options);
-  if (target.tokenizer && !options.ignore_eos) {
-    if (const auto id = target.tokenizer->end_of_text()) end.push_back(*id);
-  }
-  return {.eos_token_id = std::move(end),
+  return {.eos_token_id = end_tokens(session.model().config(), target.tokenizer, options),
           .prompt_length = length - written,
           .max_length = length + std::min(options.max_new_tokens, room),
           .dropped = session.dropped() + dropped};
@@ -222,7 +218,7 @@ bool Generation::give(TokenId token, std::size_t position) {
     if (sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr)) return true;
   } catch (...) {
     settle(position, token);
-    note_written();
+    if (slides(options_) && lacks_room_) slide();
     throw;
   }
   settle(position, token);
@@ -262,11 +258,16 @@ void Generation::note_written() {
 
 void Generation::finish(FinishReason reason) {
   result_.finish_reason = reason;
-  const bool in_prompt = reads_prompt_ && result_.tokens.empty();
-  (in_prompt ? result_.prompt_seconds : result_.generation_seconds) = seconds_since(start_);
-  if (!in_prompt) note_written();
+  (has_begun() ? result_.generation_seconds : result_.prompt_seconds) = seconds_since(start_);
+  if (has_begun()) note_written();
   finished_ = true;
   sink_.finish(result_);
+}
+
+void Generation::fail() noexcept {
+  error_ = std::current_exception();
+  if (has_begun()) note_written();
+  finished_ = true;
 }
 
 GenerationResult Generation::take_result() {

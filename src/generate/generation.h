@@ -75,10 +75,7 @@ class Generation {
   void take();
 
   /// Ends the text with the exception that is being handled.
-  void fail() noexcept {
-    error_ = std::current_exception();
-    finished_ = true;
-  }
+  void fail() noexcept;
 
   [[nodiscard]] bool reads_prompt() const noexcept { return reads_prompt_; }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
@@ -93,6 +90,8 @@ class Generation {
   bool give(TokenId token, std::size_t position);
   void settle(std::size_t position, TokenId last);
   void slide();
+  // Whether the prompt has been read, so that the text has begun.
+  [[nodiscard]] bool has_begun() const { return !reads_prompt_ || !result_.tokens.empty(); }
   void note_written();
   void finish(FinishReason reason);
   [[nodiscard]] std::size_t vocab_size() const { return session_.model().config().vocab_size; }

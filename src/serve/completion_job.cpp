@@ -51,7 +51,7 @@ class CompletionJob : public Job {
   void compute(const std::function<void()>& between) override;
   void begin() override;
   bool advance() override;
-  void fail(std::exception_ptr error) override { call_->fail(error); }
+  void fail(std::exception_ptr error) noexcept override { call_->fail(error); }
 
  private:
   [[nodiscard]] bool searches() const { return request_.beams.num_beams > 1; }
@@ -92,10 +92,8 @@ void CompletionJob::search(CompletedPrompt& prompt, const std::function<void()>&
                                .max_new_tokens = prompt.prompt.max_new_tokens,
                                .sampling = request_.options.sampling,
                                .stop_tokens = request_.options.stop_tokens,
-                               .ignore_eos = request_.options.ignore_eos};
-  if (const auto end = model_.tokenizer->end_of_text(); end && !options.ignore_eos) {
-    options.stop_tokens.push_back(*end);
-  }
+                               .ignore_eos = request_.options.ignore_eos,
+                               .tokenizer = model_.tokenizer};
   options.on_step = [&](const BeamStep&) {
     between();
     return call_->goes_on();
@@ -103,11 +101,7 @@ void CompletionJob::search(CompletedPrompt& prompt, const std::function<void()>&
   for (BeamSequence& found : beam_search(model_.engine, prompt.prompt.tokens, options)) {
     GenerationResult result = {.finish_reason = found.finish_reason,
                                .tokens = std::move(found.tokens)};
-    std::string text;
-    for (const TokenId id : result.tokens) {
-      if (!model_.tokenizer->is_special(id)) text += model_.tokenizer->bytes(id);
-    }
-    prompt.choices.push_back({std::move(text), std::move(result)});
+    prompt.choices.push_back({std::move(found.text), std::move(result)});
   }
 }
 

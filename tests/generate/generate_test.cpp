@@ -360,6 +360,34 @@ TEST_CASE("after a sink has thrown, the text goes on as if it had been one call"
   }
 }
 
+TEST_CASE("after a processor has thrown, the text goes on as if it had been one call") {
+  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
+  GenerationOptions options = greedy(24);
+  options.ignore_eos = true;
+  options.sampling.frequency_penalty = 1.0f;  // counts the new tokens
+  Session whole(model());
+  const std::vector<TokenId> expected = generate(whole, prompt, options, nullptr).tokens;
+  for (const std::size_t n : {0u, 9u}) {
+    CAPTURE(n);
+    Session session(model());
+    std::vector<TokenId> written;
+    const auto sink = [&](TokenId token) {
+      written.push_back(token);
+      return true;
+    };
+    GenerationOptions failing = options;
+    failing.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) {
+      if (written.size() == n) throw std::runtime_error("failed");
+    }};
+    CHECK_THROWS_AS(generate(session, prompt, failing, sink), std::runtime_error);
+    options.max_new_tokens = 24 - n;
+    const std::vector<TokenId> rest = generate(session, {}, options, nullptr).tokens;
+    options.max_new_tokens = 24;
+    written.insert(written.end(), rest.begin(), rest.end());
+    CHECK(written == expected);
+  }
+}
+
 TEST_CASE("stop strings need a tokenizer, and must not be empty") {
   Session session(model());
   const std::vector<TokenId> prompt = tokenizer().encode("Once");

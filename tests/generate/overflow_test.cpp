@@ -1,10 +1,10 @@
 // Tests texts that continue past the context: after each slide, a text is the same as the text of a
 // new session that begins with the tokens that the slide kept.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/refusal.h"
 
 using namespace gpt2;
@@ -101,7 +102,7 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
        {SamplingOptions{.temperature = 0.0f}, SamplingOptions{.temperature = 0.9f, .seed = 2},
         penalized}) {
     // Under a sanitizer, only the last one, which has what the others have.
-    if (sampling.repetition_penalty == 1.0f && std::getenv("GPT2_TEST_SLOW") != nullptr) continue;
+    if (sampling.repetition_penalty == 1.0f && test::is_slow()) continue;
     for (const std::size_t keep : {std::size_t{0}, std::size_t{1}, prompt().size() - 1,
                                    prompt().size() + 2, kCapacity - 2}) {
       CAPTURE(sampling.temperature, keep);
@@ -313,6 +314,29 @@ TEST_CASE("a text that the sink ends can be continued, wherever the session is f
     text.insert(text.end(), rest.tokens.begin(), rest.tokens.end());
     CHECK(text == expected);
     options.max_new_tokens = 60;
+  }
+}
+
+TEST_CASE("a text whose sink has thrown can be continued, wherever the session is full") {
+  GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.0f}};
+  options.ignore_eos = true;
+  options.overflow = Overflow::slide;
+  Session whole(model(), {.max_tokens = 24});
+  const Ids expected = generate(whole, prompt(), options, nullptr).tokens;
+  for (std::size_t stop = 1; stop < 40; ++stop) {
+    CAPTURE(stop);
+    Session session(model(), {.max_tokens = 24});
+    Ids text;
+    const auto throws = [&](TokenId token) {
+      text.push_back(token);
+      return text.size() < stop ? true : throw std::runtime_error("full");
+    };
+    options.max_new_tokens = 60;
+    CHECK_THROWS_AS(generate(session, prompt(), options, throws), std::runtime_error);
+    options.max_new_tokens = 60 - stop;
+    const auto rest = generate(session, {}, options, nullptr);
+    text.insert(text.end(), rest.tokens.begin(), rest.tokens.end());
+    CHECK(text == expected);
   }
 }
 
