@@ -9,13 +9,6 @@
 namespace gpt2 {
 namespace {
 
-// The number of characters that begin in these bytes.
-std::size_t count_characters(std::string_view bytes) {
-  std::size_t count = 0;
-  for (const char byte : bytes) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
-  return count;
-}
-
 // The likeliest tokens and the token itself, by their texts.
 Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
   if (score.top.empty()) return nullptr;

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "base/utf8.h"
 
 namespace gpt2 {
 namespace {
@@ -80,11 +81,8 @@ bool JsonTree::count_end() {
 bool JsonTree::parse_error(std::size_t read, const std::string&, const json::exception& error) {
   const std::string_view before = text_.substr(0, read == 0 ? 0 : read - 1);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  // A column is a character, as in an editor. All bytes of a character but the first are 10xxxxxx.
-  const std::string_view in_line = before.substr(before.rfind('\n') + 1);
-  const auto column = 1 + std::ranges::count_if(in_line, [](char byte) {
-                        return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
-                      });
+  // A column is a character, as in an editor.
+  const auto column = 1 + count_characters(before.substr(before.rfind('\n') + 1));
   // A text without a newline may be one line of a longer file, so "line 1" could be misleading.
   const bool is_one_line = text_.find('\n') == text_.npos;
   fail(where_, "invalid JSON at ", is_one_line ? "" : concat("line ", line, ", "), "column ",

@@ -35,6 +35,13 @@ Utf8Char last_utf8(std::string_view text) noexcept {
   return {Utf8Char::Kind::invalid, 1, 0};
 }
 
+// All bytes of a character but the first are 10xxxxxx.
+std::size_t count_characters(std::string_view bytes) noexcept {
+  std::size_t count = 0;
+  for (const char byte : bytes) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  return count;
+}
+
 std::size_t valid_utf8_prefix(std::string_view text) noexcept {
   std::size_t i = 0;
   while (i < text.size()) {

@@ -34,6 +34,9 @@ struct Utf8Char {
 /// result is invalid and has a length of 1. REQUIRES: `text` is not empty.
 [[nodiscard]] Utf8Char last_utf8(std::string_view text) noexcept;
 
+/// Returns how many characters begin in `bytes`, which may start or end in the middle of one.
+[[nodiscard]] std::size_t count_characters(std::string_view bytes) noexcept;
+
 /// Returns the length in bytes of the longest prefix that is valid UTF-8.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
 
