@@ -245,7 +245,7 @@ int serve(const Arguments& arguments) {
   serve::Server server(std::move(models), settings.server);
   write_stdout(server.url() + '\n');
   note_open_host(settings.server);
-  if (!is_silent_progress())
+  if (!progress_is_silent())
     print_error("serving " + counted(settings.models.size(), "model") + "; Ctrl-C ends the server");
   const std::size_t unanswered = server.run(interrupted);
   obey_interrupt();

@@ -38,7 +38,17 @@ void Call::end_stream() {
   reply_->end();
 }
 
-void Call::fail(std::exception_ptr error) {
+void Call::fail(std::exception_ptr error) noexcept {
+  try {
+    answer_error(std::move(error));
+  } catch (...) {
+    prepare_end();
+    reply_->abandon();
+  }
+  cancel();
+}
+
+void Call::answer_error(std::exception_ptr error) {
   if (reply_->is_abandoned()) {
     metrics.count_request(path_, kClientGone);
     return prepare_end();

@@ -35,8 +35,9 @@ class Call {
   void end_stream();
 
   /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
-  /// Error, 503 if there is no memory, 504 after the deadline, and 500 for anything else.
-  void fail(std::exception_ptr error);
+  /// Error, 503 if there is no memory, 504 after the deadline, and 500 for anything else. If there
+  /// is no memory for this answer, either, the connection is closed. Makes goes_on() false.
+  void fail(std::exception_ptr error) noexcept;
 
   /// Called once, right before the end of the answer is sent, so that what the call has used is
   /// free when the client sees it. Set it before another thread has the call.
@@ -46,6 +47,7 @@ class Call {
   const Clock::time_point arrival = Clock::now();
 
  private:
+  void answer_error(std::exception_ptr error);
   void send_error(int status, const Json& body);
   void prepare_end();
 

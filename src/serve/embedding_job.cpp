@@ -26,7 +26,7 @@ class EmbeddingJob : public Job {
     call_->send(200, embedding_json(request_, model_.name, std::move(vectors)));
   }
 
-  void fail(std::exception_ptr error) override { call_->fail(error); }
+  void fail(std::exception_ptr error) noexcept override { call_->fail(error); }
 
  private:
   const ServedModel& model_;

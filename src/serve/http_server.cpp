@@ -2,7 +2,6 @@
 
 #include <microhttpd.h>
 #include <poll.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,6 +20,7 @@
 
 #include "api/completion.h"
 #include "base/fail.h"
+#include "serve/body_framing.h"
 #include "serve/waker.h"
 
 namespace gpt2::serve {
@@ -29,8 +29,7 @@ namespace {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::chrono::milliseconds kSweep{100};  // how often connections are looked after
-constexpr std::size_t kBlock = 16384;             // of a stream
-constexpr std::size_t kMaxThrownAway = 64 << 20;  // bytes of the body of a refused request
+constexpr std::size_t kBlock = 16384;             // of a body that is sent
 
 // A request, from its headers to the end of its answer.
 struct Exchange {
@@ -45,45 +44,6 @@ struct Connection {
   Clock::time_point since = Clock::now();  // the time of the last answer, or of connecting
   Exchange* exchange = nullptr;
 };
-
-const char* header_of(MHD_Connection* connection, const char* name) {
-  const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-  return value == nullptr ? "" : value;
-}
-
-std::size_t count_headers(MHD_Connection* connection, const char* name) {
-  std::pair<const char*, std::size_t> counter = {name, 0};
-  const auto count = [](void* context, MHD_ValueKind, const char* key, const char*) {
-    auto& [wanted, found] = *static_cast<std::pair<const char*, std::size_t>*>(context);
-    if (strcasecmp(key, wanted) == 0) ++found;
-    return MHD_YES;
-  };
-  MHD_get_connection_values(connection, MHD_HEADER_KIND, count, &counter);
-  return counter.second;
-}
-
-// A request with two lengths may be one request for this server and two for a proxy before it,
-// which lets a client slip a request past the proxy.
-bool has_one_length(MHD_Connection* connection) {
-  const std::size_t lengths = count_headers(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
-  const std::size_t codings = count_headers(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
-  if (codings == 1 &&
-      strcasecmp(header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked") != 0) {
-    return false;
-  }
-  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
-  return lengths + codings <= 1 && std::strspn(length, "0123456789") == std::strlen(length);
-}
-
-// Returns whether the body of a refused request is received, and thrown away, before the answer is
-// sent. Otherwise the connection is closed while the client still sends, and then most clients
-// report this instead of the answer.
-bool takes_refused_body(MHD_Connection* connection) {
-  if (!has_one_length(connection)) return false;  // where the body ends is uncertain
-  if (count_headers(connection, MHD_HTTP_HEADER_EXPECT) != 0) return false;  // nothing is sent yet
-  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
-  return std::strtoull(length, nullptr, 10) <= kMaxThrownAway;
-}
 
 HttpAnswer error_answer(int status, const std::string& message) {
   return json_answer(status, error_json(message));
@@ -126,14 +86,16 @@ struct HttpServer::Impl {
  private:
   [[nodiscard]] std::optional<HttpAnswer> refuse(MHD_Connection* connection,
                                                  const HttpRequest& request) const;
-  void receive(Exchange& exchange, std::string_view piece) const;
+  void receive(Exchange& exchange, std::string_view piece);
   MHD_Result answer(MHD_Connection* connection, Exchange& exchange);
   void look_after(Connection& connection, bool is_gone);
+  void bound_unread();
 
   const HttpLimits limits_;
   const Gate gate_;
   const Handler handler_;
   Clock::time_point swept_ = Clock::now();
+  std::size_t received_ = 0;     // bytes of bodies that are not complete
   bool has_progressed_ = false;  // whether a request has been taken since the last turn
 };
 
@@ -152,23 +114,23 @@ std::function<void()> resume(MHD_Connection* connection, const Waker& waker) {
   };
 }
 
-// The stream of an answer, for libmicrohttpd.
-struct Stream {
+// The body of an answer, for libmicrohttpd.
+struct Body {
   MHD_Connection* connection;
   std::shared_ptr<Reply> reply;
   const Waker& waker;
 
   static ssize_t read(void* context, std::uint64_t, char* buffer, std::size_t max) {
-    const Stream& stream = *static_cast<Stream*>(context);
-    const auto count = stream.reply->read(
-        buffer, max, [&stream] { MHD_suspend_connection(stream.connection); },
-        resume(stream.connection, stream.waker));
+    const Body& body = *static_cast<Body*>(context);
+    const auto count = body.reply->read(
+        buffer, max, [&body] { MHD_suspend_connection(body.connection); },
+        resume(body.connection, body.waker));
     if (count) return static_cast<ssize_t>(*count);
-    const bool is_cut = stream.reply->is_abandoned();
+    const bool is_cut = body.reply->is_abandoned();
     return is_cut ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
   }
 
-  static void free(void* context) { delete static_cast<Stream*>(context); }
+  static void free(void* context) { delete static_cast<Body*>(context); }
 };
 
 void add_headers(MHD_Response* response, const Headers& headers) {
@@ -179,12 +141,9 @@ void add_headers(MHD_Response* response, const Headers& headers) {
 
 MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
                  const std::shared_ptr<Reply>& reply, const Headers& more, const Waker& waker) {
-  MHD_Response* const response =
-      reply->is_stream()
-          ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlock, Stream::read,
-                                              new Stream{connection, reply, waker}, Stream::free)
-          : MHD_create_response_from_buffer(
-                answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
+  MHD_Response* const response = MHD_create_response_from_callback(
+      reply->is_stream() ? MHD_SIZE_UNKNOWN : reply->unread(), kBlock, Body::read,
+      new Body{connection, reply, waker}, Body::free);
   if (response == nullptr) return MHD_NO;
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
   add_headers(response, answer.headers);
@@ -278,6 +237,7 @@ void HttpServer::Impl::sweep() {
   for (Connection& connection : connections) {
     look_after(connection, ((found++)->revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
   }
+  bound_unread();
 }
 
 void HttpServer::Impl::look_after(Connection& connection, bool is_gone) {
@@ -293,6 +253,24 @@ void HttpServer::Impl::look_after(Connection& connection, bool is_gone) {
   const auto end = exchange->reply->end_time();
   if (!end && is_gone) exchange->reply->abandon();
   if (end && swept_ - *end > limits_.send_time) shutdown(connection.socket, SHUT_RDWR);
+}
+
+// If the clients together leave too much unread, cuts off those that leave most.
+void HttpServer::Impl::bound_unread() {
+  std::vector<std::pair<std::size_t, Connection*>> unread;
+  std::size_t total = 0;
+  for (Connection& connection : connections) {
+    if (connection.exchange == nullptr) continue;
+    unread.emplace_back(connection.exchange->reply->unread(), &connection);
+    total += unread.back().first;
+  }
+  std::ranges::sort(unread);
+  for (; total > limits_.max_unread; unread.pop_back()) {
+    const auto& [bytes, connection] = unread.back();
+    total -= bytes;
+    connection->exchange->reply->abandon();
+    shutdown(connection->socket, SHUT_RDWR);
+  }
 }
 
 std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
@@ -330,22 +308,28 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
 }
 
 // Takes a piece of the body.
-void HttpServer::Impl::receive(Exchange& exchange, std::string_view piece) const {
+void HttpServer::Impl::receive(Exchange& exchange, std::string_view piece) {
   std::string& body = exchange.request.body;
   if (exchange.refusal) return;
-  if (piece.size() <= limits_.max_body - body.size()) {
+  if (piece.size() > limits_.max_body - body.size()) {
+    // Only a body in chunks can be too long here, whose length was not known.
+    exchange.refusal = error_answer(413, concat("the body is longer than the ", limits_.max_body,
+                                                " bytes that the server accepts"));
+  } else if (piece.size() > limits_.max_received - received_) {
+    exchange.refusal = busy_answer("the server is receiving too many long requests");
+  } else {
     body += piece;
+    received_ += piece.size();
     return;
   }
-  // Only a body in chunks can be too long here, whose length was not known.
-  exchange.refusal = error_answer(413, concat("the body is longer than the ", limits_.max_body,
-                                              " bytes that the server accepts"));
+  received_ -= body.size();
   std::string().swap(body);
 }
 
 // Answers a request of which everything is there, now or when the answer is ready.
 MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchange) {
   if (!std::exchange(exchange.is_handled, true)) {
+    received_ -= exchange.request.body.size();
     if (exchange.refusal) {
       exchange.reply->send(std::move(*exchange.refusal));
     } else {
@@ -371,6 +355,7 @@ void HttpServer::Impl::close(void*& context) {
 void HttpServer::Impl::complete(MHD_Connection* connection, void*& context) {
   auto* const exchange = static_cast<Exchange*>(context);
   if (exchange == nullptr) return;
+  if (!exchange->is_handled) received_ -= exchange->request.body.size();
   exchange->reply->detach();
   delete exchange;
   context = nullptr;

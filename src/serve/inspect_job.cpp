@@ -25,7 +25,7 @@ class InspectJob : public Job {
     call_->send({.body = std::move(page), .content_type = "text/html; charset=utf-8"});
   }
 
-  void fail(std::exception_ptr error) override { call_->fail(error); }
+  void fail(std::exception_ptr error) noexcept override { call_->fail(error); }
 
  private:
   const ServedModel& model_;

@@ -25,7 +25,7 @@ class Job {
   virtual bool advance() { return true; }
 
   /// Answers with an error. Called after another function has thrown; nothing is called after it.
-  virtual void fail(std::exception_ptr error) = 0;
+  virtual void fail(std::exception_ptr error) noexcept = 0;
 };
 
 }  // namespace gpt2::serve

@@ -4,15 +4,25 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/completion.h"
+
 namespace gpt2::serve {
 
 HttpAnswer json_answer(int status, const Json& body) {
   return {.status = status, .body = json_text(body) + '\n'};
 }
 
+HttpAnswer busy_answer(const std::string& reason) {
+  HttpAnswer answer =
+      json_answer(503, error_json(reason + ": try again later", "server_error", "overloaded"));
+  answer.headers.emplace_back("Retry-After", "1");
+  return answer;
+}
+
 void Reply::send(HttpAnswer answer) {
   const std::lock_guard lock(mutex_);
   if (is_abandoned_) return;
+  buffer_ = std::exchange(answer.body, {});
   head_ = std::move(answer);
   end_ = Clock::now();
   wake();
@@ -32,12 +42,7 @@ void Reply::write(std::string_view piece) {
   // Each removal moves the bytes that remain, so it pays only if these are few.
   if (taken_ > buffer_.size() / 2) buffer_.erase(0, std::exchange(taken_, 0));
   buffer_ += piece;
-  if (buffer_.size() - taken_ > kMaxUnread) {
-    is_abandoned_ = true;
-    end_ = Clock::now();
-    std::string().swap(buffer_);
-    taken_ = 0;
-  }
+  if (buffer_.size() - taken_ > kMaxUnread) drop();
   wake();
 }
 
@@ -83,6 +88,11 @@ bool Reply::is_stream() const {
   return is_stream_;
 }
 
+std::size_t Reply::unread() const {
+  const std::lock_guard lock(mutex_);
+  return buffer_.size() - taken_;
+}
+
 std::optional<Clock::time_point> Reply::end_time() const {
   const std::lock_guard lock(mutex_);
   return end_;
@@ -90,7 +100,7 @@ std::optional<Clock::time_point> Reply::end_time() const {
 
 void Reply::abandon() {
   const std::lock_guard lock(mutex_);
-  is_abandoned_ = true;
+  drop();
   wake();
 }
 
@@ -98,6 +108,13 @@ void Reply::detach() {
   const std::lock_guard lock(mutex_);
   is_abandoned_ = true;
   resume_ = nullptr;
+}
+
+void Reply::drop() {
+  is_abandoned_ = true;
+  if (!end_) end_ = Clock::now();
+  std::string().swap(buffer_);
+  taken_ = 0;
 }
 
 // The connection is resumed while the mutex is locked, so that detach() cannot come between.

@@ -16,7 +16,7 @@ namespace gpt2::serve {
 
 using Clock = std::chrono::steady_clock;
 
-/// An answer to a request over HTTP. The body of a stream is empty here.
+/// An answer to a request over HTTP. The body is empty where the Reply holds it.
 struct HttpAnswer {
   int status = 200;
   std::string body = {};
@@ -27,18 +27,22 @@ struct HttpAnswer {
 /// Returns an answer whose body is this JSON.
 [[nodiscard]] HttpAnswer json_answer(int status, const Json& body);
 
+/// Returns an answer that asks the client to come back later.
+[[nodiscard]] HttpAnswer busy_answer(const std::string& reason);
+
 /// The way from whatever computes an answer to the connection that asked for it. The answer is sent
 /// as a whole, or piece by piece as a stream.
 ///
 /// Thread safety: one thread writes while another one, which owns the connection, reads.
 class Reply {
  public:
-  // For the thread that computes the answer. If is_abandoned(), these do nothing.
+  // For the thread that computes the answer. If is_abandoned(), these do nothing. What was not read
+  // takes memory.
 
   void send(HttpAnswer answer);  ///< sends a whole answer; nothing may follow
   void begin_stream(HttpAnswer head);
-  /// Appends to a stream. Gives up a client that leaves more than kMaxUnread bytes unread, because
-  /// they take memory. REQUIRES: the stream has begun.
+  /// Appends to a stream. Gives up a client that leaves more than kMaxUnread bytes unread.
+  /// REQUIRES: the stream has begun.
   void write(std::string_view piece);
   static constexpr std::size_t kMaxUnread = 32 << 20;
   void end();  ///< ends the stream
@@ -48,34 +52,39 @@ class Reply {
 
   // For the thread that owns the connection.
 
-  /// Returns the answer, which lacks the body if it is a stream, or nothing if it has not begun. In
-  /// this case, calls `suspend`; `resume` will be called, once, on any thread, when it has.
+  /// Returns the answer without its body, or nothing if it has not begun. In this case, calls
+  /// `suspend`; `resume` will be called, once, on any thread, when it has.
   [[nodiscard]] std::optional<HttpAnswer> head(const std::function<void()>& suspend,
                                                std::function<void()> resume);
 
-  /// Moves up to `max` bytes of the stream to `buffer` and returns their number. Returns 0 if there
-  /// are none yet, after calling `suspend` as head() does, and nothing at the end of the stream.
+  /// Moves up to `max` bytes of the body to `buffer` and returns their number. Returns 0 if there
+  /// are none yet, after calling `suspend` as head() does, and nothing at the end of the body.
   [[nodiscard]] std::optional<std::size_t> read(char* buffer, std::size_t max,
                                                 const std::function<void()>& suspend,
                                                 std::function<void()> resume);
 
   [[nodiscard]] bool is_stream() const;
 
+  /// The number of bytes that read() can return at once.
+  [[nodiscard]] std::size_t unread() const;
+
   /// When the whole answer was there, or nothing if it is not.
   [[nodiscard]] std::optional<Clock::time_point> end_time() const;
 
-  /// Says that the client has gone away. Calls `resume` if it is due.
+  /// Says that the client has gone away or is given up, and frees what it has not read. Calls
+  /// `resume` if it is due.
   void abandon();
 
   /// Says that the connection does not exist any more: `resume` is not called from now on.
   void detach();
 
  private:
+  void drop();
   void wake();
 
   mutable std::mutex mutex_;
   std::optional<HttpAnswer> head_;
-  std::string buffer_;     // what write() has added, without what was removed from its beginning
+  std::string buffer_;     // the body, without what was removed from its beginning
   std::size_t taken_ = 0;  // bytes at its beginning that read() has returned
   bool is_stream_ = false;
   std::optional<Clock::time_point> end_;

@@ -39,6 +39,14 @@ Json model_json(const ServedModel& model) {
           {"command", model.command}};
 }
 
+// Whether the value of the header "Host" is an IP address or "localhost", which no name server
+// resolves.
+bool is_address(std::string_view host) {
+  const std::string_view name = host.substr(0, host.find(':'));
+  return name == "localhost" || host.starts_with('[') ||
+         name.find_first_not_of("0123456789.") == name.npos;
+}
+
 // Returns the JSON object in a body.
 nlohmann::json parse_body(const std::string& text) {
   nlohmann::json body;
@@ -90,11 +98,14 @@ Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOption
       worker_(models_, options_.max_requests) {}
 
 // A browser sends the requests of any page to a server on the same machine, so only pages of this
-// server, and those that --cors allows, may use it.
+// server, and those that --cors allows, may use it. Whoever owns the name of another server can let
+// it lead to this machine after the browser has loaded a page (DNS rebinding), so a page whose
+// server has a name is one of this server only if it knows a key.
 bool Service::admits_origin(const HttpRequest& request) const {
   const std::string& origin = request.origin;
   if (origin.empty() || options_.cors == "*" || options_.cors == origin) return true;
-  return origin == "http://" + request.host || origin == "https://" + request.host;
+  const bool is_own = origin == "http://" + request.host || origin == "https://" + request.host;
+  return is_own && (!options_.keys.empty() || is_address(request.host));
 }
 
 std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
@@ -255,11 +266,7 @@ void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call
   call->before_end = [this] { worker_.release(); };
   if (worker_.submit(job)) return;
   call->before_end = nullptr;
-  HttpAnswer answer =
-      json_answer(503, error_json("the server is busy or about to end: try again later",
-                                  "server_error", "overloaded"));
-  answer.headers.emplace_back("Retry-After", "1");
-  call->send(std::move(answer));
+  call->send(busy_answer("the server is busy or about to end"));
 }
 
 }  // namespace gpt2::serve

@@ -1,5 +1,6 @@
 #include "serve/worker.h"
 
+#include <exception>
 #include <utility>
 
 namespace gpt2::serve {
@@ -40,48 +41,60 @@ Gauges Worker::gauges() const {
 }
 
 void Worker::run() {
-  while (take_new(/*may_wait=*/running_.empty() && to_compute_.empty())) {
-    if (!to_compute_.empty()) {
-      std::unique_ptr<Job> job = std::move(to_compute_.front());
-      to_compute_.pop_front();
-      try {
-        job->compute([this] {
-          if (take_new(false)) turn();
-        });
-        begin(std::move(job));
-      } catch (...) {
-        end(job, std::current_exception());
-      }
+  while (true) {
+    try {
+      if (!take_new(/*may_wait=*/running_.empty() && to_compute_.empty())) return;
+      compute_next();
+      turn();
+    } catch (...) {  // no memory
+      fail_all(std::current_exception());
     }
-    turn();
+  }
+}
+
+// Runs the passes of the next job that has some of its own.
+void Worker::compute_next() {
+  if (to_compute_.empty()) return;
+  Jobs next;
+  next.splice(next.end(), to_compute_, to_compute_.begin());
+  try {
+    next.front()->compute([this] {
+      if (take_new(false)) turn();
+    });
+    begin(next);
+  } catch (...) {
+    next.front()->fail(std::current_exception());
   }
 }
 
 // Moves new jobs to where they belong. Returns false if the worker shall stop.
 bool Worker::take_new(bool may_wait) {
-  std::deque<std::unique_ptr<Job>> jobs;
+  Jobs jobs;
   {
     std::unique_lock lock(mutex_);
     if (may_wait) has_new_.wait(lock, [this] { return stops_ || !new_.empty(); });
     if (stops_) return false;
     jobs.swap(new_);
   }
-  for (std::unique_ptr<Job>& job : jobs) {
-    if (job->has_own_passes()) {
-      to_compute_.push_back(std::move(job));
+  while (!jobs.empty()) {
+    if (jobs.front()->has_own_passes()) {
+      to_compute_.splice(to_compute_.end(), jobs, jobs.begin());
     } else {
-      begin(std::move(job));
+      begin(jobs);
     }
   }
   return true;
 }
 
-void Worker::begin(std::unique_ptr<Job> job) {
+// Begins the first one of these jobs, and takes it from them.
+void Worker::begin(Jobs& jobs) {
+  Jobs job;
+  job.splice(job.end(), jobs, jobs.begin());
   try {
-    job->begin();
-    running_.push_back(std::move(job));
+    job.front()->begin();
+    running_.splice(running_.end(), job);
   } catch (...) {
-    end(job, std::current_exception());
+    job.front()->fail(std::current_exception());
   }
 }
 
@@ -96,21 +109,23 @@ void Worker::turn() {
     gauges.kv_bytes += stats.memory;
     gauges.reused_tokens += stats.reused_tokens;
   }
-  for (std::unique_ptr<Job>& job : running_) {
+  running_.remove_if([](const std::unique_ptr<Job>& job) {
     try {
-      if (job->advance()) end(job, nullptr);
+      return job->advance();
     } catch (...) {
-      end(job, std::current_exception());
+      job->fail(std::current_exception());
+      return true;
     }
-  }
-  std::erase(running_, nullptr);
+  });
   const std::lock_guard lock(mutex_);
   gauges_ = gauges;
 }
 
-void Worker::end(std::unique_ptr<Job>& job, std::exception_ptr error) {
-  if (error) job->fail(error);
-  job.reset();
+void Worker::fail_all(const std::exception_ptr& error) {
+  for (Jobs* const jobs : {&running_, &to_compute_}) {
+    for (const auto& job : *jobs) job->fail(error);
+    jobs->clear();
+  }
 }
 
 }  // namespace gpt2::serve

@@ -3,7 +3,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <exception>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -47,25 +48,28 @@ class Worker {
   [[nodiscard]] std::size_t jobs() const { return jobs_; }
 
  private:
+  using Jobs = std::list<std::unique_ptr<Job>>;  // moving a job to another list takes no memory
+
   void run();
+  void compute_next();
   void turn();
   bool take_new(bool may_wait);
-  void begin(std::unique_ptr<Job> job);
-  void end(std::unique_ptr<Job>& job, std::exception_ptr error);
+  void begin(Jobs& jobs);
+  void fail_all(const std::exception_ptr& error);
 
   const std::vector<std::unique_ptr<ServedModel>>& models_;
   const std::size_t max_jobs_;
 
   mutable std::mutex mutex_;
   std::condition_variable has_new_;
-  std::deque<std::unique_ptr<Job>> new_;  // guarded by the mutex, as the rest of this paragraph
+  Jobs new_;  // guarded by the mutex, as the rest of this paragraph
   Gauges gauges_;
   bool is_closed_ = false;
   bool stops_ = false;
 
   std::atomic<std::size_t> jobs_ = 0;
-  std::deque<std::unique_ptr<Job>> to_compute_;  // those with passes of their own, in order
-  std::vector<std::unique_ptr<Job>> running_;
+  Jobs to_compute_;  // those with passes of their own, in order
+  Jobs running_;
   std::thread thread_;  // uses all of the above
 };
 

@@ -145,6 +145,26 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
   check_normal(ask(all, "Origin: http://any.example\r\n"));
 }
 
+TEST_CASE("a page of a server with a name needs a key, because the name may lead here later") {
+  const auto status = [](const TestServer& server, const std::string& host, std::string headers) {
+    headers += "Origin: http://" + host + "\r\n";
+    std::string request = http_request("POST", "/v1/completions", kNormal.dump(), headers);
+    request.replace(request.find("Host: test"), 10, "Host: " + host);
+    return server.connect().ask(request).status;
+  };
+  const TestServer open(alphabet());
+  for (const char* const host : {"localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080"}) {
+    CHECK(status(open, host, "") == 200);
+  }
+  for (const char* const host : {"evil.example", "evil.example:8080", "127.0.0.1.example", "1x"}) {
+    CHECK(status(open, host, "") == 403);
+  }
+  const TestServer with_key(alphabet({"--api-key", "k"}));
+  CHECK(status(with_key, "gpt2.example", bearer("k")) == 200);
+  const TestServer named(alphabet({"--cors", "http://gpt2.example"}));
+  CHECK(status(named, "gpt2.example", "") == 200);
+}
+
 TEST_CASE("a thousand idle connections do not disturb others") {
   allow_many_files();
   const TestServer server(alphabet());

@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -45,6 +46,15 @@ def await_true(condition, what):
 def listens(port):
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_ready(port):
+    """Whether Prometheus answers queries, which it does some time after it listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready") as answer:
+            return answer.status == 200
+    except urllib.error.HTTPError:
+        return False
 
 
 def fetch(port, path, body=None):
@@ -155,7 +165,7 @@ class Deployment(unittest.TestCase):
         port = free_port()
         self.start("prometheus", f"--config.file={file}", f"--storage.tsdb.path={self.folder}/data",
                    f"--web.listen-address=127.0.0.1:{port}")
-        await_true(lambda: listens(port), "prometheus listens")
+        await_true(lambda: listens(port) and is_ready(port), "prometheus is ready")
 
         def values(query):
             path = "/api/v1/query?" + urllib.parse.urlencode({"query": query})

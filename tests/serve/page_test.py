@@ -193,6 +193,9 @@ class PageTest(unittest.TestCase):
     def test_links_that_are_wrong(self):
         browser = self.open("#prompt=x&model=gpt5&stop=%5B&top_k=1e999&early_stopping=7")
         self.assertRegex(browser.run("byId('error').textContent"), "gpt5|stop")
+        browser = self.open("#prompt=x&temprature=0")
+        self.assertEqual(browser.run("byId('error').textContent"),
+                         "The link sets temprature, which this server does not know.")
         self.open("#then=1,x,99999999&prompt=x")
         browser.click("byId('write')")
         browser.run("until(() => byId('error').textContent, 'an error')")

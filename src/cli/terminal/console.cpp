@@ -87,9 +87,10 @@ void note_byte_order_mark(std::string_view name) {
 
 void refuse_utf16(std::string_view text, const std::string& name) {
   if (!text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff")) return;
-  reject("the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
-         "convert it with 'iconv -f UTF-16 -t UTF-8",
-         name == shown_input("-") ? "" : " " + name, "'");
+  reject(
+      "the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
+      "convert it with 'iconv -f UTF-16 -t UTF-8",
+      name == shown_input("-") ? "" : " " + name, "'");
 }
 
 void skip_byte_order_mark(std::string& text, const std::string& name) {
@@ -214,7 +215,7 @@ void Progress::done() {
 
 void silence_progress() { is_silent = true; }
 
-bool is_silent_progress() { return is_silent; }
+bool progress_is_silent() { return is_silent; }
 
 std::string time_left(double seconds) {
   const auto whole = static_cast<std::size_t>(seconds);

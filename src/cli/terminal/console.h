@@ -104,7 +104,7 @@ class Progress {
 void silence_progress();
 
 /// Whether silence_progress() has been called.
-[[nodiscard]] bool is_silent_progress();
+[[nodiscard]] bool progress_is_silent();
 
 /// Returns how long work will take, for people: "0:01:30 left".
 [[nodiscard]] std::string time_left(double seconds);

@@ -1,5 +1,7 @@
 // The address: a link has everything that the text depends on, after the #, which no server sees.
 
+const linkMembers = ["prompt", "model", "then"];  // beside the options
+
 function linkOf() {
   const { values, model } = state.request;
   const link = new URLSearchParams({ prompt: state.shown, model: model.id });
@@ -25,6 +27,8 @@ function readLink() {
   const model = link.get("model");
   if (models.some(({ id }) => id === model)) byId("model").value = model;
   else if (model) complain(`The link is for the model ${model}, which this server does not have.`);
+  const unknown = [...link.keys()].find((name) => !options.has(name) && !linkMembers.includes(name));
+  if (unknown) complain(`The link sets ${unknown}, which this server does not know.`);
   state.prefix = (link.get("then") ?? "").split(",").filter(Boolean).map((id) => ({ id: Number(id) }));
   showPrefix();
 }

@@ -103,7 +103,7 @@ async function start() {
   }
   byId("key_box").hidden = true;
   byId("model").replaceChildren(...models.map(({ id }) => make("option", { value: id }, id)));
-  byId("model_box").hidden = models.length < 2;
+  byId("model").disabled = models.length < 2;
   readLink();
 }
 

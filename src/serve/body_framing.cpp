@@ -1,0 +1,50 @@
+#include "serve/body_framing.h"
+
+#include <strings.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace gpt2::serve {
+namespace {
+
+constexpr std::size_t kMaxThrownAway = 64 << 20;  // bytes of the body of a refused request
+
+std::size_t count_headers(MHD_Connection* connection, const char* name) {
+  std::pair<const char*, std::size_t> counter = {name, 0};
+  const auto count = [](void* context, MHD_ValueKind, const char* key, const char*) {
+    auto& [wanted, found] = *static_cast<std::pair<const char*, std::size_t>*>(context);
+    if (strcasecmp(key, wanted) == 0) ++found;
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, count, &counter);
+  return counter.second;
+}
+
+}  // namespace
+
+const char* header_of(MHD_Connection* connection, const char* name) {
+  const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value == nullptr ? "" : value;
+}
+
+bool has_one_length(MHD_Connection* connection) {
+  const std::size_t lengths = count_headers(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  const std::size_t codings = count_headers(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  if (codings == 1 &&
+      strcasecmp(header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked") != 0) {
+    return false;
+  }
+  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  return lengths + codings <= 1 && std::strspn(length, "0123456789") == std::strlen(length);
+}
+
+bool takes_refused_body(MHD_Connection* connection) {
+  if (!has_one_length(connection)) return false;  // where the body ends is uncertain
+  if (count_headers(connection, MHD_HTTP_HEADER_EXPECT) != 0) return false;  // nothing is sent yet
+  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  return std::strtoull(length, nullptr, 10) <= kMaxThrownAway;
+}
+
+}  // namespace gpt2::serve

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <microhttpd.h>
+
+namespace gpt2::serve {
+
+/// Returns the value of a header of the request, or "" if it has none.
+[[nodiscard]] const char* header_of(MHD_Connection* connection, const char* name);
+
+/// Whether the headers say in one way where the body ends. A request with two lengths may be one
+/// request for this server and two for a proxy before it, which lets a client slip a request past
+/// the proxy.
+[[nodiscard]] bool has_one_length(MHD_Connection* connection);
+
+/// Whether the body of a refused request is received, and thrown away, before the answer is sent.
+/// Otherwise the connection is closed while the client still sends, and then most clients report
+/// this instead of the answer.
+[[nodiscard]] bool takes_refused_body(MHD_Connection* connection);
+
+}  // namespace gpt2::serve
