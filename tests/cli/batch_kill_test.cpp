@@ -3,20 +3,17 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
 
 #include "support/batch.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 
 using namespace gpt2::test;
 
 namespace {
-
-// Under a sanitizer, the lines of these tests would take many minutes.
-bool is_slow() { return std::getenv("GPT2_TEST_SLOW") != nullptr; }
 
 // Kills the command again and again, at moments that `random` chooses, until a run is complete.
 // Returns how often it was killed.

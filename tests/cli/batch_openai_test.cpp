@@ -1,7 +1,6 @@
 // Tests gpt2 batch --format openai: answers as OpenAI's batch API gives them to requests of its
 // completions API.
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include "support/batch.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -258,7 +258,7 @@ TEST_CASE("answers are resumed and merged as the command's own records are") {
       request({{"prompt", "Tom"}, {"max_tokens", 3}}, "c"));
   CHECK(answer(batch).status == 3);
   const std::string whole = batch.read();
-  const std::size_t step = std::getenv("GPT2_TEST_SLOW") != nullptr ? 397 : 61;
+  const std::size_t step = is_slow() ? 397 : 61;
   for (std::size_t length = 0; length <= whole.size(); length += step) {
     CAPTURE(length);
     batch.directory.write("out", whole.substr(0, length));

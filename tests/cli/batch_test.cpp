@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
-#include <cstdlib>
 
 #include <csignal>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "support/batch.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/is_slow.h"
 
 using namespace gpt2::test;
 using nlohmann::json;
@@ -134,16 +134,19 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {R"({"token_ids": [4096]})", "token_ids[0]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids": [-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},
       {prompt + R"("temperature": NaN})", "the line: invalid JSON"},
-      {prompt + R"("temperature": -1})", "temperature: expected 0 or a number from 1e-06 to 100, found -1"},
+      {prompt + R"("temperature": -1})",
+       "temperature: expected 0 or a number from 1e-06 to 100, found -1"},
       {prompt + R"("temperature": 1e999})", "the line: invalid JSON"},
-      {prompt + R"("top_k": 1.5})", "top_k: expected a whole number from 0 to 1000000000, found 1.5"},
+      {prompt + R"("top_k": 1.5})",
+       "top_k: expected a whole number from 0 to 1000000000, found 1.5"},
       {prompt + R"("seed": -1})", "seed: expected a whole number from 0 to"},
       {prompt + R"("stop": [""]})", "stop: expected a text or an array of texts"},
       {prompt + R"("n": 2})", "n is 2, but --samples is 1"},
       {prompt + R"("num_return_sequences": 2})", "num_return_sequences is 2, but --samples is 1"},
       {prompt + R"("logprobs": 101})", "logprobs: expected a whole number from 0 to 100"},
       {prompt + R"("logit_bias": {"x": 1}})", "logit_bias: expected an object"},
-      {prompt + R"("presence_penalty": 3})", "presence_penalty: expected a number from -2 to 2, found 3"},
+      {prompt + R"("presence_penalty": 3})",
+       "presence_penalty: expected a number from -2 to 2, found 3"},
       {prompt + R"("num_beams": 4})", "unknown key 'num_beams'"},
       {prompt + R"("tempurature": 1})", "unknown key 'tempurature' (did you mean 'temperature'?)"},
       {prompt + R"("max_length": 1})", "max_length is 1 and includes the prompt"},
@@ -192,7 +195,8 @@ TEST_CASE("a line and the command line may ask for a text that slides") {
   }
   const Batch wrong(R"({"prompt": "a", "overflow": "wrap"})");
   CHECK(wrong.run().status == 3);
-  CHECK(json::parse(wrong.read())["error"] == "overflow: expected \"stop\" or \"slide\", found \"wrap\"");
+  CHECK(json::parse(wrong.read())["error"] ==
+        "overflow: expected \"stop\" or \"slide\", found \"wrap\"");
 }
 
 TEST_CASE("a line may leave out the beginning of its prompt") {
@@ -282,7 +286,7 @@ TEST_CASE("a run resumes where the output ends, and cuts off an incomplete recor
   CHECK(batch.run({"--samples", "2"}).status == 0);
   const std::string whole = batch.read();
   // Each length takes a run of the command, which takes a second under a sanitizer.
-  const std::size_t step = std::getenv("GPT2_TEST_SLOW") != nullptr ? 97 : 29;
+  const std::size_t step = is_slow() ? 97 : 29;
   for (std::size_t length = 0; length <= whole.size(); length += step) {
     batch.directory.write("out", whole.substr(0, length));
     INFO(length);

@@ -1,7 +1,6 @@
 // Runs gpt2 bench as a process, on a model so small that it takes almost no time.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -10,6 +9,7 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -26,10 +26,10 @@ Words bench(const Words& more) {
 
 TEST_CASE("bench says what it measured and, beforehand, how long it will take") {
   // --threads wins over the environment.
-  const Outcome outcome =
-      run(bench({"--dtype", "f32"}), {.environment = {"OMP_NUM_THREADS=3"}});
+  const Outcome outcome = run(bench({"--dtype", "f32"}), {.environment = {"OMP_NUM_THREADS=3"}});
   CAPTURE(outcome.out);
-  CHECK(std::regex_match(outcome.err, std::regex("gpt2: this takes about \\d+ (seconds|minutes), .*\n")));
+  CHECK(std::regex_match(outcome.err,
+                         std::regex("gpt2: this takes about \\d+ (seconds|minutes), .*\n")));
   CHECK(outcome.status == 0);
   CHECK(outcome.out.starts_with(alphabet_model() + ", 1 thread, "));
   for (const std::string part :
@@ -58,7 +58,8 @@ TEST_CASE("bench skips workloads that are too long for the model, and says so") 
   CHECK(outcome.status == 0);
   CHECK(
       outcome.out.find(
-          "\n  reading a prompt of 512 tokens skipped: needs 512 positions, the model has 64\n") != std::string::npos);
+          "\n  reading a prompt of 512 tokens skipped: needs 512 positions, the model has 64\n") !=
+      std::string::npos);
   words.push_back("--json");
   const auto rows = nlohmann::json::parse(run(words).out)["measurements"];
   REQUIRE(rows.size() == 6);
@@ -86,7 +87,7 @@ TEST_CASE("bench measures a quantized model only with its own weights") {
 }
 
 TEST_CASE("bench --json gives programs the same facts") {
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // a sanitizer finds nothing more here
+  if (is_slow()) return;  // a sanitizer finds nothing more here
   const auto json =
       nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int8"})).out);
   CHECK(json["model"] == alphabet_model());
@@ -123,7 +124,7 @@ TEST_CASE("bench --json gives programs the same facts") {
 }
 
 TEST_CASE("bench tells what drafts by an int4 copy would gain") {
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // a sanitizer finds nothing more here
+  if (is_slow()) return;  // a sanitizer finds nothing more here
   const auto json =
       nlohmann::json::parse(run(bench({"--json", "--dtype", "f32", "--dtype", "int4"})).out);
   REQUIRE(json["drafts"].size() == 1);  // an int4 model has no smaller copy
@@ -147,8 +148,9 @@ TEST_CASE("bench tells what drafts by an int4 copy would gain") {
     CHECK(found["gain"].get<double>() == Approx(best));
   }
   const Outcome text = run(bench({"--dtype", "f32"}));
-  CHECK(std::regex_search(text.out, std::regex("\n  writing with int4 drafts  +[0-9.]+, [0-9.]+, [0-9.]+ times "
-                                               "as fast if 70, 80, 90 %\n +of the drafts are accepted\n")));
+  CHECK(std::regex_search(
+      text.out, std::regex("\n  writing with int4 drafts  +[0-9.]+, [0-9.]+, [0-9.]+ times "
+                           "as fast if 70, 80, 90 %\n +of the drafts are accepted\n")));
 }
 
 TEST_CASE("bench --json writes valid JSON whatever a model's directory is called") {
@@ -162,5 +164,6 @@ TEST_CASE("bench --json writes valid JSON whatever a model's directory is called
 TEST_CASE("bench refuses an empty model name instead of measuring a random model") {
   const Outcome outcome = run({"bench", "-m", ""});
   CHECK(outcome.status == 2);
-  CHECK(outcome.err.find("--model: expected a directory, a file or a name, found ''") != std::string::npos);
+  CHECK(outcome.err.find("--model: expected a directory, a file or a name, found ''") !=
+        std::string::npos);
 }

@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/alphabet_text.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -404,7 +404,7 @@ TEST_CASE("--stats leaves out what was not measured") {
 }
 
 TEST_CASE("if not all threads can start, the text is still the same") {
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // emulators and sanitizers need more
+  if (is_slow()) return;  // emulators and sanitizers need more
   const std::string limit = "ulimit -v 300000; exec \"$0\" \"$@\"";  // 64 stacks take 512 MiB
   const Words arguments = {
       "-c", limit,       GPT2_COMMAND, "-m", alphabet_model(), "--greedy", "--max-new-tokens",

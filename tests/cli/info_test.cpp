@@ -1,5 +1,4 @@
 // Runs gpt2 info as a process.
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -10,6 +9,7 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -205,8 +205,7 @@ TEST_CASE("no perplexity is measured in a context of one token, which predicts n
   write_alphabet_model(directory.path(), 1);
   const Outcome outcome = run({"info", "-m", directory.path().string(), "--dtype", "int8"});
   CHECK(outcome.status == 1);
-  CHECK(outcome.err ==
-        "gpt2: comparing perplexity takes models of two positions or more, got 1\n");
+  CHECK(outcome.err == "gpt2: comparing perplexity takes models of two positions or more, got 1\n");
 }
 
 TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
@@ -259,7 +258,7 @@ TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
 }
 
 TEST_CASE("the bundled model can read the text that the cost of quantizing is measured on") {
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return;  // it takes minutes under a sanitizer
+  if (is_slow()) return;  // it takes minutes under a sanitizer
   const std::string model = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
   const nlohmann::json cost = json_of({"-m", model, "--dtype", "int8"})["cost"];
   CHECK(cost["tokens"] > 3000);

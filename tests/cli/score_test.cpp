@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
@@ -18,6 +17,7 @@
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2;
@@ -29,9 +29,6 @@ namespace {
 const std::string kText =
     "Once upon a time there was a cat. The cat was very happy.\n"
     "One day, the cat saw a big dog. The dog said, \"Hello, cat!\"";
-
-// Whether the tests run under a sanitizer.
-bool is_slow() { return std::getenv("GPT2_TEST_SLOW") != nullptr; }
 
 // Runs the command on the bundled model, with kText or another standard input.
 Outcome score(Words arguments, const std::string& input = kText) {
@@ -185,8 +182,7 @@ TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
   for (const bool json : {false, true}) {
     Words words = {"score", "book", "-m", alphabet_model()};
     if (json) words.push_back("--json");
-    Command command(words,
-                    {.directory = place.path(), .terminal = true, .terminal_errors = true});
+    Command command(words, {.directory = place.path(), .terminal = true, .terminal_errors = true});
     command.await_error("1 %, ");  // so that a part of it has been scored, which comes at once
     command.send(SIGINT);
     CHECK(command.wait() == -SIGINT);
@@ -200,7 +196,8 @@ TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
     CHECK(record.at("partial") == true);
     CHECK(record.at("tokens") > 1000);
     const auto tokens = record.at("tokens").get<std::size_t>() + 1;
-    const std::vector<TokenId> ids = Tokenizer::load(alphabet_model()).encode(text.substr(0, tokens));
+    const std::vector<TokenId> ids =
+        Tokenizer::load(alphabet_model()).encode(text.substr(0, tokens));
     const auto scores = gpt2::score(Engine(Model::load(alphabet_model())), {&ids, 1}, {});
     CHECK(record.at("logprob") == -perplexity(scores).nll);
   }

@@ -11,6 +11,7 @@
 #include "gpt2/runtime.h"
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
+#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 
@@ -167,7 +168,7 @@ TEST_CASE("vectors have the same bits alone, with any threads and on every instr
     for (const std::string_view isa : available_isas()) {
       force_isa(isa);
       for (const int threads : {1, 2, 3}) {
-        if (threads < 3 && std::getenv("GPT2_TEST_SLOW") != nullptr) continue;
+        if (threads < 3 && is_slow()) continue;
         CAPTURE(isa, threads);
         CHECK(equal(embed(Engine(odd_model(), {.threads = threads}), texts, options), expected));
       }

@@ -1,6 +1,5 @@
 // Tests speculative decoding: a draft changes how fast a text is written, and nothing else.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <new>
@@ -15,6 +14,7 @@
 #include "measure/random_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/part_of_model.h"
 #include "support/refusal.h"
 
@@ -29,7 +29,7 @@ namespace {
 std::vector<Model> drafts() {
   const Model copy = model().to(WeightType::int4);
   const Model smaller = test::part_of(model(), 4, 40);
-  if (std::getenv("GPT2_TEST_SLOW") != nullptr) return {copy, smaller};
+  if (test::is_slow()) return {copy, smaller};
   Config config = model().config();
   config.n_layer = 1;
   return {copy, smaller, model().to(WeightType::int8),

@@ -2,7 +2,6 @@
 // division of the prompt, other sequences in the batch, weight type and type of keys and values.
 // The model has random weights, and its sizes are not multiples of any vector or tile. The hashes
 // are the same on every machine; tools/test.sh --aarch64 compares them on Arm.
-#include <cstdlib>
 #include <iterator>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/passes.h"
 
 using namespace gpt2;
@@ -106,13 +106,12 @@ std::vector<std::string> isas(bool with_scalar) {
 }  // namespace
 
 TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
-  const bool is_slow = std::getenv("GPT2_TEST_SLOW") != nullptr;  // an emulator or a sanitizer
   const std::string before(isa_name());
   const std::vector<TokenId> ids = prompt_of(100, 0);
   std::size_t runs = 0;
   for (const Type& type : kTypes) {
     std::vector<float> expected;
-    for (const std::string& isa : isas(!is_slow)) {
+    for (const std::string& isa : isas(!is_slow())) {
       force_isa(isa);
       const Model model = model_of(type.dtype);
       INFO(type.name << " on " << isa);
@@ -122,12 +121,12 @@ TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
       }
       // Plain C++ emulates the fused multiply-add and is slow, so only a few of its combinations
       // are run.
-      const bool slow = isa == "scalar" || is_slow;
+      const bool slow = isa == "scalar" || is_slow();
       for (const int threads : {1, 2, 3, 8}) {
         for (const std::size_t piece :
              {std::size_t{1}, std::size_t{7}, std::size_t{64}, ids.size()}) {
           if (slow && (threads != 2 || piece == 1)) continue;
-          if (is_slow && piece != 7) continue;
+          if (is_slow() && piece != 7) continue;
           INFO(threads << " threads, pieces of " << piece);
           REQUIRE(same_bits(run(model, type.kv_type, ids, threads, piece), expected));
           ++runs;
@@ -145,9 +144,9 @@ TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
   // batch for each of 4 numbers of threads.
   const std::size_t others = available_isas().size() - 1;
   const std::size_t runs_of_a_type =
-      is_slow ? 2 * isas(false).size() : (3 + 1) + others * 4 * (4 + 1);
+      is_slow() ? 2 * isas(false).size() : (3 + 1) + others * 4 * (4 + 1);
   CHECK(runs == std::size(kTypes) * runs_of_a_type);
-  WARN("compared " << runs << " runs on " << isas(!is_slow).size() << " instruction sets");
+  WARN("compared " << runs << " runs on " << isas(!is_slow()).size() << " instruction sets");
 }
 
 // The last block computes only the rows whose logits are wanted.

@@ -3,7 +3,6 @@
 // this also finds passes that write past the end of a buffer or before the other threads have
 // finished with it.
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/passes.h"
 
 using namespace gpt2;
@@ -163,7 +163,7 @@ class Trial {
 void check_trials(std::size_t n_head, WeightType dtype) {
   const Subject subject(model_of(n_head, dtype));
   // Under sanitizers and emulators, fewer trials are enough.
-  const unsigned trials = std::getenv("GPT2_TEST_SLOW") != nullptr ? 6 : 30;
+  const unsigned trials = is_slow() ? 6 : 30;
   std::size_t compared = 0;
   for (unsigned seed = 0; seed < trials; ++seed) {
     INFO(n_head << " heads, seed " << seed);

@@ -2,7 +2,6 @@
 // to one of them, each must behave, bit for bit, as if it had computed all its tokens itself.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <random>
@@ -16,6 +15,7 @@
 #include "measure/random_model.h"
 #include "model/session_impl.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/passes.h"
 
 using namespace gpt2;
@@ -329,7 +329,7 @@ class Program {
 TEST_CASE("sessions behave like fresh ones after any fork, assign, rewind, append and forward") {
   const Model model = small_model();
   // Under sanitizers and emulators, fewer programs are enough.
-  const unsigned programs = std::getenv("GPT2_TEST_SLOW") != nullptr ? 4 : 40;
+  const unsigned programs = is_slow() ? 4 : 40;
   for (unsigned seed = 0; seed < programs; ++seed) {
     Program program(model, seed);
     std::string steps = "seed " + std::to_string(seed) + ":";
