@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Makes the packages of a release, in build/, and prints their paths.
 #
-#   tools/package.sh [deb | tgz]
+#   tools/package.sh [deb | tgz | static | static-aarch64]...
 #
-#   deb   gpt2_VERSION_ARCH.deb, which uses the libraries of this system
-#   tgz   gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system has,
-#         because it contains OpenMP's; says which version of glibc is the oldest that suffices
+#   deb     gpt2_VERSION_ARCH.deb, which uses the libraries of this system
+#   tgz     gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system
+#           has, because it contains OpenMP's; says which version of glibc is the oldest that suffices
+#   static  gpt2-VERSION-linux-ARCH, the command as one file that needs no library at all
+#   static-aarch64  the same for 64-bit Arm, compiled anew on a Debian machine
 #
-# Without an argument it makes both. They are made in build/release, so that everything that
-# tools/run.sh has compiled is used.
+# Without an argument it makes the first two. All but the last one are made in build/release, so that
+# everything that tools/run.sh has compiled is used.
 set -euo pipefail
 
 if [[ "${1:-}" == --help || "${1:-}" == -h ]]; then
@@ -18,12 +20,16 @@ fi
 kinds=("$@")
 [[ $# -gt 0 ]] || kinds=(deb tgz)
 targets=(gpt2 gpt2_man_pages)
+cpack=() statics=()
 for kind in "${kinds[@]}"; do
   case "$kind" in
-    deb) targets+=(gpt2_cli gpt2_shared) ;;
-    tgz) targets+=(gpt2_portable) ;;
+    deb) targets+=(gpt2_cli gpt2_shared) && cpack+=(DEB) ;;
+    tgz) targets+=(gpt2_portable) && cpack+=(TGZ) ;;
+    static) targets+=(gpt2_static_cli) && statics+=("$(uname -m)") ;;
+    static-aarch64) statics+=(aarch64) ;;
     *)
-      printf 'package: expected deb or tgz, found "%s"; see tools/package.sh --help\n' "$kind" >&2
+      printf 'package: expected deb, tgz, static or static-aarch64, found "%s"; see %s --help\n' \
+        "$kind" tools/package.sh >&2
       exit 2
       ;;
   esac
@@ -34,9 +40,9 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/build.sh" release "${targets[@]}"
 
 release="$root/build/release"
-for kind in "${kinds[@]}"; do
-  printf 'package: packing the %s\n' "$kind" >&2
-  log="$(cpack --config "$release/CPackConfig.cmake" -B "$root/build" -G "${kind^^}" 2>&1)" || {
+for kind in "${cpack[@]}"; do
+  printf 'package: packing the %s\n' "${kind,,}" >&2
+  log="$(cpack --config "$release/CPackConfig.cmake" -B "$root/build" -G "$kind" 2>&1)" || {
     printf '%s\n' "$log" >&2
     exit 1
   }
@@ -47,3 +53,19 @@ if [[ " ${kinds[*]} " == *' tgz '* ]]; then
     grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)"
   printf 'package: the .tar.gz needs glibc %s or newer\n' "${glibc#GLIBC_}" >&2
 fi
+
+version="$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$release/CMakeCache.txt")"
+for arch in "${statics[@]}"; do
+  strip=strip
+  if [[ "$arch" != "$(uname -m)" ]]; then
+    strip="$arch-linux-gnu-strip"
+    "$root/tools/install_dependencies.sh" "g++-$arch-linux-gnu"
+    "$root/tools/aarch64_sysroot.sh" "$root/build/aarch64-sysroot"
+    "$root/tools/build.sh" aarch64-static gpt2_static_cli
+    built="$root/build/aarch64-static/static/gpt2"
+  else
+    built="$release/static/gpt2"
+  fi
+  "$strip" -o "$root/build/gpt2-$version-linux-$arch" "$built"
+  printf '%s\n' "$root/build/gpt2-$version-linux-$arch"
+done
