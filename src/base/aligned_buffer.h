@@ -1,9 +1,5 @@
 #pragma once
 
-#include "base/platform.h"  // before the headers that other systems lack
-
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +7,8 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "base/pages.h"
 
 namespace gpt2 {
 
@@ -47,13 +45,12 @@ class AlignedBuffer {
   }
 
   /// Allows the system to use large pages for the parts of this buffer that have not been touched
-  /// yet. Large pages need fewer address translations, but the system allocates and zeroes each one
-  /// as a whole.
+  /// yet; see allow_large_pages().
   void use_large_pages() const noexcept {
     constexpr std::size_t kPage = std::size_t{1} << 16;  // a multiple of the page size
     void* begin = data_;
     std::size_t bytes = size_ * sizeof(T);
-    if (std::align(kPage, 1, begin, bytes) != nullptr) madvise(begin, bytes, MADV_HUGEPAGE);
+    if (std::align(kPage, 1, begin, bytes) != nullptr) allow_large_pages(begin, bytes);
   }
 
   [[nodiscard]] T* data() const noexcept { return data_; }

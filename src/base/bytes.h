@@ -1,15 +1,20 @@
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <span>
 #include <string_view>
 
-#include "base/platform.h"
-
 namespace gpt2 {
 
 using Bytes = std::span<const std::byte>;
+
+// Tensors are used in place, as they lie in a mapped file, and all supported file formats are
+// little-endian.
+static_assert(
+    std::endian::native == std::endian::little,
+    "gpt2.cpp supports little-endian machines only: it uses weights as they lie in files");
 
 [[nodiscard]] inline std::string_view text_of(Bytes bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

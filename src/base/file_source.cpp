@@ -16,8 +16,8 @@ FileSource::FileSource(std::span<const MemoryFile> files) : memory_(std::in_plac
   }
 }
 
-const MemoryFile* FileSource::find(const fs::path& path) const noexcept {
-  const auto found = memory_->find(path.native());
+const MemoryFile* FileSource::find(const fs::path& path) const {
+  const auto found = memory_->find(path.generic_string());
   return found == memory_->end() ? nullptr : found->second;
 }
 

@@ -36,7 +36,7 @@ class FileSource {
   [[nodiscard]] MappedFile open(const std::filesystem::path& path) const;
 
  private:
-  [[nodiscard]] const MemoryFile* find(const std::filesystem::path& path) const noexcept;
+  [[nodiscard]] const MemoryFile* find(const std::filesystem::path& path) const;
 
   // By name. A hash table would take quadratic time for names that are chosen to collide.
   std::optional<std::map<std::string_view, const MemoryFile*>> memory_;

@@ -40,7 +40,7 @@ class MappedFile {
   void drop_pages(Bytes part) const noexcept;
 
  private:
-  void copy(int file, std::size_t size, const std::filesystem::path& path);
+  void open(const std::filesystem::path& path, FileAccess access);
 
   Bytes bytes_;
   std::shared_ptr<const void> mapping_;

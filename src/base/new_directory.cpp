@@ -1,11 +1,10 @@
 #include "base/new_directory.h"
 
-#include <unistd.h>
-
 #include <system_error>
 
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/process_id.h"
 
 namespace gpt2 {
 namespace {
@@ -37,7 +36,7 @@ NewDirectory::NewDirectory(const fs::path& out) {
     // This resolves "..", so that make_parents() does not create "new" for "new/../out".
     directory_ = fs::weakly_canonical(fs::absolute(given));
     partial_ = directory_;
-    partial_ += concat(".partial-", ::getpid());
+    partial_ += concat(".partial-", process_id());
     make_parents();
     fs::remove_all(partial_);  // left behind by a killed process with the same id
     fs::create_directory(partial_);

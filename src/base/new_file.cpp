@@ -1,7 +1,5 @@
 #include "base/new_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -9,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/process_id.h"
 
 namespace gpt2 {
 
@@ -29,7 +28,7 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
   if (!error) file_ = fs::weakly_canonical(file_, error);
   if (error) refuse(error.message());
   partial_ = file_;
-  partial_ += concat(".partial-", ::getpid());
+  partial_ += concat(".partial-", process_id());
   out_.open(partial_, std::ios::binary);
   if (!out_) refuse(std::generic_category().message(errno));
 }

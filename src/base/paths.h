@@ -1,8 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace gpt2 {
+
+/// Returns the path that is written like this in UTF-8. On Windows, the constructor of a path would
+/// read the bytes in another encoding. string() of the result is `text` again.
+[[nodiscard]] inline std::filesystem::path path_of(std::string_view text) {
+  return std::u8string_view(reinterpret_cast<const char8_t*>(text.data()), text.size());
+}
 
 /// Throws Error(invalid_argument) if the path contains a NUL byte. The system would treat the NUL
 /// as the end of the name, and open another file.

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <atomic>
+#include <thread>
+
+#include "base/process_id.h"
 
 namespace gpt2 {
 
@@ -13,14 +13,14 @@ namespace gpt2 {
 class ProcessMutex {
  public:
   void lock() noexcept {
-    const int self = getpid();
+    const int self = process_id();
     for (int owner = 0; !owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);) {
       if (owner == self) {
         owner_.wait(owner, std::memory_order_relaxed);
         owner = 0;
       }  // else a thread of the parent held it at the fork, and the next attempt takes it over
     }
-    thread_.store(pthread_self(), std::memory_order_relaxed);
+    thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   }
 
   void unlock() noexcept {
@@ -34,13 +34,13 @@ class ProcessMutex {
   /// Whether the calling thread holds the mutex, so that it would wait for itself in lock().
   [[nodiscard]] bool is_held_by_caller() const noexcept {
     // After fork(), the child may have a thread with the id of the parent's thread that held it.
-    return thread_.load(std::memory_order_relaxed) == pthread_self() &&
-           owner_.load(std::memory_order_relaxed) == getpid();
+    return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id() &&
+           owner_.load(std::memory_order_relaxed) == process_id();
   }
 
  private:
-  std::atomic<int> owner_{0};        // the id of the process whose thread holds the mutex, or 0
-  std::atomic<pthread_t> thread_{};  // that thread, or 0
+  std::atomic<int> owner_{0};  // the id of the process whose thread holds the mutex, or 0
+  std::atomic<std::thread::id> thread_{};  // that thread, or none
 };
 
 }  // namespace gpt2

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 
 #include "base/fail.h"
+#include "base/random_bytes.h"
 
 namespace gpt2 {
 
@@ -13,7 +12,7 @@ namespace gpt2 {
 /// Throws Error(unsupported) if the system provides no random numbers.
 [[nodiscard]] inline std::uint64_t new_secret() {
   std::uint64_t bits = 0;
-  if (::getentropy(&bits, sizeof bits) != 0) {
+  if (!fill_with_random(std::as_writable_bytes(std::span(&bits, 1)))) {
     fail(ErrorCode::unsupported, "getentropy", "this system gives no random numbers");
   }
   return bits;

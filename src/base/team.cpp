@@ -1,8 +1,6 @@
 #include "base/team.h"
 
 #include <omp.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cfenv>
@@ -11,6 +9,8 @@
 #include <limits>
 
 #include "base/core_count.h"
+#include "base/process_id.h"
+#include "base/signal_mask.h"
 #include "base/spare_threads.h"
 
 namespace gpt2 {
@@ -87,25 +87,6 @@ class Patience {
   int hurried_steps_ = 0;                // how many of the next steps still use kHurried
   int probation_steps_ = 0;              // steps without a long wait until the penalty is reset
   int penalty_ = kMinPenalty;            // how many steps use kHurried after the next long wait
-};
-
-// Blocks signals in this thread as long as the object lives. Threads that are started meanwhile
-// inherit this, so that only the threads of the host program receive its signals. Does not block
-// signals that a thread causes itself, such as SIGSEGV, and SIGPROF, which profilers use.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t signals;
-    sigfillset(&signals);
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF}) {
-      sigdelset(&signals, signal);
-    }
-    pthread_sigmask(SIG_BLOCK, &signals, &callers_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &callers_, nullptr); }
-
- private:
-  sigset_t callers_;
 };
 
 }  // namespace
@@ -249,7 +230,7 @@ Team::Team(int threads) : wanted_(threads), size_(threads) { start(); }
 
 Team::~Team() {
   if (!host_) return;
-  if (process_ != getpid()) {
+  if (process_ != process_id()) {
     // The host does not exist in this process, and its handle may already refer to another thread.
     // Therefore the handle must not be used, and not even destroyed.
     static_cast<void>(host_.release());
@@ -261,13 +242,14 @@ Team::~Team() {
 
 void Team::start() {
   board_ = std::make_unique<Board>();
-  process_ = getpid();
+  process_ = process_id();
   if (wanted_ > 1) {
     const int cores = core_count();
-    const SignalsBlocked blocked;
     try {
-      host_ = std::make_unique<std::thread>(
-          [board = board_.get(), threads = wanted_, cores] { board->host(threads, cores); });
+      start_without_signals([&] {
+        host_ = std::make_unique<std::thread>(
+            [board = board_.get(), threads = wanted_, cores] { board->host(threads, cores); });
+      });
     } catch (const std::exception&) {
       // The system has no memory for another thread, or allows no more threads. The team consists
       // of the caller.
@@ -285,7 +267,7 @@ void Team::await_helpers() noexcept {
 // Nothing of the parent's region is left in this process, and OpenMP keeps its records of a region
 // in the thread that opened it. So a new host finds OpenMP as if no region had been opened yet.
 void Team::restart_after_fork() {
-  if (process_ == getpid()) return;
+  if (process_ == process_id()) return;
   static_cast<void>(host_.release());
   start();
 }

@@ -1,5 +1,4 @@
 #include <omp.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "base/core_count.h"
+#include "base/cpus.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
 
@@ -17,19 +17,17 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-std::vector<int> members(const cpu_set_t& set) {
+std::vector<int> members(const CpuSet& set) {
   std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  for (std::size_t cpu = 0; cpu < set.size(); ++cpu) {
+    if (set[cpu]) cpus.push_back(static_cast<int>(cpu));
   }
   return cpus;
 }
 
 // Returns the CPUs that the calling thread may use.
-std::vector<int> cpus_of_thread() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return members(set);
+std::vector<int> available_to_thread() {
+  if (const CpuSet set = cpus_of_thread(); set.any()) return members(set);
   std::vector<int> cpus(std::max(1u, std::thread::hardware_concurrency()));
   std::iota(cpus.begin(), cpus.end(), 0);
   return cpus;
@@ -58,7 +56,7 @@ std::vector<int> available_cpus() {
     omp_get_place_proc_ids(place, ids.data());
     cpus.insert(cpus.end(), ids.begin(), ids.end());
   }
-  if (cpus.empty()) return cpus_of_thread();
+  if (cpus.empty()) return available_to_thread();
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   return cpus;
@@ -84,13 +82,11 @@ std::vector<std::vector<int>> thread_cpus() {
   Team team(thread_count());
   team.await_helpers();
   const auto threads = static_cast<std::size_t>(team.size());
-  std::vector<cpu_set_t> sets(threads);
+  std::vector<CpuSet> sets(threads);
   std::atomic<std::size_t> arrived{0};
   // No task ends before all have begun, so each thread takes one of them.
   team.for_each(threads, [&](std::size_t, int rank) {
-    cpu_set_t& set = sets[static_cast<std::size_t>(rank)];
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
+    sets[static_cast<std::size_t>(rank)] = cpus_of_thread();
     arrived.fetch_add(1);
     arrived.notify_all();
     for (std::size_t now; (now = arrived.load()) < threads;) arrived.wait(now);

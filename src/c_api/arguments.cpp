@@ -49,6 +49,12 @@ std::string c_string(const char* text, const char* name) {
   return text;
 }
 
+// On Windows, the constructor of a path would read chars in another encoding.
+std::filesystem::path c_path(const char* text, const char* name) {
+  require(text, name);
+  return reinterpret_cast<const char8_t*>(text);
+}
+
 std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count) {
   std::vector<MemoryFile> result;
   for (const gpt2_memory_file& file : span_of(files, count, "the list of files")) {

@@ -101,7 +101,8 @@ gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path)
           "a model that was loaded from memory cannot be saved, because the other files of its "
           "directory are not known: load it by its path");
     }
-    gpt2::save_quantized(from.model, from.path, c_string(path, "the path"));
+    gpt2::save_quantized(from.model, c_path(from.path.c_str(), "the model's path"),
+                         c_path(path, "the path"));
   });
 }
 

@@ -99,7 +99,7 @@ gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other
 }
 
 gpt2_status gpt2_session_save(const gpt2_session* session, const char* path) {
-  return guard([&] { gpt2::save_session(checked(session).session, c_string(path, "the path")); });
+  return guard([&] { gpt2::save_session(checked(session).session, c_path(path, "the path")); });
 }
 
 gpt2_status gpt2_session_load(const gpt2_model* model, const char* path,
@@ -107,7 +107,7 @@ gpt2_status gpt2_session_load(const gpt2_model* model, const char* path,
   return guard_new(out, [&] {
     const gpt2_session_options given = options_of(options);
     return make_session(gpt2::load_session(engine_for(model, given.engine),
-                                           c_string(path, "the path"),
+                                           c_path(path, "the path"),
                                            {.max_tokens = given.max_tokens}));
   });
 }

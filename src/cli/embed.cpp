@@ -4,6 +4,7 @@
 #include "api/members.h"
 #include "base/fail.h"
 #include "base/new_file.h"
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
@@ -74,7 +75,7 @@ Settings read_settings(const Arguments& arguments) {
 // new file is complete, it replaces an existing one. Throws what NewFile throws.
 class NpyWriter {
  public:
-  explicit NpyWriter(const std::string& file) : out_(file) {
+  explicit NpyWriter(const std::string& file) : out_(path_of(file)) {
     const std::string unknown_shape = header(0);
     out_.write(std::as_bytes(std::span(unknown_shape)));
   }

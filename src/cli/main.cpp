@@ -1,4 +1,3 @@
-#include <csignal>
 #include <exception>
 #include <map>
 #include <new>
@@ -7,6 +6,8 @@
 
 #include "api/nearest.h"
 #include "cli/commands.h"
+#include "cli/system/interrupts.h"
+#include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 #include "gpt2/version.h"
@@ -156,9 +157,8 @@ int run(Arguments arguments) {
 
 int main(int argc, char* argv[]) {
   using namespace gpt2::cli;
-  // If these signals are ignored, a write that would raise them fails instead, so that the error
-  // message can name the file.
-  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  prepare_streams();
+  let_writes_fail();
   try {
     const int status = run(Arguments(argv + (argc > 0), argv + argc));
     end_if_interrupted();

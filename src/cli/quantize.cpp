@@ -2,9 +2,11 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/quantization_cost.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/model_files.h"
 
@@ -44,7 +46,7 @@ int quantize(const Arguments& arguments) {
   options.parse(arguments);
   if (out.empty()) throw UsageError("OUT", "expected the name of a directory to write, found ''");
   // Throws now, before the long work, if OUT cannot be written.
-  require_new_directory(out);
+  require_new_directory(path_of(out));
 
   const std::filesystem::path path = find_model(name);
   Progress progress("quantizing " + path.string());
@@ -66,7 +68,7 @@ int quantize(const Arguments& arguments) {
   const auto cost = quantization_cost(before, after, tokens);
   Progress writing("writing " + out);
   note_interrupts();
-  save_quantized(after, path, out, [&](double share) {
+  save_quantized(after, path, path_of(out), [&](double share) {
     writing.part(share);
     if (interrupted()) reject("interrupted; ", out, " was not written");
   });

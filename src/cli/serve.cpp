@@ -18,6 +18,7 @@
 #include "cli/generate/writing.h"
 #include "cli/inspect/page.h"
 #include "cli/model.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "serve/server.h"

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/paths.h"
 #include "base/read_file.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
@@ -57,7 +58,7 @@ void add_shards(Checkpoint& checkpoint, const fs::path& index_file, const FileSo
   const std::string where = index_file.string();
   const ShardIndex index = parse_shard_index(read_file(index_file, kMaxIndexBytes, source), where);
   for (const auto& [shard, expected] : index) {
-    const fs::path path = index_file.parent_path() / shard;
+    const fs::path path = index_file.parent_path() / path_of(shard);
     if (!source.has(path)) {
       fail(ErrorCode::not_found, where, "shard ", quote(shard),
            " is missing; download it to the same directory");

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/places.h"
 
 namespace gpt2 {
 namespace {
@@ -46,21 +47,19 @@ bool has_model_files(const fs::path& directory) {
 fs::path environment(const char* name) {
   const char* const value = std::getenv(name);
   const std::string text = value == nullptr ? "" : value;
-  if (!text.starts_with("~/")) return text;
-  const char* const home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return {};
-  return fs::path(home) / text.substr(2);
+  if (!text.starts_with("~/")) return path_of(text);
+  const fs::path home = home_directory();
+  return home.empty() ? home : home / path_of(text.substr(2));
 }
 
 // Returns the directories in which to look for a subdirectory that has the name of the model.
 std::vector<fs::path> model_directories() {
   std::vector<fs::path> places = {"models"};
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (!error) {
+  if (const fs::path program = program_file().parent_path(); !program.empty()) {
     // The first is for an installed program, the others for one built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
       const fs::path path = (program / place).lexically_normal();
+      std::error_code error;
       if (!fs::equivalent(path, "models", error)) places.push_back(path);
     }
   }
@@ -79,7 +78,7 @@ fs::path huggingface_cache() {
   for (const auto& [variable, below] : kPlaces) {
     if (const fs::path place = environment(variable); !place.empty()) return place / below;
   }
-  const fs::path home = environment("HOME");
+  const fs::path home = home_directory();
   return home.empty() ? home : home / ".cache/huggingface/hub";
 }
 
@@ -113,11 +112,11 @@ std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model)
     if (const std::size_t slash = alias.find('/'); slash != std::string::npos) {
       alias.replace(slash, 1, "--");
     }
-    const fs::path repository = cache / ("models--" + alias);
-    const fs::path ref = repository / "refs" / revision;
+    const fs::path repository = cache / path_of("models--" + alias);
+    const fs::path ref = repository / "refs" / path_of(revision);
     std::string commit = revision;
     if (file_exists(ref)) std::ifstream(ref) >> std::setw(128) >> commit;
-    if (stays_below(commit)) found.push_back(repository / "snapshots" / commit);
+    if (stays_below(commit)) found.push_back(repository / "snapshots" / path_of(commit));
   }
   return found;
 }
@@ -133,7 +132,7 @@ void require_readable(const fs::path& path) {
 // Returns whether `path` is certainly a path, and not a name to look for in other places.
 bool is_explicit(const fs::path& path) {
   const std::string first = path.begin()->string();
-  return path.is_absolute() || first == "." || first == "..";
+  return path.has_root_directory() || first == "." || first == "..";
 }
 
 // Returns the path of the place. If the place cannot be read, returns the error message instead,
@@ -180,7 +179,7 @@ std::string advice(const fs::path& model) {
 
 fs::path find_model(const std::string& name) {
   if (name.empty()) reject("the model's name is empty");
-  const fs::path path = name;
+  const fs::path path = path_of(name);
   refuse_nul(path);
   // A bare name without an extension is not used as a file: in the build directory, "gpt2" is the
   // executable, and not the model.

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "generate/logprobs.h"
-#include "generate/score_windows.h"
+#include "generate/scored_window.h"
 #include "generate/window_scores.h"
 #include "gpt2/session.h"
 

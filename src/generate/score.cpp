@@ -10,7 +10,7 @@
 #include "generate/check_tokens.h"
 #include "generate/logprobs.h"
 #include "generate/score_tasks.h"
-#include "generate/score_windows.h"
+#include "generate/scored_window.h"
 
 namespace gpt2 {
 ScoreOptions ScoreOptions::resolved(const Config& config) const {

@@ -5,7 +5,7 @@
 #include "base/float_state.h"
 #include "generate/check_tokens.h"
 #include "generate/score_summary.h"
-#include "generate/score_windows.h"
+#include "generate/scored_window.h"
 #include "gpt2/score.h"
 
 namespace gpt2 {

@@ -5,16 +5,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "base/fail.h"
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#elif defined(__aarch64__)
-#include <sys/auxv.h>
 #endif
 
 namespace gpt2 {
@@ -41,25 +38,11 @@ bool has_avx512() noexcept {
 bool has_avx512_of_amd() noexcept { return has_avx512() && __builtin_cpu_is("amd"); }
 bool has_avx512_of_others() noexcept { return has_avx512() && !__builtin_cpu_is("amd"); }
 
-// Asks Linux for permission to use the tile registers. Without it their instructions fail, because
-// the registers make the state that Linux saves for a thread 8 KiB larger.
-bool tiles_permitted() noexcept {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(2)
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 bool has_avx512_amx() noexcept {
   constexpr unsigned kAmx = 1u << 24 | 1u << 25;  // tiles, and int8 in them
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return has_avx512() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAmx) == kAmx &&
-         tiles_permitted();
-}
-
-#elif defined(__aarch64__)
-
-bool has_neon_dotprod() noexcept {
-  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP: the dot product instructions
-  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
+         may_use_tiles();
 }
 
 #endif
@@ -82,7 +65,7 @@ constexpr InstructionSet kIsas[] = {
     {"avx512", has_avx512_of_others, &kAvx512Kernels, &kAvx512Norm},
     {"avx2", has_avx2, &kAvx2Kernels, &kAvx2Norm},
 #elif defined(__aarch64__)
-    {"neon_dotprod", has_neon_dotprod, &kNeonDotprodKernels, &kNeonDotprodNorm},
+    {"neon_dotprod", has_dot_products, &kNeonDotprodKernels, &kNeonDotprodNorm},
     {"neon", has_baseline, &kNeonKernels, &kNeonNorm},
 #endif
     {"scalar", has_baseline, &kScalarKernels, &kScalarNorm},

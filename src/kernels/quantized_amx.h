@@ -20,6 +20,18 @@ inline constexpr std::size_t kAmxMinRows = 32;
 // cache, which has 48 KiB in CPUs with AMX.
 inline constexpr std::size_t kAmxDepth = 1024;
 
+// These two load and store a tile whose rows are `stride` bytes apart. The compiler's own functions
+// pass the stride as a long, which has only 32 bits on Windows, so that GCC 12 makes an instruction
+// that does not exist.
+template <int kTile>
+[[gnu::always_inline]] inline void load_rows(const void* from, std::size_t stride) {
+  __asm__ volatile("tileloadd\t(%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(kTile));
+}
+template <int kTile>
+[[gnu::always_inline]] inline void store_rows(void* to, std::size_t stride) {
+  __asm__ volatile("tilestored\t%%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride), "i"(kTile) : "memory");
+}
+
 /// Sets the shapes of the tile registers: 0 and 1 hold sums, 2 holds rows of x, 3 and 4 hold
 /// weights.
 template <class Vec>
@@ -44,18 +56,18 @@ void amx_configure(std::size_t block) {
 [[gnu::always_inline]] inline void amx_multiply(const std::int8_t* x, std::size_t block,
                                                 const std::int8_t* w) {
   __asm__ volatile("" ::: "memory");  // GCC does not know that loads of tiles read memory
-  _tile_loadd(2, x, block);
-  _tile_loadd(3, w, 4 * kPanel);
+  load_rows<2>(x, block);
+  load_rows<3>(w, 4 * kPanel);
   _tile_zero(0);
   _tile_dpbssd(0, 2, 3);
-  _tile_loadd(4, w + 4 * kLanes, 4 * kPanel);
+  load_rows<4>(w + 4 * kLanes, 4 * kPanel);
   _tile_zero(1);
   _tile_dpbssd(1, 2, 4);
 }
 
 [[gnu::always_inline]] inline void amx_store(std::int32_t (&sum)[2][kRowGroup * kLanes]) {
-  _tile_stored(0, sum[0], 4 * kLanes);
-  _tile_stored(1, sum[1], 4 * kLanes);
+  store_rows<0>(sum[0], 4 * kLanes);
+  store_rows<1>(sum[1], 4 * kLanes);
 }
 
 /// value[k / 4][column][k % 4] = the codes of a block of one panel, less 128, as signed bytes.
@@ -165,8 +177,8 @@ float amx_dot_limit(std::size_t count) noexcept {
   amx_configure<Vec>(64);
   const std::int8_t ones[64 * kLanes] = {1};
   alignas(64) std::int32_t sum[2][kRowGroup * kLanes];
-  _tile_loadd(2, ones, 64);
-  _tile_loadd(3, ones, 64);
+  load_rows<2>(ones, 64);
+  load_rows<3>(ones, 64);
   _tile_zero(0);
   _tile_zero(1);
   for (std::size_t i = 0; i < count; i += 2 * kRowGroup * kLanes) {

@@ -1,8 +1,5 @@
 #include "base/mapped_file.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,7 +8,6 @@
 #include "base/read_file.h"
 #include "support/catch.h"
 #include "support/refusal.h"
-#include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
 
 using gpt2::MappedFile;
@@ -53,32 +49,6 @@ TEST_CASE("a copy of a mapped file keeps it mapped at the same addresses") {
   CHECK(text_of(second) == "content");
 }
 
-TEST_CASE("the last copy of a mapped file unmaps it") {
-  const gpt2::test::TemporaryDirectory directory;
-  auto file = std::make_optional<MappedFile>(directory.write("file", "content"));
-  void* const address = const_cast<std::byte*>(file->bytes().data());
-  CHECK(msync(address, 1, MS_ASYNC) == 0);
-  file.reset();
-  CHECK(msync(address, 1, MS_ASYNC) != 0);  // ENOMEM: nothing is mapped there
-}
-
-TEST_CASE("pages of a mapped file that are dropped leave the memory and keep their bytes") {
-  constexpr std::size_t kSize = std::size_t{16} << 20;
-  const gpt2::test::TemporaryDirectory directory;
-  const MappedFile file(directory.write("file", std::string(kSize, 'x')));
-  const auto intact = [&] {
-    return std::ranges::all_of(file.bytes(), [](std::byte b) { return b == std::byte{'x'}; });
-  };
-  CHECK(intact());
-  const std::size_t before = gpt2::test::resident_file_bytes();
-  REQUIRE(before >= kSize);
-  file.drop_pages(file.bytes().subspan(1, kSize / 2));
-  CHECK(gpt2::test::resident_file_bytes() < before - kSize / 4);
-  file.drop_pages(file.bytes());
-  CHECK(gpt2::test::resident_file_bytes() < before - kSize * 3 / 4);
-  CHECK(intact());
-}
-
 TEST_CASE("bytes outside a mapped file are not dropped") {
   const gpt2::test::TemporaryDirectory directory;
   const MappedFile file(directory.write("file", std::string(100, 'x')));
@@ -91,7 +61,7 @@ TEST_CASE("bytes outside a mapped file are not dropped") {
   CHECK(std::ranges::all_of(other, [](std::byte b) { return b == std::byte{1}; }));
 }
 
-TEST_CASE("a missing file, a directory and a pipe each cause an Error that says so") {
+TEST_CASE("a missing file and a directory each cause an Error that says so") {
   const gpt2::test::TemporaryDirectory directory;
   const auto refusal = [](const std::filesystem::path& path) {
     return refusal_of([&] { const MappedFile file(path); });
@@ -100,9 +70,6 @@ TEST_CASE("a missing file, a directory and a pipe each cause an Error that says 
   CHECK(refusal(missing) == "cannot open " + missing.string() + ": No such file or directory");
   CHECK(refusal(directory.path()) ==
         directory.path().string() + " is a directory: expected a file");
-  const std::filesystem::path pipe = directory.path() / "pipe";
-  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(refusal(pipe) == pipe.string() + " is not a regular file");
 
   try {
     const MappedFile file(missing);

@@ -1,7 +1,5 @@
 // Tests what names save_quantized writes to, that require_new_directory gives the same answer
 // beforehand, and that paths with a NUL byte are refused everywhere.
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>

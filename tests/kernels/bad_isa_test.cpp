@@ -23,7 +23,10 @@ using namespace gpt2;
 namespace {
 
 // Runs before the constructors of static objects, and so before the library can read GPT2_ISA.
-__attribute__((constructor(101))) void set_bad_isa() { setenv("GPT2_ISA", "avx9", 1); }
+__attribute__((constructor(101))) void set_bad_isa() {
+  static char variable[] = "GPT2_ISA=avx9";
+  putenv(variable);
+}
 
 // Expects an Error(unsupported) that names the variable, its value and the available instruction
 // sets.

@@ -5,6 +5,8 @@
 #   - the files compiled for one instruction set include nothing but kernels;
 #   - one file of the library starts threads, and only that one has OpenMP's directives; another
 #     finds out how many it may start. Two files of the command start one more thread each;
+#   - a header or a macro of an operating system occurs only in a source for that system, such as
+#     pages_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface includes only public headers and its own; the command and the rooms that it
 #     stands on (api, serve) also include base, and how options are written in JSON; the command measure;
@@ -60,6 +62,11 @@ headers='
   gpt2:c_api
 '
 
+# The headers of POSIX and Windows, and the macros that tell systems apart.
+of_a_system='^ *# *include *<((sys|net|netinet|arpa|linux|mach|asm)/|(aio|dirent|dlfcn|fcntl|grp|langinfo|netdb|poll|pthread|pwd|sched|semaphore|signal|spawn|strings|syslog|termios|unistd|utime)\.h>'
+of_a_system+='|(csignal>|(bcrypt|conio|direct|io|process|psapi|shellapi|share|win[a-z0-9]*|ws2[a-z]*)\.h>))'
+of_a_system+='|\<(_WIN(32|64)|__(linux|APPLE|MACH|unix|CYGWIN|MINGW(32|64)|FreeBSD)__|__linux|__gnu_linux__|_MSC_VER)\>'
+
 # Prints every violation in the tree at $1, one a line.
 violations() (
   cd "$1"
@@ -105,13 +112,18 @@ violations() (
       sed 's/$/: kernels include nothing but kernels/' || true
   done
 
-  # Only one file of the library starts threads, but for those with which spare_threads.cpp finds
+  # Only one file of the library starts threads, but for those with which spare_threads.h finds
   # out how many OpenMP can start. The command starts one more thread, which makes a draft while the
   # text is being written, or computes while the server speaks with its clients.
   grep -rHn --include='*.h' --include='*.cpp' -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
     grep -v -E '^src/base/team.cpp:.*pragma omp parallel' |
-    grep -v -E '^src/(base/(team|spare_threads)|cli/generate/draft|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency' |
+    grep -v -E '^src/(base/(team|spare_threads_[a-z]+)|cli/generate/draft|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency' |
     sed 's/$/: threads belong in src\/base\/team.cpp/' || true
+
+  # src/serve stands on POSIX sockets, and editor.cpp on libedit, which is for terminals of POSIX.
+  grep -rHn --include='*.h' --include='*.cpp' -E "$of_a_system" include src |
+    grep -v -E '^[^:]*_(posix|linux|windows)\.(cpp|h):|^src/serve/|^src/cli/terminal/editor\.cpp:' |
+    sed 's/$/: belongs in a source for one system/' || true
 
   # The last digit of these differs between C libraries.
   grep -rHn --include='*.h' --include='*.cpp' \
@@ -159,7 +171,11 @@ plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include 
 plant 'which belongs to no known layer' src/model/block.h '#include "attic/block.h"'
 plant 'kernels include nothing but kernels' src/kernels/norm.h '#include <vector>'
 plant 'threads belong in' src/model/attention.cpp 'std::thread helper;'
-plant 'threads belong in' src/base/spare_threads.cpp '#pragma omp parallel'
+plant 'threads belong in' src/base/spare_threads_linux.cpp '#pragma omp parallel'
+plant 'belongs in a source for one system' src/base/new_file.cpp '#include <unistd.h>'
+plant 'belongs in a source for one system' src/cli/main.cpp '#include <csignal>'
+plant 'belongs in a source for one system' src/base/pages.h '#include <windows.h>'
+plant 'belongs in a source for one system' src/model/linear.h '#ifdef _WIN32'
 plant 'give the same bits on every machine' src/generate/score.cpp 'double x = std::exp(1.0);'
 plant 'cli must not include model/linear.h' src/cli/model.h '#include "model/linear.h"'
 plant 'c_api must not include base/text.h' src/c_api/guard.h '#include "base/text.h"'

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,6 +13,7 @@
 #include "base/float16.h"
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
+#include "support/guarded_memory.h"
 
 // Shared parts of the kernel tests: all kernel tables of this machine, buffers that end at
 // inaccessible memory, random numbers, and a literal implementation of the rules of kernels.h, one
@@ -59,21 +57,14 @@ inline std::vector<const gpt2::Kernels*> tables() {
 template <class T>
 class Guarded {
  public:
-  explicit Guarded(std::size_t size, std::size_t skew = 0) : size_(size) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    mapped_ = (size * sizeof(T) + skew + page - 1) / page * page + page;
-    base_ = static_cast<char*>(
-        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(base_ + mapped_ - page, page, PROT_NONE);
-    data_ = base_ + mapped_ - page - skew - size * sizeof(T);
-  }
+  explicit Guarded(std::size_t size, std::size_t skew = 0)
+      : size_(size),
+        memory_(size * sizeof(T) + skew),
+        data_(memory_.end() - skew - size * sizeof(T)) {}
   explicit Guarded(const std::vector<T>& values, std::size_t skew = 0)
       : Guarded(values.size(), skew) {
     if (size_) std::memcpy(data_, values.data(), size_ * sizeof(T));
   }
-  ~Guarded() { munmap(base_, mapped_); }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
 
   /// Not aligned for T if skew is not a multiple of its alignment. For kernels that take any
   /// address.
@@ -82,8 +73,7 @@ class Guarded {
 
  private:
   std::size_t size_;
-  std::size_t mapped_;
-  char* base_;
+  gpt2::test::GuardedMemory memory_;
   char* data_;
 };
 

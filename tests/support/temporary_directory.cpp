@@ -1,17 +1,17 @@
 #include "support/temporary_directory.h"
 
-#include <stdlib.h>
-
 #include <fstream>
-#include <stdexcept>
+#include <random>
 #include <string>
 
 namespace gpt2::test {
 
 TemporaryDirectory::TemporaryDirectory() {
-  std::string name = (std::filesystem::temp_directory_path() / "gpt2_test_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-  path_ = name;
+  std::random_device random;
+  do {
+    path_ = std::filesystem::temp_directory_path() / ("gpt2_test_" + std::to_string(random()));
+  } while (!std::filesystem::create_directory(path_));
+  std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
 }
 
 TemporaryDirectory::~TemporaryDirectory() {

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/lines/reader.h"
 #include "cli/model.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {

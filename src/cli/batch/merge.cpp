@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/paths.h"
 #include "cli/batch/output.h"
 #include "cli/batch/shard.h"
 
@@ -16,9 +17,9 @@ namespace fs = std::filesystem;
 
 // Returns N of the files OUT.I-of-N.
 std::size_t count_of_shards(const std::string& output) {
-  const std::string begin = fs::path(output).filename().string() + '.', middle = "-of-";
+  const std::string begin = path_of(output).filename().string() + '.', middle = "-of-";
   std::set<std::size_t> counts;
-  for (const auto& entry : fs::directory_iterator(fs::absolute(output).parent_path())) {
+  for (const auto& entry : fs::directory_iterator(fs::absolute(path_of(output)).parent_path())) {
     const std::string name = entry.path().filename().string();
     const std::size_t at = name.rfind(middle);
     std::size_t index = 0, count = 0;
@@ -40,7 +41,7 @@ struct RemovedAtEnd {
   const std::string& name;
   ~RemovedAtEnd() {
     std::error_code ignored;
-    fs::remove(name, ignored);
+    fs::remove(path_of(name), ignored);
   }
 };
 
@@ -81,12 +82,12 @@ class ShardReader {
 }  // namespace
 
 std::size_t merge_shards(const InputFile& input, const std::string& output) {
-  if (fs::exists(output)) reject(output, " exists: remove it, or give another -o");
+  if (fs::exists(path_of(output))) reject(output, " exists: remove it, or give another -o");
   const std::size_t count = count_of_shards(output);
   std::vector<std::unique_ptr<ShardReader>> shards;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = shard_file(output, i, count);
-    shards.push_back(fs::exists(name) ? std::make_unique<ShardReader>(name) : nullptr);
+    shards.push_back(fs::exists(path_of(name)) ? std::make_unique<ShardReader>(name) : nullptr);
   }
 
   const std::string unfinished = output + ".merging";

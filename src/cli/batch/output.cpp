@@ -1,18 +1,12 @@
 #include "cli/batch/output.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/fail.h"
+#include "cli/system/descriptor.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
@@ -29,15 +23,6 @@ bool has_error_mark(std::string_view rest) {
   return std::ranges::any_of(kErrorMarks, [&](auto mark) { return rest.starts_with(mark); });
 }
 
-// Makes sure that a new file is still in its directory after a power failure.
-void sync_directory(const std::string& file) {
-  const auto parent = std::filesystem::absolute(file).parent_path();
-  const int directory = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;
-  fsync(directory);
-  close(directory);
-}
-
 // The first bytes of every record of a line: its number and its id.
 std::string record_begin(std::size_t line, const std::string& id) {
   return concat("{\"line\":", line, ",\"id\":\"", id, "\",");
@@ -48,12 +33,6 @@ void add_sample(Json& record, const RecordHead& head) {
   if (head.samples == 1) return;
   record["sample"] = head.sample;
   record["samples"] = head.samples;
-}
-
-struct stat status_of(int file) {
-  struct stat status = {};
-  fstat(file, &status);
-  return status;
 }
 
 }  // namespace
@@ -109,26 +88,26 @@ bool is_error_record(const nlohmann::json& record) {
 }
 
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
-    : name_(name), file_(open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    : name_(name), file_(open_to_append(name)) {
   if (file_ < 0) fail("written");
-  const struct stat status = status_of(file_), other = status_of(input.descriptor());
-  if (status.st_dev == other.st_dev && status.st_ino == other.st_ino) {
+  if (is_same_file(file_, input.descriptor())) {
     reject(name_, " is the input, too: give another file to -o");
   }
-  if (!S_ISREG(status.st_mode)) {
+  if (!is_regular(file_)) {
     reject(name_, " is not a regular file, so the run could not be continued: give another -o");
   }
-  if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) {
-      reject("another process is writing ", name_, ": wait until it ends, or give another -o");
-    }
+  const Lock outcome = lock(file_);
+  if (outcome == Lock::held_by_another) {
+    reject("another process is writing ", name_, ": wait until it ends, or give another -o");
+  }
+  if (outcome == Lock::failed) {
     print_error(concat("cannot lock ", name_, " (", std::strerror(errno),
                        "): make sure that no other process writes it"));
   }
-  if (status.st_size == 0) sync_directory(name_);
+  if (size_of(file_) == 0) flush_directory_of(name_);
 }
 
-OutputFile::~OutputFile() { close(file_); }
+OutputFile::~OutputFile() { close_file(file_); }
 
 void OutputFile::fail(const char* action) const {
   reject_with_errno(concat(name_, ": cannot be ", action));
@@ -136,7 +115,7 @@ void OutputFile::fail(const char* action) const {
 
 bool OutputFile::has_only_errors() const {
   constexpr std::string_view kId = "\"id\":\"", kEnd = "\",";
-  lseek(file_, 0, SEEK_SET);
+  rewind_file(file_);
   LineReader lines(file_, name_, kBeginBytes);
   for (Line line; lines.next(line);) {
     const std::size_t id = line.text.find(kId);
@@ -148,37 +127,31 @@ bool OutputFile::has_only_errors() const {
 }
 
 void OutputFile::cut(std::size_t bytes) {
-  const bool is_longer = static_cast<std::size_t>(status_of(file_).st_size) > bytes;
-  if (is_longer && ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail("shortened");
+  if (size_of(file_) > bytes && !shorten(file_, bytes)) fail("shortened");
   bytes_ = synced_ = bytes;
 }
 
 void OutputFile::append(std::string_view record) {
-  for (std::string_view rest = record; !rest.empty();) {
-    const ssize_t count = write(file_, rest.data(), rest.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int reason = errno;
-      static_cast<void>(ftruncate(file_, static_cast<off_t>(bytes_)));
-      reject(name_, ": cannot be written: ", std::strerror(reason),
-             "; its records are complete, and the same command resumes there");
-    }
-    rest.remove_prefix(static_cast<std::size_t>(count));
+  if (!append_to(file_, record)) {
+    const int reason = errno;
+    static_cast<void>(shorten(file_, bytes_));
+    reject(name_, ": cannot be written: ", std::strerror(reason),
+           "; its records are complete, and the same command resumes there");
   }
   bytes_ += record.size();
 }
 
 void OutputFile::sync() {
   if (bytes_ == synced_) return;
-  if (fdatasync(file_) != 0) fail("written");
+  if (!flush_to_disk(file_)) fail("written");
   synced_ = bytes_;
   last_sync_ = std::chrono::steady_clock::now();
 }
 
 void OutputFile::rename(const std::string& name) {
-  if (std::rename(name_.c_str(), name.c_str()) != 0) fail("renamed");
+  if (!rename_file(name_, name)) fail("renamed");
   name_ = name;
-  sync_directory(name_);
+  flush_directory_of(name_);
 }
 
 void OutputFile::sync_sometimes() {

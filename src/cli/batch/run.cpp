@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "cli/batch/request.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"

@@ -6,6 +6,7 @@
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/new_file.h"
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/generate/draft.h"
 #include "cli/generate/output.h"
@@ -13,6 +14,7 @@
 #include "cli/generate/settings.h"
 #include "cli/generate/talk.h"
 #include "cli/generate/texts.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/generate.h"
 
@@ -116,7 +118,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   if (settings.output.stats && !settings.output.as_json) print_stats(result, session, before);
   // A text that was cancelled before its first token leaves the file as it is.
   const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
-  if (!settings.state.to.empty() && is_text) save_session(session, settings.state.to);
+  if (!settings.state.to.empty() && is_text) save_session(session, path_of(settings.state.to));
 }
 
 }  // namespace
@@ -124,7 +126,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
 int generate(const Arguments& arguments, void (*check)(const std::string& prompt)) {
   const GenerateSettings settings = read_generate_settings(arguments, check);
   // Throws now, before the long work, if the file cannot be written.
-  if (!settings.state.to.empty()) static_cast<void>(NewFile(settings.state.to));
+  if (!settings.state.to.empty()) static_cast<void>(NewFile(path_of(settings.state.to)));
   Progress loading("loading " + settings.model.path.string());
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
@@ -134,7 +136,7 @@ int generate(const Arguments& arguments, void (*check)(const std::string& prompt
   check_limits(settings.writing, model.config());
   const Engine engine(model, settings.model.engine);
   std::optional<Session> state;
-  if (!settings.state.from.empty()) state = load_session(engine, settings.state.from);
+  if (!settings.state.from.empty()) state = load_session(engine, path_of(settings.state.from));
   if (settings.talks) {
     run_talk(settings, tokenizer, state ? *std::move(state) : Session(engine), draft);
   } else {

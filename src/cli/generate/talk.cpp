@@ -10,9 +10,11 @@
 
 #include "base/counted.h"
 #include "base/fail.h"
+#include "base/paths.h"
 #include "cli/generate/output.h"
 #include "cli/generate/prompt.h"
 #include "cli/generate/talk_options.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
 #include "cli/terminal/layout.h"
@@ -216,15 +218,15 @@ class Talk {
   }
 
   void load(const std::string& file) {
-    session_ = load_session(session_.engine(), file);
+    session_ = load_session(session_.engine(), path_of(file));
     forget_turns();
     note(concat("loaded ", counted(session_.position(), "token"), " from ", file));
   }
 
   void save(const std::string& file) {
-    save_session(session_, file);
+    save_session(session_, path_of(file));
     note(concat("saved ", counted(session_.position(), "token"), " to ",
-                std::filesystem::absolute(file).string()));
+                std::filesystem::absolute(path_of(file)).string()));
   }
 
   // Changes nothing if the new value is refused, now or when the options are used.
@@ -333,7 +335,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
     if (by_hand) forget_interrupts();
     line.reset();
   }
-  if (!settings.state.to.empty()) save_session(talk.session(), settings.state.to);
+  if (!settings.state.to.empty()) save_session(talk.session(), path_of(settings.state.to));
 }
 
 }  // namespace gpt2::cli

@@ -10,6 +10,7 @@
 
 #include "base/seconds_since.h"
 #include "cli/generate/output.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/scheduler.h"

@@ -1,7 +1,5 @@
 #include "cli/generate/writing.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/random_bytes.h"
 #include "cli/options/fields.h"
 #include "gpt2/generation_config.h"
 
@@ -22,7 +21,8 @@ void add_seed(Options& options, Writing& writing, bool may_be_random) {
     writing.draws_seed = text == "random";
     if (writing.draws_seed) {
       std::uint32_t bits = 0;  // 32 bits only, because a short number is easier to type again
-      if (::getentropy(&bits, sizeof bits) != 0) reject("this system gives no random numbers");
+      if (!fill_with_random(std::as_writable_bytes(std::span(&bits, 1))))
+        reject("this system gives no random numbers");
       seed = bits;
     } else if (!read_number(text, seed)) {
       throw UsageError("--seed", concat("expected 'random' or a whole number from 0 to ",

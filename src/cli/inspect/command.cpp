@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/new_file.h"
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/inspect/activations.h"
 #include "cli/inspect/comparison.h"
@@ -70,7 +71,7 @@ bool same_file(const std::string& a, const std::string& b) {
     }
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
   };
-  return resolved(a) == resolved(b);
+  return resolved(path_of(a)) == resolved(path_of(b));
 }
 
 Settings read_settings(const Arguments& arguments) {
@@ -200,7 +201,7 @@ Comparison compare(const Settings& settings, const Inspector& inspector, const R
 void write(const Settings& settings, const Report& report, const Activations& activations) {
   if (!settings.page.empty()) {
     const std::string text = page_of(report, activations);
-    NewFile page(settings.page);
+    NewFile page(path_of(settings.page));
     page.write(std::as_bytes(std::span(text)));
     page.commit();
   } else if (settings.as_json) {
@@ -210,7 +211,7 @@ void write(const Settings& settings, const Report& report, const Activations& ac
   } else if (settings.npz.empty()) {
     write_stdout(view_of(report));
   }
-  if (!settings.npz.empty()) write_npz(settings.npz, report, activations);
+  if (!settings.npz.empty()) write_npz(path_of(settings.npz), report, activations);
 }
 
 }  // namespace
@@ -219,7 +220,7 @@ int inspect(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
   // Throws now, before the work, if the files cannot be written.
   for (const std::string& file : {settings.page, settings.npz}) {
-    if (!file.empty()) NewFile(std::filesystem::path(file));
+    if (!file.empty()) NewFile(path_of(file));
   }
   settings.model.find();
   if (!settings.against.empty()) {

@@ -1,16 +1,13 @@
 #include "cli/lines/reader.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "api/hash.h"
 #include "base/fail.h"
+#include "cli/system/descriptor.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
@@ -18,31 +15,21 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 16;  // to read at a time
 
-bool has_input(int file, int milliseconds) {
-  pollfd events = {.fd = file, .events = POLLIN, .revents = 0};
-  return poll(&events, 1, milliseconds) > 0;
-}
-
 }  // namespace
 
 InputFile::InputFile(const std::string& name, const std::string& what)
-    : name_(shown_input(name)),
-      file_(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : name_(shown_input(name)), file_(name == "-" ? open_standard_input() : open_to_read(name)) {
   if (file_ < 0 && errno == ENOENT && name.find(' ') != std::string::npos) {
     reject("cannot read '", name_, "': there is no such file; if this is a text, pass it on "
            "standard input, as in: echo 'TEXT' | gpt2 ...");
   }
   if (file_ < 0) reject_with_errno("cannot read " + name_);
-  if (isatty(file_) != 0) print_error("waiting for " + what + " on standard input; Ctrl-D ends it");
+  if (is_terminal(file_)) print_error("waiting for " + what + " on standard input; Ctrl-D ends it");
 }
 
-InputFile::~InputFile() { close(file_); }
+InputFile::~InputFile() { close_file(file_); }
 
-std::size_t InputFile::bytes() const {
-  struct stat status = {};
-  fstat(file_, &status);
-  return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
-}
+std::size_t InputFile::bytes() const { return is_regular(file_) ? size_of(file_) : 0; }
 
 // Polls before every read, because a signal that is only recorded would not interrupt a read that
 // blocks.
@@ -52,7 +39,7 @@ bool read_more(int file, const std::string& name, std::string& buffer) {
   }
   const std::size_t size = buffer.size();
   buffer.resize(size + kBytes);
-  const ssize_t count = read(file, buffer.data() + size, kBytes);
+  const std::ptrdiff_t count = read_some(file, buffer.data() + size, kBytes);
   if (count < 0) reject_with_errno("cannot read " + name);
   buffer.resize(size + static_cast<std::size_t>(count));
   return count > 0;

@@ -12,6 +12,7 @@
 #include "cli/score/parts.h"
 #include "cli/score/report.h"
 #include "cli/score/request.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 #include "gpt2/score.h"

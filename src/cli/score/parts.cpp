@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "cli/lines/records.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 

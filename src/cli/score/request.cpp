@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/fail.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {

@@ -1,10 +1,6 @@
 #include "cli/terminal/console.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
@@ -14,35 +10,10 @@
 
 #include "base/fail.h"
 #include "base/seconds_since.h"
+#include "cli/system/interrupts.h"
 
 namespace gpt2::cli {
 namespace {
-
-constexpr int kNotedSignals[] = {SIGINT, SIGTERM, SIGHUP};
-std::atomic<int> noted = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it");
-
-// Ends the process by the default action of `signal`.
-[[noreturn]] void end_by(int signal) {
-  ::signal(signal, SIG_DFL);
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, signal);
-  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
-  raise(signal);
-  // In process 1 of a container raise() returns, because the kernel does not apply the default
-  // action to that process.
-  std::_Exit(128 + signal);
-}
-
-// Sets the action of the signals that note_interrupts() records, except those that are ignored.
-void set_action(const struct sigaction& action) {
-  for (const int signal : kNotedSignals) {
-    struct sigaction before = {};
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
-  }
-}
 
 // Reads the file to its end, without its byte order mark. `name` names it in messages.
 std::string read_all(std::FILE* file, const std::string& name) {
@@ -77,7 +48,7 @@ void write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return;
   }
-  if (errno == EPIPE) end_by(SIGPIPE);
+  if (errno == EPIPE) end_by_closed_pipe();
   reject_with_errno("cannot write to standard output");
 }
 
@@ -127,8 +98,6 @@ std::optional<std::string> read_line() {
   return line;
 }
 
-bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
-
 bool shows_colours(std::FILE* stream) {
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
@@ -151,30 +120,6 @@ std::string format(const char* format, ...) {
 
 void print_error(std::string_view message) {
   std::fprintf(stderr, "gpt2: %s\n", printable(message).c_str());
-}
-
-void note_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = [](int signal) { noted = signal; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  set_action(action);
-}
-
-void forget_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = SIG_DFL;
-  set_action(action);
-  int ctrl_c = SIGINT;
-  noted.compare_exchange_strong(ctrl_c, 0);
-  end_if_interrupted();
-}
-
-void obey_interrupt() { noted = 0; }
-
-bool interrupted() { return noted != 0; }
-
-void end_if_interrupted() {
-  if (interrupted()) end_by(noted);
 }
 
 Progress::Progress(const std::string& what) {

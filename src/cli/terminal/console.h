@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/system/terminal.h"
+
 namespace gpt2::cli {
 
 /// Writes all of `text` to standard output and flushes it. Throws Error if that fails, for example
@@ -44,8 +46,6 @@ void skip_byte_order_mark(std::string& text, const std::string& name);
 /// Error if the input cannot be read.
 [[nodiscard]] std::optional<std::string> read_line();
 
-[[nodiscard]] bool is_terminal(std::FILE* stream);
-
 /// Whether texts on this stream may have colours: it is a terminal that is not TERM=dumb, and the
 /// environment variable NO_COLOR is not set (https://no-color.org).
 [[nodiscard]] bool shows_colours(std::FILE* stream);
@@ -59,27 +59,6 @@ void skip_byte_order_mark(std::string& text, const std::string& name);
 /// Writes "gpt2: message", an error or a note, as one line to standard error. Control characters
 /// become spaces, because a message may quote the content of a file.
 void print_error(std::string_view message);
-
-/// From now on, the first SIGINT (Ctrl-C), the first SIGTERM and the first SIGHUP are only
-/// recorded, so that the work in progress can end cleanly. A second signal of the same kind ends
-/// the process. A signal that the process already ignores stays ignored; for example, nohup makes a
-/// process ignore SIGHUP.
-void note_interrupts();
-
-/// Returns whether a signal was recorded.
-[[nodiscard]] bool interrupted();
-
-/// Forgets a signal that was recorded, because the command has done what it asks for.
-void obey_interrupt();
-
-/// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten;
-/// any other signal that was recorded ends the process.
-void forget_interrupts();
-
-/// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command
-/// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would continue with
-/// the next command.
-void end_if_interrupted();
 
 /// Shows the current activity on one line of the terminal. part() adds the share of the work that
 /// is done, from 0 to 1, and the time that the rest will take; show() adds any other text. The

@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 

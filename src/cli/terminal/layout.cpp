@@ -1,13 +1,12 @@
 #include "cli/terminal/layout.h"
 
-#include <sys/ioctl.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <utility>
 
 #include "base/text.h"
+#include "cli/system/terminal.h"
 
 namespace gpt2::cli {
 namespace {
@@ -58,11 +57,6 @@ std::size_t second_part(const std::string& line) {
 }
 
 }  // namespace
-
-std::size_t terminal_columns(std::FILE* stream) {
-  winsize size = {};
-  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 std::size_t text_columns(std::FILE* stream) {
   const char* const given = std::getenv("COLUMNS");

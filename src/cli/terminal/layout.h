@@ -14,9 +14,6 @@ namespace gpt2::cli {
 /// 100, because longer lines are hard to read.
 [[nodiscard]] std::size_t text_columns(std::FILE* stream);
 
-/// Returns the number of columns of the terminal, or nothing (0) if the stream is not a terminal.
-[[nodiscard]] std::size_t terminal_columns(std::FILE* stream);
-
 /// Returns "  --name        what it does", with the description in a column of its own, in lines of
 /// at most `columns` characters. A name that leaves no room for the description stands on a line of
 /// its own.

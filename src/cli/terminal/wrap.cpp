@@ -1,32 +1,13 @@
 #include "cli/terminal/wrap.h"
 
-#include <algorithm>
-#include <clocale>
-#include <cwchar>
 #include <utility>
 
+#include "cli/system/terminal.h"
+
 namespace gpt2::cli {
-namespace {
-
-// A character and the number of columns that it takes.
-struct Glyph {
-  std::string_view bytes;
-  std::size_t width;
-};
-
-// Returns the first character of the text. A byte that is not UTF-8 counts as a character.
-Glyph first_glyph(std::string_view text) {
-  std::mbstate_t state = {};
-  wchar_t character = 0;
-  const std::size_t length = std::mbrtowc(&character, text.data(), text.size(), &state);
-  if (length == 0 || length > text.size()) return {text.substr(0, 1), 1};
-  return {text.substr(0, length), static_cast<std::size_t>(std::max(0, wcwidth(character)))};
-}
-
-}  // namespace
 
 WordWrapper::WordWrapper(std::size_t columns) : columns_(columns) {
-  if (columns != 0) std::setlocale(LC_CTYPE, "C.UTF-8");  // for the width of characters
+  if (columns != 0) prepare_widths();
 }
 
 std::string WordWrapper::add(std::string_view piece) {

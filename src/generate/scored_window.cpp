@@ -1,4 +1,4 @@
-#include "generate/score_windows.h"
+#include "generate/scored_window.h"
 
 #include <algorithm>
 

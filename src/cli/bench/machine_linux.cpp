@@ -1,0 +1,62 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "cli/bench/machine.h"
+#include "gpt2/runtime.h"
+
+namespace gpt2::cli {
+namespace {
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+}  // namespace
+
+CpuUse cpu_use() {
+  const std::vector<int> cpus = available_cpus();
+  std::ifstream file("/proc/stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  rusage own = {};
+  getrusage(RUSAGE_SELF, &own);
+  const double own_seconds = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
+  const auto busy = busy_seconds(text, static_cast<double>(sysconf(_SC_CLK_TCK)), [&](int cpu) {
+    return std::binary_search(cpus.begin(), cpus.end(), cpu);
+  });
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  return {.seconds = now.count(),
+          .all_seconds = busy.value_or(own_seconds),
+          .own_seconds = own_seconds};
+}
+
+double forced_switches() {
+  rusage own = {};
+  getrusage(RUSAGE_SELF, &own);
+  return static_cast<double>(own.ru_nivcsw);
+}
+
+Cpus usable_cpus() {
+  const int cpus = static_cast<int>(available_cpus().size());
+  int shares_cores = 0;
+  std::ifstream("/sys/devices/system/cpu/smt/active") >> shares_cores;
+  return {.cpus = std::max(1, cpus), .cores = std::max(1, shares_cores == 1 ? cpus / 2 : cpus)};
+}
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
+}  // namespace gpt2::cli

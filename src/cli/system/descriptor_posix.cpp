@@ -1,0 +1,89 @@
+#include "cli/system/descriptor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+namespace gpt2::cli {
+namespace {
+
+struct stat status_of(int file) {
+  struct stat status = {};
+  fstat(file, &status);
+  return status;
+}
+
+}  // namespace
+
+int open_to_read(const std::string& name) { return open(name.c_str(), O_RDONLY | O_CLOEXEC); }
+
+int open_to_append(const std::string& name) {
+  return open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+int open_standard_input() { return dup(STDIN_FILENO); }
+
+void close_file(int file) { close(file); }
+
+bool is_terminal(int file) { return isatty(file) != 0; }
+
+bool is_regular(int file) { return S_ISREG(status_of(file).st_mode); }
+
+bool is_same_file(int file, int other) {
+  const struct stat status = status_of(file), status_of_other = status_of(other);
+  return status.st_dev == status_of_other.st_dev && status.st_ino == status_of_other.st_ino;
+}
+
+std::size_t size_of(int file) { return static_cast<std::size_t>(status_of(file).st_size); }
+
+bool has_input(int file, int milliseconds) {
+  pollfd events = {.fd = file, .events = POLLIN, .revents = 0};
+  return poll(&events, 1, milliseconds) > 0;
+}
+
+std::ptrdiff_t read_some(int file, char* bytes, std::size_t count) {
+  return read(file, bytes, count);
+}
+
+void rewind_file(int file) { lseek(file, 0, SEEK_SET); }
+
+bool append_to(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+bool shorten(int file, std::size_t bytes) {
+  return ftruncate(file, static_cast<off_t>(bytes)) == 0;
+}
+
+Lock lock(int file) {
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) return Lock::taken;
+  return errno == EWOULDBLOCK ? Lock::held_by_another : Lock::failed;
+}
+
+bool flush_to_disk(int file) { return fdatasync(file) == 0; }
+
+bool rename_file(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0;
+}
+
+void flush_directory_of(const std::string& name) {
+  const auto parent = std::filesystem::absolute(name).parent_path();
+  const int directory = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  fsync(directory);
+  close(directory);
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,50 @@
+// Tests what the system says about mapped files, and a pipe in place of one.
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/mapped_file.h"
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/resident_file_bytes.h"
+#include "support/temporary_directory.h"
+
+using gpt2::MappedFile;
+using gpt2::test::refusal_of;
+
+TEST_CASE("the last copy of a mapped file unmaps it") {
+  const gpt2::test::TemporaryDirectory directory;
+  auto file = std::make_optional<MappedFile>(directory.write("file", "content"));
+  void* const address = const_cast<std::byte*>(file->bytes().data());
+  CHECK(msync(address, 1, MS_ASYNC) == 0);
+  file.reset();
+  CHECK(msync(address, 1, MS_ASYNC) != 0);  // ENOMEM: nothing is mapped there
+}
+
+TEST_CASE("pages of a mapped file that are dropped leave the memory and keep their bytes") {
+  constexpr std::size_t kSize = std::size_t{16} << 20;
+  const gpt2::test::TemporaryDirectory directory;
+  const MappedFile file(directory.write("file", std::string(kSize, 'x')));
+  const auto intact = [&] {
+    return std::ranges::all_of(file.bytes(), [](std::byte b) { return b == std::byte{'x'}; });
+  };
+  CHECK(intact());
+  const std::size_t before = gpt2::test::resident_file_bytes();
+  REQUIRE(before >= kSize);
+  file.drop_pages(file.bytes().subspan(1, kSize / 2));
+  CHECK(gpt2::test::resident_file_bytes() < before - kSize / 4);
+  file.drop_pages(file.bytes());
+  CHECK(gpt2::test::resident_file_bytes() < before - kSize * 3 / 4);
+  CHECK(intact());
+}
+
+TEST_CASE("a pipe causes an Error that says so") {
+  const gpt2::test::TemporaryDirectory directory;
+  const std::filesystem::path pipe = directory.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(refusal_of([&] { const MappedFile file(pipe); }) ==
+        pipe.string() + " is not a regular file");
+}

@@ -1,0 +1,26 @@
+# What differs between operating systems is in sources whose names end in _SYSTEM.cpp, for example
+# src/base/pages_linux.cpp. This is the only place that chooses among them.
+if(WIN32)
+  set(gpt2_systems windows)
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(gpt2_systems posix linux)
+else()
+  message(FATAL_ERROR "gpt2.cpp supports Linux and Windows only: the sources in src/ whose names end "
+                      "in _linux.cpp or _windows.cpp have no counterparts for ${CMAKE_SYSTEM_NAME}")
+endif()
+
+# The headers of Windows define many macros. No other source may see them, not even in a unity build.
+if(WIN32)
+  add_compile_definitions(NOMINMAX WIN32_LEAN_AND_MEAN)
+  file(GLOB_RECURSE gpt2_windows_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_windows.cpp)
+  set_source_files_properties(${gpt2_windows_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
+
+# Removes the sources of other systems from a list.
+function(gpt2_keep_sources_of_system list)
+  set(others posix linux windows)
+  list(REMOVE_ITEM others ${gpt2_systems})
+  list(JOIN others "|" others)
+  list(FILTER ${list} EXCLUDE REGEX "_(${others})(_test)?\\.cpp$")
+  set(${list} ${${list}} PARENT_SCOPE)
+endfunction()
