@@ -172,6 +172,26 @@ class GenerationConfigTest(ModelTest):
             self.model.generate(self.prompt, generation_config=config, seed=4),
             self.model.generate(self.prompt, temperature=1.5, top_k=9, max_length=20, seed=4))
 
+    def test_eos_token_id_replaces_the_ends_of_texts(self):
+        eos, end = self.model.eos_token_id[0], self.ids[3]
+        calls = [lambda **o: self.model.generate(self.prompt, **o),
+                 lambda **o: self.model.generate([self.prompt], **o)[0],
+                 lambda **o: self.model.generate(self.prompt, num_beams=2, **o)]
+        for call in calls:
+            options = {"logit_bias": {eos: 100.0, end: 50.0}, "max_new_tokens": 3,
+                       "use_cache": False, "pad_token_id": eos}
+            if call is not calls[2]:
+                options["do_sample"] = False
+            self.assertEqual(call(**options).token_ids, [])
+            for none in (eos, [eos], None):
+                self.assertEqual(call(eos_token_id=none, **options).token_ids, [])
+            self.assertEqual(call(eos_token_id=5, **options).token_ids, [eos] * 3)
+            options["suppress_tokens"] = [eos]
+            for other in (end, [5, end]):
+                text = call(eos_token_id=other, **options)
+                self.assertEqual((text.token_ids, text.finish_reason), ([], "end_of_text"))
+            self.assertEqual(call(eos_token_id=5, stop_tokens=[end], **options).token_ids, [])
+
     def test_what_cannot_be_done_is_refused(self):
         with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
                                     "^generation_config: guidance_scale is 2.*: leave it out$"):

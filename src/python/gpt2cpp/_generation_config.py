@@ -8,7 +8,6 @@ import os
 import tempfile
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_size_t
-from numbers import Integral
 from typing import Any, Callable, Dict
 
 from . import _structs as c
@@ -45,9 +44,8 @@ def _read(config: Dict[str, Any]) -> Dict[str, Any]:
     options = _read_file(config)
     if stop is not None:
         options["stop_strings"] = stop
-    ends = config.get("eos_token_id")
-    if ends is not None:
-        options["stop_tokens"] = [ends] if isinstance(ends, Integral) else ends
+    if config.get("eos_token_id") is not None:
+        options["eos_token_id"] = config["eos_token_id"]
     return options
 
 
