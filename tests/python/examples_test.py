@@ -54,6 +54,15 @@ class GenerationTest(unittest.TestCase):
             self.assertEqual(texts, self.expected)
             self.assertEqual(self.tokenizer.decode(outputs[0], skip_special_tokens=True), texts[0])
 
+    def test_numbers_for_what_the_tokenizer_returned(self):
+        for tensors in (None, "np") if numpy is not None else (None,):
+            inputs = self.tokenizer(self.prompts[:1], return_tensors=tensors)
+            logits = self.model.logits(self.prompts[0]).tolist()
+            self.assertEqual(self.model.logits(inputs).tolist(), logits)
+            self.assertEqual(self.model.logits(inputs.input_ids).tolist(), logits)
+            self.assertEqual(self.model.hidden_states(inputs)[-1].tolist(),
+                             self.model.hidden_states(self.prompts[0])[-1].tolist())
+
     def test_streamer(self):
         tokenizer, pieces = self.tokenizer, []
 

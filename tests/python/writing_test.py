@@ -7,8 +7,10 @@ Expected ids come from tests/data/bundled_model.json, which PyTorch has made.
 import asyncio
 import io
 import json
+import os
 import queue
 import sys
+import tempfile
 import threading
 import types
 import unittest
@@ -308,6 +310,25 @@ class PipelineTest(ModelTest):
         self.assertEqual([sorted(copy) for copy in copies], [["generated_text"]] * 3)
         self.assertEqual([len(two) for two in pipe([self.prompt] * 2, num_return_sequences=3,
                                                    num_beams=3)], [3, 3])
+
+    def test_the_config_of_a_model_has_options_for_the_task(self):
+        # As the config.json of GPT-2 on the hub, whose pipeline draws 50 tokens by default.
+        with tempfile.TemporaryDirectory() as scratch:
+            for name in os.listdir(MODEL):
+                os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{scratch}/{name}")
+            with open(f"{MODEL}/config.json") as file:
+                config = json.load(file)
+            config["task_specific_params"] = {"text-generation": {"do_sample": True,
+                                                                  "max_length": 50}}
+            os.remove(f"{scratch}/config.json")
+            with open(f"{scratch}/config.json", "w") as file:
+                json.dump(config, file)
+            pipe = gpt2cpp.pipeline("text-generation", model=scratch)
+        text = self.model.generate(self.prompt, do_sample=True, temperature=1, top_k=50,
+                                   max_length=50)
+        self.assertEqual(pipe(self.prompt, return_full_text=False), [{"generated_text": text}])
+        copies = pipe(self.prompt, max_length=30, num_return_sequences=5)
+        self.assertEqual(len({copy["generated_text"] for copy in copies}), 5)
 
     def test_failures(self):
         pipe = gpt2cpp.pipeline(model=self.model, max_new_tokens=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Union
 
+from ._generation_config import load_for_task
 from ._hub import PathLike
 from ._options import flag
 from .errors import UnsupportedError, shown
@@ -15,13 +16,13 @@ _TASK = "text-generation"
 class TextGenerationPipeline:
     """Continues texts. The options of a call are those of Model.generate().
 
-    Options that neither the call nor pipeline() gives are those of the model's
-    generation_config.json, as in transformers.
+    Options that neither the call nor pipeline() gives are, as in transformers, those of the model's
+    generation_config.json and, before them, what its config.json has in task_specific_params.
     """
 
     def __init__(self, model: Model, **options: Any):
         self.model, self.tokenizer = model, model._require_tokenizer()
-        self._options = {**(model.generation_config if model.path else {}), **options}
+        self._options = {**(load_for_task(model.path, _TASK) if model.path else {}), **options}
 
     def __call__(self, text_inputs: Union[str, Sequence[str]], *,
                  return_full_text: Optional[bool] = None, **options: Any) -> Any:
