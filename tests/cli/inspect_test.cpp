@@ -155,6 +155,9 @@ TEST_CASE("the summary of inspect fits the terminal and shows every character") 
     const Outcome outcome =
         inspect({"--skip-mlp", "1", text}, {.environment = {concat("COLUMNS=", columns)}});
     std::istringstream lines(outcome.out);
+    const std::string facts = "6 blocks, 4 heads, 256 dimensions; ";
+    CHECK(outcome.out.find(concat(columns == 60 ? "gpt2-stories:\n" : "gpt2-stories: ", facts)) !=
+          std::string::npos);
     for (std::string line; std::getline(lines, line);) {
       CAPTURE(line);
       CHECK(line.size() <= columns);
