@@ -344,6 +344,12 @@ class PipelineTest(ModelTest):
                                         "^device(_map)?: expected .*, because gpt2cpp computes on "
                                         "the CPU alone, found .*: leave it out$"):
                 gpt2cpp.pipeline(model=self.model, **wrong)
+        for own in (MODEL, gpt2cpp.Tokenizer.from_pretrained(MODEL), self.model.tokenizer):
+            gpt2cpp.pipeline(model=self.model, tokenizer=own)
+        for other in (5, gpt2cpp.Tokenizer("tests/data/tokenizer/small")):
+            with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
+                                        "^tokenizer: expected that of the model, .*: leave it out$"):
+                gpt2cpp.pipeline(model=self.model, tokenizer=other)
         with self.assertRaisesRegex(FileNotFoundError, "hf download no/model --revision v2"):
             gpt2cpp.pipeline(model="no/model", revision="v2")
 

@@ -180,7 +180,8 @@ class _TextArguments(SamplingArguments):
         tokens = [] if more is None else list(ids_array(more, "stop_tokens"))
         if ends is not None:
             self.struct.ignore_eos = 1
-            tokens += ids_array([ends] if isinstance(ends, Integral) else ends, "eos_token_id")
+            listed: Any = [ends] if isinstance(ends, Integral) else ends
+            tokens += ids_array(listed, "eos_token_id")
         self.struct.stop_tokens = ids_struct(tokens)
 
     def _set_length(self, n_prompt: int) -> None:

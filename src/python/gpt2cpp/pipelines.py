@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import samefile
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ._generation_config import load_for_task
@@ -9,6 +10,7 @@ from ._hub import PathLike
 from ._options import flag
 from .errors import UnsupportedError, shown
 from .model import Model
+from .tokenizer import Tokenizer, find_path
 
 _TASK = "text-generation"
 
@@ -69,13 +71,25 @@ def _require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
                                f"the CPU alone, found {shown(device)}: leave it out")
 
 
+def _require_own(tokenizer: Any, own: Tokenizer) -> None:
+    name = tokenizer if isinstance(tokenizer, str) else getattr(tokenizer, "_name", None)
+    if tokenizer is own:
+        return
+    if name is not None and own._name is not None and samefile(find_path(name), own._name):
+        return
+    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(tokenizer)}: leave "
+                           "it out")
+
+
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
+             tokenizer: Union[Tokenizer, str, None] = None,
              revision: Optional[str] = None, dtype: Optional[str] = None, device: Any = None,
              device_map: Any = None, **options: Any) -> TextGenerationPipeline:
     """A pipeline for a model, or for the name or path of one. Downloads nothing.
 
-    `options` are used in every call that does not give them itself. The device is the CPU: device
-    may be -1 or "cpu", and device_map "cpu" or "auto".
+    `options` are used in every call that does not give them itself. The tokenizer is that of the
+    model, and no other can be given. The device is the CPU: device may be -1 or "cpu", and
+    device_map "cpu" or "auto".
 
     >>> pipe = pipeline("text-generation", max_new_tokens=2, do_sample=False)
     >>> pipe(["Once upon", "Once upon a time"], return_full_text=False)
@@ -88,4 +102,6 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
+    if tokenizer is not None:
+        _require_own(tokenizer, model._require_tokenizer())
     return TextGenerationPipeline(model, **options)
