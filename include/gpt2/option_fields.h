@@ -55,7 +55,7 @@ struct OptionRange {
   }
 
   /// Returns the range in words: "a number from 0 to 1", or "0 or a whole number from 5 to 9" if
-  /// `is_whole`.
+  /// `is_whole`, or just the number if there is only one.
   [[nodiscard]] std::string text(bool is_whole) const;
 };
 

@@ -64,7 +64,8 @@ void add_address_options(Options& options, ServeSettings& settings) {
                    "which only programs on this machine can reach)");
   options.add_number("--port", address.port, {0, 65535},
                      "Listen on this port; 0: any that is free");
-  options.add_file("--unix", address.unix_socket, "Listen on a Unix socket instead");
+  options.add_file("--unix", address.unix_socket, "Listen on a Unix socket instead").excluded = {
+      "--host", "--port"};
   options
       .add("--api-key", "KEY",
            "Serve only clients that give this key; may be repeated. Also set by GPT2_API_KEY, "

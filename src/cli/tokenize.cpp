@@ -13,7 +13,7 @@ that were encoded, except that on a terminal a newline is added if the text does
 
 Examples:
   gpt2 tokenize "Hello world"
-  gpt2 tokenize --decode "443 452 258 401"
+  gpt2 tokenize --decode 443 452 258 401
   gpt2 tokenize -f book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
 
@@ -21,20 +21,29 @@ Examples:
 
 int tokenize(const Arguments& arguments) {
   ModelSettings model;
-  std::string argument = "-";
+  Arguments words;
   std::string file = "-";
   bool decode = false;
   Options options("gpt2 tokenize", "Turns a text into token ids, or back", kTokenizeExamples);
-  options.add_text("TEXT", "", argument, "The text; with --decode, the token ids");
+  options
+      .add("TEXT", "", "The text; with --decode, the token ids",
+           [&words](const std::string& word) { words.push_back(word); })
+      .is_repeatable = true;
   options.add_file("-f,--file", file, "Read the text from FILE; -: from standard input")
       .excluded = {"TEXT"};
   add_model_option(options, model.name);
   options.add_switch("--decode", decode, "Turn token ids into text");
   options.parse(arguments);
+  if (!decode && words.size() > 1) {
+    throw UsageError("unexpected argument '" + words[1] +
+                     "': put a text of several words in quotes");
+  }
 
   model.find();
   const Tokenizer tokenizer = Tokenizer::load(model.path);
-  const std::string text = argument == "-" ? read_input(file) : argument;
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  if (words.empty() || text == "-") text = read_input(file);
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.

@@ -20,6 +20,7 @@ std::string text_of(double number, bool is_whole) {
 
 std::string OptionRange::text(bool is_whole) const {
   const std::string first = also == min ? "" : text_of(also, is_whole) + " or ";
+  if (min == max) return first + text_of(min, is_whole);
   return concat(first, is_whole ? "a whole number from " : "a number from ", text_of(min, is_whole),
                 " to ", text_of(max, is_whole));
 }

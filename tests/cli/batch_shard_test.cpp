@@ -54,17 +54,17 @@ TEST_CASE("merging says what is missing") {
   for (const std::string share : {"0/3", "2/3"}) {
     CHECK(batch.run({"--samples", "2", "--shard", share}).status == 0);
   }
-  refused("out.1-of-3 lacks line 1: run these shares again, for example with --shard I/3");
+  refused("out.1-of-3 lacks line 2: run these shares again, for example with --shard I/3");
   CHECK(batch.run({"--samples", "2", "--shard", "1/3"}).status == 0);
 
   const std::string share = batch.read("out.0-of-3");
   const std::size_t last = share.rfind('\n', share.size() - 2) + 1;
-  batch.directory.write("out.0-of-3", share.substr(0, last));  // one sample of line 6 is missing
-  refused("out.0-of-3 lacks line 6: ");
+  batch.directory.write("out.0-of-3", share.substr(0, last));  // one sample of line 7 is missing
+  refused("out.0-of-3 lacks line 7: ");
   batch.directory.write("out.0-of-3", share.substr(0, share.size() - 1));
-  refused("out.0-of-3 lacks line 6: ");
+  refused("out.0-of-3 lacks line 7: ");
   batch.directory.write("out.2-of-3", "");
-  refused("out.2-of-3 lacks line 2, out.0-of-3 lacks line 6: ");
+  refused("out.2-of-3 lacks line 3, out.0-of-3 lacks line 7: ");
   batch.directory.write("out.1-of-4", "");
   refused("there are files out.I-of-3 and .I-of-4: remove one of the two sets");
 }

@@ -264,7 +264,7 @@ TEST_CASE("an output of which every record is an error gives way to the correcte
   const Batch batch("{\"prompt\": \"a\", \"top_j\": 3}\n{\"prompt\": \"b\", \"top_j\": 3}\n");
   const Outcome failed = batch.run();
   CHECK(failed.status == 3);
-  CHECK(failed.err.find("every line failed; the first error is: unknown key 'top_j'") !=
+  CHECK(failed.err.find("every line failed; the first error is: line 1: unknown key 'top_j'") !=
         std::string::npos);
   const std::string errors = batch.read();
   batch.directory.write("in", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n");
@@ -306,14 +306,14 @@ TEST_CASE("a run is not resumed if the lines, the options or the model have chan
     CHECK(outcome.err.find(message) != std::string::npos);
     CHECK(batch.read() == whole);
   };
-  check({"--temperature", "1"}, "is not the record of line 0 of in: ");
-  check({"--dtype", "int8"}, "is not the record of line 0 of in: ");
-  check({"--kv", "f16"}, "is not the record of line 0 of in: ");
-  check({"--samples", "2"}, "is not the record of line 0 of in: ");
+  check({"--temperature", "1"}, "is not the record of line 1 of in: ");
+  check({"--dtype", "int8"}, "is not the record of line 1 of in: ");
+  check({"--kv", "f16"}, "is not the record of line 1 of in: ");
+  check({"--samples", "2"}, "is not the record of line 1 of in: ");
   std::string changed = kPrompts;
   changed.replace(changed.find("One day"), 7, "One DAY");
   batch.directory.write("in", changed);
-  check({}, "is not the record of line 3 of in: ");
+  check({}, "is not the record of line 4 of in: ");
   batch.directory.write("in", kPrompts.substr(0, kPrompts.find("{\"prompt\": \"Tom\"")));
   check({}, "out has records of lines that in does not have: ");
   batch.directory.write("in", kPrompts + kPrompts);

@@ -155,6 +155,9 @@ TEST_CASE("the summary of inspect fits the terminal and shows every character") 
     const Outcome outcome =
         inspect({"--skip-mlp", "1", text}, {.environment = {concat("COLUMNS=", columns)}});
     std::istringstream lines(outcome.out);
+    const std::string facts = "6 blocks, 4 heads, 256 dimensions; ";
+    CHECK(outcome.out.find(concat(columns == 60 ? "gpt2-stories:\n" : "gpt2-stories: ", facts)) !=
+          std::string::npos);
     for (std::string line; std::getline(lines, line);) {
       CAPTURE(line);
       CHECK(line.size() <= columns);
@@ -306,6 +309,7 @@ TEST_CASE("changes of inspect do what they say") {
   check_refused({"--skip-head", "1.4", kText}, 2, "from 0 to 3");
   check_refused({"--identity-norm", "ln_1", kText}, 2, "--identity-norm: expected ln_1.N");
   check_refused({"--identity-norm", "ln_f.1", kText}, 2, "--identity-norm: expected ln_1.N");
+  check_refused({"--identity-norm", kText}, 2, "or ln_f, found 'The cat sat. The cat'");
   check_refused({"--patch", "The cat", kText}, 2, "--patch: expected TEXT@PLACE");
   check_refused({"--patch", "The cat@block_output.1", kText}, 2, "as many tokens as the other, 6");
   check_refused({"--patch", kText + "@block.1", kText}, 2, "--patch: expected a place such as");

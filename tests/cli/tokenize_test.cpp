@@ -22,6 +22,13 @@ TEST_CASE("tokenize turns a text into ids and back") {
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
 }
 
+TEST_CASE("tokenize takes ids as several arguments, but not words") {
+  CHECK(run({"tokenize", "--decode", "97", "-m", alphabet_model(), "32,", "98"}).out == "a b");
+  const Outcome outcome = run({"tokenize", "-m", alphabet_model(), "a", "b"});
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.err, "unexpected argument 'b': put a text of several words in quotes"));
+}
+
 TEST_CASE("tokenize says that it waits for input from a terminal") {
   const Outcome outcome =
       run({"tokenize", "-m", alphabet_model()}, {.input = "ab\n\x04", .terminal = true});

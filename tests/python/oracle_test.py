@@ -13,9 +13,9 @@ import gpt2cpp
 
 def options_of(arguments):
     """Options of generate() from those of transformers' generate()."""
-    options = dict(arguments, ignore_eos=True)
-    end = options.pop("eos_token_id")
-    options["stop_tokens"] = [] if end is None else [end] if isinstance(end, int) else end
+    options = dict(arguments)
+    if options["eos_token_id"] is None:
+        options["eos_token_id"] = []  # because None means the model's own
     if "sequence_bias" in options:
         options["sequence_bias"] = {tuple(ids): float(bias)
                                     for ids, bias in options["sequence_bias"]}
@@ -45,8 +45,9 @@ class BeamTest(unittest.TestCase):
     @staticmethod
     def until_end(row, options):
         """Cuts a row at the first token that ends texts, after which HuggingFace pads it."""
-        ends = options["stop_tokens"][:1]
-        return row[:row.index(ends[0])] if ends and ends[0] in row else row
+        ends = options["eos_token_id"]
+        end = ends if isinstance(ends, int) else ends[0] if ends else None
+        return row[:row.index(end)] if end in row else row
 
 
 class ObserveTest(unittest.TestCase):

@@ -7,8 +7,10 @@ Expected ids come from tests/data/bundled_model.json, which PyTorch has made.
 import asyncio
 import io
 import json
+import os
 import queue
 import sys
+import tempfile
 import threading
 import types
 import unittest
@@ -172,6 +174,26 @@ class GenerationConfigTest(ModelTest):
             self.model.generate(self.prompt, generation_config=config, seed=4),
             self.model.generate(self.prompt, temperature=1.5, top_k=9, max_length=20, seed=4))
 
+    def test_eos_token_id_replaces_the_ends_of_texts(self):
+        eos, end = self.model.eos_token_id[0], self.ids[3]
+        calls = [lambda **o: self.model.generate(self.prompt, **o),
+                 lambda **o: self.model.generate([self.prompt], **o)[0],
+                 lambda **o: self.model.generate(self.prompt, num_beams=2, **o)]
+        for call in calls:
+            options = {"logit_bias": {eos: 100.0, end: 50.0}, "max_new_tokens": 3,
+                       "use_cache": False, "pad_token_id": eos}
+            if call is not calls[2]:
+                options["do_sample"] = False
+            self.assertEqual(call(**options).token_ids, [])
+            for none in (eos, [eos], None):
+                self.assertEqual(call(eos_token_id=none, **options).token_ids, [])
+            self.assertEqual(call(eos_token_id=5, **options).token_ids, [eos] * 3)
+            options["suppress_tokens"] = [eos]
+            for other in (end, [5, end]):
+                text = call(eos_token_id=other, **options)
+                self.assertEqual((text.token_ids, text.finish_reason), ([], "end_of_text"))
+            self.assertEqual(call(eos_token_id=5, stop_tokens=[end], **options).token_ids, [])
+
     def test_what_cannot_be_done_is_refused(self):
         with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
                                     "^generation_config: guidance_scale is 2.*: leave it out$"):
@@ -289,6 +311,25 @@ class PipelineTest(ModelTest):
         self.assertEqual([len(two) for two in pipe([self.prompt] * 2, num_return_sequences=3,
                                                    num_beams=3)], [3, 3])
 
+    def test_the_config_of_a_model_has_options_for_the_task(self):
+        # As the config.json of GPT-2 on the hub, whose pipeline draws 50 tokens by default.
+        with tempfile.TemporaryDirectory() as scratch:
+            for name in os.listdir(MODEL):
+                os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{scratch}/{name}")
+            with open(f"{MODEL}/config.json") as file:
+                config = json.load(file)
+            config["task_specific_params"] = {"text-generation": {"do_sample": True,
+                                                                  "max_length": 50}}
+            os.remove(f"{scratch}/config.json")
+            with open(f"{scratch}/config.json", "w") as file:
+                json.dump(config, file)
+            pipe = gpt2cpp.pipeline("text-generation", model=scratch)
+        text = self.model.generate(self.prompt, do_sample=True, temperature=1, top_k=50,
+                                   max_length=50)
+        self.assertEqual(pipe(self.prompt, return_full_text=False), [{"generated_text": text}])
+        copies = pipe(self.prompt, max_length=30, num_return_sequences=5)
+        self.assertEqual(len({copy["generated_text"] for copy in copies}), 5)
+
     def test_failures(self):
         pipe = gpt2cpp.pipeline(model=self.model, max_new_tokens=2)
         good, bad = pipe([self.prompt, self.prompt * 600], on_error="return")
@@ -303,6 +344,12 @@ class PipelineTest(ModelTest):
                                         "^device(_map)?: expected .*, because gpt2cpp computes on "
                                         "the CPU alone, found .*: leave it out$"):
                 gpt2cpp.pipeline(model=self.model, **wrong)
+        for own in (MODEL, gpt2cpp.Tokenizer.from_pretrained(MODEL), self.model.tokenizer):
+            gpt2cpp.pipeline(model=self.model, tokenizer=own)
+        for other in (5, gpt2cpp.Tokenizer("tests/data/tokenizer/small")):
+            with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
+                                        "^tokenizer: expected that of the model, .*: leave it out$"):
+                gpt2cpp.pipeline(model=self.model, tokenizer=other)
         with self.assertRaisesRegex(FileNotFoundError, "hf download no/model --revision v2"):
             gpt2cpp.pipeline(model="no/model", revision="v2")
 

@@ -187,6 +187,12 @@ TEST_CASE("a Unix socket, which the server removes when it ends") {
   CHECK(std::filesystem::file_size(file) == 14);
   CHECK(refused_start({"--unix", std::string(200, 'a')}).err.find("at most 107 bytes") !=
         std::string::npos);
+  for (const char* const option : {"--port", "--host"}) {
+    const Outcome both = refused_start({option, "0", "--unix", "other"});
+    CHECK(both.status == 2);
+    CHECK(both.err.find(option + std::string(" cannot be combined with --unix: give only one")) !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("a socket that systemd passes goes on to listen when the server ends") {

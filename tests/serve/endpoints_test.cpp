@@ -152,7 +152,7 @@ TEST_CASE("embeddings refuse what they cannot do") {
        "input: expected a list of 1 to 2048"},
       {{{"input", {5, "a"}}}, "input[1]: expected a token id"},
       {{{"input", 5}}, "input: expected a text or a list of token ids"},
-      {{{"input", "a"}, {"dimensions", 128}}, "dimensions: expected"},
+      {{{"input", "a"}, {"dimensions", 128}}, "dimensions: expected 256, found 128"},
       {{{"input", "a"}, {"encoding_format", "hex"}}, "encoding_format: expected base64 or float"},
       {{{"input", "a"}, {"pooling", "max"}}, "pooling: expected last or mean"},
       {{{"input", "a"}, {"layer", 99}}, "layer: expected"},

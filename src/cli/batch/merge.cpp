@@ -103,7 +103,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
     const std::string name = shard_file(output, number % count, count);
     if (missing.find(name) != std::string::npos) continue;
     if (shard && shard->move(number, merged, errors)) continue;
-    missing += concat(missing.empty() ? "" : ", ", name, " lacks line ", number);
+    missing += concat(missing.empty() ? "" : ", ", name, " lacks line ", number + 1);
   }
   if (!missing.empty()) {
     reject(missing, ": run these shares again, for example with --shard I/", count);

@@ -75,6 +75,7 @@ class BatchRun {
     std::shared_ptr<const BatchRequest> request = {};  // only with --format openai
   };
 
+  void count_error(const RecordHead& head, const std::string& error);
   bool begin_text();
   bool begin_line();
   void refuse_records();
@@ -153,6 +154,11 @@ BatchSummary BatchRun::run() {
   return summary_;
 }
 
+void BatchRun::count_error(const RecordHead& head, const std::string& error) {
+  ++summary_.errors;
+  if (summary_.first_error.empty()) summary_.first_error = about_line(head.line + 1, error);
+}
+
 // Begins the next text. Returns false if there are no more texts.
 bool BatchRun::begin_text() {
   while (!has_texts()) {
@@ -213,7 +219,7 @@ void BatchRun::refuse_records() {
     return;
   }
   reject(output_.name(), ": '", records_.next().substr(0, 40), "...' is not the record of line ",
-         head_.line, " of ", input_.name(),
+         head_.line + 1, " of ", input_.name(),
          ": the line, the options, the model or the version of gpt2 has changed; give another "
          "-o, or remove ",
          output_.name());
@@ -284,8 +290,7 @@ std::string BatchRun::record_of(Text& text) {
     summary_.tokens += result.tokens.size();
     return record_json(text.head, tokenizer_, text.sequence, text.text, result);
   } catch (const Error& error) {
-    ++summary_.errors;
-    if (summary_.first_error.empty()) summary_.first_error = error.what();
+    count_error(text.head, error.what());
     return error_record_json(text.head, error.what());
   }
 }
@@ -318,8 +323,7 @@ std::string BatchRun::response_of(const Text& last) {
   const auto prompts = std::exchange(answer_, {});
   const auto error = std::exchange(answer_error_, {});
   if (error) {
-    ++summary_.errors;
-    if (summary_.first_error.empty()) summary_.first_error = *error;
+    count_error(last.head, *error);
     return response_record_json(last.head, 400, error_json(*error));
   }
   const AnswerHead head = {.id = "cmpl-" + last.head.id, .model = settings_.model.name};

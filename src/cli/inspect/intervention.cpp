@@ -54,6 +54,17 @@ Patch parse_patch(const std::string& value) {
   return patch;
 }
 
+// Parses a value of --identity-norm into the statistics of the LayerNorm and the number of its
+// block, if it is in one. Takes "ln_2.3" and "h.3.ln_2", the name of the LayerNorm's weights.
+std::pair<Observed, std::optional<std::string>> parse_norm(const std::string& value) {
+  auto parts = split(value, '.');
+  if (parts && parts->first.starts_with("h.")) *parts = {parts->second, parts->first.substr(2)};
+  if (parts && parts->first == "ln_1") return {Observed::ln_1_statistics, parts->second};
+  if (parts && parts->first == "ln_2") return {Observed::ln_2_statistics, parts->second};
+  if (value == "ln_f") return {Observed::ln_f_statistics, std::nullopt};
+  throw UsageError("--identity-norm", "expected ln_1.N, ln_2.N or ln_f, found '" + value + "'");
+}
+
 // A place of a pass: what, in which layer, and at which token or at all of them.
 struct Place {
   Observed what;
@@ -109,8 +120,11 @@ void add_intervention_options(Options& options, InterventionSettings& settings) 
   const auto add = [&](const char* name, const char* form, std::vector<std::string>& values,
                        const char* help) {
     const bool is_patch = &values == &settings.patch;
-    const auto set = [&values, is_patch](const std::string& value) {
-      if (is_patch) static_cast<void>(parse_patch(value));  // throws before the model is loaded
+    const bool is_norm = &values == &settings.identity_norm;
+    const auto set = [&values, is_patch, is_norm](const std::string& value) {
+      // They throw before the model is loaded and a text is waited for.
+      if (is_patch) static_cast<void>(parse_patch(value));
+      if (is_norm) static_cast<void>(parse_norm(value));
       values.push_back(value);
     };
     options.add(name, form, help, set).is_repeatable = true;
@@ -179,20 +193,10 @@ void Interventions::skip_head(const std::string& place, const Config& config) {
                       }});
 }
 
-// Takes "ln_2.3" and "h.3.ln_2", the name of the LayerNorm's weights.
 void Interventions::identity_norm(const std::string& place, const Config& config) {
-  auto parts = split(place, '.');
-  if (parts && parts->first.starts_with("h.")) *parts = {parts->second, parts->first.substr(2)};
-  const std::string name = parts ? parts->first : place;
-  const bool in_block = name == "ln_1" || name == "ln_2";
-  if ((!in_block && name != "ln_f") || parts.has_value() != in_block) {
-    throw UsageError("--identity-norm", "expected ln_1.N, ln_2.N or ln_f, found '" + place + "'");
-  }
-  const Observed what = name == "ln_1"   ? Observed::ln_1_statistics
-                        : name == "ln_2" ? Observed::ln_2_statistics
-                                         : Observed::ln_f_statistics;
+  const auto [what, index] = parse_norm(place);
   const std::size_t layer =
-      parts ? index_in("--identity-norm", parts->second, config.n_layer) : config.n_layer;
+      index ? index_in("--identity-norm", *index, config.n_layer) : config.n_layer;
   changes_.push_back({what, layer, [](const Intervention& statistics) {
                         for (std::size_t i = 0; i < statistics.rows; ++i) {
                           statistics.row(i)[0] = 0.0f;  // mean

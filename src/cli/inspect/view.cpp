@@ -84,10 +84,11 @@ class View {
 
  private:
   [[nodiscard]] std::string title() const {
-    return filled_paragraphs(concat(report_.model_name, ": ", counted(config_.n_layer, "block"),
-                                    ", ", counted(config_.n_head, "head"), ", ", config_.n_embd,
-                                    " dimensions; ", counted(report_.tokens.size(), "token"), "\n"),
-                             columns_);
+    const std::string name = report_.model_name + ":";
+    const std::string facts =
+        concat(counted(config_.n_layer, "block"), ", ", counted(config_.n_head, "head"), ", ",
+               config_.n_embd, " dimensions; ", counted(report_.tokens.size(), "token"), "\n");
+    return name + (name.size() + facts.size() <= columns_ ? " " : "\n") + facts;
   }
 
   // A token as it is shown: in quotes, because most begin with a space.

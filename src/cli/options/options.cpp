@@ -215,7 +215,7 @@ class Options::Parser {
 
   void take_argument(const std::string& word) {
     const auto is_free = [](const Option& option) {
-      return option.is_argument() && !option.is_given();
+      return option.is_argument() && (!option.is_given() || option.is_repeatable);
     };
     const auto argument = std::ranges::find_if(options_.options_, is_free);
     if (argument == options_.options_.end()) return extras_.push_back(word);

@@ -8,12 +8,12 @@ import os
 import tempfile
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_size_t
-from numbers import Integral
 from typing import Any, Callable, Dict
 
 from . import _structs as c
 from ._library import lib
 from ._options import BEAMS, DRAWS, EARLY_STOPPING, HUGGINGFACE, SAMPLING, Option
+from ._special_tokens import read_object, reader_of_directory
 from .errors import Error, shown
 from .tokenizer import c_path
 
@@ -45,9 +45,8 @@ def _read(config: Dict[str, Any]) -> Dict[str, Any]:
     options = _read_file(config)
     if stop is not None:
         options["stop_strings"] = stop
-    ends = config.get("eos_token_id")
-    if ends is not None:
-        options["stop_tokens"] = [ends] if isinstance(ends, Integral) else ends
+    if config.get("eos_token_id") is not None:
+        options["eos_token_id"] = config["eos_token_id"]
     return options
 
 
@@ -82,6 +81,17 @@ def load(path: str) -> Dict[str, Any]:
         return {**options, name: getattr(config, name)}
     finally:
         lib.gpt2_generation_config_free(result)
+
+
+def load_for_task(path: str, task: str) -> Dict[str, Any]:
+    """The options of load(), with those that config.json has for a task in their place."""
+    read = reader_of_directory(path)
+    config = read_object(read, "config.json")
+    tasks = config.get("task_specific_params")
+    changes = tasks.get(task) if isinstance(tasks, Mapping) else None
+    if not isinstance(changes, Mapping):
+        return load(path)
+    return _read({**(read_object(read, "generation_config.json") or config), **changes})
 
 
 def _sampling(config: c.GenerationConfig) -> Dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 Tokens = Union[str, Sequence[int]]
-"""A text, which is encoded, or its token ids. What a tokenizer returned is taken, too."""
+"""A text, which is encoded, or its token ids. What a tokenizer returned for it is taken, too."""
 
 
 class ModelNumbers(Handle):

@@ -42,7 +42,7 @@ class Named:
 
     def __init__(self, read: Read, default: Optional[str]):
         """`default` stands for the tokens that no file names. There is no default for padding."""
-        config, named = _load(read, _CONFIG), _load(read, _MAP)
+        config, named = read_object(read, _CONFIG), read_object(read, _MAP)
         # If both files name a token, the config takes precedence, as in the library.
         self.tokens: Dict[str, Optional[str]] = {
             name: (_content(config.get(name)) or _content(named.get(name))
@@ -56,7 +56,8 @@ class Named:
         self.truncation_side = config.get("truncation_side") or "right"
 
 
-def _load(read: Read, name: str) -> Dict[str, Any]:
+def read_object(read: Read, name: str) -> Dict[str, Any]:
+    """The object in a file of JSON; {} if there is none."""
     content = read(name)
     try:
         value = json.loads(content) if content else {}

@@ -55,11 +55,11 @@ def numbered(error: Exception, place: int) -> Exception:
     return type(error)(f"text {place} of the list: {error}")
 
 
-def require_known(ids: Sequence[int], vocab_size: int, owner: str = "model") -> None:
+def require_known(ids: Sequence[int], vocab_size: int) -> None:
     """Raises an error for an id outside the vocabulary."""
     for id in ids:
         if not 0 <= id < vocab_size:
-            raise InvalidArgumentError(f"token id {id} is outside the {owner}'s vocabulary of "
+            raise InvalidArgumentError(f"token id {id} is outside the model's vocabulary of "
                                        f"{vocab_size}")
 
 

@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional,
 
 from . import _structs as c
 from . import _beams, _generation_config
-from ._arrays import ids_array, ids_list, int32
+from ._arrays import ids_array, ids_list, int32, items
 from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
 from ._hub import PathLike, not_downloaded, pretrained_name
@@ -20,7 +20,7 @@ from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
 from .encoding import ids_of
-from .errors import InvalidArgumentError, NotFoundError
+from .errors import InvalidArgumentError, NotFoundError, shown
 from .options import max_new_tokens_of
 from .results import Generation
 from .session import Session
@@ -335,9 +335,15 @@ class Model(ModelNumbers):
         """The token ids of the argument `name`."""
         if isinstance(text, Mapping):
             text = ids_of(text)
-        if not isinstance(text, str):
-            return list(ids_array(text, name, "a text or token ids"))
-        return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
+        if isinstance(text, str):
+            return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
+        ids = items(name, text, "a text or token ids")
+        if ids and hasattr(ids[0], "__iter__"):
+            if len(ids) > 1 or isinstance(ids[0], str):
+                raise TypeError(f"{name}: expected one text or its token ids, found {shown(ids)}: "
+                                "make a call for each text")
+            ids = ids[0]  # the only row of what a tokenizer returned for a list
+        return list(ids_array(ids, name, "a text or token ids"))
 
     def _fitted(self, prompt: Tokens,
                 options: Dict[str, Any]) -> Tuple[List[int], int, Dict[str, Any]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from ctypes import byref, c_float, c_int32, pointer
+from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict,
                     Union)
 
 from . import _structs as c
-from ._arrays import ids_struct, items, view
+from ._arrays import ids_array, ids_struct, int32, items, view
 from ._handle import defaults, new
 from ._library import lib
 from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, texts
@@ -71,6 +72,7 @@ class GenerateOptions(SamplingOptions, total=False):
     stop: Union[str, Sequence[str]]  # strings that end the text; also called stop_strings
     stop_strings: Union[str, Sequence[str]]
     stop_tokens: Sequence[int]  # in addition to those of the model and the tokenizer
+    eos_token_id: Union[int, Sequence[int]]  # the tokens that end the text, instead of those
     ignore_eos: bool
     overflow: str  # "stop", or "slide": when the context is full, drop the oldest tokens
     keep: int  # the first tokens, which a slide keeps
@@ -86,12 +88,13 @@ class GenerateOptions(SamplingOptions, total=False):
     truncate: bool  # leave out the beginning of a prompt that is longer than the context
     generation_config: Any  # options as a dict, or transformers' GenerationConfig; the options that
                             # are given themselves take precedence
+    use_cache: bool  # has no effect: keys and values are always cached, which changes no text
+    pad_token_id: int  # has an effect only in a beam search: other results have no padding
     num_beams: int  # only Model.generate(): above 1, beam search, which draws nothing
     length_penalty: float  # for beam search, like all options below
     early_stopping: Union[bool, str]  # True, False or "never"
     num_beam_groups: int
     diversity_penalty: float
-    pad_token_id: int
 
 
 class SamplingArguments:
@@ -141,6 +144,12 @@ class SamplingArguments:
         if value is not None:
             setattr(struct, name, convert(name, value))
 
+    def _ignore(self, name: str, convert: Callable[[str, Any], int]) -> None:
+        """Takes an option that has no effect, and checks its value."""
+        value = self._take(name)
+        if value is not None:
+            convert(name, value)
+
 
 class _TextArguments(SamplingArguments):
     """The common part of the options of generation and of beam search."""
@@ -151,10 +160,8 @@ class _TextArguments(SamplingArguments):
         self._kept.append(work.cancel_flag)
         self.struct.cancel = work.cancel_flag.address
         self._set_length(n_prompt)
-        self._set(self.struct, "ignore_eos", flag)
-        stop_tokens = self._take("stop_tokens")
-        if stop_tokens is not None:
-            self.struct.stop_tokens = ids_struct(stop_tokens, "stop_tokens")
+        self._set_ends()
+        self._ignore("use_cache", flag)
         on_prompt = self._take("on_prompt")
         if on_prompt is not None:
             self.struct.on_prompt = c.OnPrompt(work.callback("on_prompt", on_prompt))
@@ -165,6 +172,17 @@ class _TextArguments(SamplingArguments):
                       else items(name, processors, "a function or a list of functions"))
             self.sampling.on_scores = c.OnScores(work.callback(name, _process_with(name, listed)))
         self.struct.sampling = pointer(self.sampling)
+
+    def _set_ends(self) -> None:
+        """Sets the tokens that end the text. eos_token_id replaces those of the model."""
+        self._set(self.struct, "ignore_eos", flag)
+        more, ends = self._take("stop_tokens"), self._take("eos_token_id")
+        tokens = [] if more is None else list(ids_array(more, "stop_tokens"))
+        if ends is not None:
+            self.struct.ignore_eos = 1
+            listed: Any = [ends] if isinstance(ends, Integral) else ends
+            tokens += ids_array(listed, "eos_token_id")
+        self.struct.stop_tokens = ids_struct(tokens)
 
     def _set_length(self, n_prompt: int) -> None:
         max_length = self._take("max_length")
@@ -189,6 +207,7 @@ class GenerateArguments(_TextArguments):
         self._set(self.struct, "prompt_lookup", flag)
         self._set(self.struct, "constant_draft", flag)
         self._set(self.struct, "max_draft_tokens", count)
+        self._ignore("pad_token_id", int32)
         self._watch(work)
         draft = self._take("draft")
         if draft is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from os.path import samefile
 from typing import Any, Dict, List, Optional, Sequence, Union
 
+from ._generation_config import load_for_task
 from ._hub import PathLike
 from ._options import flag
 from .errors import UnsupportedError, shown
 from .model import Model
+from .tokenizer import Tokenizer, find_path
 
 _TASK = "text-generation"
 
@@ -15,13 +18,13 @@ _TASK = "text-generation"
 class TextGenerationPipeline:
     """Continues texts. The options of a call are those of Model.generate().
 
-    Options that neither the call nor pipeline() gives are those of the model's
-    generation_config.json, as in transformers.
+    Options that neither the call nor pipeline() gives are, as in transformers, those of the model's
+    generation_config.json and, before them, what its config.json has in task_specific_params.
     """
 
     def __init__(self, model: Model, **options: Any):
         self.model, self.tokenizer = model, model._require_tokenizer()
-        self._options = {**(model.generation_config if model.path else {}), **options}
+        self._options = {**(load_for_task(model.path, _TASK) if model.path else {}), **options}
 
     def __call__(self, text_inputs: Union[str, Sequence[str]], *,
                  return_full_text: Optional[bool] = None, **options: Any) -> Any:
@@ -68,13 +71,25 @@ def _require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
                                f"the CPU alone, found {shown(device)}: leave it out")
 
 
+def _require_own(tokenizer: Any, own: Tokenizer) -> None:
+    name = tokenizer if isinstance(tokenizer, str) else getattr(tokenizer, "_name", None)
+    if tokenizer is own:
+        return
+    if name is not None and own._name is not None and samefile(find_path(name), own._name):
+        return
+    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(tokenizer)}: leave "
+                           "it out")
+
+
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
+             tokenizer: Union[Tokenizer, str, None] = None,
              revision: Optional[str] = None, dtype: Optional[str] = None, device: Any = None,
              device_map: Any = None, **options: Any) -> TextGenerationPipeline:
     """A pipeline for a model, or for the name or path of one. Downloads nothing.
 
-    `options` are used in every call that does not give them itself. The device is the CPU: device
-    may be -1 or "cpu", and device_map "cpu" or "auto".
+    `options` are used in every call that does not give them itself. The tokenizer is that of the
+    model, and no other can be given. The device is the CPU: device may be -1 or "cpu", and
+    device_map "cpu" or "auto".
 
     >>> pipe = pipeline("text-generation", max_new_tokens=2, do_sample=False)
     >>> pipe(["Once upon", "Once upon a time"], return_full_text=False)
@@ -87,4 +102,6 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
+    if tokenizer is not None:
+        _require_own(tokenizer, model._require_tokenizer())
     return TextGenerationPipeline(model, **options)

@@ -17,9 +17,9 @@ from ._hub import PathLike, not_downloaded, pretrained_name
 from ._library import lib
 from ._options import flag
 from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
-from ._texts import require_known
 from .encoding import BatchEncoding, Shape, batch, truncated
-from .errors import NotFoundError, shown
+from .errors import InvalidArgumentError, NotFoundError, shown
+from .results import Generation
 
 
 class Tokenizer(SpecialTokens):
@@ -94,10 +94,12 @@ class Tokenizer(SpecialTokens):
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of tokens, which may begin or end with a part of a character.
 
-        Raises InvalidArgumentError for an id that is not below len(self).
+        Ids from len(self) on have none, as in transformers: a model may have more embeddings than
+        its tokenizer has tokens. Raises InvalidArgumentError for a negative id.
         """
         numbers = ids_array(ids, "token_ids")
-        require_known(numbers, len(self), "tokenizer")
+        if any(number < 0 for number in numbers):
+            raise InvalidArgumentError(f"token_ids: expected no negative id, found {min(numbers)}")
         result = POINTER(c.Bytes)()
         lib.gpt2_tokenizer_decode(self._use(), numbers, len(numbers), byref(result))
         try:
@@ -105,17 +107,21 @@ class Tokenizer(SpecialTokens):
         finally:
             lib.gpt2_bytes_free(result)
 
-    def decode(self, token_ids: Union[int, Iterable[int]], *,
+    def decode(self, token_ids: Union[int, Iterable[int], Generation], *,
                skip_special_tokens: bool = False) -> str:
-        """The text of tokens. Bytes that are not valid UTF-8 become U+FFFD."""
-        ids: Any = [token_ids] if isinstance(token_ids, Integral) else token_ids
+        """The text of tokens, or of the tokens of a Generation.
+
+        Bytes that are not valid UTF-8 become U+FFFD.
+        """
+        ids: Any = getattr(token_ids, "token_ids", token_ids)
+        ids = [ids] if isinstance(ids, Integral) else items("token_ids", ids, "token ids")
         if skip_special_tokens:
             ids = [id for id in ids if not self.is_special(id)]
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
-    def batch_decode(self, sequences: Iterable[Iterable[int]], *,
+    def batch_decode(self, sequences: Iterable[Union[Iterable[int], Generation]], *,
                      skip_special_tokens: bool = False) -> List[str]:
-        """The text of each of the sequences."""
+        """The text of each of the sequences, as decode() returns it."""
         return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in sequences]
 
     def __call__(self, text: Union[str, List[str]], *, add_special_tokens: bool = True,
@@ -176,6 +182,8 @@ class Tokenizer(SpecialTokens):
     def convert_ids_to_tokens(self, ids: Any) -> Any:
         """The name of one token, or of several, in vocab.json, where a space is "\u0120".
 
+        None stands for an id that the tokenizer does not have.
+
         >>> import gpt2cpp
         >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
         ['Once', '\u0120upon']
@@ -184,6 +192,8 @@ class Tokenizer(SpecialTokens):
             return [self.convert_ids_to_tokens(id)
                     for id in items("ids", ids, "a token id or a list of token ids")]
         id = int(ids)
+        if not self._has(id):
+            return None
         content = self.token_bytes(id)
         if self.is_special(id):
             return content.decode("utf-8", "replace")
