@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds, and runs all tests.
 #
-#   tools/test.sh [--asan | --tsan | --aarch64] [ctest's options, such as -R tokenizer]
+#   tools/test.sh [--asan | --tsan | --aarch64 | --windows] [ctest's options, such as -R tokenizer]
 #
 #   --asan     under AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan     under ThreadSanitizer, only the tests that start threads
 #   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
+#   --windows  compiled for 64-bit Windows and run with wine; needs a Debian machine
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 preset=dev
 case "${1:-}" in
-  --asan | --tsan | --aarch64)
+  --asan | --tsan | --aarch64 | --windows)
     preset="${1#--}"
     shift
     ;;
@@ -20,6 +21,9 @@ esac
 if [[ "$preset" == aarch64 ]]; then
   "$root/tools/install_dependencies.sh" g++-aarch64-linux-gnu qemu-user
   "$root/tools/aarch64_sysroot.sh" "$root/build/aarch64-sysroot"
+elif [[ "$preset" == windows ]]; then
+  "$root/tools/install_dependencies.sh" g++-mingw-w64-x86-64-posix wine wine64
+  "$root/tools/windows_sysroot.sh" "$root/build/windows-sysroot"
 else
   "$root/tools/install_dependencies.sh"
 fi

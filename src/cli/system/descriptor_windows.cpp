@@ -1,0 +1,132 @@
+#include "cli/system/descriptor.h"
+
+#include <fcntl.h>
+#include <io.h>
+#include <sys/stat.h>
+#include <windows.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+
+#include "base/last_error_windows.h"
+#include "base/paths.h"
+
+namespace gpt2::cli {
+namespace {
+
+HANDLE handle_of(int file) { return reinterpret_cast<HANDLE>(_get_osfhandle(file)); }
+
+// Sets errno as the C library does for this error of the system.
+void set_errno(const std::error_code& error) {
+  errno = error.category() == std::generic_category() ? error.value() : EINVAL;
+}
+
+// Returns `done`. If the system has reported an error, sets errno.
+bool checked(BOOL done) {
+  if (!done) set_errno(last_error());
+  return done != 0;
+}
+
+// The functions of the C library would not let others rename the file while it is open, and this
+// command itself does that.
+int open_file(const std::string& name, DWORD access, DWORD disposition, int flags) {
+  const HANDLE file = CreateFileW(path_of(name).c_str(), access,
+                                  FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                                  disposition, FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (!checked(file != INVALID_HANDLE_VALUE)) return -1;
+  return _open_osfhandle(reinterpret_cast<std::intptr_t>(file), flags | _O_BINARY | _O_NOINHERIT);
+}
+
+}  // namespace
+
+int open_to_read(const std::string& name) {
+  return open_file(name, GENERIC_READ, OPEN_EXISTING, _O_RDONLY);
+}
+
+int open_to_append(const std::string& name) {
+  return open_file(name, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, _O_RDWR | _O_APPEND);
+}
+
+int open_standard_input() { return _dup(0); }
+
+void close_file(int file) { _close(file); }
+
+bool is_terminal(int file) {
+  DWORD mode = 0;
+  return GetConsoleMode(handle_of(file), &mode) != 0;
+}
+
+bool is_regular(int file) { return GetFileType(handle_of(file)) == FILE_TYPE_DISK; }
+
+bool is_same_file(int file, int other) {
+  BY_HANDLE_FILE_INFORMATION one = {}, two = {};
+  return GetFileInformationByHandle(handle_of(file), &one) &&
+         GetFileInformationByHandle(handle_of(other), &two) &&
+         one.dwVolumeSerialNumber == two.dwVolumeSerialNumber &&
+         one.nFileIndexHigh == two.nFileIndexHigh && one.nFileIndexLow == two.nFileIndexLow;
+}
+
+std::size_t size_of(int file) {
+  const std::int64_t size = _filelengthi64(file);
+  return size < 0 ? 0 : static_cast<std::size_t>(size);
+}
+
+// Only a pipe can be asked. A read of a terminal ends with the line, and Ctrl-C ends it, too.
+bool has_input(int file, int milliseconds) {
+  const HANDLE handle = handle_of(file);
+  if (GetFileType(handle) != FILE_TYPE_PIPE) return true;
+  for (int waited = 0;; ++waited) {
+    DWORD bytes = 0;
+    if (!PeekNamedPipe(handle, nullptr, 0, nullptr, &bytes, nullptr)) return true;  // it has ended
+    if (bytes > 0) return true;
+    if (waited == milliseconds) return false;
+    Sleep(1);
+  }
+}
+
+std::ptrdiff_t read_some(int file, char* bytes, std::size_t count) {
+  return _read(file, bytes, static_cast<unsigned>(count));
+}
+
+void rewind_file(int file) { _lseeki64(file, 0, SEEK_SET); }
+
+bool append_to(int file, std::string_view text) {
+  constexpr std::size_t kMaxWrite = 1 << 30;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, kMaxWrite);
+    const int count = _write(file, part.data(), static_cast<unsigned>(part.size()));
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+bool shorten(int file, std::size_t bytes) {
+  return _chsize_s(file, static_cast<std::int64_t>(bytes)) == 0;
+}
+
+// What Windows locks, others cannot even read. Therefore this locks a byte that no file reaches.
+Lock lock(int file) {
+  OVERLAPPED place = {};
+  place.OffsetHigh = 0x40000000;
+  if (LockFileEx(handle_of(file), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+                 &place)) {
+    return Lock::taken;
+  }
+  const DWORD error = GetLastError();
+  set_errno({static_cast<int>(error), std::system_category()});
+  const bool is_held = error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING;
+  return is_held ? Lock::held_by_another : Lock::failed;
+}
+
+bool flush_to_disk(int file) { return checked(FlushFileBuffers(handle_of(file))); }
+
+bool rename_file(const std::string& from, const std::string& to) {
+  return checked(
+      MoveFileExW(path_of(from).c_str(), path_of(to).c_str(), MOVEFILE_REPLACE_EXISTING));
+}
+
+void flush_directory_of(const std::string&) {}  // the file system keeps a journal of names
+
+}  // namespace gpt2::cli
