@@ -6,6 +6,8 @@ set -euo pipefail
 
 preset="${1:?is missing: tools/build.sh PRESET [TARGET...]}"
 shift
+# Before version 4.4, as on macOS, bash takes an empty list for a variable that is not set, so lists
+# that may be empty are written as ${list[@]+"${list[@]}"}.
 targets=()
 [[ $# -gt 0 ]] && targets=(--target "$@")
 
@@ -41,12 +43,12 @@ fi
 note=""
 if [[ ! -f "build/$preset/build.ninja" ]]; then
   note=" (the first time, this takes some minutes)"
-  quietly cmake --preset "$preset" "${options[@]}"
+  quietly cmake --preset "$preset" ${options[@]+"${options[@]}"}
 fi
 
 if [[ -t 2 ]]; then
-  NINJA_STATUS="$preset [%f/%t] " cmake --build --preset "$preset" "${targets[@]}" >&2
+  NINJA_STATUS="$preset [%f/%t] " cmake --build --preset "$preset" ${targets[@]+"${targets[@]}"} >&2
 else
   printf 'build: %s%s\n' "$preset" "$note" >&2
-  quietly cmake --build --preset "$preset" "${targets[@]}"
+  quietly cmake --build --preset "$preset" ${targets[@]+"${targets[@]}"}
 fi

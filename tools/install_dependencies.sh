@@ -75,7 +75,7 @@ fi
 say "installing ${missing[*]}"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
-try() { "${as_root[@]}" "$@" >>"$log" 2>&1; }
+try() { ${as_root[@]+"${as_root[@]}"} "$@" >>"$log" 2>&1; }
 # Updates the lists of packages only if the installation fails with the current ones.
 try "${install[@]}" "${missing[@]}" && exit 0
 if [[ ${#update[@]} -ne 0 ]]; then

@@ -33,4 +33,4 @@ if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # run only a part o
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 cd "$root"
-exec ctest --preset "$preset" --parallel "$(nproc)" "$@"
+exec ctest --preset "$preset" --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"

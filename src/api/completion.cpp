@@ -191,7 +191,12 @@ Json logprob_number(float logprob) {
 }
 
 Json error_json(const std::string& message, const std::string& type, const Json& code) {
-  return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", code}}}};
+  const std::string name = message.substr(0, message.find(": "));
+  const bool is_member =
+      name.size() < message.size() &&
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
+  const Json param = is_member ? Json(name) : Json();
+  return {{"error", {{"message", message}, {"type", type}, {"param", param}, {"code", code}}}};
 }
 
 }  // namespace gpt2

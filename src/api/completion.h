@@ -117,7 +117,8 @@ void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<cons
 /// Returns the log-probability, or null if it is NaN, because JSON has no NaN.
 [[nodiscard]] Json logprob_number(float logprob);
 
-/// Returns the body of the answer to a request with a mistake: {"error": {"message", …}}.
+/// Returns the body of the answer to a request with a mistake: {"error": {"message", …}}. Its
+/// "param" is the member that the message begins with, as in "top_p: expected ...", or null.
 [[nodiscard]] Json error_json(const std::string& message,
                               const std::string& type = "invalid_request_error",
                               const Json& code = nullptr);

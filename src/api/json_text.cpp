@@ -3,6 +3,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace gpt2 {
 
 std::string json_text(const Json& value) {
@@ -14,7 +16,7 @@ double short_number(float value) {
   char digits[32];
   const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
   double number = value;
-  std::from_chars(digits, end, number);
+  static_cast<void>(read_number({digits, end}, number));
   return number;
 }
 

@@ -1,14 +1,8 @@
-#include "base/places.h"
-
-#include <cstdlib>
 #include <system_error>
 
-namespace gpt2 {
+#include "base/places.h"
 
-std::filesystem::path home_directory() {
-  const char* const home = std::getenv("HOME");
-  return home == nullptr ? "" : home;
-}
+namespace gpt2 {
 
 std::filesystem::path program_file() {
   std::error_code error;

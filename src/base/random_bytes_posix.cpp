@@ -1,4 +1,4 @@
-#include <unistd.h>
+#include <sys/random.h>
 
 #include "base/random_bytes.h"
 

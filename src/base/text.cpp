@@ -1,5 +1,10 @@
 #include "base/text.h"
 
+#ifndef __cpp_lib_to_chars
+#include <locale>
+#include <sstream>
+#endif
+
 namespace gpt2 {
 
 std::string quote(std::string_view text, std::size_t max_bytes) {
@@ -16,5 +21,26 @@ std::string quote(std::string_view text, std::size_t max_bytes) {
   if (text.size() > max_bytes) out += "...";
   return out + "'";
 }
+
+namespace {
+
+template <class Floating>
+bool read_floating(std::string_view text, Floating& value) {
+#ifdef __cpp_lib_to_chars
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+#else  // Before version 20, libc++ cannot read floating-point numbers in this way.
+  if (text.empty() || text.front() == '+') return false;
+  std::istringstream stream{std::string(text)};
+  stream.imbue(std::locale::classic());
+  stream >> std::noskipws >> value;
+  return stream && stream.peek() == std::istringstream::traits_type::eof();
+#endif
+}
+
+}  // namespace
+
+bool read_number(std::string_view text, float& value) { return read_floating(text, value); }
+bool read_number(std::string_view text, double& value) { return read_floating(text, value); }
 
 }  // namespace gpt2

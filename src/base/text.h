@@ -35,8 +35,10 @@ template <class... Parts>
 
 /// Reads a decimal number, independently of the locale. Returns false, and may change `value`,
 /// unless the whole `text` is a number that `value` can hold.
-template <class Number>
-[[nodiscard]] bool read_number(std::string_view text, Number& value) {
+[[nodiscard]] bool read_number(std::string_view text, float& value);
+[[nodiscard]] bool read_number(std::string_view text, double& value);
+template <class Integer>
+[[nodiscard]] bool read_number(std::string_view text, Integer& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size();
 }

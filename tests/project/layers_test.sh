@@ -63,7 +63,7 @@ headers='
 '
 
 # The headers of POSIX and Windows, and the macros that tell systems apart.
-of_a_system='^ *# *include *<((sys|net|netinet|arpa|linux|mach|asm)/|(aio|dirent|dlfcn|fcntl|grp|langinfo|netdb|poll|pthread|pwd|sched|semaphore|signal|spawn|strings|syslog|termios|unistd|utime)\.h>'
+of_a_system='^ *# *include *<((sys|net|netinet|arpa|linux|mach|mach-o|asm)/|(aio|dirent|dlfcn|fcntl|grp|langinfo|netdb|poll|pthread|pwd|sched|semaphore|signal|spawn|strings|syslog|termios|unistd|utime)\.h>'
 of_a_system+='|(csignal>|(bcrypt|conio|direct|io|process|psapi|shellapi|share|win[a-z0-9]*|ws2[a-z]*)\.h>))'
 of_a_system+='|\<(_WIN(32|64)|__(linux|APPLE|MACH|unix|CYGWIN|MINGW(32|64)|FreeBSD)__|__linux|__gnu_linux__|_MSC_VER)\>'
 
@@ -122,7 +122,7 @@ violations() (
 
   # src/serve stands on POSIX sockets, and editor.cpp on libedit, which is for terminals of POSIX.
   grep -rHn --include='*.h' --include='*.cpp' -E "$of_a_system" include src |
-    grep -v -E '^[^:]*_(posix|linux|windows)\.(cpp|h):|^src/serve/|^src/cli/terminal/editor\.cpp:' |
+    grep -v -E '^[^:]*_(posix|linux|macos|windows)\.(cpp|h):|^src/serve/|^src/cli/terminal/editor\.cpp:' |
     sed 's/$/: belongs in a source for one system/' || true
 
   # The last digit of these differs between C libraries.

@@ -4,7 +4,12 @@ include(FetchContent)
 
 find_package(Threads REQUIRED)
 
-# Part of the compiler: g++ brings libgomp along, clang++ needs libomp (Debian: libomp-dev).
+# Part of the compiler: g++ brings libgomp along, clang++ needs libomp (Debian: libomp-dev). CMake
+# does not look where Homebrew has it, because Homebrew keeps it apart from its other libraries.
+if(APPLE AND NOT OpenMP_ROOT)
+  execute_process(COMMAND brew --prefix libomp OUTPUT_VARIABLE OpenMP_ROOT
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 find_package(nlohmann_json 3.10.5 QUIET)

@@ -17,6 +17,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # depends on the packages of the linked libraries
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libutf8proc-dev")  # for programs that link the static library
 set(CPACK_GPT2_CHANGELOG ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/tools/cmake/debian_files.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/tools/cmake/debian_files.cmake
+                            ${PROJECT_SOURCE_DIR}/tools/cmake/package_times.cmake)
 
 include(CPack)

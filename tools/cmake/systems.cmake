@@ -2,11 +2,13 @@
 # src/base/pages_linux.cpp. This is the only place that chooses among them.
 if(WIN32)
   set(gpt2_systems windows)
+elseif(APPLE)
+  set(gpt2_systems posix macos)
 elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(gpt2_systems posix linux)
 else()
-  message(FATAL_ERROR "gpt2.cpp supports Linux and Windows only: the sources in src/ whose names end "
-                      "in _linux.cpp or _windows.cpp have no counterparts for ${CMAKE_SYSTEM_NAME}")
+  message(FATAL_ERROR "gpt2.cpp supports Linux, macOS and Windows only: the sources in src/ whose "
+                      "names end in _linux.cpp have no counterparts for ${CMAKE_SYSTEM_NAME}")
 endif()
 
 # The headers of Windows define many macros. No other source may see them, not even in a unity build.
@@ -18,7 +20,7 @@ endif()
 
 # Removes the sources of other systems from a list.
 function(gpt2_keep_sources_of_system list)
-  set(others posix linux windows)
+  set(others posix linux macos windows)
   list(REMOVE_ITEM others ${gpt2_systems})
   list(JOIN others "|" others)
   list(FILTER ${list} EXCLUDE REGEX "_(${others})(_test)?\\.cpp$")

@@ -72,8 +72,6 @@ Lock lock(int file) {
   return errno == EWOULDBLOCK ? Lock::held_by_another : Lock::failed;
 }
 
-bool flush_to_disk(int file) { return fdatasync(file) == 0; }
-
 bool rename_file(const std::string& from, const std::string& to) {
   return std::rename(from.c_str(), to.c_str()) == 0;
 }

@@ -18,7 +18,10 @@ std::size_t terminal_columns(std::FILE* stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-void prepare_widths() { std::setlocale(LC_CTYPE, "C.UTF-8"); }
+// The second name is that of macOS.
+void prepare_widths() {
+  if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "UTF-8");
+}
 
 Glyph first_glyph(std::string_view text) {
   std::mbstate_t state = {};

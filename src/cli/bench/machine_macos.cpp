@@ -1,0 +1,67 @@
+#include <mach/mach.h>
+#include <sys/resource.h>
+#include <sys/sysctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/core_count.h"
+#include "cli/bench/machine.h"
+#include "gpt2/runtime.h"
+
+namespace gpt2::cli {
+namespace {
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+// The seconds for which all CPUs together were busy since the system started.
+std::optional<double> busy_seconds_of_system() {
+  host_cpu_load_info load = {};
+  mach_msg_type_number_t count = HOST_CPU_LOAD_INFO_COUNT;
+  const mach_port_t host = mach_host_self();
+  const kern_return_t result =
+      host_statistics(host, HOST_CPU_LOAD_INFO, reinterpret_cast<host_info_t>(&load), &count);
+  mach_port_deallocate(mach_task_self(), host);
+  if (result != KERN_SUCCESS) return std::nullopt;
+  double ticks = 0.0;
+  for (const int state : {CPU_STATE_USER, CPU_STATE_SYSTEM, CPU_STATE_NICE}) {
+    ticks += load.cpu_ticks[state];
+  }
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+CpuUse cpu_use() {
+  rusage own = {};
+  getrusage(RUSAGE_SELF, &own);
+  const double own_seconds = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  return {.seconds = now.count(),
+          .all_seconds = busy_seconds_of_system().value_or(own_seconds),
+          .own_seconds = own_seconds};
+}
+
+double forced_switches() {
+  rusage own = {};
+  getrusage(RUSAGE_SELF, &own);
+  return static_cast<double>(own.ru_nivcsw);
+}
+
+Cpus usable_cpus() {
+  const int cpus = static_cast<int>(available_cpus().size());
+  return {.cpus = std::max(1, cpus), .cores = core_count()};
+}
+
+std::string cpu_name() {
+  char name[256] = {};
+  std::size_t size = sizeof name - 1;
+  const bool is_known = sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0) == 0;
+  return is_known ? name : "unknown";
+}
+
+}  // namespace gpt2::cli
