@@ -4,6 +4,9 @@
 
 namespace gpt2 {
 
+/// Sets the floating-point state of the current thread to the default.
+void set_default_float_state() noexcept;
+
 /// Sets the floating-point state of the current thread to the default. The destructor restores the
 /// previous state.
 ///
@@ -12,11 +15,8 @@ namespace gpt2 {
 /// Therefore every public function that computes creates one of these objects.
 class DefaultFloatState {
  public:
-  DefaultFloatState() noexcept {
-    std::fegetenv(&callers_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatState() { std::fesetenv(&callers_); }
+  DefaultFloatState() noexcept;
+  ~DefaultFloatState();
   DefaultFloatState(const DefaultFloatState&) = delete;
   DefaultFloatState& operator=(const DefaultFloatState&) = delete;
 

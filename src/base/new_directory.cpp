@@ -55,8 +55,8 @@ NewDirectory::~NewDirectory() { remove(); }
 void NewDirectory::commit() { fs::rename(partial_, directory_); }
 
 void NewDirectory::make_parents() {
-  fs::path parent;
-  for (const fs::path& name : directory_.parent_path()) {
+  fs::path parent = directory_.root_path();
+  for (const fs::path& name : directory_.parent_path().relative_path()) {
     parent /= name;
     if (fs::is_directory(parent)) continue;
     if (fs::exists(fs::symlink_status(parent))) {

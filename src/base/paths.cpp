@@ -29,7 +29,7 @@ bool is_there(const fs::path& path) {
 
 fs::path directory_of(const fs::path& path) {
   if (!is_there(path)) {
-    const bool may_be_name = path.is_relative() && !path.native().starts_with('.');
+    const bool may_be_name = !path.has_root_directory() && !path.native().starts_with('.');
     fail(ErrorCode::not_found, path.string(), "no such file or directory",
          may_be_name ? "; if this is the name of a model, find_model() returns its path" : "");
   }

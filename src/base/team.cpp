@@ -3,12 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <chrono>
 #include <exception>
 #include <limits>
 
 #include "base/core_count.h"
+#include "base/float_state.h"
 #include "base/process_id.h"
 #include "base/signal_mask.h"
 #include "base/spare_threads.h"
@@ -97,7 +97,7 @@ class Team::Board {
   // Opens the parallel region of a team of up to `threads` threads and returns when it ends, after
   // dismiss(). Runs on the host thread. `cores` is core_count().
   void host(int threads, int cores) noexcept {
-    std::fesetenv(FE_DFL_ENV);
+    set_default_float_state();
     const int host_rank = omp_get_num_places() > 0 ? 0 : 1;
     const int wanted = std::min(threads, omp_get_thread_limit()) - host_rank - 1;
     if (wanted < 0) return note_size(1);
@@ -109,7 +109,7 @@ class Team::Board {
       const int size = omp_get_num_threads() + host_rank;
       if (rank == host_rank) note_size(size);
       if (rank > 0) {
-        std::fesetenv(FE_DFL_ENV);
+        set_default_float_state();
         help(rank, size <= cores);
         left_.fetch_add(1, std::memory_order_release);
       } else {

@@ -50,7 +50,8 @@ class WorkingDirectory {
 
 }  // namespace
 
-TEST_CASE("require_new_directory refuses what save_quantized cannot write, and leaves no trace") {
+TEST_CASE("require_new_directory refuses what save_quantized cannot write, and leaves no trace",
+          "[posix]") {
   const test::TemporaryDirectory place;
   const fs::path root = place.path();
   fs::create_symlink(root / "nowhere", root / "dangling");

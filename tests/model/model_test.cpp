@@ -221,7 +221,7 @@ TEST_CASE("a weight type that does not exist is refused") {
         }) == "there is no weight type 99");
 }
 
-TEST_CASE("a quantized copy is not written if a file of its source cannot be read") {
+TEST_CASE("a quantized copy is not written if a file of its source cannot be read", "[posix]") {
   const test::TemporaryDirectory place;
   const Model model = Model::load(kCases / "tiny_default", {.dtype = WeightType::int8});
   fs::create_symlink("gone", place.path() / "tokenizer.json");

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,7 @@ struct Surroundings {
 };
 
 /// A run of the gpt2 command. Its standard output is a pipe. Only the functions whose comments say
-/// so read it.
+/// so read it. On Windows there are no terminals and signals, and functions for them are not defined.
 class Command {
  public:
   explicit Command(const Words& arguments, const Surroundings& surroundings = {});
@@ -61,10 +60,8 @@ class Command {
                     ///< terminal
 
  private:
-  pid_t process_ = -1;
-  int output_ = -1;
-  int terminal_ = -1;  // the test's end of the command's terminal
-  std::FILE* errors_;
+  struct Process;
+  std::unique_ptr<Process> process_;
 };
 
 /// The result of a run that has ended.

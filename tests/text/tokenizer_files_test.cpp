@@ -138,7 +138,7 @@ TEST_CASE("a path to a file stands for its folder, as with models") {
   }
 }
 
-TEST_CASE("refused: a path that does not lead to a folder, with the true cause") {
+TEST_CASE("refused: a path that does not lead to a folder, with the true cause", "[posix]") {
   const auto load = [](const fs::path& path) {
     return refusal_of([&] { (void)Tokenizer::load(path); });
   };

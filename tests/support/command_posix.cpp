@@ -69,23 +69,31 @@ bool sleeping(pid_t process) {
 
 }  // namespace
 
+struct Command::Process {
+  pid_t id = -1;
+  int output = -1;
+  int terminal = -1;  // the test's end of the command's terminal
+  std::FILE* errors = temporary_file("");
+};
+
 Command::Command(const Words& arguments, const Surroundings& surroundings)
-    : errors_(temporary_file("")) {
+    : process_(std::make_unique<Process>()) {
   Words words = {GPT2_COMMAND};
   words.insert(words.end(), arguments.begin(), arguments.end());
   Words variables = environment(surroundings.environment);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
   std::FILE* const input =
-      surroundings.terminal ? new_terminal(terminal_, surroundings.input, surroundings.columns)
-                            : temporary_file(surroundings.input);
+      surroundings.terminal
+          ? new_terminal(process_->terminal, surroundings.input, surroundings.columns)
+          : temporary_file(surroundings.input);
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
 
-  process_ = fork();
-  if (process_ == 0) {
+  process_->id = fork();
+  if (process_->id == 0) {
     dup2(fileno(input), STDIN_FILENO);
-    dup2(fileno(surroundings.terminal_errors ? input : errors_), STDERR_FILENO);
+    dup2(fileno(surroundings.terminal_errors ? input : process_->errors), STDERR_FILENO);
     dup2(surroundings.output.empty() ? pipe_ends[1] : open(surroundings.output.c_str(), O_WRONLY),
          STDOUT_FILENO);
     if (surroundings.terminal_output) dup2(fileno(input), STDOUT_FILENO);
@@ -96,47 +104,47 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
   }
   std::fclose(input);
   close(pipe_ends[1]);
-  output_ = pipe_ends[0];
+  process_->output = pipe_ends[0];
 }
 
 Command::~Command() {
-  if (process_ > 0) {
+  if (process_->id > 0) {
     send(SIGKILL);
     wait();
   }
   close_output();
-  if (terminal_ >= 0) close(terminal_);
-  std::fclose(errors_);
+  if (process_->terminal >= 0) close(process_->terminal);
+  std::fclose(process_->errors);
 }
 
 void Command::read(std::size_t bytes) {
   char buffer[4096];
   ssize_t count = 1;
   while (out.size() < bytes && count > 0) {
-    count = ::read(output_, buffer, sizeof buffer);
+    count = ::read(process_->output, buffer, sizeof buffer);
     if (count > 0) out.append(buffer, static_cast<std::size_t>(count));
   }
 }
 
 void Command::fill_output() {
   constexpr int kSize = 4096;  // the smallest a pipe can have
-  fcntl(output_, F_SETPIPE_SZ, kSize);
+  fcntl(process_->output, F_SETPIPE_SZ, kSize);
   // A write of two bytes blocks even if there is room for one.
-  for (int waiting = 0; waiting + 1 < kSize || !sleeping(process_);) {
+  for (int waiting = 0; waiting + 1 < kSize || !sleeping(process_->id);) {
     usleep(1000);
-    if (ioctl(output_, FIONREAD, &waiting) != 0) throw std::runtime_error("no pipe");
+    if (ioctl(process_->output, FIONREAD, &waiting) != 0) throw std::runtime_error("no pipe");
   }
 }
 
 void Command::close_output() {
-  if (output_ >= 0) close(output_);
-  output_ = -1;
+  if (process_->output >= 0) close(process_->output);
+  process_->output = -1;
 }
 
 void Command::await_error(const std::string& text) {
   char buffer[4096];
   while (err.find(text) == std::string::npos) {
-    const ssize_t count = ::read(terminal_, buffer, sizeof buffer);
+    const ssize_t count = ::read(process_->terminal, buffer, sizeof buffer);
     if (count <= 0) throw std::runtime_error("standard error has no '" + text + "': " + err);
     err.append(buffer, static_cast<std::size_t>(count));
   }
@@ -145,24 +153,25 @@ void Command::await_error(const std::string& text) {
 void Command::type_after(const std::string& text, const std::string& keys) {
   await_error(text);
   err.erase(0, err.find(text) + text.size());
-  if (write(terminal_, keys.data(), keys.size()) < 0) throw std::runtime_error("no terminal");
+  if (write(process_->terminal, keys.data(), keys.size()) < 0)
+    throw std::runtime_error("no terminal");
 }
 
-void Command::send(int signal) const { kill(process_, signal); }
+void Command::send(int signal) const { kill(process_->id, signal); }
 
 bool Command::running() const {
   siginfo_t ended = {};
-  waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  waitid(P_PID, static_cast<id_t>(process_->id), &ended, WEXITED | WNOHANG | WNOWAIT);
   return ended.si_pid == 0;
 }
 
 int Command::wait() {
-  if (output_ >= 0) read(static_cast<std::size_t>(-1));
+  if (process_->output >= 0) read(static_cast<std::size_t>(-1));
   int status = 0;
-  waitpid(process_, &status, 0);
-  process_ = -1;
-  std::rewind(errors_);
-  for (int c; (c = std::fgetc(errors_)) != EOF;) err += static_cast<char>(c);
+  waitpid(process_->id, &status, 0);
+  process_->id = -1;
+  std::rewind(process_->errors);
+  for (int c; (c = std::fgetc(process_->errors)) != EOF;) err += static_cast<char>(c);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
