@@ -242,7 +242,7 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
     CHECK(error["type"] == "invalid_request_error");
     const std::size_t end = mistakes[i].second.find(": ");
     CHECK(error.at("param") ==
-          (end == std::string::npos ? json() : mistakes[i].second.substr(0, end)));
+          (end == std::string::npos ? json() : json(mistakes[i].second.substr(0, end))));
     CHECK(error.at("code").is_null());
   }
   CHECK(found.back()["response"]["status_code"] == 200);
