@@ -269,7 +269,7 @@ TEST_CASE("answers are resumed and merged as the command's own records are") {
   }
   for (const char* const share : {"0/2", "1/2"})
     CHECK(answer(batch, {"--shard", share}).status == 0);
-  std::remove((batch.directory.path() / "out").c_str());
+  std::filesystem::remove(batch.directory.path() / "out");
   CHECK(answer(batch, {"--merge"}).status == 3);
   CHECK(batch.read() == whole);
 }

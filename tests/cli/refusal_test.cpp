@@ -347,7 +347,7 @@ TEST_CASE("a prompt is not mistaken for a misspelled command") {
     CHECK(outcome.err == "");
     CHECK(outcome.out == text + '\n');
   }
-  const std::string models = std::filesystem::path(model).parent_path();
+  const std::string models = std::filesystem::path(model).parent_path().string();
   // If it is the only argument, even a misspelled command is taken as a prompt.
   const Outcome hinted = run({"inof"}, {.directory = models});
   CHECK(hinted.err ==
@@ -377,7 +377,7 @@ TEST_CASE("a prompt is not mistaken for a misspelled command") {
 
 TEST_CASE("a missing model is refused, and info lists the places where it was looked for") {
   const TemporaryDirectory place;
-  const std::string home = place.path();
+  const std::string home = place.path().string();
   check_refused(
       {"-m", "no-such-model", "x"}, 1,
       {"no model 'no-such-model'", "$GPT2_MODELS is not a directory",

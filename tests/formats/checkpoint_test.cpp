@@ -34,6 +34,11 @@ const gpt2::TensorView* find(const Checkpoint& checkpoint, std::string_view name
   return found == checkpoint.tensors.end() ? nullptr : &found->second;
 }
 
+// Returns the path of a file in the directory, as messages write it.
+std::string in(const TemporaryDirectory& directory, const char* name) {
+  return (directory.path() / name).string();
+}
+
 std::string refusal(const fs::path& path) {
   return refusal_of([&] { (void)Checkpoint::open(find_model_files(path)); });
 }
@@ -99,14 +104,14 @@ TEST_CASE("refused: a path or a directory without weights") {
         path +
             ": no weights; expected model.safetensors, pytorch_model.bin, an index of either's "
             "shards (... .index.json) or ckpt.pt");
-  CHECK(refusal(directory.path() / "none") == path + "/none: no such file or directory");
+  CHECK(refusal(directory.path() / "none") == in(directory, "none") + ": no such file or directory");
 }
 
 TEST_CASE("refused: a malformed shard index") {
   const TemporaryDirectory directory;
   const auto index = [&](std::string_view json) {
     const std::string message = refusal(directory.write("model.safetensors.index.json", json));
-    const std::string where = directory.path().string() + "/model.safetensors.index.json";
+    const std::string where = in(directory, "model.safetensors.index.json");
     CHECK(message.find(where) == 0);
     return message.substr(std::min(where.size(), message.size()));
   };
@@ -141,7 +146,6 @@ TEST_CASE("refused: a shard whose name could lead out of the directory") {
 
 TEST_CASE("refused: shards and an index that contradict each other") {
   const TemporaryDirectory directory;
-  const std::string path = directory.path().string();
   const fs::path index = directory.write("model.safetensors.index.json",
                                          R"({"weight_map":{"a":"shard1","b":"shard2"}})");
   directory.write("shard1", file_with("a"));
@@ -153,15 +157,15 @@ TEST_CASE("refused: shards and an index that contradict each other") {
   CHECK(refusal(directory.path() / endless).ends_with("x: no such file or directory"));
   directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","b":"shard2"}})");
   directory.write("shard2", file_with("c"));
-  CHECK(refusal(index) == path + "/shard2: no tensor 'b', which the index says is here");
+  CHECK(refusal(index) == in(directory, "shard2") + ": no tensor 'b', which the index says is here");
   directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","c":"shard2"}})");
   directory.write("shard1", file_with("c"));
-  CHECK(refusal(index) == path + "/shard1: no tensor 'a', which the index says is here");
+  CHECK(refusal(index) == in(directory, "shard1") + ": no tensor 'a', which the index says is here");
   directory.write("model.safetensors.index.json", R"({"weight_map":{"c":"shard1"}})");
   CHECK(refusal(index) == "(accepted)");
   directory.write("shard3", little_endian<std::uint64_t>(2) + "{}");
   directory.write("model.safetensors.index.json", R"({"weight_map":{"c":"shard1","d":"shard3"}})");
-  CHECK(refusal(index) == path + "/shard3: no tensor 'd', which the index says is here");
+  CHECK(refusal(index) == in(directory, "shard3") + ": no tensor 'd', which the index says is here");
 }
 
 TEST_CASE("refused: a tensor that two shards hold") {
@@ -173,7 +177,7 @@ TEST_CASE("refused: a tensor that two shards hold") {
   const fs::path index = directory.write("model.safetensors.index.json",
                                          R"({"weight_map":{"b":"shard1","a":"shard2"}})");
   CHECK(refusal(index) ==
-        directory.path().string() + "/shard2: tensor 'a' is in another shard too");
+        in(directory, "shard2") + ": tensor 'a' is in another shard too");
 }
 
 TEST_CASE("refused: shards with more than 100000 tensors in total") {
@@ -194,7 +198,7 @@ TEST_CASE("refused: shards with more than 100000 tensors in total") {
   CHECK(refusal(index) == "(accepted)");
   write_empty_tensors("shard2", "b", 40'001);
   CHECK(refusal(index) ==
-        directory.path().string() + "/shard2: more than 100000 tensors in all shards");
+        in(directory, "shard2") + ": more than 100000 tensors in all shards");
 }
 
 TEST_CASE("an error in a shard names the shard") {
@@ -203,5 +207,5 @@ TEST_CASE("an error in a shard names the shard") {
   const fs::path index =
       directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
   CHECK(refusal(index) ==
-        directory.path().string() + "/shard: has only 5 bytes; expected weights: download it again");
+        in(directory, "shard") + ": has only 5 bytes; expected weights: download it again");
 }

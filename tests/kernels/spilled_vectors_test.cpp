@@ -1,6 +1,7 @@
 // Tests that vectors which the compiler keeps on the stack survive there, however the stack is
 // aligned. On Windows, GCC does not align it for vectors of 32 and 64 bytes (its bug 54412), so a
-// build without the assembler's -muse-unaligned-vector-move would fault here.
+// build by another GCC than Debian's, which makes unaligned moves itself, would fault here without the
+// assembler's -muse-unaligned-vector-move.
 #if defined(__x86_64__)
 #include <algorithm>
 #include <cstring>

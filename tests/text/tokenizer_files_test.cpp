@@ -30,8 +30,8 @@ std::string refusal(const Files& files, ErrorCode code = ErrorCode::invalid_file
     std::string message = error.what();
     const std::string prefix = folder.path().string();
     for (std::size_t at; (at = message.find(prefix)) != message.npos;) {
-      message.erase(at, prefix.size() + (message.size() > at + prefix.size() &&
-                                         message[at + prefix.size()] == '/'));
+      const char next = message.size() > at + prefix.size() ? message[at + prefix.size()] : ' ';
+      message.erase(at, prefix.size() + (next == '/' || next == '\\'));
     }
     CHECK(message.find('\n') == message.npos);
     return message;

@@ -15,7 +15,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
 # GCC does not align the stack for vectors of 32 and 64 bytes on this target (its bug 54412), so an
 # aligned move of a vector that it keeps there would fault. The assembler, from binutils 2.38 on,
-# makes unaligned moves of them. On aligned memory, these are as fast.
+# makes unaligned moves of them. On aligned memory, these are as fast. Debian's GCC makes them by
+# itself (its bug 939559), but other builds of GCC do not.
 set(CMAKE_CXX_FLAGS_INIT -Wa,-muse-unaligned-vector-move)
 # The programs and the DLL need no DLL of the compiler.
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
