@@ -128,6 +128,9 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   static_cast<void>(members.text("model"));
   const std::vector<Message> messages = read_messages(members.need("messages"));
   read_options(members, request.options, {"logprobs"});
+  for (const char* const other : {"max_tokens", "max_new_tokens"}) {
+    members.refuse_both("max_completion_tokens", other);
+  }
   if (const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens)) {
     request.options.max_new_tokens = *count;
   }

@@ -51,6 +51,10 @@ void read_best_of(Members& members, CompletionRequest& request) {
 void read_beams(Members& members, CompletionRequest& request) {
   read_beam_options(members, request.beams);
   if (request.beams.num_beams == 1) return;
+  members.refuse_both("n", "num_return_sequences");
+  if (members.find("num_return_sequences") != nullptr) {
+    request.n = request.best_of = request.beams.num_return_sequences;
+  }
   request.beams.num_return_sequences = request.n;
   if (request.n > request.beams.num_beams) {
     reject("n: expected at most the number of \"num_beams\", ", request.beams.num_beams, ", found ",

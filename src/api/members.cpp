@@ -69,6 +69,11 @@ std::optional<bool> Members::flag(const std::string& name) {
   return value->get<bool>();
 }
 
+void Members::refuse_both(const std::string& name, const std::string& other) {
+  if (find(name) == nullptr || find(other) == nullptr) return;
+  reject(name, ": \"", other, "\" says the same: remove one of them");
+}
+
 void Members::refuse_others() const {
   const std::vector<std::string> names(known_.begin(), known_.end());
   for (const auto& [name, value] : object_.items()) {

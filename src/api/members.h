@@ -42,6 +42,9 @@ class Members {
     known_.insert(names.begin(), names.end());
   }
 
+  /// Throws Error if the object has both of these members, which are two names for one setting.
+  void refuse_both(const std::string& name, const std::string& other);
+
   /// Throws Error for the first member that is not null and has not been read.
   void refuse_others() const;
 

@@ -28,8 +28,13 @@ void read_options(Members& members, GenerationOptions& options,
   for_each_field(options, [&](const auto& field, auto& values) {
     const std::string_view name = field.name;
     if (std::ranges::count(left_out, name) != 0) return;
-    if (name == "stop") read_field(members, field, values, "stop_strings");
-    if (name == "max_new_tokens") read_field(members, field, values, "max_tokens");
+    const char* const second = name == "stop"             ? "stop_strings"
+                               : name == "max_new_tokens" ? "max_tokens"
+                                                          : nullptr;
+    if (second != nullptr) {
+      members.refuse_both(second, field.name);
+      read_field(members, field, values, second);
+    }
     read_field(members, field, values, field.name);
   });
   if (!members.flag("do_sample").value_or(true)) options.sampling.temperature = 0.0f;

@@ -120,6 +120,17 @@ std::string inspect_page(const serve::ServedModel& model, const std::vector<Toke
   return page_of(report, activations);
 }
 
+// Refuses what no browser sends as the origin of a page.
+void check_origin(const std::string& origin) {
+  if (origin.empty() || origin == "*") return;
+  const std::size_t scheme = origin.find("://");
+  const bool is_origin = scheme != origin.npos && scheme > 0 && scheme + 3 < origin.size() &&
+                         origin.find_first_of("/ ", scheme + 3) == origin.npos;
+  if (is_origin) return;
+  throw UsageError(
+      "--cors", "expected * or an origin such as https://example.org, found " + quote(origin, 60));
+}
+
 ServeSettings read_serve_settings(const Arguments& arguments) {
   ServeSettings settings;
   Options options("gpt2 serve", "Answers OpenAI's API over HTTP", kServeDetails);
@@ -144,6 +155,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   add_address_options(options, settings);
   add_limit_options(options, settings);
   options.parse(arguments);
+  check_origin(settings.server.service.cors);
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
@@ -160,6 +172,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
 // Splits "NAME=MODEL". Without a name, it is the last part of the path or of the name on the hub.
 std::pair<std::string, std::string> name_of_model(const std::string& text) {
   const std::size_t equals = text.find('=');
+  if (equals == 0) throw UsageError("--model", "expected NAME=MODEL, found no name before the '='");
   if (equals != text.npos && !std::filesystem::exists(text))
     return {text.substr(0, equals), text.substr(equals + 1)};
   const std::size_t end = text.find_last_not_of('/');

@@ -219,6 +219,8 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
       {{{"prompt", json::array({"a", 1})}}, "prompt[1]: expected a text or a list of token ids"},
       {{{"prompt", json::array({-1})}}, "prompt[0]: expected a token id"},
       {{{"prompt", "a"}, {"warmth", 1}}, "unknown key 'warmth'"},
+      {{{"prompt", "a"}, {"num_beams", 2}}, "num_beams: gpt2 batch has no beam search"},
+      {{{"prompt", "a"}, {"stop", "b"}, {"stop_strings", "b"}}, "stop_strings: \"stop\" says"},
       {{{"prompt", 1}}, "prompt: expected a text or a list of token ids, found number"},
       {json::object(), "expected \"prompt\", found no such key"},
       {{{"text", "a"}}, "expected \"prompt\", found no such key"},

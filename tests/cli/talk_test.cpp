@@ -297,6 +297,7 @@ TEST_CASE("/set alone lists the options, and marks those that have changed") {
   CHECK(has(changed, "* stop                              \"x y\" \"z\""));
   CHECK(has(changed, "  temperature                       0.8"));
   CHECK(talk({"-m", alphabet_model()}, "/set top_k 7\n/unset top_k\n/set\n").err == defaults);
+  CHECK(talk({"-m", alphabet_model()}, "/set  top_k  7\n/unset  top_k\n/set\n").err == defaults);
 }
 
 TEST_CASE("/set can change every option of the table, and /unset takes it back") {

@@ -156,6 +156,12 @@ TEST_CASE("a port in use is an error that says what to do") {
   CHECK(refused_start({"--port", "65536"}).status == 2);
   CHECK(refused_start({"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"})
             .err.find("two models are called 'a'") != std::string::npos);
+  CHECK(run({"serve", "--port", "0", "-m", "=" + std::string(alphabet_model())})
+            .err.find("expected NAME=MODEL") != std::string::npos);
+  for (const char* const origin : {"x.example", "https://x.example/", "https://", "a b"}) {
+    CHECK(run({"serve", "--port", "0", "--cors", origin}).err.find("--cors: expected * or an") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("a port can be used again as soon as the server has ended") {

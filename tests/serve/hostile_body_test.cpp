@@ -239,6 +239,13 @@ TEST_CASE("long names, long texts and long lists have short answers") {
                 "4096 texts");
   check_refused(server().post("/v1/completions", {{"prompt", "a"}, {"temperature", mega}}),
                 "temperature: expected");
+  check_refused(
+      server().post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}, {"max_new_tokens", 2}}),
+      "max_tokens: \"max_new_tokens\" says the same");
+  check_refused(
+      server().post("/v1/completions",
+                    {{"prompt", "a"}, {"num_beams", 4}, {"n", 2}, {"num_return_sequences", 2}}),
+      "n: \"num_return_sequences\" says the same");
   const auto param_of = [](const json& body) {
     return server().post("/v1/completions", body).json()["error"]["param"];
   };

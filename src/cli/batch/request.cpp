@@ -128,6 +128,9 @@ void RequestReader::read_body(json& body) {
   if (settings_.openai) {
     body.erase("custom_id");  // of a line that is a request without a "body"
     request_.completion = read_completion_request(body, context_);
+    if (request_.completion.beams.num_beams > 1) {
+      reject("num_beams: gpt2 batch has no beam search: remove it, or use gpt2 serve");
+    }
     return;
   }
   Members members(body);

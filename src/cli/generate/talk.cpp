@@ -281,7 +281,8 @@ class Talk {
 bool Talk::run_command(const std::string& line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string name = line.substr(1, space - 1);
-  const std::string argument = line.substr(std::min(space + 1, line.size()));
+  const std::string argument =
+      line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
   const auto form = kTalkForms.find(name);
   if (form == kTalkForms.end()) {
     reject("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");

@@ -106,7 +106,8 @@ TalkOptions::TalkOptions(Writing& writing)
 void TalkOptions::set(const std::string& words, const std::function<void()>& check) {
   const std::size_t space = std::min(words.find(' '), words.size());
   try {
-    take(words.substr(0, space), words.substr(std::min(space + 1, words.size())));
+    take(words.substr(0, space),
+         words.substr(std::min(words.find_first_not_of(' ', space), words.size())));
     check();
   } catch (const UsageError& error) {
     reject(renamed(error.what()));  // not a mistake on the command line, as main() would report it
