@@ -14,7 +14,7 @@
 // A library that is older than a program refuses an option that it does not know, because the
 // program's struct is larger. So a new member must make the struct larger: it begins at a multiple
 // of 8 bytes, where the padding at the end is over. After a float or an int32_t, a member
-// `int32_t reserved` fills the padding. sampling_fields_test checks this.
+// `int32_t reserved_OFFSET` fills the padding. sampling_fields_test checks this.
 
 namespace gpt2::c_api {
 

@@ -214,6 +214,7 @@ TEST_CASE("the C interface lists every sampling option") {
     CHECK(fields[i].max == field.range.max);
     // The rule of option_members.h for new members.
     const std::size_t offset = fields[i].offset;
+    CAPTURE(field.name, offset);
     CHECK((offset % 8 == 0 || offset < offsetof(gpt2_sampling_options, top_n_sigma)));
     ++i;
   });

@@ -190,14 +190,24 @@ def _find_members(options: List[Option], struct: Any) -> Dict[str, Option]:
 
 def _sampling_fields(options: List[Option]) -> List[Tuple[str, Any]]:
     """The members of gpt2_sampling_options. The table does not list on_scores and user: they are
-    where it leaves room for two pointers. New options follow them."""
+    where it leaves room for two pointers. New options follow them, where necessary after a member
+    that fills the padding and is called by its offset."""
     fields: List[Tuple[str, Any]] = [("size", c_size_t)]
     for option in options:
-        listed = type("Listed", (Structure,), {"_fields_": fields})
-        if option.offset - sizeof(listed) >= 2 * sizeof(c_void_p):
+        end, begin = _place_of_last([*fields, *option.fields()], len(option.fields()))
+        if option.offset - end >= 2 * sizeof(c_void_p):
             fields += [("on_scores", c.OnScores), ("user", c_void_p)]
+        elif option.offset != begin:
+            fields.append((f"reserved_{end}", c_int32))
         fields += option.fields()
     return fields
+
+
+def _place_of_last(fields: List[Tuple[str, Any]], count: int) -> Tuple[int, int]:
+    """Where the members before the last `count` ones end, and where these begin."""
+    struct = type("Listed", (Structure,), {"_fields_": fields})
+    before, first = (getattr(struct, fields[i][0]) for i in (-count - 1, -count))
+    return before.offset + before.size, first.offset
 
 
 _sampling = sorted(_options(0), key=lambda option: option.offset)
