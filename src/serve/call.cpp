@@ -8,6 +8,11 @@
 namespace gpt2::serve {
 namespace {
 
+// As a text, because the JSON library needs memory even to free a value.
+constexpr const char* kOutOfMemory =
+    R"({"error":{"message":"out of memory: try again later","type":"server_error",)"
+    R"("param":null,"code":"overloaded"}})";
+
 constexpr int kClientGone = 499;  // the status that nginx counts for a client that did not wait
 
 }  // namespace
@@ -54,24 +59,25 @@ void Call::answer_error(std::exception_ptr error) {
     return prepare_end();
   }
   if (Clock::now() >= deadline_) {
-    return send_error(504, error_json("the answer took longer than the server's --timeout",
-                                      "server_error", "timeout"));
+    return send_error(504,
+                      json_text(error_json("the answer took longer than the server's --timeout",
+                                           "server_error", "timeout")));
   }
   try {
     std::rethrow_exception(error);
   } catch (const Error& caught) {
-    send_error(400, error_json(caught.what()));
+    send_error(400, json_text(error_json(caught.what())));
   } catch (const std::bad_alloc&) {
-    send_error(503, error_json("out of memory: try again later", "server_error", "overloaded"));
+    send_error(503, kOutOfMemory);
   } catch (const std::exception& caught) {
-    send_error(500, error_json(caught.what(), "server_error"));
+    send_error(500, json_text(error_json(caught.what(), "server_error")));
   }
 }
 
-void Call::send_error(int status, const Json& body) {
-  if (!reply_->is_stream()) return send(status, body);
+void Call::send_error(int status, const std::string& body) {
+  if (!reply_->is_stream()) return send({.status = status, .body = body + '\n'});
   prepare_end();
-  write_event(body);
+  reply_->write("data: " + body + "\n\n");
   reply_->end();
 }
 

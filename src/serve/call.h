@@ -48,7 +48,7 @@ class Call {
 
  private:
   void answer_error(std::exception_ptr error);
-  void send_error(int status, const Json& body);
+  void send_error(int status, const std::string& body);
   void prepare_end();
 
   const std::string path_;

@@ -142,7 +142,7 @@ void add_headers(MHD_Response* response, const Headers& headers) {
 MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
                  const std::shared_ptr<Reply>& reply, const Headers& more, const Waker& waker) {
   MHD_Response* const response = MHD_create_response_from_callback(
-      reply->is_stream() ? MHD_SIZE_UNKNOWN : reply->unread(), kBlock, Body::read,
+      reply->is_stream() ? MHD_SIZE_UNKNOWN : reply->held(), kBlock, Body::read,
       new Body{connection, reply, waker}, Body::free);
   if (response == nullptr) return MHD_NO;
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
@@ -261,7 +261,7 @@ void HttpServer::Impl::bound_unread() {
   std::size_t total = 0;
   for (Connection& connection : connections) {
     if (connection.exchange == nullptr) continue;
-    unread.emplace_back(connection.exchange->reply->unread(), &connection);
+    unread.emplace_back(connection.exchange->reply->held(), &connection);
     total += unread.back().first;
   }
   std::ranges::sort(unread);

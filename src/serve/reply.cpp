@@ -88,9 +88,9 @@ bool Reply::is_stream() const {
   return is_stream_;
 }
 
-std::size_t Reply::unread() const {
+std::size_t Reply::held() const {
   const std::lock_guard lock(mutex_);
-  return buffer_.size() - taken_;
+  return buffer_.size();
 }
 
 std::optional<Clock::time_point> Reply::end_time() const {

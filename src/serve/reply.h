@@ -65,8 +65,9 @@ class Reply {
 
   [[nodiscard]] bool is_stream() const;
 
-  /// The number of bytes that read() can return at once.
-  [[nodiscard]] std::size_t unread() const;
+  /// The number of bytes that it holds for the client. Before the first read(), those are what a
+  /// whole answer has; what the client reads of one is freed with the rest.
+  [[nodiscard]] std::size_t held() const;
 
   /// When the whole answer was there, or nothing if it is not.
   [[nodiscard]] std::optional<Clock::time_point> end_time() const;
