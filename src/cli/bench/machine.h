@@ -20,6 +20,10 @@ struct CpuUse {
 
 [[nodiscard]] CpuUse cpu_use();
 
+/// The part of cpu_use() that differs between the systems of POSIX: CpuUse::all_seconds, or nothing
+/// if the system does not say.
+[[nodiscard]] std::optional<double> busy_seconds_of_system();
+
 /// The number of involuntary context switches since this process started: how often one of its
 /// threads had to leave a CPU although it had more to do.
 [[nodiscard]] double forced_switches();

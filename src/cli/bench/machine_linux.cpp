@@ -1,8 +1,6 @@
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -11,34 +9,13 @@
 #include "gpt2/runtime.h"
 
 namespace gpt2::cli {
-namespace {
 
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
-
-}  // namespace
-
-CpuUse cpu_use() {
+std::optional<double> busy_seconds_of_system() {
   const std::vector<int> cpus = available_cpus();
   std::ifstream file("/proc/stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  rusage own = {};
-  getrusage(RUSAGE_SELF, &own);
-  const double own_seconds = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
-  const auto busy = busy_seconds(text, static_cast<double>(sysconf(_SC_CLK_TCK)), [&](int cpu) {
-    return std::binary_search(cpus.begin(), cpus.end(), cpu);
-  });
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  return {.seconds = now.count(),
-          .all_seconds = busy.value_or(own_seconds),
-          .own_seconds = own_seconds};
-}
-
-double forced_switches() {
-  rusage own = {};
-  getrusage(RUSAGE_SELF, &own);
-  return static_cast<double>(own.ru_nivcsw);
+  return busy_seconds(text, static_cast<double>(sysconf(_SC_CLK_TCK)),
+                      [&](int cpu) { return std::binary_search(cpus.begin(), cpus.end(), cpu); });
 }
 
 Cpus usable_cpus() {

@@ -1,10 +1,8 @@
 #include <mach/mach.h>
-#include <sys/resource.h>
 #include <sys/sysctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "base/core_count.h"
@@ -12,13 +10,7 @@
 #include "gpt2/runtime.h"
 
 namespace gpt2::cli {
-namespace {
 
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
-
-// The seconds for which all CPUs together were busy since the system started.
 std::optional<double> busy_seconds_of_system() {
   host_cpu_load_info load = {};
   mach_msg_type_number_t count = HOST_CPU_LOAD_INFO_COUNT;
@@ -32,24 +24,6 @@ std::optional<double> busy_seconds_of_system() {
     ticks += load.cpu_ticks[state];
   }
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-}  // namespace
-
-CpuUse cpu_use() {
-  rusage own = {};
-  getrusage(RUSAGE_SELF, &own);
-  const double own_seconds = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  return {.seconds = now.count(),
-          .all_seconds = busy_seconds_of_system().value_or(own_seconds),
-          .own_seconds = own_seconds};
-}
-
-double forced_switches() {
-  rusage own = {};
-  getrusage(RUSAGE_SELF, &own);
-  return static_cast<double>(own.ru_nivcsw);
 }
 
 Cpus usable_cpus() {
