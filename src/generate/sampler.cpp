@@ -1,14 +1,12 @@
 #include "gpt2/sampler.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/float_state.h"
-#include "generate/philox.h"
 #include "generate/processors/processor.h"
 #include "kernels/kernels.h"
 
@@ -97,26 +95,26 @@ void Sampler::check(std::span<const float> logits) const {
 // four consecutive ids. Only blocks with at least one token left are generated, and they are stored
 // contiguously, so that noise is computed for few tokens after a filter such as top_k.
 std::optional<TokenId> Sampler::draw(std::size_t position) {
-  const auto word = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
-  const std::array key = {word(options_.seed), word(options_.seed >> 32)};
   order_.clear();  // the blocks
   std::size_t count = 0;
   for (std::size_t id = 0; id < scores_.size(); id += 4) {
-    const auto four = std::span(scores_).subspan(id, std::min(std::size_t{4}, scores_.size() - id));
-    if (std::count(four.begin(), four.end(), kRemoved) == std::ssize(four)) continue;
-    const auto words = philox4x32(
-        {word(id / 4), word(position), word(options_.sequence), word(options_.sequence >> 32)},
-        key);
-    std::copy(words.begin(), words.end(), &bits_[count]);
-    std::fill_n(std::copy(four.begin(), four.end(), &drawn_[count]), 4 - four.size(), kRemoved);
-    order_.push_back(word(id));
+    float four[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      four[i] = id + i < scores_.size() ? scores_[id + i] : kRemoved;
+    }
+    if (std::max(std::max(four[0], four[1]), std::max(four[2], four[3])) == kRemoved) continue;
+    std::copy(four, four + 4, &drawn_[count]);
+    order_.push_back(static_cast<std::uint32_t>(id / 4));
     count += 4;
   }
   if (count == 0) return std::nullopt;
+  const PhiloxStream stream = {static_cast<std::uint32_t>(position), options_.sequence,
+                               options_.seed};
+  kernels().philox(bits_.data(), order_.data(), order_.size(), stream);
   kernels().gumbel(noise_.data(), bits_.data(), count);
   kernels().add(drawn_.data(), noise_.data(), count);
   const std::size_t best = kernels().argmax(drawn_.data(), count);
-  return static_cast<TokenId>(order_[best / 4] + best % 4);
+  return static_cast<TokenId>(4 * order_[best / 4] + best % 4);
 }
 
 }  // namespace gpt2

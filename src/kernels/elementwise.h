@@ -29,19 +29,6 @@ void narrow_f16(void* y, const float* x, std::size_t n) noexcept {
   });
 }
 
-template <class Vec>
-void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
-  using Int = typename Vec::Integer;
-  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
-    // The upper 23 bits become the mantissa of a number in [1, 2). Every step from there to u is
-    // exact.
-    const Int mantissa = shift_right<9>(load<Int>(bits + i, lanes)) & 0x7fffff;
-    const Vec one_to_two = from_bits(mantissa | 0x3f800000);
-    const Vec u = (one_to_two - 1.0f) + 0x1p-24f;
-    store(y + i, 0.0f - log(0.0f - log(u)), lanes);
-  });
-}
-
 /// Returns the max of x[0 ... n). A NaN never becomes the max, because it is not greater than
 /// anything.
 template <class Vec>

@@ -167,6 +167,13 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
   return kMaxQueries * sizeof(float) * round_up(keys, kPanel);
 }
 
+/// What the blocks of one draw have in common: the counter of a block of Philox is {number of the
+/// block, position, sequence}, and its key is the seed.
+struct PhiloxStream {
+  std::uint32_t position;
+  std::uint64_t sequence, seed;
+};
+
 /// The number of functions in Kernels::read_limit. They read memory as 1, 2, 4 and 8 streams.
 inline constexpr std::size_t kReadWays = 4;
 
@@ -263,6 +270,12 @@ struct Kernels {
 
   /// y[i] = exp(x[i] - max). Returns the sum of y, formed in 16 lanes. y may be x.
   float (*exp_sum)(float* y, const float* x, float max, std::size_t n) noexcept;
+
+  /// Random bits: words[4 * i + j] is word j of block number blocks[i] of Philox 4x32-10, a
+  /// counter-based generator (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as
+  /// 1, 2, 3"). The words are a pure function of counter and key.
+  void (*philox)(std::uint32_t* words, const std::uint32_t* blocks, std::size_t n,
+                 const PhiloxStream& stream) noexcept;
 
   /// Gumbel noise: y[i] = -log(-log(u[i])) with u[i] = (floor(bits[i] / 2^9) + 0.5) * 2^-23, which
   /// is in (0, 1).

@@ -7,6 +7,7 @@
 #include "kernels/matmul_kn.h"
 #include "kernels/matmul_kn_chunks.h"
 #include "kernels/matmul_nk.h"
+#include "kernels/noise.h"
 #include "kernels/norm.h"
 #include "kernels/quantize_weights.h"
 #include "kernels/quantized.h"
@@ -59,6 +60,7 @@ inline constexpr Kernels kTable = {
     .attention_f16 = attention<Vec, F16>,
     .argmax = argmax<Vec>,
     .exp_sum = exp_sum<Vec>,
+    .philox = philox<Vec>,
     .gumbel = gumbel<Vec>,
     .read_limit = {read_limit<Vec, 1>, read_limit<Vec, 2>, read_limit<Vec, 4>, read_limit<Vec, 8>},
     .fma_limit = fma_limit<Vec>,

@@ -126,6 +126,11 @@ struct Sixteen : Isa {
     return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
   }
 
+  /// Returns, for each lane, the upper half of the 64-bit product with `factor`.
+  [[gnu::always_inline]] friend Sixteen high_product(Sixteen a, std::uint32_t factor) {
+    return of([&](std::size_t i) { return Isa::high_product(a.part[i], factor); });
+  }
+
   /// Returns, for each lane, the lane of `table` whose number is in the low 4 bits of `index`.
   [[gnu::always_inline]] friend Sixteen lookup(Sixteen table, Integer index) {
     return of([&](std::size_t i) { return Isa::lookup(table.part, index.part[i]); });

@@ -31,6 +31,14 @@ struct Isa : Registers<32> {
 
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
 
+  // mul_epu32 multiplies the even lanes.
+  static Int high_product(Int a, std::uint32_t factor) {
+    const __m256i factors = _mm256_set1_epi64x(factor);
+    const __m256i even = _mm256_mul_epu32(__m256i(a), factors);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(__m256i(a), 32), factors);
+    return Int(_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0b10101010));
+  }
+
   static Float widen(const F16* p, std::size_t i) {
     return _mm256_cvtph_ps(half_register(p + i * 8));
   }

@@ -33,6 +33,14 @@ struct Isa : Registers<64> {
 
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
 
+  // mul_epu32 multiplies the even lanes.
+  static Int high_product(Int a, std::uint32_t factor) {
+    const __m512i factors = _mm512_set1_epi64(factor);
+    const __m512i even = _mm512_mul_epu32(__m512i(a), factors);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(__m512i(a), 32), factors);
+    return Int(_mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0b1010101010101010, odd));
+  }
+
   static Float widen(const F16* p, std::size_t) { return _mm512_cvtph_ps(half_register(p)); }
   static Float widen(const BF16* p, std::size_t) {
     return Float(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_register(p)), 16));

@@ -38,6 +38,12 @@ struct Isa : Registers<16> {
 
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }
 
+  static Int high_product(Int a, std::uint32_t factor) {
+    const uint32x4_t low = vreinterpretq_u32_u64(vmull_n_u32(vget_low_u32(a), factor));
+    const uint32x4_t high = vreinterpretq_u32_u64(vmull_high_n_u32(a, factor));
+    return vuzp2q_u32(low, high);
+  }
+
   // Both widen the lower or the upper half of eight numbers. The compiler loads these eight once
   // for the two registers that they fill.
   static Float widen(const F16* p, std::size_t i) {

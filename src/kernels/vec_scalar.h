@@ -36,6 +36,14 @@ struct Isa : Registers<16> {
     return c;
   }
 
+  /// Returns the upper halves of the 64-bit products of the lanes with `factor`.
+  static Int high_product(Int a, std::uint32_t factor) {
+    for (int lane = 0; lane < 4; ++lane) {
+      a[lane] = static_cast<std::uint32_t>(std::uint64_t{a[lane]} * factor >> 32);
+    }
+    return a;
+  }
+
   /// Returns register i of the registers that hold the 16 numbers from p on, as f32.
   static Float widen(const F16* p, std::size_t i) {
     const Int bits = two_bytes(p + i * 4);

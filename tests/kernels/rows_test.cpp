@@ -1,5 +1,6 @@
-// Tests the kernels on rows: layer_norm, activations, add, widen, narrow, argmax, exp_sum and
-// gumbel.
+// Tests the kernels on rows: layer_norm, activations, add, widen, narrow, argmax, exp_sum, philox
+// and gumbel.
+#include <array>
 #include <limits>
 
 #include "support/catch.h"
@@ -331,6 +332,53 @@ TEST_CASE("exp_sum subtracts the max, sums by the tree and works in place") {
       if (first.empty()) first.assign(out.data(), out.data() + n);
       CHECK(same_bits(out.data(), first.data(), n));
     }
+  }
+}
+
+TEST_CASE("Philox gives the results of its authors' test vectors") {
+  // The counter and the key of each vector, and its four words.
+  struct Vector {
+    std::uint32_t block;
+    PhiloxStream stream;
+    std::array<std::uint32_t, 4> words;
+  };
+  constexpr std::uint64_t kOnes = ~std::uint64_t{0};
+  const Vector vectors[] = {
+      {0, {0, 0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+      {0xffffffff, {0xffffffff, kOnes, kOnes}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+      {0x243f6a88,
+       {0x85a308d3, 0x0370734413198a2e, 0x299f31d0a4093822},
+       {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    for (const auto& [block, stream, words] : vectors) {
+      // The block is tried at every lane, and in calls of every number of lanes.
+      for (std::size_t n = 1; n <= 2 * kLanes + 1; ++n) {
+        Guarded<std::uint32_t> blocks(std::vector<std::uint32_t>(n, block));
+        Guarded<std::uint32_t> found(std::vector<std::uint32_t>(4 * n));
+        table->philox(found.data(), blocks.data(), n, stream);
+        bool equal = true;
+        for (std::size_t i = 0; i < 4 * n; ++i) equal &= found.data()[i] == words[i % 4];
+        CHECK(equal);
+      }
+    }
+  }
+}
+
+TEST_CASE("every block of Philox is the function of its own number") {
+  Random random(2);
+  std::vector<std::uint32_t> blocks(100);
+  for (std::uint32_t& block : blocks) block = random.bits();
+  for (const Kernels* const table : tables()) {
+    INFO(table->name);
+    const PhiloxStream stream = {7, 8, 9};
+    std::vector<std::uint32_t> together(4 * blocks.size());
+    std::vector<std::uint32_t> alone(4 * blocks.size());
+    table->philox(together.data(), blocks.data(), blocks.size(), stream);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      table->philox(&alone[4 * i], &blocks[i], 1, stream);
+    }
+    CHECK(together == alone);
   }
 }
 

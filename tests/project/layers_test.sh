@@ -166,7 +166,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 plant 'base must not include tensor/matrix.h' src/base/team.h '#include "tensor/matrix.h"'
 plant 'text must not include model/linear.h' src/text/bpe.h '#include "model/linear.h"'
-plant 'model must not include generate/philox.h' src/model/block.h '#include "generate/philox.h"'
+plant 'model must not include generate/passes.h' src/model/block.h '#include "generate/passes.h"'
 plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include "gpt2/session.h"'
 plant 'which belongs to no known layer' src/model/block.h '#include "attic/block.h"'
 plant 'kernels include nothing but kernels' src/kernels/norm.h '#include <vector>'

@@ -38,19 +38,25 @@ auto comes_after(std::span<const float> keys) {
   };
 }
 
-// Takes tokens in the order of comes_after(keys) until their probabilities add up to at least
-// `share` and there are min_tokens_to_keep of them. Returns the last one taken. Tokens with the
-// probability 0 are never taken. REQUIRES: softmax() has written the weights to p.scratch, and
-// their sum is not 0.
-std::uint32_t last_within(const Processing& p, std::span<const float> keys, const Softmax& s,
-                          float share) {
+// Fills p.order with the tokens whose probability is not 0 and whose key is at least `least`.
+// Returns the sum of their weights.
+double collect(const Processing& p, std::span<const float> keys, float least) {
+  double sum = 0.0;
   p.order.clear();
   for (std::size_t i = 0; i < p.scores.size(); ++i) {
-    if (p.scratch[i] > 0.0f) p.order.push_back(static_cast<std::uint32_t>(i));
+    if (!(keys[i] >= least) || p.scratch[i] == 0.0f) continue;
+    p.order.push_back(static_cast<std::uint32_t>(i));
+    sum += static_cast<double>(p.scratch[i]);
   }
+  return sum;
+}
+
+// Takes tokens of p.order in the order of comes_after(keys) until their weights add up to at least
+// `mass` and there are min_tokens_to_keep of them, or none is left. Returns the last one taken.
+// REQUIRES: p.order is not empty.
+std::uint32_t take(const Processing& p, std::span<const float> keys, double mass) {
   const auto after = comes_after(keys);
   std::make_heap(p.order.begin(), p.order.end(), after);
-  const double mass = static_cast<double>(share) * static_cast<double>(s.sum);
   auto end = p.order.end();
   double sum = 0.0;
   std::size_t taken = 0;
@@ -60,6 +66,27 @@ std::uint32_t last_within(const Processing& p, std::span<const float> keys, cons
     ++taken;
   } while ((sum < mass || taken < p.limits.min_tokens_to_keep) && end != p.order.begin());
   return *end;
+}
+
+// Takes tokens in the order of comes_after(keys) until their probabilities add up to at least
+// `share` and there are min_tokens_to_keep of them. Returns the last one taken. Tokens with the
+// probability 0 are never taken. REQUIRES: softmax() has written the weights to p.scratch, and
+// their sum is not 0.
+//
+// Few tokens are usually enough, and putting the whole vocabulary in order would take longer than
+// all else. So only the tokens with keys near the largest one are put in order, if their weights
+// are certain to be enough. kMargin is more than the rounding errors of sums in different orders.
+std::uint32_t last_within(const Processing& p, std::span<const float> keys, const Softmax& s,
+                          float share) {
+  constexpr double kMargin = 1.0 + 1e-9;
+  const double mass = static_cast<double>(share) * static_cast<double>(s.sum);
+  const float largest = *std::max_element(keys.begin(), keys.end());
+  for (const float width : {2.0f, 4.0f, 8.0f}) {
+    const bool is_enough = collect(p, keys, largest - width) > mass * kMargin;
+    if (is_enough && p.order.size() >= p.limits.min_tokens_to_keep) return take(p, keys, mass);
+  }
+  collect(p, keys, kRemoved);
+  return take(p, keys, mass);
 }
 
 }  // namespace
