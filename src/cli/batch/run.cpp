@@ -239,16 +239,12 @@ void BatchRun::submit(Text& text) {
   const auto& [prompt, max_new_tokens, is_empty] = request_->completion.prompts[text.prompt];
   options.max_new_tokens = max_new_tokens;
   options.sampling.sequence = text.sequence;
+  const auto write = [&written = text.text](std::string_view piece) {
+    written += piece;
+    return true;
+  };
   try {
-    if (!tokenizer_) {
-      text.result = scheduler_.submit(prompt, options, nullptr);
-      return;
-    }
-    const auto write = [&written = text.text](std::string_view piece) {
-      written += piece;
-      return true;
-    };
-    text.result = scheduler_.submit(*tokenizer_, prompt, options, write);
+    text.result = scheduler_.submit(prompt, options, {tokenizer_, write, nullptr});
   } catch (const Error& error) {
     text.error = error.what();
   }

@@ -58,8 +58,7 @@ GenerationResult write_text(Session& session, const std::optional<Tokenizer>& to
     return !interrupted();
   };
   const GenerationResult result =
-      tokenizer ? gpt2::generate(session, *tokenizer, prompt.tokens, options, write)
-                : gpt2::generate(session, prompt.tokens, options, write);
+      gpt2::generate(session, prompt.tokens, options, {tokenizer, write, write});
   reading.done();
   writer.end(result);
   return result;

@@ -9,6 +9,7 @@
 
 #include "api/nearest.h"
 #include "base/fail.h"
+#include "base/text.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
@@ -68,7 +69,7 @@ template <class T>
 std::string shown_value(const std::vector<T>& values) {
   std::string text;
   const char* const comma = std::is_same_v<T, TokenId> ? "," : " ";
-  for (const T& value : values) text += (text.empty() ? "" : comma) + shown_value(value);
+  for (const T& value : values) text += concat(text.empty() ? "" : comma, shown_value(value));
   return text.empty() ? "none" : text;
 }
 

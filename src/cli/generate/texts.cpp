@@ -78,8 +78,7 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
       sample.writer.write(piece);
       return !interrupted();
     };
-    sample.result = tokenizer ? scheduler.submit(*tokenizer, prompt.tokens, options, write)
-                              : scheduler.submit(prompt.tokens, options, write);
+    sample.result = scheduler.submit(prompt.tokens, options, {tokenizer, write, write});
     ++options.sampling.sequence;
   }
 
