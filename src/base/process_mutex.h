@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/atomic_wait.h"
 #include "base/process_id.h"
 
 namespace gpt2 {
@@ -16,7 +17,7 @@ class ProcessMutex {
     const int self = process_id();
     for (int owner = 0; !owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);) {
       if (owner == self) {
-        owner_.wait(owner, std::memory_order_relaxed);
+        wait_while(owner_, owner);
         owner = 0;
       }  // else a thread of the parent held it at the fork, and the next attempt takes it over
     }
@@ -26,9 +27,9 @@ class ProcessMutex {
   void unlock() noexcept {
     thread_.store({}, std::memory_order_relaxed);
     // This is an exchange, not a store, so that it cannot be reordered after the check for waiting
-    // threads in notify_one().
+    // threads in wake_one().
     owner_.exchange(0, std::memory_order_seq_cst);
-    owner_.notify_one();
+    wake_one(owner_);
   }
 
   /// Whether the calling thread holds the mutex, so that it would wait for itself in lock().

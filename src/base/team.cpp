@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 
+#include "base/atomic_wait.h"
 #include "base/core_count.h"
 #include "base/float_state.h"
 #include "base/process_id.h"
@@ -115,7 +116,7 @@ class Team::Board {
       } else {
         // Sleeps here, and not in the barrier at the end of the region, where OpenMP would poll for
         // as long as OMP_WAIT_POLICY says.
-        is_dismissed_.wait(0, std::memory_order_acquire);
+        wait_while(is_dismissed_, 0);
       }
     }
     // OpenMP's barrier makes everything that the helpers did happen before this point. This load
@@ -128,9 +129,9 @@ class Team::Board {
   [[nodiscard]] int started() const noexcept { return started_.load(std::memory_order_acquire); }
   void note_size(int threads) noexcept {
     started_.store(threads, std::memory_order_release);
-    started_.notify_all();
+    wake_all(started_);
   }
-  void await_region() const noexcept { started_.wait(0, std::memory_order_acquire); }
+  void await_region() const noexcept { wait_while(started_, 0); }
 
   // Opens a step: helpers may claim its tasks from now on.
   void open(const Step& step, std::size_t count) noexcept {
@@ -138,7 +139,7 @@ class Team::Board {
     done_.store(0, std::memory_order_relaxed);
     claims_.store(std::uint64_t{count} << 32, std::memory_order_release);
     opened_.fetch_add(1, std::memory_order_release);
-    opened_.notify_all();
+    wake_all(opened_);
     patience_.begin_step();
   }
 
@@ -161,7 +162,7 @@ class Team::Board {
     // it refers to remain valid until then.
     if (finished == 0) return;
     const std::uint32_t done = done_.fetch_add(finished, std::memory_order_acq_rel) + finished;
-    if (done == count && rank != 0) done_.notify_one();
+    if (done == count && rank != 0) wake_one(done_);
   }
 
   // Returns when all tasks of the open step are done.
@@ -170,21 +171,21 @@ class Team::Board {
     if (is_over() || spin_until(patience_.now(), has_core, is_over)) return;
     patience_.note_long_wait();
     for (std::uint32_t done; (done = done_.load(std::memory_order_acquire)) != count;) {
-      done_.wait(done, std::memory_order_acquire);
+      wait_while(done_, done);
     }
   }
 
   void resize(int size) noexcept {
-    if (size_.exchange(size, std::memory_order_release) != size) size_.notify_all();
+    if (size_.exchange(size, std::memory_order_release) != size) wake_all(size_);
   }
 
   // Ends the parallel region: makes all helpers return from help().
   void dismiss() noexcept {
     is_dismissed_.store(1, std::memory_order_release);
-    is_dismissed_.notify_one();
+    wake_one(is_dismissed_);
     resize(std::numeric_limits<int>::max());
     opened_.fetch_add(1, std::memory_order_release);
-    opened_.notify_all();
+    wake_all(opened_);
   }
 
  private:
@@ -196,13 +197,13 @@ class Team::Board {
       const std::uint32_t opened = opened_.load(std::memory_order_acquire);
       if (is_dismissed_.load(std::memory_order_acquire) != 0) return;
       if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
-        size_.wait(size, std::memory_order_acquire);
+        wait_while(size_, size);
         continue;
       }
       work(rank);
       const auto is_over = [&] { return opened_.load(std::memory_order_relaxed) != opened; };
       if (!spin_until(patience_.now(), has_core, is_over)) {
-        opened_.wait(opened, std::memory_order_acquire);
+        wait_while(opened_, opened);
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/atomic_wait.h"
 #include "base/core_count.h"
 #include "base/cpus.h"
 #include "base/team.h"
@@ -83,13 +84,13 @@ std::vector<std::vector<int>> thread_cpus() {
   team.await_helpers();
   const auto threads = static_cast<std::size_t>(team.size());
   std::vector<CpuSet> sets(threads);
-  std::atomic<std::size_t> arrived{0};
+  std::atomic<std::uint32_t> arrived{0};
   // No task ends before all have begun, so each thread takes one of them.
   team.for_each(threads, [&](std::size_t, int rank) {
     sets[static_cast<std::size_t>(rank)] = cpus_of_thread();
     arrived.fetch_add(1);
-    arrived.notify_all();
-    for (std::size_t now; (now = arrived.load()) < threads;) arrived.wait(now);
+    wake_all(arrived);
+    for (std::uint32_t now; (now = arrived.load()) < threads;) wait_while(arrived, now);
   });
   std::vector<std::vector<int>> cpus(threads);
   std::transform(sets.begin(), sets.end(), cpus.begin(), members);
