@@ -4,6 +4,12 @@
 
 namespace gpt2 {
 
+/// The environment variable that names the user's home directory.
+extern const char* const kHomeVariable;
+
+/// Returns the path in an environment variable, or an empty path if the variable is not set.
+[[nodiscard]] std::filesystem::path path_in_environment(const char* name);
+
 /// Returns the user's home directory, or an empty path if the environment names none.
 [[nodiscard]] std::filesystem::path home_directory();
 

@@ -4,9 +4,13 @@
 
 namespace gpt2 {
 
-std::filesystem::path home_directory() {
-  const char* const home = std::getenv("HOME");
-  return home == nullptr ? "" : home;
+const char* const kHomeVariable = "HOME";
+
+std::filesystem::path path_in_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
+
+std::filesystem::path home_directory() { return path_in_environment(kHomeVariable); }
 
 }  // namespace gpt2

@@ -5,12 +5,20 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/paths.h"
+
 namespace gpt2 {
 
-std::filesystem::path home_directory() {
-  const wchar_t* const home = _wgetenv(L"USERPROFILE");
-  return home == nullptr ? L"" : home;
+const char* const kHomeVariable = "USERPROFILE";
+
+// getenv() would return the value in the code page of the process, which lacks most characters. A
+// program that loads the library chooses that code page.
+std::filesystem::path path_in_environment(const char* name) {
+  const wchar_t* const value = _wgetenv(path_of(name).c_str());
+  return value == nullptr ? L"" : value;
 }
+
+std::filesystem::path home_directory() { return path_in_environment(kHomeVariable); }
 
 std::filesystem::path program_file() {
   constexpr std::size_t kMaxPath = 32768;

@@ -1,7 +1,6 @@
 #include "gpt2/model_files.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iomanip>
 #include <system_error>
@@ -45,11 +44,10 @@ bool has_model_files(const fs::path& directory) {
 // Returns the path in an environment variable, with "~" at its beginning replaced by the home
 // directory. Returns an empty path if the variable is not set, or if there is no home directory.
 fs::path environment(const char* name) {
-  const char* const value = std::getenv(name);
-  const std::string text = value == nullptr ? "" : value;
-  if (!text.starts_with("~/")) return path_of(text);
+  const fs::path path = path_in_environment(name);
+  if (path.empty() || *path.begin() != "~" || !path.has_parent_path()) return path;
   const fs::path home = home_directory();
-  return home.empty() ? home : home / path_of(text.substr(2));
+  return home.empty() ? home : home / path.lexically_relative("~");
 }
 
 // Returns the directories in which to look for a subdirectory that has the name of the model.
@@ -79,12 +77,13 @@ fs::path huggingface_cache() {
     if (const fs::path place = environment(variable); !place.empty()) return place / below;
   }
   const fs::path home = home_directory();
-  return home.empty() ? home : home / ".cache/huggingface/hub";
+  return home.empty() ? home : (home / ".cache/huggingface/hub").make_preferred();
 }
 
-// Returns whether `text`, appended to the path of a directory, leads to something inside it.
+// Returns whether `text`, appended to the path of a directory, leads to something inside it. On
+// Windows, a path that begins with a drive or a backslash does not.
 bool stays_below(const std::string& text) {
-  return !text.empty() && !text.starts_with('/') && text.find("..") == std::string::npos &&
+  return !text.empty() && !path_of(text).has_root_path() && text.find("..") == std::string::npos &&
          text.find('\0') == std::string::npos;
 }
 
@@ -132,7 +131,7 @@ void require_readable(const fs::path& path) {
 // Returns whether `path` is certainly a path, and not a name to look for in other places.
 bool is_explicit(const fs::path& path) {
   const std::string first = path.begin()->string();
-  return path.has_root_directory() || first == "." || first == "..";
+  return path.has_root_path() || first == "." || first == "..";
 }
 
 // Returns the path of the place. If the place cannot be read, returns the error message instead,
@@ -213,8 +212,9 @@ std::vector<std::string> model_places() {
   std::vector<std::string> places = {"the working directory"};
   for (const fs::path& place : model_directories()) places.push_back(described(place));
   const fs::path cache = huggingface_cache();
-  places.push_back(cache.empty() ? "no HuggingFace cache, because $HOME is not set"
-                                 : "the HuggingFace cache " + described(cache));
+  places.push_back(
+      cache.empty() ? concat("no HuggingFace cache, because $", kHomeVariable, " is not set")
+                    : "the HuggingFace cache " + described(cache));
   return places;
 }
 
