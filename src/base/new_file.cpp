@@ -34,8 +34,10 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
 }
 
 NewFile::~NewFile() {
+  if (partial_.empty()) return;
+  out_.close();  // Windows does not remove an open file
   std::error_code ignored;
-  if (!partial_.empty()) fs::remove(partial_, ignored);
+  fs::remove(partial_, ignored);
 }
 
 void NewFile::write(Bytes bytes) {
