@@ -69,7 +69,7 @@ void write_config(const fs::path& to, const Config& config, WeightType type) {
   JsonDocument<nlohmann::ordered_json> document = config_tree(config);
   document.root["model_type"] = "gpt2";
   document.root["gpt2_cpp"]["dtype"] = name_of(type);
-  std::ofstream out(to);
+  std::ofstream out(to, std::ios::binary);  // the same bytes on every system
   out << document.root.dump(2) << '\n';
   close(out, to);
 }
