@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <system_error>
 
 #include "base/last_error_windows.h"
@@ -34,7 +35,11 @@ int open_file(const std::string& name, DWORD access, DWORD disposition, int flag
   const HANDLE file = CreateFileW(path_of(name).c_str(), access,
                                   FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                                   disposition, FILE_ATTRIBUTE_NORMAL, nullptr);
-  if (!checked(file != INVALID_HANDLE_VALUE)) return -1;
+  if (!checked(file != INVALID_HANDLE_VALUE)) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path_of(name), ignored)) errno = EISDIR;  // it was EACCES
+    return -1;
+  }
   return _open_osfhandle(reinterpret_cast<std::intptr_t>(file), flags | _O_BINARY | _O_NOINHERIT);
 }
 

@@ -27,8 +27,10 @@ void end_if_interrupted();
 /// instead of ending the process, so that the error message can name the file.
 void let_writes_fail();
 
-/// Ends the process as if let_writes_fail() had not been called, because a write to a pipe failed
-/// (EPIPE).
+/// After a write that failed: returns whether it failed because nobody reads the pipe any more.
+[[nodiscard]] bool pipe_was_closed();
+
+/// Ends the process as if let_writes_fail() had not been called, because a write to a pipe failed.
 [[noreturn]] void end_by_closed_pipe();
 
 }  // namespace gpt2::cli

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 
 namespace gpt2::cli {
@@ -63,6 +64,8 @@ void end_if_interrupted() {
 void let_writes_fail() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
 }
+
+bool pipe_was_closed() { return errno == EPIPE; }
 
 void end_by_closed_pipe() { end_by(SIGPIPE); }
 

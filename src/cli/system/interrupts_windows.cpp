@@ -3,6 +3,7 @@
 #include <windows.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 
 namespace gpt2::cli {
@@ -41,6 +42,9 @@ void end_if_interrupted() {
 }
 
 void let_writes_fail() {}  // they do
+
+// The C library has no errno for the system's error, so it sets EINVAL.
+bool pipe_was_closed() { return errno == EPIPE || _doserrno == ERROR_NO_DATA; }
 
 void end_by_closed_pipe() { std::_Exit(1); }
 

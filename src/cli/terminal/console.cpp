@@ -5,26 +5,26 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/seconds_since.h"
+#include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"
 
 namespace gpt2::cli {
 namespace {
 
 // Reads the file to its end, without its byte order mark. `name` names it in messages.
-std::string read_all(std::FILE* file, const std::string& name) {
+std::string read_all(int file, const std::string& name) {
   constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
   std::string text;
   char buffer[1 << 16];
-  while (!std::feof(file) && !std::ferror(file)) {
-    text.append(buffer, std::fread(buffer, 1, sizeof buffer, file));
+  for (std::ptrdiff_t count; (count = read_some(file, buffer, sizeof buffer)) != 0;) {
+    if (count < 0) reject_with_errno("cannot read " + name);
+    text.append(buffer, static_cast<std::size_t>(count));
     if (text.size() > kMaxBytes) reject(name, " is longer than 256 MiB: split it");
   }
-  if (std::ferror(file)) reject_with_errno("cannot read " + name);
   skip_byte_order_mark(text, name);
   return text;
 }
@@ -48,7 +48,7 @@ void write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return;
   }
-  if (errno == EPIPE) end_by_closed_pipe();
+  if (pipe_was_closed()) end_by_closed_pipe();
   reject_with_errno("cannot write to standard output");
 }
 
@@ -76,14 +76,18 @@ void reject_with_errno(const std::string& message) { reject(message, ": ", std::
 std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
 
 std::string read_input(const std::string& name) {
-  if (name == "-") {
-    if (is_terminal(stdin)) print_error("waiting for a text on standard input; Ctrl-D ends it");
-    return read_all(stdin, shown_input(name));
+  const bool is_standard = name == "-";
+  if (is_standard && is_terminal(stdin)) {
+    print_error("waiting for a text on standard input; Ctrl-D ends it");
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "rb"),
-                                                             std::fclose);
-  if (!file) reject_with_errno("cannot read " + name);
-  return read_all(file.get(), name);
+  struct Closer {
+    int file;
+    ~Closer() { close_file(file); }
+  };
+  const int file = is_standard ? open_standard_input() : open_to_read(name);
+  if (file < 0) reject_with_errno("cannot read " + shown_input(name));
+  const Closer closer{file};
+  return read_all(file, shown_input(name));
 }
 
 std::optional<std::string> read_line() {
