@@ -12,8 +12,6 @@ set(left_out
     "_posix_test" "/fork_test" "/openmp_test"
     # replace malloc and mmap through the dynamic linker
     "/allocation_test"
-    # run the command in pseudo-terminals, send it signals, or limit it through the system
-    "^cli/(batch|batch_kill|beams|embed|find_model|generate|help|inspect|json|quantize|samples|score|state|talk|tokenize)_test"
     # reads the options in Python, too
     "/sampling_fields_test"
     # the server needs POSIX sockets
@@ -33,6 +31,12 @@ gpt2_leave_out(layers_test checkout_test build_script_test exports_test shell_te
                link_test install_test package_test cli_page_test download_test recipes_test)
 # This one loads the library with dlopen.
 gpt2_leave_out(shared_library_test)
+# The functions of the C library that print and end a process have other names in the objects.
+gpt2_leave_out(guest_symbols guest_symbols_refuses_others)
 
-# Test cases about links, devices and permissions of POSIX.
-set(gpt2_left_out_cases "~[posix]")
+# Test cases about links, devices and permissions of POSIX, and those that type on a pseudo-terminal.
+set(gpt2_left_out_cases "~[posix]~[terminal]")
+
+# The linker needs a time that grows with the square of the number of sections. Catch2's own code has
+# 29000 sections without optimization, and 2600 with it. This links a program in 1 s instead of 37 s.
+set_source_files_properties(support/main.cpp PROPERTIES COMPILE_OPTIONS -O1)

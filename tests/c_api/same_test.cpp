@@ -42,12 +42,12 @@ Freed<T> made(void (*free)(T*), Make make, Arguments... arguments) {
 }
 
 const gpt2_model* c_model() {
-  static const auto loaded = made(gpt2_model_free, gpt2_model_load, kDirectory.c_str(), nullptr);
+  static const auto loaded = made(gpt2_model_free, gpt2_model_load, kDirectory.string().c_str(), nullptr);
   return loaded.get();
 }
 
 const gpt2_tokenizer* c_tokenizer() {
-  static const auto loaded = made(gpt2_tokenizer_free, gpt2_tokenizer_load, kDirectory.c_str());
+  static const auto loaded = made(gpt2_tokenizer_free, gpt2_tokenizer_load, kDirectory.string().c_str());
   return loaded.get();
 }
 

@@ -1,8 +1,4 @@
 // Tests gpt2 batch: what it writes, what it refuses, and how it resumes.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/system/descriptor.h"
 #include "support/batch.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -337,20 +334,20 @@ TEST_CASE("a file that is not the output of a run stays as it is") {
     CHECK(outcome.err.starts_with("gpt2: " + message));
   };
   refused("in", "in is the input, too: give another file to -o");
-  refused("/dev/null", "/dev/null is not a regular file");
+  refused(kNullDevice, kNullDevice + " is not a regular file");
   refused("nowhere/out", "nowhere/out: cannot be written: No such file or directory");
   CHECK(batch.read("in") == kPrompts);
 }
 
 TEST_CASE("only one process writes a file") {
   const Batch batch(kPrompts);
-  const int file = open((batch.directory.path() / "out").c_str(), O_RDWR | O_CREAT, 0666);
-  REQUIRE(flock(file, LOCK_EX) == 0);
+  const int file = gpt2::cli::open_to_append((batch.directory.path() / "out").string());
+  REQUIRE(gpt2::cli::lock(file) == gpt2::cli::Lock::taken);
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
         "gpt2: another process is writing out: wait until it ends, or give another -o\n");
-  close(file);
+  gpt2::cli::close_file(file);
   CHECK(batch.run().status == 0);
 }
 
@@ -367,7 +364,7 @@ TEST_CASE("the input may be standard input, which is given again to resume") {
   CHECK(batch.read("piped") == batch.read());
 }
 
-TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal") {
+TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal", "[terminal]") {
   std::string input;
   for (int i = 0; i < 2000; ++i) input += "{\"prompt\": \"Tom\", \"max_new_tokens\": 200}\n";
   const Batch batch(input);
@@ -381,7 +378,7 @@ TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal") {
   CHECK((text.empty() || text.ends_with("\n")));
 }
 
-TEST_CASE("Ctrl-C ends a run that waits for its input") {
+TEST_CASE("Ctrl-C ends a run that waits for its input", "[terminal]") {
   const Batch batch("");
   Command command({"batch", "-", "-o", "out"},
                   {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});

@@ -1,7 +1,6 @@
 // Tests gpt2 generate --num-beams: it finds the same sequences as the library, and writes them in
 // every format.
-#include <signal.h>
-
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -216,7 +215,8 @@ TEST_CASE("options that contradict beam search are refused, both by name") {
                 "--length-penalty: expected a number from -20 to 20, found '21'");
 }
 
-TEST_CASE("a terminal shows the progress of a search, and Ctrl-C writes what was found") {
+TEST_CASE("a terminal shows the progress of a search, and Ctrl-C writes what was found",
+          "[terminal]") {
   Command command({"--num-beams", "64", "-n", "1000", "--threads", "1", "--ignore-eos",
                    "--early-stopping", "never", kPrompt},
                   {.terminal = true, .terminal_errors = true});

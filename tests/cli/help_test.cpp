@@ -64,7 +64,7 @@ TEST_CASE("the help texts follow COLUMNS from 40 to 100") {
   }
 }
 
-TEST_CASE("on a terminal, the help is as wide as the terminal") {
+TEST_CASE("on a terminal, the help is as wide as the terminal", "[terminal]") {
   Command command({"info", "--help"}, {.terminal = true, .terminal_output = true, .columns = 50});
   command.await_error("--json\r\n");
   CHECK(command.err.starts_with("Shows a model's files, config, size, memory use\r\nand tokenizer\r\n"));

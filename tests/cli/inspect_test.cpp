@@ -116,7 +116,7 @@ TEST_CASE("inspect reads a file, standard input and token ids") {
   CHECK_FALSE(ids["tokens"][1].contains("text"));
 }
 
-TEST_CASE("inspect prints a summary, with colours only on a terminal") {
+TEST_CASE("inspect prints a summary, without colours for a pipe") {
   const Outcome piped = inspect({kText});
   CHECK(piped.status == 0);
   CHECK(piped.err == "");
@@ -127,6 +127,9 @@ TEST_CASE("inspect prints a summary, with colours only on a terminal") {
     CAPTURE(part);
     CHECK(piped.out.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("inspect has colours on a terminal, unless NO_COLOR is set", "[terminal]") {
   for (const bool may_colour : {true, false}) {
     CAPTURE(may_colour);
     Surroundings terminal = {.environment = {"TERM=xterm"},
@@ -169,7 +172,7 @@ TEST_CASE("the summary of inspect fits the terminal and shows every character") 
         std::string::npos);
 }
 
-TEST_CASE("inspect shows a model whose numbers are not finite") {
+TEST_CASE("inspect shows a model whose numbers are not finite", "[terminal]") {
   // A copy of a small model with a NaN in the embedding of position 3.
   const TemporaryDirectory directory;
   const std::filesystem::path from =

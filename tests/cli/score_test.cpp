@@ -1,10 +1,6 @@
 // Runs gpt2 score as a process and compares what it prints with what the library computes.
 #include "gpt2/score.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -174,7 +170,7 @@ TEST_CASE("a file of any size is scored in bounded memory, as the library scores
   CHECK(Json::parse(score_well(words, ids).out)["logprob"] == -expected.nll);
 }
 
-TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far") {
+TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far", "[terminal]") {
   std::string text;
   while (text.size() < (is_slow() ? 1'000'000 : 4'000'000)) text += "abcdefg ";
   const TemporaryDirectory place;
@@ -309,20 +305,13 @@ TEST_CASE("a line that cannot be scored becomes an error record, and the command
 }
 
 TEST_CASE("lines are answered as they come, whatever the length of the input") {
-  const TemporaryDirectory place;
-  const std::string fifo = (place.path() / "fifo").string();
-  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-  const int end = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
-  Command command({"score", "--per-line", fifo});
-  const auto send = [&](const std::string& text) {
-    REQUIRE(write(end, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
-  };
-  send("One day\nThe c");
+  Command command({"score", "--per-line"}, {.pipe = true});
+  command.write("One day\nThe c");
   command.read(1);
   CHECK(parsed(command.out).size() == 1);
-  send("at\n");
+  command.write("at\n");
   command.read(command.out.size() + 1);
-  close(end);
+  command.close_input();
   CHECK(command.wait() == 0);
   const auto records = parsed(command.out);
   REQUIRE(records.size() == 2);
@@ -439,7 +428,8 @@ TEST_CASE("the best choice by token or byte may be another than the best one") {
   CHECK(record.at("choices")[1].at("tokens") == 12);
 }
 
-TEST_CASE("a terminal shows the progress of scoring, and standard output the answer alone") {
+TEST_CASE("a terminal shows the progress of scoring, and standard output the answer alone",
+          "[terminal]") {
   const TemporaryDirectory place;
   std::string text;
   for (int i = 0; i < 20; ++i) text += kText;

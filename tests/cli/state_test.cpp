@@ -1,6 +1,5 @@
 // Tests gpt2 generate --save-state and --state: another process continues a text.
-#include <signal.h>
-
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -47,12 +46,16 @@ TEST_CASE("the new prompt and its continuation are written") {
   CHECK(text({"--state", state(), "--no-echo", "xy", "-n", "2"}) == "z ");
   CHECK(text({"--state", state(), "-n", "3"}) == "fgh");
   CHECK(text({"--state", state(), "-n", "3"}, {.input = "k\n"}) == "klmn");
-  CHECK(text({"--state", state(), "-n", "3"}, {.terminal = true}) == "fgh");
   const Outcome json = run({"-m", alphabet_model(), "--json", "--state", state(), "xy", "-n", "1"});
   const auto object = nlohmann::json::parse(json.out);
   CHECK(object["prompt"] == "xy");
   CHECK(object["prompt_token_ids"] == nlohmann::json{120, 121});
   CHECK(object["text"] == "z");
+}
+
+TEST_CASE("with a state, a terminal is not asked for a prompt", "[terminal]") {
+  text({"ab", "-n", "3", "--save-state", state()});
+  CHECK(text({"--state", state(), "-n", "3"}, {.terminal = true}) == "fgh");
 }
 
 TEST_CASE("two commands write the same text as one, for any option and instruction set") {

@@ -1,7 +1,6 @@
 // Tests gpt2 --interactive, with lines typed on a terminal and lines from a file.
-#include <signal.h>
-
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -242,7 +241,7 @@ std::string shown_after(const Words& lines, const Words& more = {"-n", "3", "--g
 
 }  // namespace
 
-TEST_CASE("a talk on a terminal begins with the model's name and /help") {
+TEST_CASE("a talk on a terminal begins with the model's name and /help", "[terminal]") {
   Command command({"-i", "-m", alphabet_model()}, kTerminal);
   command.await_error("> ");
   CHECK(command.err.find(alphabet_model() + ": ") != std::string::npos);
@@ -250,7 +249,7 @@ TEST_CASE("a talk on a terminal begins with the model's name and /help") {
   CHECK(command.err.find("/help") != std::string::npos);
 }
 
-TEST_CASE("on a terminal, the prompt has a colour, unless NO_COLOR is set") {
+TEST_CASE("on a terminal, the prompt has a colour, unless NO_COLOR is set", "[terminal]") {
   const auto shown = [](const std::string& colour) {
     Command command({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
                     whole_terminal(80, colour));
@@ -265,7 +264,7 @@ TEST_CASE("on a terminal, the prompt has a colour, unless NO_COLOR is set") {
   CHECK(shown("TERM=dumb").find("cde") != std::string::npos);
 }
 
-TEST_CASE("an answer wraps between words at the edge of the terminal") {
+TEST_CASE("an answer wraps between words at the edge of the terminal", "[terminal]") {
   // The text is: nopqrstuvwxyz, e with an accent, abcdefghijklmnopqrstuvwxyz, ...
   const std::string accent = "\xc3\xa9";
   CHECK(shown_after({"m"}, {"-n", "45", "--greedy"}, 60) ==
@@ -279,7 +278,7 @@ TEST_CASE("an answer wraps between words at the edge of the terminal") {
         "nopqrstuvwxyz " + accent + "abcdefghijklmnopqrstuvwxyz " + accent + "\n");
 }
 
-TEST_CASE("/set alone lists the options, and marks those that have changed") {
+TEST_CASE("/set alone lists the options, and marks those that have changed", "[terminal]") {
   const std::string defaults = talk({"-m", alphabet_model()}, "/set\n").err;
   const auto has = [](const std::string& text, const std::string& line) {
     return text.find(line + "\n") != std::string::npos;
@@ -300,7 +299,7 @@ TEST_CASE("/set alone lists the options, and marks those that have changed") {
   CHECK(talk({"-m", alphabet_model()}, "/set  top_k  7\n/unset  top_k\n/set\n").err == defaults);
 }
 
-TEST_CASE("/set can change every option of the table, and /unset takes it back") {
+TEST_CASE("/set can change every option of the table, and /unset takes it back", "[terminal]") {
   const std::vector<std::pair<std::string, std::string>> values = {
       {"temperature", "0.5"},
       {"top_k", "7"},
@@ -351,7 +350,7 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back")
   CHECK(letters("/set ignore_eos true\n/set ignore_eos false\n/set ignore_eos\nab\n") == "cde\n");
 }
 
-TEST_CASE("/set refuses a number that is too large, and nothing else happens") {
+TEST_CASE("/set refuses a number that is too large, and nothing else happens", "[terminal]") {
   const std::string range = "expected a whole number from 0 to 1000000000, found '";
   for (const std::string number : {"1000000001", "4294967297", "99999999999999999999999999"}) {
     for (const std::string name : {"top_k", "max_new_tokens", "keep", "min_length"}) {
@@ -369,7 +368,7 @@ TEST_CASE("/set refuses a number that is too large, and nothing else happens") {
   CHECK(shown_after({"/set top_p 2", "/set ignore_eos maybe", "ab"}) == "cde\r\n");
 }
 
-TEST_CASE("/undo takes back the last line and its answer") {
+TEST_CASE("/undo takes back the last line and its answer", "[terminal]") {
   letters("ab\nxy\n/undo\n/save " + state() + "\n");
   CHECK(saved_tokens() == ids("abcde"));
   CHECK(letters("ab\nk\nt\n/undo\n/undo\n\n") == "cde\nlmn\nuvw\nfgh\n");
@@ -384,7 +383,7 @@ TEST_CASE("/undo takes back the last line and its answer") {
   CHECK(talk(in_small, "ab\nklmn\n/undo\n/undo\n").err == "gpt2: there is no line to take back\n");
 }
 
-TEST_CASE("/stats tells the tokens, the speed and the context") {
+TEST_CASE("/stats tells the tokens, the speed and the context", "[terminal]") {
   const std::string stats = talk({"-m", alphabet_model(), "-n", "3", "--greedy"},
                                  "ab\n\n/stats\n").err;
   CAPTURE(stats);
@@ -393,12 +392,12 @@ TEST_CASE("/stats tells the tokens, the speed and the context") {
   CHECK(stats.ends_with(" tokens/s\ncontext      8 of 1024 tokens used\n"));
 }
 
-TEST_CASE("/save says where it saved") {
+TEST_CASE("/save says where it saved", "[terminal]") {
   CHECK(shown_after({"ab", "/save " + state()}) ==
         "gpt2: saved 5 tokens to " + state() + "\r\n");
 }
 
-TEST_CASE("Tab completes the commands and the options of /set") {
+TEST_CASE("Tab completes the commands and the options of /set", "[terminal]") {
   Command command({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, kTerminal);
   command.type_after("> ", "/u\t");
   command.type_after("/un", "d\t\r");  // /undo and /unset
@@ -412,7 +411,7 @@ TEST_CASE("Tab completes the commands and the options of /set") {
   CHECK(command.wait() == 0);
 }
 
-TEST_CASE("on a terminal, lines can be edited, and an error does not end the talk") {
+TEST_CASE("on a terminal, lines can be edited, and an error does not end the talk", "[terminal]") {
   Command command({"-i", "-m", alphabet_model(), "-n", "3"}, kTerminal);
   command.type_after("> ", "abx\x7f\r");
   command.read(4);
@@ -430,7 +429,8 @@ TEST_CASE("on a terminal, lines can be edited, and an error does not end the tal
   CHECK(command.wait() == 0);
 }
 
-TEST_CASE("on a terminal, Ctrl-C stops the text and drops the line, but not the command") {
+TEST_CASE("on a terminal, Ctrl-C stops the text and drops the line, but not the command",
+          "[terminal]") {
   Command command({"-i", "-m", alphabet_model(), "-n", "100000000"}, kTerminal);
   command.type_after("> ", "ab\r");
   command.read(10);
@@ -446,12 +446,14 @@ TEST_CASE("on a terminal, Ctrl-C stops the text and drops the line, but not the 
   CHECK(command.out.ends_with("\nbc\n"));
 }
 
-TEST_CASE("signals other than Ctrl-C end a talk") {
+TEST_CASE("signals other than Ctrl-C end a talk", "[terminal]") {
   Command by_hand({"-i", "-m", alphabet_model()}, kTerminal);
   by_hand.await_error("> ");
   by_hand.send(SIGTERM);
   CHECK(by_hand.wait() == -SIGTERM);
+}
 
+TEST_CASE("Ctrl-C ends a talk that is read from a file") {
   Command from_file({"-i", "-m", alphabet_model(), "-n", "100000000"}, {.input = "ab\nk\n"});
   from_file.read(10);
   from_file.send(SIGINT);

@@ -29,7 +29,7 @@ TEST_CASE("tokenize takes ids as several arguments, but not words") {
   CHECK(contains(outcome.err, "unexpected argument 'b': put a text of several words in quotes"));
 }
 
-TEST_CASE("tokenize says that it waits for input from a terminal") {
+TEST_CASE("tokenize says that it waits for input from a terminal", "[terminal]") {
   const Outcome outcome =
       run({"tokenize", "-m", alphabet_model()}, {.input = "ab\n\x04", .terminal = true});
   CHECK(outcome.out == "97 98 10\n");

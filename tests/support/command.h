@@ -15,6 +15,7 @@ using Words = std::vector<std::string>;
 struct Surroundings {
   std::string input = {};                     ///< the content of standard input, or the keys typed
                                               ///< on the terminal
+  bool pipe = false;                          ///< standard input is a pipe; fill it with write()
   std::filesystem::path directory = ".";      ///< the current directory
   std::vector<std::string> environment = {};  ///< more variables, "NAME=value"
   bool terminal = false;                      ///< standard input is a terminal
@@ -24,12 +25,22 @@ struct Surroundings {
   unsigned short columns = 0;                 ///< of the terminal; 0: unknown
   std::string output = {};  ///< the file for standard output; "": a pipe; "-": closed
   std::filesystem::path program = GPT2_COMMAND;
+  bool console = true;  ///< on Windows, the command has a console, which send() needs. wine leaves
+                        ///< the console behind if the command is killed while it starts
 };
 
+/// A file that takes everything and keeps nothing.
+extern const std::string kNullDevice;
+
 /// A run of the gpt2 command. Its standard output is a pipe. Only the functions whose comments say
-/// so read it. On Windows there are no terminals and signals, and functions for them are not defined.
+/// so read it. On Windows, the functions that need POSIX throw. So do the surroundings `terminal` and
+/// `output`. The test cases that need them have the tags [terminal] and [posix], which tell
+/// tests/windows.cmake to leave them out.
 class Command {
  public:
+  /// What wait() returns after kill().
+  static constexpr int kKilled = -9;
+
   explicit Command(const Words& arguments, const Surroundings& surroundings = {});
   ~Command();
   Command(const Command&) = delete;
@@ -38,17 +49,30 @@ class Command {
   /// Reads standard output until it has at least this many bytes, or its end.
   void read(std::size_t bytes);
 
+  /// Writes to the pipe that is the command's standard input.
+  void write(const std::string& bytes);
+  void close_input();
+
   /// Reads no output. Waits until the pipe is full and the command, which must have one thread, is
-  /// blocked in a write.
+  /// blocked in a write. Needs POSIX.
   void fill_output();
   void close_output();
 
-  /// Reads standard error, which must be a terminal, until it has this text.
+  /// Reads standard error, which must be a terminal, until it has this text. Needs POSIX.
   void await_error(const std::string& text);
 
   /// Waits for the text on standard error, discards everything up to its end, and types the keys.
+  /// Needs POSIX.
   void type_after(const std::string& text, const std::string& keys);
+
+  /// Sends one of signals(). On Windows, SIGINT stands for Ctrl-C.
   void send(int signal) const;
+
+  /// The signals that ask the command to end: SIGINT and, on POSIX, SIGTERM and SIGHUP.
+  static std::vector<int> signals();
+
+  /// Ends the process at once, so that it cannot finish what it does.
+  void kill() const;
   [[nodiscard]] bool running() const;
 
   /// Reads standard output to its end and waits for the command. Returns the exit status, or minus

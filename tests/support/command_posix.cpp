@@ -69,8 +69,11 @@ bool sleeping(pid_t process) {
 
 }  // namespace
 
+const std::string kNullDevice = "/dev/null";
+
 struct Command::Process {
   pid_t id = -1;
+  int input = -1;  // the test's end of the pipe
   int output = -1;
   int terminal = -1;  // the test's end of the command's terminal
   std::FILE* errors = temporary_file("");
@@ -88,11 +91,14 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
           ? new_terminal(process_->terminal, surroundings.input, surroundings.columns)
           : temporary_file(surroundings.input);
   int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  int input_ends[2] = {fileno(input), -1};
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0 || (surroundings.pipe && pipe2(input_ends, O_CLOEXEC) != 0)) {
+    throw std::runtime_error("no pipe");
+  }
 
   process_->id = fork();
   if (process_->id == 0) {
-    dup2(fileno(input), STDIN_FILENO);
+    dup2(input_ends[0], STDIN_FILENO);
     dup2(fileno(surroundings.terminal_errors ? input : process_->errors), STDERR_FILENO);
     dup2(surroundings.output.empty() ? pipe_ends[1] : open(surroundings.output.c_str(), O_WRONLY),
          STDOUT_FILENO);
@@ -102,14 +108,17 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
       execve(surroundings.program.c_str(), argv.data(), envp.data());
     _exit(127);
   }
+  if (surroundings.pipe) close(input_ends[0]);
   std::fclose(input);
   close(pipe_ends[1]);
+  process_->input = input_ends[1];
   process_->output = pipe_ends[0];
 }
 
 Command::~Command() {
+  close_input();
   if (process_->id > 0) {
-    send(SIGKILL);
+    kill();
     wait();
   }
   close_output();
@@ -124,6 +133,17 @@ void Command::read(std::size_t bytes) {
     count = ::read(process_->output, buffer, sizeof buffer);
     if (count > 0) out.append(buffer, static_cast<std::size_t>(count));
   }
+}
+
+void Command::write(const std::string& bytes) {
+  if (::write(process_->input, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+    throw std::runtime_error("cannot write to the pipe");
+  }
+}
+
+void Command::close_input() {
+  if (process_->input >= 0) close(process_->input);
+  process_->input = -1;
 }
 
 void Command::fill_output() {
@@ -153,11 +173,16 @@ void Command::await_error(const std::string& text) {
 void Command::type_after(const std::string& text, const std::string& keys) {
   await_error(text);
   err.erase(0, err.find(text) + text.size());
-  if (write(process_->terminal, keys.data(), keys.size()) < 0)
+  if (::write(process_->terminal, keys.data(), keys.size()) < 0)
     throw std::runtime_error("no terminal");
 }
 
-void Command::send(int signal) const { kill(process_->id, signal); }
+void Command::send(int signal) const { ::kill(process_->id, signal); }
+
+std::vector<int> Command::signals() { return {SIGINT, SIGTERM, SIGHUP}; }
+
+void Command::kill() const { send(-kKilled); }
+static_assert(-Command::kKilled == SIGKILL);
 
 bool Command::running() const {
   siginfo_t ended = {};

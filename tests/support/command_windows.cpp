@@ -2,11 +2,13 @@
 #include <io.h>
 #include <windows.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "base/paths.h"
+#include "base/places.h"
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
@@ -45,7 +47,7 @@ std::string quoted(const std::string& word) {
 }
 
 // Returns the variables, each followed by a NUL, and another NUL. If a name occurs twice, the first
-// value counts.
+// value counts. The tests call the home directory HOME.
 std::wstring environment(Words words) {
   static const TemporaryDirectory home;
   words.push_back("USERPROFILE=" + home.path().string());
@@ -54,55 +56,80 @@ std::wstring environment(Words words) {
     if (const char* value = std::getenv(name)) words.push_back(std::string(name) + '=' + value);
   }
   std::wstring block;
-  for (const std::string& word : words) block += path_of(word).wstring() + L'\0';
+  for (std::string& word : words) {
+    if (word.starts_with("HOME=")) word.replace(0, 4, kHomeVariable);
+    block += path_of(word).wstring() + L'\0';
+  }
   return block + L'\0';
 }
 
+[[noreturn]] void need_posix() { throw std::runtime_error("this needs POSIX"); }
+
+void close_handle(HANDLE& handle) {
+  if (handle != nullptr) CloseHandle(handle);
+  handle = nullptr;
+}
+
+void make_pipe(HANDLE& reading, HANDLE& writing) {
+  if (!CreatePipe(&reading, &writing, nullptr, 0)) throw std::runtime_error("no pipe");
+}
+
+BOOL WINAPI ignore(DWORD) { return TRUE; }
+
 }  // namespace
+
+const std::string kNullDevice = "NUL";
 
 struct Command::Process {
   HANDLE handle = nullptr;
+  DWORD id = 0;
+  HANDLE input = nullptr;  // the test's end of the pipe
   HANDLE output = nullptr;
   std::FILE* errors = temporary_file("");
 };
 
+// The command has a console of its own, which shows no window, so that send() reaches no other
+// process.
 Command::Command(const Words& arguments, const Surroundings& surroundings)
     : process_(std::make_unique<Process>()) {
-  if (surroundings.terminal || !surroundings.output.empty()) {
-    throw std::runtime_error("these surroundings need POSIX");
-  }
+  if (surroundings.terminal || !surroundings.output.empty()) need_posix();
   std::string line = quoted(surroundings.program.string());
   for (const std::string& word : arguments) line += ' ' + quoted(word);
   std::wstring wide_line = path_of(line).wstring();
   std::wstring variables = environment(surroundings.environment);
   std::FILE* const input = temporary_file(surroundings.input);
-  HANDLE writing = nullptr;
-  if (!CreatePipe(&process_->output, &writing, nullptr, 0)) throw std::runtime_error("no pipe");
+  HANDLE reading = nullptr, writing = nullptr;
+  make_pipe(process_->output, writing);
+  if (surroundings.pipe) make_pipe(reading, process_->input);
 
   STARTUPINFOW startup = {};
   startup.cb = sizeof startup;
   startup.dwFlags = STARTF_USESTDHANDLES;
-  startup.hStdInput = inherited(handle_of(input));
+  startup.hStdInput = inherited(surroundings.pipe ? reading : handle_of(input));
   startup.hStdOutput = inherited(writing);
   startup.hStdError = inherited(handle_of(process_->errors));
   PROCESS_INFORMATION started = {};
   const BOOL has_started =
       CreateProcessW(surroundings.program.c_str(), wide_line.data(), nullptr, nullptr, TRUE,
-                     CREATE_UNICODE_ENVIRONMENT, variables.data(), surroundings.directory.c_str(),
-                     &startup, &started);
+                     CREATE_UNICODE_ENVIRONMENT |
+                         (surroundings.console ? CREATE_NO_WINDOW : DETACHED_PROCESS),
+                     variables.data(), surroundings.directory.c_str(), &startup, &started);
   std::fclose(input);
-  CloseHandle(writing);
+  close_handle(reading);
+  close_handle(writing);
   if (!has_started) throw std::runtime_error("no process");
   CloseHandle(started.hThread);
   process_->handle = started.hProcess;
+  process_->id = started.dwProcessId;
 }
 
 Command::~Command() {
+  close_input();
   if (process_->handle != nullptr) {
-    TerminateProcess(process_->handle, 1);
+    kill();
     wait();
   }
-  CloseHandle(process_->output);
+  close_output();
   std::fclose(process_->errors);
 }
 
@@ -115,18 +142,49 @@ void Command::read(std::size_t bytes) {
   }
 }
 
+void Command::write(const std::string& bytes) {
+  DWORD count = 0;
+  if (!WriteFile(process_->input, bytes.data(), static_cast<DWORD>(bytes.size()), &count, nullptr)) {
+    throw std::runtime_error("cannot write to the pipe");
+  }
+}
+
+void Command::close_input() { close_handle(process_->input); }
+
+void Command::fill_output() { need_posix(); }
+
+void Command::close_output() { close_handle(process_->output); }
+
+void Command::await_error(const std::string&) { need_posix(); }
+
+void Command::type_after(const std::string&, const std::string&) { need_posix(); }
+
+// The event reaches all processes of the command's console, to which this process has to belong.
+void Command::send(int signal) const {
+  if (signal != SIGINT) need_posix();
+  SetConsoleCtrlHandler(ignore, TRUE);
+  FreeConsole();
+  const bool is_sent =
+      AttachConsole(process_->id) && GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
+  FreeConsole();
+  if (!is_sent && running()) throw std::runtime_error("cannot send Ctrl-C");
+}
+
+std::vector<int> Command::signals() { return {SIGINT}; }
+
+void Command::kill() const { TerminateProcess(process_->handle, static_cast<UINT>(kKilled)); }
+
 bool Command::running() const { return WaitForSingleObject(process_->handle, 0) == WAIT_TIMEOUT; }
 
 int Command::wait() {
-  read(static_cast<std::size_t>(-1));
+  if (process_->output != nullptr) read(static_cast<std::size_t>(-1));
   WaitForSingleObject(process_->handle, INFINITE);
   DWORD status = 0;
   GetExitCodeProcess(process_->handle, &status);
-  CloseHandle(process_->handle);
-  process_->handle = nullptr;
+  close_handle(process_->handle);
   std::rewind(process_->errors);
   for (int c; (c = std::fgetc(process_->errors)) != EOF;) err += static_cast<char>(c);
-  return static_cast<int>(status);
+  return status == static_cast<DWORD>(STATUS_CONTROL_C_EXIT) ? -SIGINT : static_cast<int>(status);
 }
 
 Outcome run(const Words& arguments, const Surroundings& surroundings) {

@@ -1,0 +1,112 @@
+// Tests what the commands do when they cannot write, because the disk is full, a limit of the system
+// stops them, or standard output is closed.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "gpt2/model.h"
+#include "support/alphabet_text.h"
+#include "support/batch.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+
+namespace {
+
+// The max size of files that this process and the commands that it runs may write.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    const rlimit limit = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a full disk is one clear error of batch, and the run resumes when there is room") {
+  const Batch calm(numbered_prompts(100)), full(numbered_prompts(100));
+  CHECK(calm.run().status == 0);
+  const std::string whole = calm.read();
+  for (const rlim_t bytes : {200, 500, 4096, 10000}) {
+    const FileSizeLimit limit(bytes);
+    const Outcome outcome = full.run();
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err ==
+          "gpt2: out: cannot be written: File too large; its records are complete, and the same "
+          "command resumes there\n");
+    const std::string text = full.read();
+    CHECK(whole.starts_with(text));
+    CHECK((text.empty() || text.ends_with("\n")));
+    CHECK(text.size() <= bytes);
+  }
+  CHECK(full.run().status == 0);
+  CHECK(full.read() == whole);
+}
+
+TEST_CASE("a full disk and a closed standard output are errors") {
+  const Outcome full = generate({"a"}, {.output = "/dev/full"});
+  CHECK(full.status == 1);
+  CHECK(full.err == "gpt2: cannot write to standard output: No space left on device\n");
+  const Outcome closed = generate({"a"}, {.output = "-"});
+  CHECK(closed.status == 1);
+  CHECK(closed.err == "gpt2: cannot write to standard output: Bad file descriptor\n");
+}
+
+TEST_CASE("JSON that cannot be written is an error") {
+  const Outcome full = run({"-m", alphabet_model(), "--json", "a"}, {.output = "/dev/full"});
+  CHECK(full.status == 1);
+  CHECK(full.err == "gpt2: cannot write to standard output: No space left on device\n");
+}
+
+TEST_CASE("if a quantized model cannot be written in full, nothing is left but an error") {
+  const TemporaryDirectory place;
+  const std::string source = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
+  const gpt2::Model model = gpt2::Model::load(source, {.dtype = gpt2::WeightType::int8});
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const auto save = [&] {
+    const FileSizeLimit limit(1 << 20);
+    gpt2::save_quantized(model, source, place.path() / "out", [](double) {});
+  };
+  const std::string message = refusal_of(save);
+  signal(SIGXFSZ, handler);
+  CHECK(message.starts_with(place.path().string() + "/out.partial-"));
+  CHECK(message.ends_with("/model.safetensors: cannot be written: File too large"));
+  CHECK(std::filesystem::is_empty(place.path()));
+}
+
+TEST_CASE("embed --npy keeps the file that was there if there is no room for the new one") {
+  const TemporaryDirectory place;
+  const std::string file = place.write("vectors.npy", "what was there").string();
+  const auto embed = [&] {
+    return run({"embed", "--npy", file}, {.input = "The cat sat down.\nOne day\nA dog\n"});
+  };
+  const auto limited = [&] {
+    const FileSizeLimit limit(500);
+    return embed();
+  };
+  const Outcome cut = limited();
+  CHECK(cut.status == 1);
+  CHECK(cut.err == "gpt2: " + file + ": cannot be written: File too large\n");
+  CHECK(content(file) == "what was there");
+  CHECK(std::distance(std::filesystem::directory_iterator(place.path()), {}) == 1);
+  CHECK(embed().status == 0);
+  CHECK(content(file).starts_with("\x93NUMPY"));
+}

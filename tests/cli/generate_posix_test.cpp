@@ -1,0 +1,58 @@
+// Tests gpt2 generate where a shell limits it, makes it ignore signals, or stops reading.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "support/alphabet_model.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/is_slow.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+
+TEST_CASE("if not all threads can start, the text is still the same") {
+  if (is_slow()) return;  // emulators and sanitizers need more
+  const std::string limit = "ulimit -v 300000; exec \"$0\" \"$@\"";  // 64 stacks take 512 MiB
+  const Words arguments = {
+      "-c", limit,       GPT2_COMMAND, "-m", alphabet_model(), "--greedy", "--max-new-tokens",
+      "4",  "--threads", "64",         "abc"};
+  const Outcome outcome = run(arguments, {.program = "/bin/sh"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out == "abcdefg\n");
+  CHECK(outcome.err == "");
+}
+
+TEST_CASE("a second Ctrl-C ends a command that hangs") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 20'000);
+  Command command(
+      {"-m", directory.path().string(), "--max-new-tokens", "20000", "--threads", "1", "a"});
+  command.fill_output();
+  for (; command.running(); usleep(1000)) command.send(SIGINT);
+  CHECK(command.wait() == -SIGINT);
+}
+
+TEST_CASE("a signal that the command was told to ignore stays ignored") {
+  const std::string ignore = "trap '' HUP INT; exec \"$0\" \"$@\"";  // as nohup and & do
+  Command command(
+      {"-c", ignore, GPT2_COMMAND, "-m", alphabet_model(), "--max-new-tokens", "1000", "a"},
+      {.program = "/bin/sh"});
+  command.read(3);
+  command.send(SIGHUP);
+  command.send(SIGINT);
+  CHECK(command.wait() == 0);
+  CHECK(command.out.size() > 1000);
+}
+
+TEST_CASE("if the reader goes away, the command dies of SIGPIPE without a message") {
+  const std::string ignore = GENERATE("", "trap '' PIPE; ");  // some parents ignore SIGPIPE
+  Command command({"-c", ignore + "exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", alphabet_model(),
+                   "--max-new-tokens", "1000", "a"},
+                  {.program = "/bin/sh"});
+  command.read(3);
+  command.close_output();
+  CHECK(command.wait() == -SIGPIPE);
+  CHECK(command.err == "");
+}
