@@ -82,9 +82,9 @@ void copy_side_files(const fs::path& from, const fs::path& to) {
   };
   for_each_tokenizer_file(copy);
   copy("generation_config.json");
-  if (is_there(from / "config.json")) {
-    fs::copy_file(from / "config.json", to / "generation_config.json",
-                  fs::copy_options::skip_existing);
+  // GCC's library ignores fs::copy_options::skip_existing on Windows.
+  if (is_there(from / "config.json") && !is_there(to / "generation_config.json")) {
+    fs::copy_file(from / "config.json", to / "generation_config.json");
   }
 }
 
