@@ -19,12 +19,13 @@ fs::path checked(const fs::path& out) {
     fail(ErrorCode::invalid_argument, directory.string(), why);
   };
   refuse_nul(out);
+  // On Windows, "new/.." exists even if "new" does not.
+  const fs::path name = directory.filename();
+  if (name == "." || name == "..") refuse("expected the name of a new directory");
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(directory, ignored))) {
     refuse("exists already; choose another name");
   }
-  const fs::path name = directory.filename();
-  if (name == "." || name == "..") refuse("expected the name of a new directory");
   return directory;
 }
 

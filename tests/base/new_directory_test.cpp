@@ -61,7 +61,7 @@ TEST_CASE("require_new_directory refuses what save_quantized cannot write, and l
   CHECK(refusal("") == "the name of the directory to write is empty");
   CHECK(refusal(std::string("a\0b", 3)) ==
         "'a\\x00b': the name has a NUL byte, which no file's name can have");
-  CHECK(refusal(root / "..") == (root / "..").string() + ": exists already; choose another name");
+  CHECK(refusal(root / "..") == (root / "..").string() + ": expected the name of a new directory");
   for (const std::string parent : {"dangling", "file"}) {
     for (const fs::path& out : {root / parent / "out", root / parent / "new/out"}) {
       CHECK(refusal(out) == cannot(out) + (root / parent).string() + ": Not a directory");
