@@ -13,6 +13,7 @@
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
+#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 
@@ -269,6 +270,7 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
   for (const std::string_view isa : available_isas()) {
     force_isa(isa);
     for (const int threads : {1, 2, 3}) {
+      if (threads < 3 && is_slow()) continue;
       CAPTURE(isa, threads);
       const Engine engine(two_block_model(), {.threads = threads});
       CHECK(std::ranges::equal(score(engine, texts, options), expected,
