@@ -44,10 +44,10 @@ struct Slice {
 /// works as before.
 ///
 /// Cost: threads - 1 sleeping threads (one more if OpenMP binds them), and address space for about
-/// 512 rows of activations (20 MB for GPT-2 124M), of which only the rows that passes have used take
-/// memory. Making an engine does not wait for its threads. Destroying it does: with more than two
-/// threads this may take some milliseconds, because OpenMP's threads poll while they wait for each
-/// other, unless OMP_WAIT_POLICY is passive.
+/// 512 rows of activations (20 MB for GPT-2 124M), of which only the rows that passes have used
+/// take memory. Making an engine does not wait for its threads. Destroying it does: with more than
+/// two threads this may take some milliseconds, because OpenMP's threads poll while they wait for
+/// each other, unless OMP_WAIT_POLICY is passive.
 ///
 /// Example:
 ///   Engine engine(model, {.threads = 4});

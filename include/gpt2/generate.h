@@ -39,7 +39,7 @@ enum class Overflow {
 
 /// Options for generate().
 struct GenerationOptions {
-  /// The max number of new tokens, up to kMaxOptionTokens (option_fields.h); 0: only read the prompt.
+  /// Max number of new tokens, up to kMaxOptionTokens (option_fields.h); 0: only read the prompt.
   std::size_t max_new_tokens = 256;
 
   SamplingOptions sampling = {};     ///< how tokens are drawn

@@ -236,8 +236,8 @@ GPT2_API const char* gpt2_available_isa(size_t index);
 ///     gpt2_force_isa(gpt2_available_isa(i));  // and measure something
 ///   }
 GPT2_API gpt2_status gpt2_force_isa(const char* name);
-/// The max number of threads that a new engine uses by default: the number in OMP_NUM_THREADS or else
-/// one for each physical core that the process may use, at most OMP_THREAD_LIMIT. At least 1.
+/// The max number of threads that a new engine uses by default: the number in OMP_NUM_THREADS or
+/// else one for each physical core that the process may use, at most OMP_THREAD_LIMIT. At least 1.
 GPT2_API int32_t gpt2_thread_count(void);
 
 // -- Cancel --------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ struct LoadOptions {
 
   /// Whether the files are mapped into memory. If not, they are read once, into memory that the
   /// model owns: a process that uses a mapped file ends with SIGBUS if another one shortens the
-  /// file, which matters for a long-running process on a disk that others write to. Has no effect on
-  /// files in memory.
+  /// file, which matters for a long-running process on a disk that others write to. Has no effect
+  /// on files in memory.
   bool use_mmap = true;
 
   /// Called, unless it is empty, after each matrix, with the share of the matrices' bytes that have

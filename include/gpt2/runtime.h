@@ -39,10 +39,10 @@ namespace [[gnu::visibility("default")]] gpt2 {
 void force_isa(std::string_view name);
 
 /// Returns the number of threads that a new Engine uses by default: the number in OMP_NUM_THREADS,
-/// up to 1,024. Without that variable, one for each physical core that the process may use: those of
-/// available_cpus(), as far as the CPU quota of its control group suffices. Two hyperthreads of a
-/// core count once. In both cases at most OMP_THREAD_LIMIT, and at least 1. Determined once, at the
-/// first call.
+/// up to 1,024. Without that variable, one for each physical core that the process may use: those
+/// of available_cpus(), as far as the CPU quota of its control group suffices. Two hyperthreads of
+/// a core count once. In both cases at most OMP_THREAD_LIMIT, and at least 1. Determined once, at
+/// the first call.
 [[nodiscard]] int thread_count();
 
 /// Returns what determines thread_count(): "OMP_NUM_THREADS", "OMP_THREAD_LIMIT" or "cores".
@@ -54,8 +54,8 @@ void force_isa(std::string_view name);
 [[nodiscard]] std::vector<int> available_cpus();
 
 /// Returns, for each thread of an engine with thread_count() threads, the numbers of the CPUs that
-/// it may run on. The first thread is the calling thread. Unless OpenMP binds threads to places, the
-/// others may run where this one may. If the system cannot start that many threads, the list is
+/// it may run on. The first thread is the calling thread. Unless OpenMP binds threads to places,
+/// the others may run where this one may. If the system cannot start that many threads, the list is
 /// shorter.
 ///
 /// Cost: starts such threads, asks each of them and ends them. Throws std::bad_alloc.

@@ -79,8 +79,8 @@ class Scheduler {
   /// copied. Throws Error(invalid_argument) for a tokenizer that does not belong to the model, for
   /// an empty stop string, and for stop strings without a tokenizer. The future holds the result or
   /// the exception that generate() would have thrown; it holds Error(invalid_argument) if the text
-  /// alone needs more than max_memory. To cancel, return false from the sink or from on_prompt; while
-  /// the text waits, from TextTarget::is_wanted.
+  /// alone needs more than max_memory. To cancel, return false from the sink or from on_prompt;
+  /// while the text waits, from TextTarget::is_wanted.
   std::future<GenerationResult> submit(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                                        const GenerationOptions& options,
                                        std::function<bool(std::string_view)> sink);

@@ -180,8 +180,8 @@ struct Perplexity {
 /// and the perplexity have the same bits as those of score() and perplexity() for the whole text,
 /// however the text is divided. Belongs to one thread at a time.
 ///
-/// Cost: time as score(); memory as score() for a text of about context + 4,096 tokens, and 48 bytes
-/// for each window.
+/// Cost: time as score(); memory as score() for a text of about context + 4,096 tokens, and 48
+/// bytes for each window.
 ///
 /// Example:
 ///   TextScorer scorer(Engine::shared(model), {.stride = 256}, tokenizer);

@@ -64,13 +64,13 @@ class Tokenizer {
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const;
 
-  /// Returns the largest n that is known to be a place where any text that begins with `text` may be
-  /// cut: whatever follows, encode(text[0, n)) and encode(the rest) are together the ids of the
+  /// Returns the largest n that is known to be a place where any text that begins with `text` may
+  /// be cut: whatever follows, encode(text[0, n)) and encode(the rest) are together the ids of the
   /// whole. With it, a program encodes a text of any length in parts of bounded memory. This is a
-  /// place before ASCII white space. Returns 0 if there is none, and always for a tokenizer
-  /// that adds tokens or a space to each text, or whose tokens may cross such a place, for example
-  /// an added token that absorbs the white space after it. Takes O(n) time in the worst case, and usually
-  /// looks only at the last few bytes.
+  /// place before ASCII white space. Returns 0 if there is none, and always for a tokenizer that
+  /// adds tokens or a space to each text, or whose tokens may cross such a place, for example an
+  /// added token that absorbs the white space after it. Takes O(n) time in the worst case, and
+  /// usually looks only at the last few bytes.
   ///
   /// Example:
   ///   std::string text = "Once upon a ti";

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-// The small types that the other headers share: token ids and the types of weights, keys and values.
+// Small types that the other headers share: token ids and the types of weights, keys and values.
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
