@@ -137,7 +137,7 @@ class EncodingTest(unittest.TestCase):
              {"padding": "all"}),
             (ValueError, "padding: expected True", {"padding": []}),
             (TypeError, "truncation: expected True or False, found 'yes'", {"truncation": "yes"}),
-            (TypeError, "max_length: expected a number, found 'x'", {"max_length": "x"}),
+            (TypeError, "max_length: expected a whole number, found 'x'", {"max_length": "x"}),
             (ValueError, "return_tensors: expected 'np' or None, found 'pt'",
              {"return_tensors": "pt"}),
             (TypeError, "", {"no_such": 1}),

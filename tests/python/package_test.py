@@ -835,7 +835,7 @@ class SessionTest(ModelTest):
             self.assertFalse(tokenizer.is_special(id))
         self.assertFalse(tokenizer.is_special(2**32 + tokenizer.eos_token_id))
         for call in (tokenizer.token_bytes, tokenizer.is_special):
-            with self.assertRaisesRegex(TypeError, r"id: expected a number, found \[443\]"):
+            with self.assertRaisesRegex(TypeError, r"id: expected a whole number, found \[443\]"):
                 call([443])
         with self.assertRaisesRegex(TypeError, "ids: expected a token id or a list of token ids"):
             tokenizer.convert_ids_to_tokens("Once")

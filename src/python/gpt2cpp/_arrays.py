@@ -31,18 +31,22 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
     return list(iterator)
 
 
-def int32(name: str, value: Any) -> int:
+def int32(name: str, value: Any, expected: str = "a whole number") -> int:
     """The value of the argument `name`, which must fit in an int32_t."""
     try:
         return array.array("i", [value])[0]
-    except (TypeError, OverflowError) as error:
-        raise type(error)(f"{name}: expected a number of 32 bits, found {shown(value)}"
-                          ) from None
+    except TypeError:
+        raise TypeError(f"{name}: expected {expected}, found {shown(value)}") from None
+    except OverflowError:
+        raise OverflowError(f"{name}: expected a number of 32 bits, found {shown(value)}"
+                            ) from None
 
 
 def ids_array(ids: Iterable[int], name: str = "tokens", expected: str = "token ids") -> Any:
     """Token ids as a ctypes array. Raises OverflowError for ids that do not fit in 32 bits."""
-    numbers = array.array("i", [int32(name, id) for id in items(name, ids, expected)])
+    listed = items(name, ids, expected)
+    numbers = array.array("i", [int32(name, id, "a token id, which is a whole number")
+                                for id in listed])
     return (c_int32 * len(numbers)).from_buffer(numbers) if numbers else (c_int32 * 0)()
 
 

@@ -281,7 +281,7 @@ class ModelNumbers(Handle):
 
     def _layer(self, layer: int) -> int:
         if not isinstance(layer, Integral):
-            raise TypeError(f"layer: expected a number, found {shown(layer)}")
+            raise TypeError(f"layer: expected a whole number, found {shown(layer)}")
         index = int(layer) + self.n_layer + 1 if layer < 0 else int(layer)
         if not 0 <= index <= self.n_layer:
             raise InvalidArgumentError(f"layer: expected a number from {-self.n_layer - 1} to "

@@ -46,7 +46,7 @@ def count(name: str, value: Any) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}: expected a number, found {shown(value)}") from None
+        raise TypeError(f"{name}: expected a whole number, found {shown(value)}") from None
     if not 0 <= number < 2**64:
         raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")
     return number

@@ -214,7 +214,7 @@ class Tokenizer(SpecialTokens):
         try:
             return 0 <= operator.index(id) < len(self)
         except TypeError:
-            raise TypeError(f"id: expected a number, found {shown(id)}") from None
+            raise TypeError(f"id: expected a whole number, found {shown(id)}") from None
 
     def _find(self, content: bytes) -> Optional[int]:
         id = c_int32()
