@@ -448,8 +448,10 @@ class NumbersTest(ModelTest):
         self.assertEqual((-scores.nll, scores.perplexity, scores.bits_per_byte.value),
                          (line["logprob"], line["perplexity"], line["bits_per_byte"]))
         self.assertEqual(scores.by_word, (line["word_perplexity"], line["word_perplexity_error"]))
-        first = scores.texts[0].tokens[0]
+        first, second = scores.texts[0].tokens[:2]
         self.assertTrue(math.isnan(first.logprob))
+        self.assertEqual((first.rank, first.top), (None, []))  # nothing predicts it
+        self.assertIsInstance(second.rank, int)
 
     def test_a_list_of_texts_is_scored_together(self):
         texts = ["The cat sat", [443, 452, 258, 401]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from ctypes import string_at
 from typing import Any, List, NamedTuple, Optional, Tuple
 
@@ -13,14 +14,14 @@ from ._library import lib
 class TokenLogprob(NamedTuple):
     """The log-probability of a token, given all tokens before it.
 
-    `logprob` is the natural logarithm of softmax(logits), before any sampling option; NaN for a
-    token that was not scored. `rank` is the number of likelier tokens. `top` lists the likeliest
-    tokens as pairs of id and logprob.
+    `logprob` is the natural logarithm of softmax(logits), before any sampling option. `rank` is the
+    number of likelier tokens. `top` lists the likeliest tokens as pairs of id and logprob. A token
+    that was not scored, such as the first one of a text, has the logprob NaN and the rank None.
     """
 
     id: int
     logprob: float
-    rank: int
+    rank: Optional[int]
     top: List[Tuple[int, float]]
 
 
@@ -53,7 +54,7 @@ class Generation(str):
 class TextScore(NamedTuple):
     """The scores of a text.
 
-    tokens:      of each token; the first one has none, because nothing predicts it
+    tokens:      of each token; the first one is not scored, because nothing predicts it
     perplexity:  exp(nll / the number of tokens that have a score)
     nll:         the sum of -logprob, in nats
     """
@@ -127,7 +128,8 @@ class Comparison(NamedTuple):
 
 def logprobs_of(data: Any, ids: List[int]) -> List[TokenLogprob]:
     """The TokenLogprob structs at `data`, one for each id."""
-    return [TokenLogprob(id, t.logprob, t.rank, [(u.id, u.logprob) for u in t.top[:t.n_top]])
+    return [TokenLogprob(id, t.logprob, None if math.isnan(t.logprob) else t.rank,
+                         [(u.id, u.logprob) for u in t.top[:t.n_top]])
             for id, t in zip(ids, data[:len(ids)])]
 
 
