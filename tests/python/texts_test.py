@@ -242,6 +242,19 @@ class EncodedTest(ModelTest):
                 call(LONG)
 
 
+class PlaceTest(ModelTest):
+    def test_a_wrong_text_of_a_list_is_numbered_from_0(self):
+        # Python counts from 0, and so does every function that takes a list.
+        message = "^text 1 of the list: token id 4096 is outside the model's vocabulary of 4096$"
+        for call in (self.model.generate, self.model.score, self.model.embed,
+                     lambda texts: self.model.choices("The cat", texts)):
+            with self.assertRaisesRegex(ValueError, message):
+                call([[443, 452], [443, 4096], [443, 452]])
+        for call in (self.model.score, self.model.embed):
+            with self.assertRaisesRegex(ValueError, "^token id -1 is outside the model's voc"):
+                call([443, -1])
+
+
 class TooShortTest(ModelTest):
     def test_a_text_of_less_than_two_tokens_has_no_score(self):
         for text, found in (("", "is empty"), ("Once", "has one token"), ([443], "has one token")):

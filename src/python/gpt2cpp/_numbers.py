@@ -198,8 +198,7 @@ class ModelNumbers(Handle):
                 raise InvalidArgumentError(
                     f"the text {'has one token' if ids else 'is empty'}, so there is nothing to "
                     "score: give at least two tokens, because nothing predicts the first one")
-            if failures.returned:
-                require_known(ids, self.vocab_size)
+            require_known(ids, self.vocab_size)
             return ids[:window] if cut else ids
 
         lists = failures.convert(listed, converted)
@@ -228,8 +227,7 @@ class ModelNumbers(Handle):
         def converted(text: Tokens) -> List[int]:
             ids = self._encode(name, text, add_special_tokens=False)
             fit_continuation(len(before), ids, self.n_positions, cut)
-            if failures.returned:
-                require_known(ids, self.vocab_size)
+            require_known(ids, self.vocab_size)
             return ids
 
         lists = failures.convert(items(name, continuations, "a list of texts or token ids"),
@@ -267,8 +265,7 @@ class ModelNumbers(Handle):
 
         def converted(text: Tokens) -> List[int]:
             ids = fit_text(self._encode("texts", text), self.n_positions, cut)
-            if failures.returned:
-                require_known(ids, self.vocab_size)
+            require_known(ids, self.vocab_size)
             return ids
 
         lists, index = failures.convert(listed, converted), self._layer(layer)
