@@ -256,6 +256,13 @@ class PlaceTest(ModelTest):
 
 
 class TooShortTest(ModelTest):
+    def test_an_empty_list_has_no_score(self):
+        for empty in ([], (), iter([])):
+            with self.assertRaisesRegex(ValueError, "^the list of texts is empty, so there is "
+                                                    "nothing to score: give at least one text$"):
+                self.model.score(empty)
+        self.assertEqual(len(self.model.embed([])), 0)
+
     def test_a_text_of_less_than_two_tokens_has_no_score(self):
         for text, found in (("", "is empty"), ("Once", "has one token"), ([443], "has one token")):
             message = (f"the text {found}, so there is nothing to score: give at least two tokens, "

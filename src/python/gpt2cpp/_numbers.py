@@ -173,6 +173,9 @@ class ModelNumbers(Handle):
               on_progress: OnProgress = None) -> Scores:
         """Computes how well the model predicts a text, or a list of texts: together, and each one.
 
+        A list needs at least one text, and a text two tokens, because nothing predicts the first
+        one. Otherwise there is nothing to score, which is an InvalidArgumentError.
+
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
         transformers' page "Perplexity of fixed-length models" does. With truncate=True, only the
         first window is scored, as transformers scores a text that its tokenizer has truncated.
@@ -189,6 +192,9 @@ class ModelNumbers(Handle):
         [31, 259]
         """
         listed, is_list = as_list("texts", texts)
+        if not listed:
+            raise InvalidArgumentError("the list of texts is empty, so there is nothing to score: "
+                                       "give at least one text")
         failures, cut = Failures(on_error, is_list), bool(flag("truncate", truncate))
         window = count("context", context) or self.n_positions
 
