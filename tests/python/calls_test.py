@@ -182,6 +182,23 @@ class CallbackTest(ModelTest):
         self.assertEqual(text.token_ids, [11, 12, 11])
 
 
+    def test_a_processor_that_returns_new_scores_is_refused(self):
+        def in_place(ids, scores):
+            scores[11] = 1e6
+            return scores
+
+        text = self.model.generate([443], max_new_tokens=2, logits_processor=in_place)
+        self.assertEqual(text.token_ids, [11, 11])
+        # transformers' processors return new scores, which would have no effect here.
+        message = ("^logits_processor: the function must change the scores in place and return "
+                   r"nothing, but it returned \[")
+        for options in ({}, {"num_return_sequences": 2}, {"num_beams": 2}):
+            with self.subTest(options), self.assertRaisesRegex(TypeError, message):
+                self.model.generate("Once", logits_processor=[in_place, lambda _, s: s.tolist()],
+                                    **options)
+        self.assert_usable()
+
+
 class ThreadTest(ModelTest):
     def test_one_model_on_many_threads(self):
         texts = []

@@ -276,8 +276,12 @@ def _process_with(name: str,
             raise TypeError(f"{name}: expected functions, found {shown(processor)}")
 
     def process(scores: int, n_scores: int, ids: int, n_ids: int) -> None:
+        array = view(scores, c_float, n_scores)
         for processor in processors:
-            processor(view(ids, c_int32, n_ids), view(scores, c_float, n_scores))
+            result = processor(view(ids, c_int32, n_ids), array)
+            if result is not None and result is not array:
+                raise TypeError(f"{name}: the function must change the scores in place and return "
+                                f"nothing, but it returned {shown(result)}")
 
     return process
 
