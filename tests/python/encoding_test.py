@@ -205,6 +205,9 @@ class SpecialTokensTest(unittest.TestCase):
         self.assertEqual((tokenizer.pad_token_id, tokenizer.bos_token_id), (4096, 443))
         self.assertEqual((tokenizer.vocab_size, len(tokenizer)), (4096, 4099))
         self.assertEqual(tokenizer.get_vocab()["[b]"], 4098)
+        self.assertEqual(tokenizer.convert_tokens_to_ids(["[b]", "no such token"]),
+                         [4098, tokenizer.unk_token_id])
+        self.assertEqual(tokenizer.unk_token_id, tokenizer.encode("?")[0])
         self.assertEqual(tokenizer.all_special_tokens,
                          ["Once", "<|endoftext|>", "?", "[PAD]", "[a]", "[b]"])
         self.assertEqual((tokenizer.model_max_length, tokenizer.padding_side), (64, "left"))

@@ -83,7 +83,7 @@ class SpecialTokens(Handle):
 
         def convert_ids_to_tokens(self, ids: Any) -> Any: ...
 
-        def convert_tokens_to_ids(self, tokens: Any) -> Any: ...
+        def _id_of(self, token: Optional[str]) -> Optional[int]: ...
 
         def token_bytes(self, id: int) -> bytes: ...
 
@@ -137,9 +137,6 @@ class SpecialTokens(Handle):
         if id is not None and not self.token_bytes(id):
             raise ValueError(f"pad_token_id: the vocabulary has no token {id}")
         self.pad_token = None if id is None else self.convert_ids_to_tokens(id)
-
-    def _id_of(self, token: Optional[str]) -> Optional[int]:
-        return None if token is None else self.convert_tokens_to_ids(token)
 
     @property
     def special_tokens_map(self) -> Dict[str, Any]:

@@ -200,14 +200,21 @@ class Tokenizer(SpecialTokens):
         return "".join(map(BYTE_NAMES.__getitem__, content))
 
     def convert_tokens_to_ids(self, tokens: Union[str, List[str]]) -> Any:
-        """The ids of tokens by their names; None for a name that no token has."""
+        """The ids of tokens by their names; unk_token_id for a name that no token has."""
         if not isinstance(tokens, str):
             return [self.convert_tokens_to_ids(token)
                     for token in items("tokens", tokens, "a token or a list of tokens")]
-        content = bytes(BYTES_BY_NAME.get(character, 0) for character in tokens)
-        named = all(character in BYTES_BY_NAME for character in tokens)
+        id = self._id_of(tokens)
+        return self.unk_token_id if id is None else id
+
+    def _id_of(self, token: Optional[str]) -> Optional[int]:
+        """The id of the token with this name, or None if there is none."""
+        if token is None:
+            return None
+        content = bytes(BYTES_BY_NAME.get(character, 0) for character in token)
+        named = all(character in BYTES_BY_NAME for character in token)
         id = self._find(content) if named else None
-        return id if id is not None else self._find(tokens.encode("utf-8", "surrogatepass"))
+        return id if id is not None else self._find(token.encode("utf-8", "surrogatepass"))
 
     def _has(self, id: int) -> bool:
         """Whether there is a token with this id. ctypes would truncate ids of more than 32 bits."""
