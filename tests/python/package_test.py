@@ -569,7 +569,8 @@ class ObserveTest(ModelTest):
         self.assertIsNone(seen.get("blocks.3.hook_resid_post"))
         for wrong in ("blocks.6.hook_attn_out", "blocks.N.hook_attn_out", "blocks.01.hook_attn_out",
                       "hook_embed"):
-            with self.assertRaisesRegex(ValueError, "what: expected one of"):
+            with self.assertRaisesRegex(ValueError, "^what: expected one of blocks.0.hook_resid_pre"
+                                        f", .*, with N from 0 to 5, found '{wrong}'$"):
                 self.model.observe("The cat", wrong)
             with self.assertRaises(KeyError):
                 seen[wrong]
@@ -580,6 +581,12 @@ class ObserveTest(ModelTest):
                 for j in range(values.shape[1]):
                     values[i, j] = 0
 
+        with self.assertRaisesRegex(ValueError, "^change: expected one of blocks.0.hook_resid_pre.*"
+                                                " found 'blocks.1.hook_resid_mid'$"):
+            self.model.observe("The cat", change={"blocks.1.hook_resid_mid": zero})
+        with self.assertRaisesRegex(ValueError, "^layers: cannot be given with hooks, which name "
+                                                "their layers, such as 'blocks.2.hook_resid_post'"):
+            self.model.observe("The cat", ["mlp_output", hooks[1]], layers=[0])
         for wrong in ({"blocks.0.ln1.hook_scale": zero},
                       {"blocks.2.hook_mlp_out": zero, ("mlp_output", 2): zero}):
             with self.assertRaisesRegex(ValueError, "change: "):
@@ -590,13 +597,32 @@ class ObserveTest(ModelTest):
                         for place in (("mlp_output", 2), "blocks.2.hook_mlp_out"))
         self.assertEqual(ours["ln_f_output", 6].tolist(), theirs["ln_f_output", 6].tolist())
 
+    def test_hooks_have_the_shapes_of_transformer_lens(self):
+        # Its documentation: hook_scale is (batch, pos, 1), hook_z (batch, pos, head, d_head), and
+        # hook_resid_pre of a block is hook_resid_post of the one before it.
+        seen = self.model.observe("The cat sat")
+        self.assertEqual(seen["blocks.5.ln2.hook_scale"].shape, (3, 1))
+        self.assertEqual(seen["ln_2_statistics", 5].shape, (3, 3))
+        self.assertEqual(seen["blocks.1.attn.hook_z"].shape, (3, 4, 64))
+        self.assertEqual(seen["blocks.3.hook_resid_pre"].tolist(),
+                         seen["blocks.2.hook_resid_post"].tolist())
+        self.assertEqual(list(self.model.observe("The cat", "blocks.3.hook_resid_pre")),
+                         [("block_output", 2)])
+
     def test_only_what_is_wanted_is_observed(self):
         seen = self.model.observe("The cat", ("mlp_output", "embeddings"), [0, 2])
         self.assertEqual(set(seen), {("embeddings", 0), ("mlp_output", 0), ("mlp_output", 2)})
-        for wrong in (dict(what="mlp"), dict(layers=[self.model.n_layer + 1]), dict(layers=[-1]),
-                      dict(text="")):
+        for wrong in (dict(what="mlp"), dict(layers=[-1]), dict(text="")):
             with self.subTest(wrong), self.assertRaises(ValueError):
                 self.model.observe(**{"text": "The cat", **wrong})
+        for what, layer, expected in (("mlp_output", 6, "numbers from 0 to 5, found 6"),
+                                      (["mlp_output", "embeddings"], 6, "numbers from 0 to 5,"),
+                                      ("ln_f_output", 0, "numbers from 6 to 6 .ln_f., found 0"),
+                                      (None, 7, "numbers from 0 to 6 .ln_f., found 7")):
+            with self.assertRaisesRegex(ValueError, f"^layers: expected {expected}"):
+                self.model.observe("The cat", what, [layer])
+        seen = self.model.observe("The cat", ["mlp_output", "ln_f_output"], [2, 6])
+        self.assertEqual(set(seen), {("mlp_output", 2), ("ln_f_output", 6)})
 
 
 class InterventionTest(ModelTest):
@@ -670,7 +696,8 @@ class InterventionTest(ModelTest):
         self.assertEqual(session.tokens, self.ids)
         for wrong, kind, message in (
                 ({("keys", self.model.n_layer): fail}, ValueError, "expected names and layers"),
-                ({("embeddings", 1): fail}, ValueError, r"found \('embeddings', 1\)"),
+                ({("embeddings", 1): fail}, ValueError, r"with layers from 0 to 5 \(0 for the "
+                 r"embeddings, 6 for ln_f\), found \('embeddings', 1\)"),
                 ({"keys": fail}, ValueError, "change: expected names and layers as in"),
                 ({("keys", 0): 5}, TypeError, "change: expected a function, found 5"),
                 (fail, TypeError, "change: expected a dict"),

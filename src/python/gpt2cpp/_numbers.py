@@ -120,7 +120,8 @@ class ModelNumbers(Handle):
 
         `what` is one name or several, and `layers` are the numbers of blocks. By default, all
         values are observed, which takes much memory for long texts. A name may also be that of a
-        hook of TransformerLens, such as "blocks.3.hook_attn_out", which names the layer, too.
+        hook of TransformerLens, such as "blocks.3.hook_attn_out", which names the layer, so that
+        `layers` must not be given.
 
         `change` intervenes in the pass: a dict of functions by name and layer, such as
         {("head_outputs", 3): f}. The pass calls f(values, place) with a row of values for each

@@ -6,7 +6,7 @@ import math
 import re
 from ctypes import byref, memmove
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
-                    Optional, Tuple, Union)
+                    Optional, Set, Tuple, Union)
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, items, zeros
@@ -36,17 +36,62 @@ _HOOKS = _names_by(lib.gpt2_observed_hook)
 _ATTENTION = OBSERVED.index("attention_weights")
 
 
+def _layers_of(name: str, n_layer: int) -> range:
+    """The layers that have these values."""
+    if name.startswith("ln_f"):
+        return range(n_layer, n_layer + 1)
+    return range(1 if name == "embeddings" else n_layer)
+
+
 def _place_of(hook: Any, n_layer: int) -> Optional[Tuple[str, int]]:
     """The name and layer of the values that TransformerLens calls `hook`; None for another name."""
     if not isinstance(hook, str):
         return None
     if hook in _HOOKS and ".N." not in hook:
-        return OBSERVED[_HOOKS.index(hook)], 0 if hook.startswith("blocks") else n_layer
+        name = OBSERVED[_HOOKS.index(hook)]
+        return name, _layers_of(name, n_layer)[0]
     match = re.fullmatch(r"blocks\.(0|[1-9][0-9]{0,8})(\..*)", hook)
-    template = f"blocks.N{match[2]}" if match else ""
-    if match is None or template not in _HOOKS or int(match[1]) >= n_layer:
+    if match is None or int(match[1]) >= n_layer:
         return None
-    return OBSERVED[_HOOKS.index(template)], int(match[1])
+    layer, template = int(match[1]), f"blocks.N{match[2]}"
+    if template == "blocks.N.hook_resid_pre":  # of block 0, it is one of _HOOKS
+        return "block_output", layer - 1
+    return (OBSERVED[_HOOKS.index(template)], layer) if template in _HOOKS else None
+
+
+def _is_hook(name: Any) -> bool:
+    return isinstance(name, str) and "hook_" in name
+
+
+def _require_place(argument: str, hook: str, n_layer: int) -> Tuple[str, int]:
+    place = _place_of(hook, n_layer)
+    if place is None:
+        raise ValueError(f"{argument}: expected one of {', '.join(_HOOKS)}, with N from 0 to "
+                         f"{n_layer - 1}, found {shown(hook)}")
+    return place
+
+
+def _places(what: Union[str, Iterable[str], None], layers: Optional[Iterable[int]],
+            n_layer: int) -> Set[Tuple[str, int]]:
+    """The names and layers of the values that these arguments of observe() ask for."""
+    names = (OBSERVED if what is None else [what] if isinstance(what, str)
+             else items("what", what, "names"))
+    hooks = list(filter(_is_hook, names))
+    if hooks and layers is not None:
+        raise ValueError("layers: cannot be given with hooks, which name their layers, such as "
+                         f"{shown(hooks[0])}: leave it out")
+    of_names = [(OBSERVED[named("what", name, OBSERVED)], layer) for name in names
+                if not _is_hook(name) for layer in _layers_of(name, n_layer)]
+    if layers is None:
+        return {*of_names, *(_require_place("what", hook, n_layer) for hook in hooks)}
+    existing = [layer for _, layer in of_names]
+    first, last = min(existing, default=0), max(existing, default=-1)
+    wanted = items("layers", layers, "numbers of blocks")
+    for layer in wanted:
+        if layer not in range(first, last + 1):
+            raise ValueError(f"layers: expected numbers from {first} to {last}"
+                             f"{' (ln_f)' if last == n_layer else ''}, found {shown(layer)}")
+    return {place for place in of_names if place[1] in wanted}
 
 
 def _shaped_as_hook(name: str, values: FloatArray, n_head: int) -> FloatArray:
@@ -65,9 +110,8 @@ def _shaped_as_hook(name: str, values: FloatArray, n_head: int) -> FloatArray:
 
 
 class Observations(Dict[Tuple[str, int], FloatArray]):
-    """Observed values by name and layer, such as ["block_output", 3], or by TransformerLens's name
-    and in its shape without the batch, such as ["blocks.3.hook_resid_post"]. Layers count from 0;
-    the layer is 0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
+    """Observed values by name and layer, such as ["block_output", 3]. Layers count from 0; the
+    layer is 0 for the embeddings, and n_layer for ln_f. With n tokens, the arrays are:
 
     embeddings:         (n, n_embd) wte + wpe, where the residual stream begins
     ln_1_statistics, ln_2_statistics, ln_f_statistics:
@@ -83,6 +127,11 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
     mlp_output:         (n, n_embd) the output of the feed-forward layer, added to the stream
     block_output:       (n, n_embd) the residual stream after a block
     ln_f_output:        (n, n_embd) the output of ln_f; the logits are computed from it
+
+    TransformerLens's name of a value, such as ["blocks.3.hook_resid_post"], gives it in
+    TransformerLens's shape without the batch, as the command's --npz writes it: hook_scale is
+    (n, 1), which is 1 / rstd, and hook_q, hook_k, hook_v and hook_z are (n, n_head, head_dim).
+    These names are no keys: keys() and items() have the names above.
     """
 
     def __init__(self, n_layer: int, n_head: int):
@@ -168,12 +217,10 @@ class _Changer:
     def __init__(self, model: Model, change: Changes, work: Work):
         self._work = work
         self._functions: Dict[Tuple[str, int], Callable[[FloatArray, Place], Any]] = {}
-        layers = {"embeddings": [0], "ln_f_statistics": [model.n_layer],
-                  "ln_f_output": [model.n_layer]}
-        places = {(name, layer) for name in OBSERVED
-                  for layer in layers.get(name, range(model.n_layer))}
+        last = model.n_layer - 1
+        places = _places(None, None, model.n_layer)
         for key, function in pairs_of("change", change):
-            place = _place_of(key, model.n_layer) or key
+            place = _require_place("change", key, model.n_layer) if _is_hook(key) else key
             if place != key and place[0].endswith("_statistics"):
                 raise ValueError(f"change: {shown(key)} is 1 / rstd, which cannot be changed by "
                                  f"this name: give {place}")
@@ -181,7 +228,8 @@ class _Changer:
                 raise ValueError(f"change: two functions are given for {place}")
             if place not in places:
                 raise ValueError(f"change: expected names and layers as in {(OBSERVED[7], 0)}, "
-                                 f"found {shown(place)}")
+                                 f"with layers from 0 to {last} (0 for the embeddings, {last + 1} "
+                                 f"for ln_f), found {shown(place)}")
             if not callable(function):
                 raise TypeError(f"change: expected a function, found {shown(function)}")
             self._functions[place] = function
@@ -205,26 +253,14 @@ class _Changer:
 
 def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Iterable[str], None],
             layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
-    work = Work()
-    names = (OBSERVED if what is None else [what] if isinstance(what, str)
-             else items("what", what, "names"))
-    places = {name: _place_of(name, model.n_layer) for name in names if isinstance(name, str)}
-    by_hook = {place for place in places.values() if place}
-    wanted = {OBSERVED[named("what", name, OBSERVED)] for name in names if not places.get(name)}
-    known = range(model.n_layer + 1)
-    only = known if layers is None else items("layers", layers, "numbers of blocks")
-    for layer in only:
-        if layer not in known:
-            raise ValueError(f"layers: expected numbers from 0 to {model.n_layer}, found "
-                             f"{shown(layer)}")
+    work, wanted = Work(), _places(what, layers, model.n_layer)
     info = lib.gpt2_session_get_info(session).contents
     n_known = info.position - info.waiting
     recorder = _Recorder(model, info.waiting + len(ids), n_known, work)
     observer = defaults(c.Observer, lib.gpt2_observer_init)
     observer.see = c.OnObservation(work.callback("see", recorder.see))
     observer.wants = c.Wants(work.callback(
-        "wants", lambda kind, layer: (OBSERVED[kind] in wanted and layer in only)
-        or (OBSERVED[kind], layer) in by_hook))
+        "wants", lambda kind, layer: (OBSERVED[kind], layer) in wanted))
     if change is not None:
         changer = _Changer(model, change, work)
         observer.change = c.OnIntervention(work.callback("change", changer.change))
