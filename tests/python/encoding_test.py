@@ -147,6 +147,18 @@ class EncodingTest(unittest.TestCase):
                 self.tokenizer("Once", **options)
 
 
+    def test_wrong_sides(self):
+        self.tokenizer.pad_token = self.tokenizer.eos_token
+        for name, options in (("padding_side", {"padding": True}),
+                              ("truncation_side", {"truncation": True, "max_length": 2})):
+            setattr(self.tokenizer, name, "middle")
+            with self.assertRaisesRegex(ValueError, f"^{name}: expected one of left, right, found "
+                                                    "'middle'$"):
+                self.tokenizer(["Once", self.long], **options)
+            setattr(self.tokenizer, name, "left")
+            self.tokenizer(["Once", self.long], **options)
+
+
 class VocabularyTest(ModelTest):
     def test_the_vocabulary_is_that_of_the_file(self):
         with open(MODEL + "/vocab.json") as file:

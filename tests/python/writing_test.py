@@ -336,6 +336,11 @@ class PipelineTest(ModelTest):
         self.assertIn("generated_text", good[0])
         self.assertIsInstance(bad[0], ValueError)
         with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "task: expected 'text-generation'"):
+        with self.assertRaisesRegex(TypeError, "^text_inputs: expected a text or a list of texts, "
+                                               "found 5$"):
+            pipe(5)
+        with self.assertRaisesRegex(TypeError, "^text_inputs: expected texts, found {.*'user'}$"):
+            pipe([{"role": "user", "content": "Hello"}])
             gpt2cpp.pipeline("summarization", model=self.model)
         for cpu in (dict(device="cpu"), dict(device=-1), dict(device_map="auto"), dict(device=None)):
             gpt2cpp.pipeline(model=self.model, **cpu)

@@ -126,8 +126,8 @@ class ModelNumbers(Handle):
         `change` intervenes in the pass: a dict of functions by name and layer, such as
         {("head_outputs", 3): f}. The pass calls f(values, place) with a row of values for each
         token and a Place, and goes on with what f leaves in the array. What is observed are the
-        changed values. The function must not use the model, whose functions raise an error in it. It
-        gets the shapes that Observations lists, also if the key is a hook of TransformerLens. If
+        changed values. The function must not use the model, whose functions raise an error in it.
+        It gets the shapes that Observations lists, also if the key is a hook of TransformerLens. If
         mean or rstd of statistics are changed, the LayerNorm uses these (the variance has no
         effect); attention weights are changed head by head.
 

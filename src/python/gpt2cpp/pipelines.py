@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from os.path import samefile
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 from ._generation_config import load_for_task
 from ._hub import PathLike
-from ._options import flag
+from ._options import flag, texts
 from .errors import UnsupportedError, shown
 from .model import Model
 from .tokenizer import Tokenizer, find_path
@@ -37,7 +37,7 @@ class TextGenerationPipeline:
         [{'generated_text': 'Once upon a time, there was a little girl'}]
         """
         is_list = not isinstance(text_inputs, str)
-        prompts: List[str] = list(text_inputs) if is_list else [str(text_inputs)]
+        prompts = texts("text_inputs", text_inputs)
         full = return_full_text is None or bool(flag("return_full_text", return_full_text))
         given = self._given(options)
         number = given.get("num_return_sequences")
@@ -67,8 +67,8 @@ def _result(prompt: str, text: Any, is_full: bool) -> Any:
 
 def _require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
     if device is not None and str(device) not in names:  # str() for a torch.device
-        raise UnsupportedError(f"{name}: expected {' or '.join(names)}, because gpt2cpp computes on "
-                               f"the CPU alone, found {shown(device)}: leave it out")
+        raise UnsupportedError(f"{name}: expected {' or '.join(names)}, because gpt2cpp computes "
+                               f"on the CPU alone, found {shown(device)}: leave it out")
 
 
 def _require_own(tokenizer: Any, own: Tokenizer) -> None:
@@ -77,8 +77,8 @@ def _require_own(tokenizer: Any, own: Tokenizer) -> None:
         return
     if name is not None and own._name is not None and samefile(find_path(name), own._name):
         return
-    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(tokenizer)}: leave "
-                           "it out")
+    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(tokenizer)}: "
+                           "leave it out")
 
 
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
