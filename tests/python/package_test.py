@@ -251,6 +251,17 @@ class GenerateTest(ModelTest):
             self.assert_same(text, line)
         self.assertEqual(len(texts), 3)
 
+    def test_several_greedy_texts_would_be_the_same(self):
+        # transformers refuses them, too, and ignores top_k there.
+        message = ("^num_return_sequences is 2, but without do_sample and beams all texts are the "
+                   "same: leave it out, or give do_sample=True or num_beams$")
+        for options in ({"do_sample": False}, {"temperature": 0},
+                        {"do_sample": False, "temperature": 0.5, "on_error": "return"}):
+            with self.subTest(options), self.assertRaisesRegex(ValueError, message):
+                self.model.generate("One day,", num_return_sequences=2, **options)
+        one = self.model.generate("One day,", num_return_sequences=1, do_sample=False, top_k=5)
+        self.assertEqual(one, [self.model.generate("One day,", temperature=0)])
+
     def test_the_generation_config_is_that_of_hf_defaults(self):
         cases = [
             {},

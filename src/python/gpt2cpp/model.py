@@ -21,7 +21,7 @@ from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
 from .encoding import ids_of
 from .errors import InvalidArgumentError, NotFoundError, shown
-from .options import max_new_tokens_of
+from .options import max_new_tokens_of, require_different
 from .results import Generation
 from .session import Session
 from .stream import AsyncStream, Stream
@@ -252,6 +252,7 @@ class Model(ModelNumbers):
         if given.get("num_beams") not in (None, 1):
             texts = _beams.search_all(self, prompts, copies, given, failures)
         elif is_list:
+            require_different(copies, given)
             texts = write_texts(self, [one for one in prompts for _ in range(copies)], given,
                                 failures)
         else:

@@ -299,6 +299,14 @@ def without_lengths(options: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def max_new_tokens_of(options: Dict[str, Any]) -> int:
+def require_different(number: int, options: Dict[str, Any]) -> None:
+    """Refuses several texts of one prompt that are all the same, as transformers does."""
+    given = {name: options.get(name) for name in ("do_sample", "temperature")}
+    if number > 1 and SamplingArguments(given).sampling.temperature == 0:
+        raise ValueError(f"num_return_sequences is {number}, but without do_sample and beams all "
+                         "texts are the same: leave it out, or give do_sample=True or num_beams")
+
+
     """The max number of new tokens if it does not depend on the prompt; 1 with max_length."""
     given = options.get("max_new_tokens")
     if given is not None:
