@@ -41,7 +41,7 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
     if failures.returned:  # a wrong option is no failure of a text
-        GenerateArguments(without_lengths(options), 0, Work()).check(model)
+        GenerateArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
     with shown_progress(on_progress, len(prompts)) as report:
         batch = _Batch(model, count("sequence", options.get("sequence") or 0))
         total = len(prompts) * max_new_tokens_of(options)
@@ -68,7 +68,7 @@ def write_text(model: Model, prompt: Tokens, options: Dict[str, Any], failures: 
     """Continues one prompt, in a session of its own."""
     if not failures.returned:
         return model.session().generate(prompt, **options)
-    GenerateArguments(without_lengths(options), 0, Work()).check(model)
+    GenerateArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
     try:
         ids, truncated, others = model._fitted(prompt, options)
     except FAILURES as error:
@@ -95,7 +95,7 @@ class _Batch:
     def submit(self, place: int, ids: List[int], truncated: int, options: Dict[str, Any],
                progress: Any) -> None:
         arguments = GenerateArguments({**options, "sequence": self._first + place}, len(ids),
-                                      self._work)
+                                      self._model.vocab_size, self._work)
         if progress is not None:
             arguments.struct.on_token = c.OnToken(
                 self._work.callback("on_token", progress.on_token))

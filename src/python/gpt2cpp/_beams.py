@@ -27,7 +27,7 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
     if failures.returned:  # a wrong option is no failure of a text
-        BeamArguments(without_lengths(options), 0, Work()).check(model)
+        BeamArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
     results: List[Any] = []
     with shown_progress(on_progress, len(prompts)) as report:
         for place, prompt in enumerate(prompts):
@@ -57,7 +57,7 @@ def search(model: Model, fitted: Tuple[List[int], int, Dict[str, Any]],
     work = Work()
     tokens, truncated, options = fitted
     ids = ids_array(tokens)
-    arguments = BeamArguments(options, len(ids), work)
+    arguments = BeamArguments(options, len(ids), model.vocab_size, work)
     arguments.struct.num_return_sequences = num_return_sequences
     model._set_engine(arguments.struct)
     owned, tokenizer = model._use(), None if model.tokenizer is None else model.tokenizer._use()

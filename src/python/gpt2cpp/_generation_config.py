@@ -91,7 +91,8 @@ def load_for_task(path: str, task: str) -> Dict[str, Any]:
     changes = tasks.get(task) if isinstance(tasks, Mapping) else None
     if not isinstance(changes, Mapping):
         return load(path)
-    return _read({**(read_object(read, "generation_config.json") or config), **changes})
+    file = read_object(read, "generation_config.json") or config
+    return _read({**file, "eos_token_id": None, **changes})  # the model has read eos_token_id
 
 
 def _sampling(config: c.GenerationConfig) -> Dict[str, Any]:

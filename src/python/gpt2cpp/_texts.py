@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 from ._options import named
 from .errors import Error, InvalidArgumentError
@@ -55,11 +55,11 @@ def numbered(error: Exception, place: int) -> Exception:
     return type(error)(f"text {place} of the list: {error}")
 
 
-def require_known(ids: Sequence[int], vocab_size: int) -> None:
-    """Raises an error for an id outside the vocabulary."""
+def require_known(ids: Iterable[int], vocab_size: int, where: str = "") -> None:
+    """Raises an error for an id outside the vocabulary. Its message begins with `where`."""
     for id in ids:
         if not 0 <= id < vocab_size:
-            raise InvalidArgumentError(f"token id {id} is outside the model's vocabulary of "
+            raise InvalidArgumentError(f"{where}token id {id} is outside the model's vocabulary of "
                                        f"{vocab_size}")
 
 

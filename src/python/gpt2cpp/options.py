@@ -15,6 +15,7 @@ from ._library import lib
 from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, texts
 from ._progress import TokenCount
 from ._streamer import StreamerCalls
+from ._texts import require_known
 from ._work import Work
 from .errors import InvalidArgumentError, shown
 
@@ -154,13 +155,14 @@ class SamplingArguments:
 class _TextArguments(SamplingArguments):
     """The common part of the options of generation and of beam search."""
 
-    def __init__(self, struct: Any, given: Dict[str, Any], n_prompt: int, work: Work):
+    def __init__(self, struct: Any, given: Dict[str, Any], n_prompt: int, vocab_size: int,
+                 work: Work):
         super().__init__(given)
         self.struct = struct
         self._kept.append(work.cancel_flag)
         self.struct.cancel = work.cancel_flag.address
         self._set_length(n_prompt)
-        self._set_ends()
+        self._set_ends(vocab_size)
         self._ignore("use_cache", flag)
         on_prompt = self._take("on_prompt")
         if on_prompt is not None:
@@ -173,15 +175,19 @@ class _TextArguments(SamplingArguments):
             self.sampling.on_scores = c.OnScores(work.callback(name, _process_with(name, listed)))
         self.struct.sampling = pointer(self.sampling)
 
-    def _set_ends(self) -> None:
+    def _set_ends(self, vocab_size: int) -> None:
         """Sets the tokens that end the text. eos_token_id replaces those of the model."""
         self._set(self.struct, "ignore_eos", flag)
-        more, ends = self._take("stop_tokens"), self._take("eos_token_id")
-        tokens = [] if more is None else list(ids_array(more, "stop_tokens"))
-        if ends is not None:
+        if self._left.get("eos_token_id") is not None:
             self.struct.ignore_eos = 1
-            listed: Any = [ends] if isinstance(ends, Integral) else ends
-            tokens += ids_array(listed, "eos_token_id")
+        tokens: List[int] = []
+        for name in ("stop_tokens", "eos_token_id"):
+            ends = self._take(name)
+            if ends is not None:
+                is_one = name == "eos_token_id" and isinstance(ends, Integral)
+                ids = ids_array([ends] if is_one else ends, name)
+                require_known(ids, vocab_size, f"{name}: ")
+                tokens += ids
         self.struct.stop_tokens = ids_struct(tokens)
 
     def _set_length(self, n_prompt: int) -> None:
@@ -199,9 +205,9 @@ class GenerateArguments(_TextArguments):
 
     streamer: Optional[StreamerCalls] = None
 
-    def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
+    def __init__(self, given: Dict[str, Any], n_prompt: int, vocab_size: int, work: Work):
         struct = defaults(c.GenerateOptions, lib.gpt2_generate_options_init)
-        super().__init__(struct, given, n_prompt, work)
+        super().__init__(struct, given, n_prompt, vocab_size, work)
         self._join_stop_strings()
         self._set_all(self.struct, GENERATION)
         self._set(self.struct, "prompt_lookup", flag)
@@ -258,9 +264,9 @@ class GenerateArguments(_TextArguments):
 class BeamArguments(_TextArguments):
     """The options of a beam search."""
 
-    def __init__(self, given: Dict[str, Any], n_prompt: int, work: Work):
+    def __init__(self, given: Dict[str, Any], n_prompt: int, vocab_size: int, work: Work):
         struct = defaults(c.BeamOptions, lib.gpt2_beam_options_init)
-        super().__init__(struct, given, n_prompt, work)
+        super().__init__(struct, given, n_prompt, vocab_size, work)
         self._set_all(self.struct, BEAMS)
         for name in _DRAWING:
             if given.get(name):
@@ -293,12 +299,6 @@ _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversit
             "constant_draft": False, "ignore_eos": False, "truncate": False}
 
 
-def without_lengths(options: Dict[str, Any]) -> Dict[str, Any]:
-    """The options but those whose meaning depends on the prompt."""
-    return {**options, "max_length": None, "truncate": None}
-
-
-def max_new_tokens_of(options: Dict[str, Any]) -> int:
 def require_different(number: int, options: Dict[str, Any]) -> None:
     """Refuses several texts of one prompt that are all the same, as transformers does."""
     given = {name: options.get(name) for name in ("do_sample", "temperature")}
@@ -307,6 +307,12 @@ def require_different(number: int, options: Dict[str, Any]) -> None:
                          "texts are the same: leave it out, or give do_sample=True or num_beams")
 
 
+def without_lengths(options: Dict[str, Any]) -> Dict[str, Any]:
+    """The options but those whose meaning depends on the prompt."""
+    return {**options, "max_length": None, "truncate": None}
+
+
+def max_new_tokens_of(options: Dict[str, Any]) -> int:
     """The max number of new tokens if it does not depend on the prompt; 1 with max_length."""
     given = options.get("max_new_tokens")
     if given is not None:

@@ -174,7 +174,7 @@ class Session(Handle):
         """
         work = Work()
         ids, truncated, given = self._prepared(prompt, options)
-        arguments = GenerateArguments(given, len(ids), work)
+        arguments = GenerateArguments(given, len(ids), self._model.vocab_size, work)
         with self._exclusive() as owned:
             arguments.begin(ids)
             text = work.run(lambda: self._write(owned, ids, arguments))
@@ -191,7 +191,7 @@ class Session(Handle):
         self._model._require_tokenizer()
         work = Work()
         ids, truncated, given = self._prepared(prompt, options)
-        arguments = GenerateArguments(given, len(ids), work)
+        arguments = GenerateArguments(given, len(ids), self._model.vocab_size, work)
         owned = self._begin()
 
         def write(on_text: Any) -> Generation:
