@@ -58,6 +58,21 @@ class PretrainedTest(unittest.TestCase):
         model = gpt2cpp.Model.from_pretrained("tellers/tales", dtype="int8", threads=1)
         self.assertEqual((model.dtype, model.threads), ("int8", 1))
 
+    def test_arguments_that_only_transformers_has(self):
+        hints = {"torch_dtype": "give dtype instead, such as dtype='f16'",
+                 "device": "leave it out, because gpt2cpp computes on the CPU alone",
+                 "device_map": "leave it out, because gpt2cpp computes on the CPU alone",
+                 "trust_remote_code": "leave it out, because no code of a model is executed",
+                 "cache_dir": "set HF_HUB_CACHE in the environment instead",
+                 "use_fast": "is no argument of from_pretrained(): leave it out"}
+        for name, hint in hints.items():
+            for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
+                with self.assertRaises(TypeError) as caught:
+                    load("tellers/tales", **{name: "auto"})
+                self.assertEqual(str(caught.exception), f"{name}: {hint}")
+        with self.assertRaisesRegex(TypeError, "^torch_dtype: give dtype instead"):
+            gpt2cpp.pipeline(model=MODEL, torch_dtype="auto")
+
     def test_a_missing_model_is_not_downloaded(self):
         cases = [("tellers/tales", "v3", "run 'hf download tellers/tales --revision v3' first"),
                  ("tellers/poems", None, "run 'hf download tellers/poems' first"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Optional, Union
+from typing import Iterable, Optional, Union
 
 from .errors import NotFoundError, shown
 
@@ -21,6 +21,22 @@ def pretrained_name(name: PathLike, revision: Optional[str]) -> PathLike:
         raise TypeError("revision: expected the name of a branch, a tag or a commit, found "
                         f"{shown(revision)}")
     return f"{os.fspath(name)}@{revision}"
+
+
+INSTEAD = {
+    "torch_dtype": "give dtype instead, such as dtype='f16'",
+    "device": "leave it out, because gpt2cpp computes on the CPU alone",
+    "device_map": "leave it out, because gpt2cpp computes on the CPU alone",
+    "trust_remote_code": "leave it out, because no code of a model is executed",
+    "cache_dir": "set HF_HUB_CACHE in the environment instead"}
+"""What to do instead of giving an argument that only transformers has."""
+
+
+def refuse_others(names: Iterable[str]) -> None:
+    """Refuses arguments that from_pretrained() does not have."""
+    for name in names:
+        raise TypeError(f"{name}: " + INSTEAD.get(name, "is no argument of from_pretrained(): "
+                                                        "leave it out"))
 
 
 def not_downloaded(name: PathLike, revision: Optional[str], error: NotFoundError) -> NotFoundError:

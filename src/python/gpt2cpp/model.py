@@ -13,7 +13,7 @@ from . import _beams, _generation_config
 from ._arrays import ids_array, ids_list, int32, items
 from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
-from ._hub import PathLike, not_downloaded, pretrained_name
+from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._numbers import ModelNumbers, Tokens, as_list
 from ._options import count, flag, named
@@ -69,18 +69,20 @@ class Model(ModelNumbers):
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
                         local_files_only: bool = True, dtype: Optional[str] = None,
                         threads: Optional[int] = None, kv_type: Optional[str] = None,
-                        on_progress: OnProgress = None) -> Model:
+                        on_progress: OnProgress = None, **others: Any) -> Model:
         """Loads a model by its name on the HuggingFace hub, or by its path, like transformers.
 
         `revision` is a branch, a tag or the whole hash of a commit, as the cache has them. The
         model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
         nothing is downloaded, whatever local_files_only is. The other arguments are Model()'s.
+        Those that only transformers has raise a TypeError that says what to do instead.
 
         >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
         gpt2cpp.errors.NotFoundError: ... run 'hf download no/such-model --revision v2' first
         """
+        refuse_others(others)
         flag("local_files_only", local_files_only)
         name = pretrained_name(name_or_path, revision)
         try:

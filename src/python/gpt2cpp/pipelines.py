@@ -6,7 +6,7 @@ from os.path import samefile
 from typing import Any, Dict, Optional, Sequence, Union
 
 from ._generation_config import load_for_task
-from ._hub import PathLike
+from ._hub import INSTEAD, PathLike, refuse_others
 from ._options import flag, texts
 from .errors import UnsupportedError, shown
 from .model import Model
@@ -97,6 +97,7 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     """
     if task != _TASK:
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
+    refuse_others(INSTEAD.keys() & options.keys())
     _require_cpu("device", device, ("-1", "cpu"))
     _require_cpu("device_map", device_map, ("cpu", "auto"))
     if not isinstance(model, Model):

@@ -13,7 +13,7 @@ from . import _structs as c
 from ._arrays import Buffer, ids_array, ids_list, items
 from ._byte_names import BYTES_BY_NAME, BYTE_NAMES
 from ._handle import Handle, defaults, new
-from ._hub import PathLike, not_downloaded, pretrained_name
+from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._options import flag
 from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
@@ -42,8 +42,9 @@ class Tokenizer(SpecialTokens):
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
-                        local_files_only: bool = True) -> Tokenizer:
+                        local_files_only: bool = True, **others: Any) -> Tokenizer:
         """Loads a tokenizer by the model's name on the hub, as Model.from_pretrained() does."""
+        refuse_others(others)
         flag("local_files_only", local_files_only)
         try:
             return cls(find_path(pretrained_name(name_or_path, revision)))
