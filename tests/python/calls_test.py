@@ -468,6 +468,11 @@ class ErrorTest(ModelTest):
             with self.assertRaises(ValueError):
                 call()
 
+    def test_messages_about_unknown_arguments_name_the_public_class(self):
+        for call in (self.model.embed, self.model.score, self.model.logits, self.model.observe):
+            with self.assertRaisesRegex(TypeError, "^(Model.)?[a-z]+.. got an unexpected keyword"):
+                call("Once", no_such=1)
+
     def test_arguments_of_a_wrong_type_are_named(self):
         model, tokenizer, session = self.model, self.model.tokenizer, self.model.session()
         sampler = gpt2cpp.Sampler(4)

@@ -30,8 +30,9 @@ Tokens = Union[str, Sequence[int]]
 """A text, which is encoded, or its token ids. What a tokenizer returned for it is taken, too."""
 
 
-class ModelNumbers(Handle):
-    """Logits, hidden states, scores, vectors and weights."""
+class Model(Handle):
+    """The part of gpt2cpp.Model that computes logits, hidden states, scores and vectors. It has the
+    same name, because messages of Python name the class of a method."""
 
     vocab_size: int
     n_positions: int
@@ -41,7 +42,7 @@ class ModelNumbers(Handle):
     tokenizer: Any
     _engine: Optional[Owned]
 
-    if TYPE_CHECKING:  # a Model has these
+    if TYPE_CHECKING:  # gpt2cpp.Model has these
 
         def session(self) -> Session: ...
 
@@ -243,7 +244,7 @@ class ModelNumbers(Handle):
         return failures.merge(_scoring.choices(self, before[-room:], lists, top_logprobs,
                                                on_progress))
 
-    def compare_perplexity(self, other: ModelNumbers, text: Tokens, *,
+    def compare_perplexity(self, other: Model, text: Tokens, *,
                            on_progress: OnProgress = None) -> Comparison:
         """Scores a text with this model and another, such as its quantized copy.
 
@@ -253,7 +254,7 @@ class ModelNumbers(Handle):
         >>> abs(cost.change) < 0.1
         True
         """
-        if not isinstance(other, ModelNumbers):
+        if not isinstance(other, Model):
             raise TypeError(f"other: expected a Model, found {shown(other)}")
         return _scoring.compare(self, other, self._encode("text", text), on_progress)
 

@@ -14,12 +14,12 @@ from ._work import OnProgress, Work
 from .results import Choice, Comparison, Scores, choices_of, comparison_of, scores_of
 
 if TYPE_CHECKING:
-    from ._numbers import ModelNumbers
+    from ._numbers import Model
 
 _POOLINGS = ("mean", "last")
 
 
-def score(model: ModelNumbers, lists: List[List[int]], context: int, stride: int, top_logprobs: int,
+def score(model: Model, lists: List[List[int]], context: int, stride: int, top_logprobs: int,
           on_progress: OnProgress) -> Scores:
     work = Work()
     options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
@@ -38,7 +38,7 @@ def score(model: ModelNumbers, lists: List[List[int]], context: int, stride: int
         lib.gpt2_scores_free(result)
 
 
-def choices(model: ModelNumbers, context: List[int], lists: List[List[int]], top_logprobs: int,
+def choices(model: Model, context: List[int], lists: List[List[int]], top_logprobs: int,
             on_progress: OnProgress) -> List[Choice]:
     work = Work()
     options = defaults(c.ScoreOptions, lib.gpt2_score_options_init)
@@ -55,7 +55,7 @@ def choices(model: ModelNumbers, context: List[int], lists: List[List[int]], top
         lib.gpt2_choices_free(result)
 
 
-def compare(a: ModelNumbers, b: ModelNumbers, tokens: List[int],
+def compare(a: Model, b: Model, tokens: List[int],
             on_progress: OnProgress) -> Comparison:
     work = Work()
     options = defaults(c.CompareOptions, lib.gpt2_compare_options_init)
@@ -72,7 +72,7 @@ def compare(a: ModelNumbers, b: ModelNumbers, tokens: List[int],
         lib.gpt2_comparison_free(result)
 
 
-def embed(model: ModelNumbers, lists: List[List[int]], layer: int, pooling: str,
+def embed(model: Model, lists: List[List[int]], layer: int, pooling: str,
           on_progress: OnProgress) -> FloatArray:
     work = Work()
     options = defaults(c.EmbedOptions, lib.gpt2_embed_options_init)

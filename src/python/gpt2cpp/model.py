@@ -9,13 +9,13 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional,
                     Union, overload)
 
 from . import _structs as c
-from . import _beams, _generation_config
+from . import _beams, _generation_config, _numbers
 from ._arrays import ids_array, ids_list, int32, items
 from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
-from ._numbers import ModelNumbers, Tokens, as_list
+from ._numbers import Tokens, as_list
 from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
@@ -36,7 +36,7 @@ DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
 KV_TYPES = ("auto", "f32", "f16")
 
 
-class Model(ModelNumbers):
+class Model(_numbers.Model):
     """A GPT-2 with its tokenizer. Any number of threads may use one.
 
     >>> model = Model()
