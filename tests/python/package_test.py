@@ -14,6 +14,7 @@ import mmap
 import os
 import pickle
 import pkgutil
+import pydoc
 import re
 import subprocess
 import tempfile
@@ -995,6 +996,19 @@ class QuantizedTest(ModelTest):
             loaded = gpt2cpp.Model(scratch + "/small")
             self.assertEqual(loaded.dtype, "int8")
             self.assertEqual(loaded.generate("Once"), small.generate("Once"))
+
+
+class HelpTest(unittest.TestCase):
+    def test_the_help_of_generate_describes_every_option(self):
+        text = pydoc.render_doc(gpt2cpp.Model.generate, renderer=pydoc.plaintext)
+        self.assertIn("Returns the continuation of the prompt", text)
+        for name in gpt2cpp.GenerateOptions.__annotations__:
+            self.assertRegex(text, rf"\n    {name}: \w.*\n        \w")
+        n = ctypes.c_size_t()
+        rows = _library.lib.gpt2_option_fields(0, ctypes.byref(n))[:n.value]
+        words = " ".join(text.split())
+        for row in rows:
+            self.assertIn(f" {row.help.decode()} ", words)
 
 
 class PageTest(ModelTest):

@@ -5,7 +5,7 @@
 >>> model.generate("Once upon a time", temperature=0, max_new_tokens=6)
 ', there was a little girl'
 
-See Model, Session, Tokenizer and Sampler. GenerateOptions lists the options of generate().
+See Model, Session, Tokenizer and Sampler. help(Model.generate) describes the options.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class Option:
     """A row of the table of options."""
 
     def __init__(self, row: c.OptionField):
-        self.name = row.name.decode()
+        self.name, self.help = row.name.decode(), row.help.decode()
         self.offset, self.role, self.origin = row.offset, row.role, row.origin
         self._kind = _KINDS[row.type]
         self.members: List[str] = []  # the names of its members in the struct

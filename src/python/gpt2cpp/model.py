@@ -16,6 +16,7 @@ from ._handle import Owned, defaults, new
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._numbers import Tokens, as_list
+from ._option_help import with_options
 from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
@@ -218,6 +219,7 @@ class Model(_numbers.Model):
                  num_return_sequences: Optional[int] = None, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> List[Generation]: ...
 
+    @with_options
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
                  num_return_sequences: Optional[int] = None, on_error: str = "raise",
                  input_ids: Any = None, attention_mask: Any = None,
@@ -226,10 +228,10 @@ class Model(_numbers.Model):
 
         For a list of prompts, returns a list of texts, which are written in shared passes. With
         num_return_sequences=N and one prompt, returns N texts. Text j is the same as a single text
-        with the option sequence=j. GenerateOptions lists the options. With on_error="return", a
-        prompt that cannot be continued does not fail the others: its exception stands in the place
-        of its text. The prompts may be what a tokenizer returned, also as in transformers' call
-        generate(**tokenizer(...)); their padding is left out.
+        with the option sequence=j. With on_error="return", a prompt that cannot be continued does
+        not fail the others: its exception stands in the place of its text. The prompts may be what
+        a tokenizer returned, also as in transformers' call generate(**tokenizer(...)); their
+        padding is left out.
 
         num_beams=N searches for the most probable text, with N beams; num_return_sequences is then
         the number of texts for each prompt, best first. Each has a `score`.

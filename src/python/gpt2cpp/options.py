@@ -28,23 +28,23 @@ Processor = Callable[[Any, Any], Any]
 class SamplingOptions(TypedDict, total=False):
     """How the next token is chosen: the options of a Sampler, and of generate() and stream().
 
-    The defaults are those of the gpt2 command: temperature 0.8, top_k 40, seed 0. Options that
-    HuggingFace has as well have its names and formulas.
+    help(Model.generate) describes them. The defaults are those of the gpt2 command: temperature
+    0.8, top_k 40, seed 0. Options that HuggingFace has as well have its names and formulas.
     """
 
-    do_sample: bool  # False: always take the likeliest token, like temperature=0
+    do_sample: bool
     temperature: float
-    top_k: int  # 0: keep all
+    top_k: int
     top_n_sigma: float
     top_p: float
     min_p: float
     typical_p: float
     epsilon_cutoff: float
     eta_cutoff: float
-    seed: int  # the same seed draws the same tokens, on every machine
-    sequence: int  # texts that share a seed draw independently of one another
+    seed: int
+    sequence: int
     repetition_penalty: float
-    presence_penalty: float  # OpenAI's, like frequency_penalty and logit_bias
+    presence_penalty: float
     frequency_penalty: float
     logit_bias: Dict[int, float]
     sequence_bias: Dict[Tuple[int, ...], float]
@@ -54,8 +54,8 @@ class SamplingOptions(TypedDict, total=False):
     begin_suppress_tokens: Sequence[int]
     forced_bos_token_id: int
     forced_eos_token_id: Union[int, Sequence[int]]
-    min_length: int
     min_new_tokens: int
+    min_length: int
     exponential_decay_length_penalty: Tuple[int, float]
     remove_invalid_values: bool
     renormalize_logits: bool
@@ -64,36 +64,35 @@ class SamplingOptions(TypedDict, total=False):
 class GenerateOptions(SamplingOptions, total=False):
     """The options of generate() and stream(), in addition to those of SamplingOptions.
 
-    The default of max_new_tokens is 256. Callbacks must not use the session of the call. They run
-    on another thread if the main thread makes the call.
+    help(Model.generate) describes them. The default of max_new_tokens is 256. Callbacks must not
+    use the session of the call. They run on another thread if the main thread makes the call.
     """
 
     max_new_tokens: int
-    max_length: int  # counts the tokens of the prompt, too; not used with max_new_tokens
-    stop: Union[str, Sequence[str]]  # strings that end the text; also called stop_strings
+    max_length: int
+    stop: Union[str, Sequence[str]]
     stop_strings: Union[str, Sequence[str]]
-    stop_tokens: Sequence[int]  # in addition to those of the model and the tokenizer
-    eos_token_id: Union[int, Sequence[int]]  # the tokens that end the text, instead of those
+    stop_tokens: Sequence[int]
+    eos_token_id: Union[int, Sequence[int]]
     ignore_eos: bool
-    overflow: str  # "stop", or "slide": when the context is full, drop the oldest tokens
-    keep: int  # the first tokens, which a slide keeps
-    logprobs: int  # fill Generation.logprobs, with this many likely tokens each
-    draft: Model  # drafts tokens: a quantized copy, or a smaller model of the same vocabulary
-    prompt_lookup: bool  # draft tokens from the text so far
+    overflow: str
+    keep: int
+    logprobs: int
+    draft: Model
+    prompt_lookup: bool
     max_draft_tokens: int
     constant_draft: bool
-    logits_processor: Union[Processor, Sequence[Processor]]  # f(ids, scores) changes the scores
-    on_prompt: Callable[[int, int], Any]  # f(read, total); returns False to stop
-    on_progress: Callable[[float], Any]  # f(share of max_new_tokens); returns False to stop
-    streamer: Any  # an object with transformers' methods put(ids) and end(); for a single text
-    truncate: bool  # leave out the beginning of a prompt that is longer than the context
-    generation_config: Any  # options as a dict, or transformers' GenerationConfig; the options that
-                            # are given themselves take precedence
-    use_cache: bool  # has no effect: keys and values are always cached, which changes no text
-    pad_token_id: int  # has an effect only in a beam search: other results have no padding
-    num_beams: int  # only Model.generate(): above 1, beam search, which draws nothing
-    length_penalty: float  # for beam search, like all options below
-    early_stopping: Union[bool, str]  # True, False or "never"
+    logits_processor: Union[Processor, Sequence[Processor]]
+    on_prompt: Callable[[int, int], Any]
+    on_progress: Callable[[float], Any]
+    streamer: Any
+    truncate: bool
+    generation_config: Any
+    use_cache: bool
+    pad_token_id: int
+    num_beams: int
+    length_penalty: float
+    early_stopping: Union[bool, str]
     num_beam_groups: int
     diversity_penalty: float
 
@@ -119,7 +118,7 @@ class SamplingArguments:
         for name, value in self._left.items():
             if name not in GenerateOptions.__annotations__:
                 meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
-                hint = f" (did you mean {meant[0]}?)" if meant else ": see gpt2cpp.GenerateOptions"
+                hint = f" (did you mean {meant[0]}?)" if meant else ": see help(Model.generate)"
                 raise TypeError(f"unknown option {name}{hint}")
             if value is not None and value != _NEUTRAL.get(name) and value not in ([], ()):
                 raise ValueError(f"{name}: {why}")
