@@ -872,11 +872,11 @@ GPT2_API void gpt2_generation_free(gpt2_generation* generation);
 /// GPT2_FINISH_CANCELLED and the tokens written so far. If `tokenizer` is NULL, the result has no
 /// text, and stop strings and on_text are refused.
 ///
-/// GPT2_INVALID_ARGUMENT for an empty prompt (unless tokens wait in the session), a prompt that
-/// does not fit, an option out of range, a tokenizer of another model, and logits with NaN or
-/// +INFINITY; GPT2_CANCELLED if on_scores returned 0; GPT2_OUT_OF_MEMORY. If it fails after tokens
-/// were written, the session holds them. The same arguments write the same text, bit for bit, on
-/// every machine. (generate.h)
+/// GPT2_INVALID_ARGUMENT for an empty prompt if the session has no token, either (to begin a new
+/// text, give the token gpt2_tokenizer_info::end_of_text), a prompt that does not fit, an option
+/// out of range, a tokenizer of another model, and logits with NaN or +INFINITY; GPT2_CANCELLED if
+/// on_scores returned 0; GPT2_OUT_OF_MEMORY. If it fails after tokens were written, the session
+/// holds them. The same arguments write the same text, bit for bit, on every machine. (generate.h)
 ///
 /// Example:
 ///   const gpt2_token once[] = {443, 452};
@@ -889,7 +889,7 @@ GPT2_API gpt2_status gpt2_generate(gpt2_session* session, const gpt2_tokenizer* 
                                    const gpt2_token* prompt, size_t n_prompt,
                                    const gpt2_generate_options* options, gpt2_generation** out);
 /// The same for a prompt that is a text, which is encoded with the default options. Needs a
-/// tokenizer.
+/// tokenizer. To begin a new text, give "<|endoftext|>" or what the tokenizer calls this token.
 ///
 /// Example:
 ///   gpt2_generation* story = NULL;
@@ -1209,8 +1209,9 @@ GPT2_API void gpt2_scores_free(gpt2_scores* scores);
 
 /// Computes the log-probabilities of texts, in windows, as HuggingFace's page "Perplexity of
 /// fixed-length models" does. Texts share passes, and the result for each text has the same bits as
-/// if it were scored alone. GPT2_INVALID_ARGUMENT, before any work, for options out of range and
-/// ids outside the vocabulary; GPT2_CANCELLED if on_progress or `cancel` stopped it.
+/// if it were scored alone. A text of fewer than two tokens has no score: its perplexity is NaN.
+/// GPT2_INVALID_ARGUMENT, before any work, for options out of range and ids outside the vocabulary;
+/// GPT2_CANCELLED if on_progress or `cancel` stopped it.
 ///
 /// Example:
 ///   const gpt2_token ids[] = {443, 452, 258, 401};

@@ -98,7 +98,8 @@ struct TextScore {
 /// begin at token 0, stride, 2 * stride and so on; the first one that reaches the end of the text
 /// is the last. A window scores the tokens that the previous one did not reach, except its own
 /// first token, which nothing predicts. So if the stride is less than the length of a window, every
-/// token but the first is scored exactly once.
+/// token but the first is scored exactly once. A text of fewer than two tokens has no score, and
+/// its perplexity is NaN. (The command and the Python package refuse such a text.)
 ///
 /// Windows of all texts share forward passes, so that many short texts take little more time than
 /// one long text with the same number of tokens. The result for a text has the same bits as if it

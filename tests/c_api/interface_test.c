@@ -95,6 +95,35 @@ static void test_greedy_text(void) {
   gpt2_session_free(session);
 }
 
+// Without a prompt, a text begins with the end-of-text token, as a text or as an id.
+static void test_a_new_text(void) {
+  const gpt2_token end = gpt2_tokenizer_get_info(tokenizer)->end_of_text;
+  gpt2_session *of_text = new_session(), *of_id = new_session();
+  gpt2_generate_options options = greedy_options();
+  gpt2_generation *generation = NULL, *same = NULL;
+  CHECK(gpt2_generate_text(of_text, tokenizer, "", 0, &options, &generation) ==
+        GPT2_INVALID_ARGUMENT);
+  CHECK(strstr(gpt2_last_error(), "begin with the end-of-text token") != NULL);
+  CHECK(gpt2_generate_text(of_text, tokenizer, "<|endoftext|>", 13, &options, &generation) ==
+        GPT2_OK);
+  CHECK(gpt2_generate(of_id, tokenizer, &end, 1, &options, &same) == GPT2_OK);
+  CHECK(generation->n_text > 0 && strcmp(generation->text, same->text) == 0);
+  gpt2_generation_free(generation);
+  gpt2_generation_free(same);
+  gpt2_session_free(of_text);
+  gpt2_session_free(of_id);
+}
+
+static void test_a_text_that_is_too_short_for_a_score(void) {
+  for (size_t count = 0; count < 2; ++count) {
+    const gpt2_ids text = {once, count};
+    gpt2_scores* scores = NULL;
+    CHECK(gpt2_score(model, &text, 1, NULL, &scores) == GPT2_OK);
+    CHECK(scores->tokens == 0 && isnan(scores->by_token.value));
+    gpt2_scores_free(scores);
+  }
+}
+
 static void test_loop_of_our_own(void) {
   const size_t vocab_size = gpt2_model_get_info(model)->vocab_size;
   gpt2_session* session = new_session();
@@ -597,6 +626,8 @@ int main(void) {
   test_version();
   test_last_error();
   test_greedy_text();
+  test_a_new_text();
+  test_a_text_that_is_too_short_for_a_score();
   test_loop_of_our_own();
   test_lifetimes();
   test_callbacks_stop();
