@@ -165,6 +165,20 @@ class NumbersTest(unittest.TestCase):
             compared += 1
         self.assertGreater(compared, 20)
 
+    def test_perplexity_with_a_start_token(self):
+        # What the package "evaluate" computes by default: exp of the mean loss of all tokens of a
+        # text, of which the first one follows bos_token.
+        model = Model(MODEL)
+        tokenizer = model.tokenizer
+        texts = ["The cat sat on the mat.", "Once"]
+        scores = model.score([[tokenizer.bos_token_id, *tokenizer.encode(text)] for text in texts])
+        for text, score in zip(texts, scores.texts):
+            ids = tokenizer.encode(text)
+            rows = map(log_softmax, model.logits([tokenizer.bos_token_id, *ids]).tolist())
+            losses = [-row[id] for row, id in zip(rows, ids)]
+            self.assertAlmostEqual(score.perplexity / math.exp(sum(losses) / len(ids)), 1,
+                                   delta=1e-4)
+
     def test_embeddings(self):
         compared = 0
         for model, entry in self.of_existing_models(self.golden.json["embeddings"]):
