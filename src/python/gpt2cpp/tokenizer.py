@@ -112,7 +112,9 @@ class Tokenizer(SpecialTokens):
                skip_special_tokens: bool = False) -> str:
         """The text of tokens, or of the tokens of a Generation.
 
-        Bytes that are not valid UTF-8 become U+FFFD.
+        Bytes that are not valid UTF-8 become U+FFFD. Ids that the tokenizer does not have are left
+        out, as in transformers, because a model may have more embeddings than its tokenizer has
+        tokens. Raises InvalidArgumentError for a negative id.
         """
         ids: Any = getattr(token_ids, "token_ids", token_ids)
         ids = [ids] if isinstance(ids, Integral) else items("token_ids", ids, "token ids")
