@@ -28,4 +28,8 @@ void refuse_nul(const std::filesystem::path& path);
 /// nothing exists at `path`, and Error(invalid_file) if it is something else (a pipe, a device).
 [[nodiscard]] std::filesystem::path directory_of(const std::filesystem::path& path);
 
+/// Returns whether two paths lead to the same file, which need not exist, also through symbolic
+/// links.
+[[nodiscard]] bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 }  // namespace gpt2

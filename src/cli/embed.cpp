@@ -9,6 +9,7 @@
 #include "cli/lines/records.h"
 #include "cli/model.h"
 #include "cli/npy.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 #include "gpt2/embed.h"
@@ -44,6 +45,7 @@ struct Settings {
   std::string npy;
   bool tokens = false;
   bool jsonl = false;
+  std::optional<std::string> layer;  // a number, whose range depends on the model
   EmbedOptions embed;
 };
 
@@ -58,16 +60,14 @@ Settings read_settings(const Arguments& arguments) {
                      [&settings](const std::string& name) {
                        settings.embed.pooling = name == "last" ? Pooling::last : Pooling::mean;
                      });
-  const auto set_layer = [&settings](const std::string& text) {
-    if (read_number(text, settings.embed.layer.emplace())) return;
-    throw UsageError("--layer", "expected a whole number, found '" + text + "'");
-  };
-  options.add("--layer", "N", "The layer whose states are taken (default: the last)", set_layer);
+  options.add("--layer", "N", "The layer whose states are taken (default: the last)",
+              [&settings](const std::string& text) { settings.layer = text; });
   options.add_switch("--jsonl", settings.jsonl,
                      "Each line is a JSON object with \"text\" or \"token_ids\"");
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
   options.add_file("--npy", settings.npy, "Write the vectors to FILE as a NumPy array");
   options.parse(arguments);
+  refuse_own_input("FILE", settings.file, settings.npy);
   return settings;
 }
 
@@ -105,12 +105,10 @@ class NpyWriter {
 class Embedder {
  public:
   explicit Embedder(const Settings& settings)
-      : settings_(settings), engine_(load_model(settings.model), settings.model.engine) {
-    const std::size_t last = engine_.model().config().n_layer;
-    if (settings.embed.layer.value_or(last) > last) {
-      throw UsageError("--layer", concat("expected a whole number from 0 to ", last,
-                                         ", the last layer, found ", *settings.embed.layer));
-    }
+      : settings_(settings),
+        options_(settings.embed),
+        engine_(load_model(settings.model), settings.model.engine) {
+    if (settings.layer) options_.layer = read_layer(*settings.layer);
     if (!settings.tokens) tokenizer_ = load_tokenizer(settings.model.path);
   }
 
@@ -120,14 +118,25 @@ class Embedder {
  private:
   using Text = std::vector<TokenId>;
 
+  [[nodiscard]] std::size_t read_layer(const std::string& text) const;
+
   // Throws Error if the line has no vector.
   [[nodiscard]] Text read(const std::string& line) const;
   [[nodiscard]] static std::size_t size_of(const Text& text) { return text.size(); }
 
   const Settings& settings_;
+  EmbedOptions options_;
   Engine engine_;
   std::optional<Tokenizer> tokenizer_;
 };
+
+std::size_t Embedder::read_layer(const std::string& text) const {
+  const std::size_t last = engine_.model().config().n_layer;
+  std::size_t layer = 0;
+  if (read_number(text, layer) && layer <= last) return layer;
+  throw UsageError("--layer", concat("expected a whole number from 0, the embeddings, to ", last,
+                                     ", the last layer, which is the default, found '", text, "'"));
+}
 
 Embedder::Text Embedder::read(const std::string& line) const {
   const Config& config = engine_.model().config();
@@ -140,7 +149,7 @@ Embedder::Text Embedder::read(const std::string& line) const {
 void Embedder::write_json() const {
   const auto answer = [&](std::span<const Text> texts) {
     std::vector<Json> records;
-    const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, settings_.embed);
+    const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, options_);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       Json& record = records.emplace_back(Json{{"tokens", texts[i].size()}});
       Json& numbers = record["embedding"] = Json::array();
@@ -153,17 +162,24 @@ void Embedder::write_json() const {
       [&](const std::string& line) { return read(line); }, size_of, answer);
 }
 
+// On Ctrl-C, throws Error, so that the incomplete file is removed.
 void Embedder::write_array(NpyWriter& writer) const {
+  EmbedOptions options = options_;
+  const auto check_interrupt = [&](double = 0.0) {
+    if (interrupted()) reject("interrupted; ", settings_.npy, " was not written");
+  };
+  options.progress = check_interrupt;
   const auto take = [&](const LineGroup<Text>& group) {
     for (std::size_t i = 0; i < group.errors.size(); ++i) {
       if (!group.errors[i]) continue;
       reject(shown_input(settings_.file), ": ", about_line(group.first + i, *group.errors[i]));
     }
-    writer.append(gpt2::embed(engine_, group.items, settings_.embed));
+    writer.append(gpt2::embed(engine_, group.items, options));
   };
   read_lines<Text>(
       settings_.file, "embedding " + shown_input(settings_.file),
       [&](const std::string& line) { return read(line); }, size_of, take);
+  check_interrupt();
   writer.finish(engine_.model().config().n_embd);
 }
 
@@ -172,17 +188,18 @@ void Embedder::write_array(NpyWriter& writer) const {
 int embed(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
   // Throws now, before the long work, if the file cannot be written.
-  std::optional<NpyWriter> writer;
-  if (!settings.npy.empty()) writer.emplace(settings.npy);
+  if (!settings.npy.empty()) static_cast<void>(NewFile(path_of(settings.npy)));
   settings.model.find();
   Progress loading("loading " + settings.model.path.string());
   const Embedder embedder(settings);
   loading.done();
-  if (writer) {
-    embedder.write_array(*writer);
-  } else {
+  if (settings.npy.empty()) {
     embedder.write_json();
+    return 0;
   }
+  note_interrupts();
+  NpyWriter writer(settings.npy);
+  embedder.write_array(writer);
   return 0;
 }
 

@@ -1,10 +1,13 @@
 // Runs gpt2 embed as a process and compares what it writes with what the library computes.
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
+#include <thread>
 
 #include "gpt2/embed.h"
 #include "support/bundled_model.h"
@@ -141,13 +144,50 @@ TEST_CASE("embed --npy replaces a file only by a whole one") {
   CHECK(bytes().starts_with("\x93NUMPY"));
 }
 
+TEST_CASE("embed does not replace its own input") {
+  const TemporaryDirectory place;
+  const std::string file = place.write("texts", kInput).string();
+  for (const std::string name : {"texts", "./texts"}) {
+    const Outcome outcome = run({"embed", "--npy", name, "texts"}, {.directory = place.path()});
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err == "gpt2: FILE: expected another file than the one to write, " + name +
+                             "; see 'gpt2 embed --help'\n");
+  }
+  std::ifstream in(file, std::ios::binary);
+  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == kInput);
+}
+
+TEST_CASE("embed --npy removes its incomplete file when a signal ends it") {
+  for (const int signal : Command::signals()) {
+    const TemporaryDirectory place;
+    const auto written = [&] {
+      for (const auto& file : std::filesystem::directory_iterator(place.path())) {
+        std::error_code gone;
+        return file.file_size(gone) > 0 && !gone;
+      }
+      return false;
+    };
+    Command command({"embed", "--npy", "vectors.npy"}, {.pipe = true, .directory = place.path()});
+    for (int line = 0; line < 40; ++line) command.write("One day\n");
+    while (!written()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    command.send(signal);
+    CHECK(command.wait() == -signal);
+    CHECK(command.err == "gpt2: interrupted; vectors.npy was not written\n");
+    CHECK(std::filesystem::is_empty(place.path()));
+  }
+}
+
 TEST_CASE("embed refuses invalid arguments") {
   const std::string see = "; see 'gpt2 embed --help'\n";
   CHECK(embed({"--pooling", "max"}).err ==
         "gpt2: --pooling: expected mean or last, found 'max'" + see);
-  CHECK(embed({"--layer", "7"}).err ==
-        "gpt2: --layer: expected a whole number from 0 to 6, the last layer, found 7" + see);
-  CHECK(embed({"--layer", "7"}).status == 2);
-  CHECK(embed({"--layer", "-1"}).err == "gpt2: --layer: expected a whole number, found '-1'" + see);
+  for (const std::string layer : {"7", "-1", "x"}) {
+    const Outcome outcome = embed({"--layer", layer});
+    CHECK(outcome.err ==
+          "gpt2: --layer: expected a whole number from 0, the embeddings, to 6, the last layer, "
+          "which is the default, found '" +
+              layer + "'" + see);
+    CHECK(outcome.status == 2);
+  }
   CHECK(embed({"--pooling", "max"}).status == 2);
 }

@@ -62,18 +62,6 @@ struct Settings {
   [[nodiscard]] bool compares() const { return !changes.shown().empty() || !against.empty(); }
 };
 
-// Whether two names lead to the same file, which need not exist, also through symbolic links.
-bool same_file(const std::string& a, const std::string& b) {
-  const auto resolved = [](std::filesystem::path path) {
-    std::error_code ignored;
-    for (int links = 0; links < 40 && std::filesystem::is_symlink(path, ignored); ++links) {
-      path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
-    }
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
-  };
-  return resolved(path_of(a)) == resolved(path_of(b));
-}
-
 Settings read_settings(const Arguments& arguments) {
   Settings settings;
   Options options("gpt2 inspect", "Shows what a model computes for a text",
@@ -107,13 +95,11 @@ Settings read_settings(const Arguments& arguments) {
        {std::pair("--output", &settings.page), {"--npz", &settings.npz}}) {
     if (*file == "-") throw UsageError(option, "expected the name of a file, found '-'");
   }
-  if (!settings.npz.empty() && same_file(settings.npz, settings.page)) {
+  if (!settings.npz.empty() && same_file(path_of(settings.npz), path_of(settings.page))) {
     throw UsageError("--npz", "expected another file than that of --output");
   }
   for (const std::string& file : {settings.page, settings.npz}) {
-    if (settings.file != "-" && !file.empty() && same_file(file, settings.file)) {
-      throw UsageError("--file", "expected another file than the one to write, " + file);
-    }
+    refuse_own_input("--file", settings.file, file);
   }
   return settings;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/nearest.h"
+#include "base/paths.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
@@ -21,6 +22,12 @@ bool is_option(std::string_view word) {
 }
 
 }  // namespace
+
+void refuse_own_input(const std::string& option, const std::string& input,
+                      const std::string& output) {
+  if (input == "-" || output.empty() || !same_file(path_of(input), path_of(output))) return;
+  throw UsageError(option, "expected another file than the one to write, " + output);
+}
 
 bool Option::is_named(std::string_view word) const {
   const std::size_t comma = names.find(',');

@@ -25,6 +25,11 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(option + ": " + message) {}
 };
 
+/// Throws UsageError about `option`, which names the input, if a command would replace its own
+/// input by its output. An input of "-" and an output of "" are no files.
+void refuse_own_input(const std::string& option, const std::string& input,
+                      const std::string& output);
+
 /// Thrown by Options::parse() after it has printed the help.
 struct HelpPrinted {};
 
