@@ -182,6 +182,28 @@ TEST_CASE("a state that cannot be used is refused before anything is written") {
                       "'f32'; choose that type (EngineOptions::kv_type, or --kv)\n");
 }
 
+TEST_CASE("a file that is not a state is not replaced by one") {
+  const std::string novel = place().write("novel.txt", "Once upon a time").string();
+  check_refused({"a", "-n", "2", "--save-state", novel}, 1,
+                novel +
+                    " is not the state of a session, so it is not replaced by one: give another "
+                    "file");
+  CHECK(bytes_of(novel) == "Once upon a time");
+  const std::string empty = place().write("empty", "").string();  // as mktemp makes it
+  CHECK(text({"ab", "-n", "1", "--save-state", empty}) == "abc");
+  CHECK(text({"--state", empty, "-n", "1", "--save-state", empty}) == "d");
+  CHECK(text({"--state", empty, "-n", "1"}) == "e");
+}
+
+TEST_CASE("a command that only saves a state writes nothing") {
+  const auto written = [](const std::string& tokens) {
+    return run({"-m", alphabet_model(), "-n", tokens, "--no-echo", "--save-state", state(), "0"});
+  };
+  CHECK(written("0").out == "");
+  CHECK(written("0").status == 0);
+  CHECK(written("9").out == "\n");  // an empty text
+}
+
 TEST_CASE("a state that cannot be written is an error before the text") {
   const Outcome outcome = generate({"a", "-n", "2", "--save-state", state("no/file")});
   CHECK(outcome.out == "");

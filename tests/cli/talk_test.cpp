@@ -124,6 +124,18 @@ TEST_CASE("/reset, /save and /load change the text that is continued") {
   CHECK(saved_tokens() == ids("klmn"));
 }
 
+TEST_CASE("/save does not replace a file that is not a state") {
+  const std::string novel = place().write("novel.txt", "Once upon a time").string();
+  check_refused("ab\n/save " + novel + "\n", "cde\n",
+                novel +
+                    " is not the state of a session, so it is not replaced by one: give another "
+                    "file");
+  CHECK(std::filesystem::file_size(novel) == 16);
+  CHECK(talk({}, "/help\n")
+            .err.find("/save FILE         save the session to FILE, which only "
+                      "/load and --state can\n") != std::string::npos);
+}
+
 TEST_CASE("/set changes an option") {
   CHECK(letters("ab\n/set max_new_tokens 1\n\n/set stop h\n/set max-new-tokens 9\n\n") ==
         "cde\nf\ng\n");

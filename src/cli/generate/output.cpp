@@ -75,7 +75,9 @@ void TextWriter::end(const GenerationResult& result, std::optional<double> score
   if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
   is_held_ = false;
   write("");
-  if (!settings_.output.no_newline && last_ != '\n') write_stdout("\n");
+  const bool only_saves = settings_.output.no_echo && !settings_.state.to.empty() &&
+                          settings_.writing.options.max_new_tokens == 0;
+  if (!settings_.output.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
 }
 
 // Returns the line that --json writes. Bytes of the prompt and of single tokens that are not UTF-8

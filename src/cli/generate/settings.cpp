@@ -106,7 +106,8 @@ void add_session_options(Options& options, GenerateSettings& settings) {
       .excluded = {"--truncate", "--samples"};
   options
       .add_file("--save-state", settings.state.to,
-                "When the text ends, save the session to FILE, so that --state can continue it "
+                "When the text ends, save the session (no readable text) to FILE, so that --state "
+                "can continue it "
                 "without computing it again")
       .excluded = {"--samples"};
   options.begin_group("Interactive use");

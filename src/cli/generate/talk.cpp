@@ -13,6 +13,7 @@
 #include "base/paths.h"
 #include "cli/generate/output.h"
 #include "cli/generate/prompt.h"
+#include "cli/generate/state_file.h"
 #include "cli/generate/talk_options.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
@@ -33,7 +34,7 @@ which Tab completes:
   /undo              take back the last line and its answer
   /reset             forget the text
   /stats             show the number of tokens, the speed and the used context
-  /save FILE         write the text to FILE, for /load and --state
+  /save FILE         save the session to FILE, which only /load and --state can read
   /load FILE         continue the text in FILE
   /set               list the options of /set and their values
   /set OPTION VALUE  change how the text is generated: /set top_k 10
@@ -224,7 +225,7 @@ class Talk {
   }
 
   void save(const std::string& file) {
-    save_session(session_, path_of(file));
+    save_state(session_, file);
     note(concat("saved ", counted(session_.position(), "token"), " to ",
                 std::filesystem::absolute(path_of(file)).string()));
   }
@@ -336,7 +337,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
     if (by_hand) forget_interrupts();
     line.reset();
   }
-  if (!settings.state.to.empty()) save_session(talk.session(), path_of(settings.state.to));
+  if (!settings.state.to.empty()) save_state(talk.session(), settings.state.to);
 }
 
 }  // namespace gpt2::cli
