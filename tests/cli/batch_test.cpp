@@ -144,7 +144,14 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {prompt + R"("logit_bias": {"x": 1}})", "logit_bias: expected an object"},
       {prompt + R"("presence_penalty": 3})",
        "presence_penalty: expected a number from -2 to 2, found 3"},
-      {prompt + R"("num_beams": 4})", "unknown key 'num_beams'"},
+      {prompt + R"("num_beams": 4})",
+       "unknown key 'num_beams' (only 'gpt2 generate', without -i, and 'gpt2 serve' have a beam "
+       "search)"},
+      {prompt + R"("eos_token_id": 4})",
+       "unknown key 'eos_token_id' (the files of the model name the tokens that end a text; 'stop' "
+       "gives strings that end it)"},
+      {prompt + R"("greedy": true})",
+       "unknown key 'greedy' (write 'do_sample' with the value false)"},
       {prompt + R"("tempurature": 1})", "unknown key 'tempurature' (did you mean 'temperature'?)"},
       {prompt + R"("max_length": 1})", "max_length is 1 and includes the prompt"},
       {prompt + R"("max_new_tokens": 1000000001})",
@@ -161,7 +168,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.starts_with("gpt2: 32 lines, 31 errors; this run: 8 tokens in "));
+  CHECK(outcome.err.starts_with("gpt2: 34 lines, 33 errors; this run: 8 tokens in "));
   const std::vector<json> found = records(batch.read());
   REQUIRE(found.size() == cases.size() + 1);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -172,7 +179,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(found.back()["finish_reason"] == "length");
   const Outcome again = batch.run();
   CHECK(again.status == 3);
-  CHECK(again.err.starts_with("gpt2: 32 lines, 31 errors; this run: 0 tokens in "));
+  CHECK(again.err.starts_with("gpt2: 34 lines, 33 errors; this run: 0 tokens in "));
 }
 
 TEST_CASE("a line and the command line may ask for a text that slides") {

@@ -200,6 +200,8 @@ TEST_CASE("arguments that make no sense are refused with advice on what to do") 
   check_refused({"--", "-x", "--greedy"}, 2,
                 {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
   check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
+  check_refused({"--", "-n", "5", "x"}, 2,
+                {"unexpected argument '5': '-n' after the -- is no option, but the PROMPT; see"});
   for (const std::string option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
     check_refused({"--greedy", option, "1", "x"}, 2,
                   {option + " cannot be combined with --greedy: give only one of them"});
@@ -252,6 +254,26 @@ TEST_CASE("an unknown option is named, whatever its letters and the words around
   check_refused({"-temp", "1", "x"}, 2, {"unknown option '-temp' (did you mean --temperature?)"});
   check_refused({"-c", "512", "x"}, 2, {"unknown option '-c'; a text that begins with a dash"});
   check_refused({"--ctx-size", "512", "x"}, 2, {"unknown option '--ctx-size'; a text"});
+  // Names of HuggingFace that have another one here.
+  const std::pair<std::string, std::string> others[] = {
+      {"--eos-token-id",
+       " (the files of the model name the tokens that end a text; --stop gives strings that end "
+       "it); see"},
+      {"--do-sample", " (tokens are drawn unless --greedy is given); see"},
+      {"--bad-words-ids", " (did you mean --bad-words, which takes a text?); see"},
+      {"--stop-strings", " (did you mean --stop?); see"}};
+  for (const auto& [option, hint] : others) {
+    for (const std::string command : {"generate", "batch"}) {
+      check_refused({command, option, "5", "x"}, 2, {"unknown option '" + option + "'" + hint});
+    }
+    check_refused({"score", option, "5", "x"}, 2, {"unknown option '" + option + "'"});
+  }
+  check_refused({"batch", "in", "-o", "out", "--num-beams", "2"}, 2,
+                {"unknown option '--num-beams' (only 'gpt2 generate', without -i, and 'gpt2 serve' "
+                 "have a beam search); see"});
+  check_refused({"batch", "in", "-o", "out", "--num-return-sequences", "2"}, 2,
+                {"(did you mean --samples?); see"});
+  check_refused({"--", "-x", "--num-beams"}, 2, {"(did you mean --num-beams, before the --?)"});
   // The option that resembles --max-length most is --min-length.
   for (const std::string option : {"--n-predict", "--max-length"}) {
     check_refused({option, "5", "x"}, 2,

@@ -136,6 +136,15 @@ TEST_CASE("/save does not replace a file that is not a state") {
                       "/load and --state can\n") != std::string::npos);
 }
 
+TEST_CASE("/set has hints for names of other programs") {
+  check_refused("/set n 5\n", "", "/set has no option 'n' (did you mean 'max_new_tokens'?)");
+  check_refused("/set do_sample false\n", "",
+                "/set has no option 'do_sample' (tokens are drawn unless 'greedy' is given)");
+  check_refused("/set num_beams 2\n", "",
+                "/set has no option 'num_beams' (only 'gpt2 generate', without -i, and 'gpt2 "
+                "serve' have a beam search)");
+}
+
 TEST_CASE("/set changes an option") {
   CHECK(letters("ab\n/set max_new_tokens 1\n\n/set stop h\n/set max-new-tokens 9\n\n") ==
         "cde\nf\ng\n");

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "cli/options/fields.h"
+#include "cli/options/other_names.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
@@ -22,13 +23,6 @@ Writing default_writing() {
   Writing writing;
   writing.options.overflow = Overflow::slide;
   return writing;
-}
-
-// Returns the name in the table: "top_k" for "--top-k".
-std::string table_name(std::string name) {
-  name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-  std::ranges::replace(name, '-', '_');
-  return name;
 }
 
 // Each of the functions shown_value() returns a value in the form in which /set takes it.
@@ -175,10 +169,15 @@ const Option& TalkOptions::find(const std::string& name) const {
   for (const Option& option : options_.all()) {
     if (table_name(option.name()) == wanted) return option;
   }
-  const std::string meant = nearest(wanted, names());
+  const std::vector<std::string> all = names();
+  const std::string advice = other_name_advice(wanted, [&](const std::string& here) {
+    return std::ranges::count(all, here) == 0 ? "" : "'" + here + "'";
+  });
+  const std::string meant = nearest(wanted, all);
   reject("/set has no option '", name, "'",
-         meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
-                       : " (did you mean '" + meant + "'?)");
+         !advice.empty() ? " (" + advice + ")"
+         : meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
+                         : " (did you mean '" + meant + "'?)");
 }
 
 // Returns the message with top_k in place of --top-k, and so on.

@@ -7,6 +7,7 @@
 
 #include "api/nearest.h"
 #include "base/paths.h"
+#include "cli/options/other_names.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
@@ -27,6 +28,12 @@ void refuse_own_input(const std::string& option, const std::string& input,
                       const std::string& output) {
   if (input == "-" || output.empty() || !same_file(path_of(input), path_of(output))) return;
   throw UsageError(option, "expected another file than the one to write, " + output);
+}
+
+std::string table_name(std::string option) {
+  option.erase(0, std::min(option.find_first_not_of('-'), option.size()));
+  std::ranges::replace(option, '-', '_');
+  return option;
 }
 
 bool Option::is_named(std::string_view word) const {
@@ -99,27 +106,21 @@ bool Options::takes_text() const {
 }
 
 void Options::refuse_option(const std::string& word) const {
-  // The names that other programs use. This table is needed because nearest() would suggest a wrong
-  // option for some of them.
-  constexpr std::pair<const char*, const char*> kOtherNames[] = {
-      {"--max-length", "--max-new-tokens"},
-      {"--n-predict", "--max-new-tokens"},
-      {"-hf", "--model"}};
   std::string name = word.substr(0, word.find('='));
-  std::string meant;
-  for (const auto& [other, here] : kOtherNames) {
-    if (name == other && find(here) != nullptr) meant = here;
-  }
-  if (meant.empty()) {
-    if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
-    std::vector<std::string> names;
-    for (const Option& option : options_) names.push_back(option.name());
-    meant = nearest(name, names);
-  }
+  const std::string advice = other_name_advice(table_name(name), [this](const std::string& other) {
+    const auto here = std::ranges::find_if(
+        options_, [&](const Option& option) { return table_name(option.name()) == other; });
+    return here == options_.end() ? "" : here->name();
+  });
+  if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
+  std::vector<std::string> names;
+  for (const Option& option : options_) names.push_back(option.name());
+  const std::string meant = nearest(name, names);
   const std::string hint =
-      !meant.empty() ? " (did you mean " + meant + (meant == word ? ", before the --?)" : "?)")
-      : takes_text() ? "; a text that begins with a dash goes after --"
-                     : "";
+      !advice.empty() && meant != name ? " (" + advice + ")"
+      : !meant.empty() ? " (did you mean " + meant + (meant == word ? ", before the --?)" : "?)")
+      : takes_text()   ? "; a text that begins with a dash goes after --"
+                       : "";
   throw UsageError("unknown option '" + word + "'" + hint);
 }
 
@@ -171,10 +172,17 @@ class Options::Parser {
     }
     if (is_option(extra)) options_.refuse_option(extra);
     const bool has_arguments = std::ranges::any_of(options_.options_, &Option::is_argument);
-    throw UsageError("unexpected argument '" + extra + "'" +
-                     (options_.takes_text() ? ": put a text of several words in quotes"
-                      : has_arguments       ? ""
-                                            : ": name a model with -m"));
+    const auto is_late = [this](const Option& option) {
+      return option.is_marked && find(option.values.back()) != nullptr;
+    };
+    const auto late = std::ranges::find_if(options_.options_, is_late);
+    throw UsageError(
+        "unexpected argument '" + extra + "'" +
+        (late != options_.options_.end()
+             ? ": '" + late->values.back() + "' after the -- is no option, but the " + late->names
+         : options_.takes_text() ? ": put a text of several words in quotes"
+         : has_arguments         ? ""
+                                 : ": name a model with -m"));
   }
 
  private:

@@ -33,6 +33,9 @@ void refuse_own_input(const std::string& option, const std::string& input,
 /// Thrown by Options::parse() after it has printed the help.
 struct HelpPrinted {};
 
+/// Returns the name that an option has in the table of options and in JSON: "top_k" for "--top-k".
+[[nodiscard]] std::string table_name(std::string option);
+
 /// An option such as "-t,--threads", or an argument without dashes such as "FILE".
 struct Option {
   std::string names;  ///< the short name if there is one, a comma, and the long name
