@@ -26,7 +26,8 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kTalkHelp =
-    R"(Each line is appended to the text, and the model continues it. After an empty line, it
+    R"(Each line is appended to the text, and the model continues it. A line break separates an answer
+from the next line, and nothing separates a line from its answer. After an empty line, the model
 continues the text as it is. Ctrl-C stops the text. A line that begins with a slash is a command,
 which Tab completes:
 
@@ -42,6 +43,9 @@ which Tab completes:
   /help              print this
   /help OPTION       print what an option of /set does: /help top_k
   /quit or /exit     end, like Ctrl-D
+
+/set stop \n ends each answer before its first line break. Several texts are in quotes, such as
+/set stop "\n" "Tom:". They replace those that were set before.
 
 To begin a text with a slash, type two: //)";
 
@@ -118,7 +122,10 @@ class Talk {
  private:
   void take_turn(const std::string& line) {
     std::vector<TokenId> tokens = tokens_of(line);
-    if (tokens.empty() && (settings_.dialog || session_.position() == 0)) return;
+    if (tokens.empty() && (settings_.dialog || session_.position() == 0)) {
+      return note(settings_.dialog ? "the line is empty: type a turn of the dialog"
+                                   : "the text is still empty: type its beginning");
+    }
     require_room(tokens.size());
     before_ = session_.fork();
     line_ = std::move(tokens);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -69,6 +71,39 @@ std::string shown_value(const std::vector<T>& values) {
 
 std::string shown_value(const std::vector<std::vector<TokenId>>&) { return ""; }  // see bad_words
 
+// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the
+// same escapes, such as \n. Throws UsageError for anything else.
+Arguments texts_in(const std::string& option, const std::string& value) {
+  std::istringstream stream(value.starts_with('"') ? value : '"' + value + '"');
+  Arguments texts;
+  try {
+    for (nlohmann::json text; (stream >> std::ws).peek() != EOF;) {
+      stream >> text;
+      texts.push_back(text.get<std::string>());
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError(
+        option,
+        "expected a text, or texts in quotes such as \"\\n\" \"Tom:\", found " + quote(value, 60));
+  }
+  return texts;
+}
+
+// Returns the values of an option that takes several.
+Arguments values_in(const Option& option, const std::string& value) {
+  if (option.form == "TEXT") return texts_in(option.name(), value);
+  std::istringstream words(value);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+// Returns the help of an option. On the command line, an option with several values is repeated.
+std::string help_of(const Option& option) {
+  if (!option.is_repeatable) return option.help;
+  return option.help.substr(0, option.help.rfind("; may be repeated")) +
+         (option.form == "TEXT" ? "; several texts are in quotes: \"\\n\" \"Tom:\""
+                                : "; several are separated by spaces");
+}
+
 // The part of the options that has the rows of one of the two tables.
 template <class Part>
 const Part& part_of(const GenerationOptions& options) {
@@ -112,7 +147,13 @@ void TalkOptions::set(const std::string& words, const std::function<void()>& che
 void TalkOptions::take(const std::string& name, const std::string& value) {
   const Option& option = find(name);
   Arguments arguments = {option.name()};
-  if (option.takes_value()) {
+  if (option.is_repeatable && !value.empty()) {
+    restore(option);  // the values replace those before
+    arguments.clear();
+    for (const std::string& one : values_in(option, value)) {
+      arguments.insert(arguments.end(), {option.name(), one});
+    }
+  } else if (option.takes_value()) {
     if (!value.empty()) arguments.push_back(value);
   } else if (value == "false") {
     return restore(option);
@@ -153,7 +194,7 @@ std::string TalkOptions::list() const {
 std::string TalkOptions::help(const std::string& name) const {
   const Option& option = find(name);
   const std::string form = option.form.empty() ? "" : ' ' + option.form;
-  return described("  " + table_name(option.name()) + form, renamed(option.help),
+  return described("  " + table_name(option.name()) + form, renamed(help_of(option)),
                    text_columns(stderr));
 }
 
