@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/generate/draft.h"
 #include "cli/model.h"
@@ -141,10 +142,17 @@ std::string rows(const Json& json) {
 }
 
 // Explains on standard error that there is no such model, and where it was looked for.
-void print_places(const Error& error) {
-  print_error(concat(error.what(), "; these places were searched:"));
-  for (const std::string& place : model_places()) {
-    std::fprintf(stderr, "  %s\n", printable(place).c_str());
+void print_places(const Error& error, const std::string& name) {
+  print_error(concat(error.what(), advice_on_revision(name), "; these places were searched:"));
+  const std::vector<std::string> places = model_places();
+  for (auto place = places.begin(); place != places.end(); ++place) {
+    // $GPT2_MODELS may be a place that is searched anyway.
+    const auto is_same = [&](const std::string& other) {
+      return same_file(path_of(other), path_of(*place));
+    };
+    if (std::none_of(places.begin(), place, is_same)) {
+      std::fprintf(stderr, "  %s\n", printable(*place).c_str());
+    }
   }
 }
 
@@ -167,7 +175,7 @@ int info(const Arguments& arguments) {
     settings.path = find_model(settings.name);
   } catch (const Error& error) {
     if (!std::string_view(error.what()).starts_with("no model '")) throw;
-    print_places(error);
+    print_places(error, settings.name);
     return 1;
   }
   const std::filesystem::path& path = settings.path;

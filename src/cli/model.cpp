@@ -1,5 +1,6 @@
 #include "cli/model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -19,9 +20,22 @@ void ModelSettings::find() {
     if (!message.starts_with("no model '")) throw;
     const bool is_bundled = name == GPT2_BUNDLED_MODEL;
     throw Error(error.code(),
-                message +
+                message + advice_on_revision(name) +
                     (is_bundled ? ", with -m; 'gpt2 info'" : "; 'gpt2 info -m " + name + "'") +
                     " lists the places");
+  }
+}
+
+std::string advice_on_revision(const std::string& name) {
+  const std::size_t at = std::min(name.find('@'), name.size());
+  const std::string model = name.substr(0, at);
+  const std::string revision = name.substr(std::min(at + 1, name.size()));
+  if (model.empty() || revision.empty()) return "";
+  try {
+    return concat("; '", model, "' is in ", find_model(model).string(), ", but not its revision '",
+                  revision, "', which 'hf download ", model, " --revision ", revision, "' fetches");
+  } catch (const Error&) {
+    return "";
   }
 }
 
@@ -133,11 +147,11 @@ Models load_models(const ModelSettings& settings) {
                           tokens, " tokens, found one with ", of_draft));
 }
 
-Tokenizer load_tokenizer(const std::filesystem::path& model) {
+Tokenizer load_tokenizer(const std::filesystem::path& model, bool takes_tokens) {
   try {
     return Tokenizer::load(model);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
+    if (error.code() != ErrorCode::not_found || !takes_tokens) throw;
     throw Error(error.code(), std::string(error.what()) +
                                   "; or give --tokens and a prompt of token ids, which need no "
                                   "tokenizer");

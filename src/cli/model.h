@@ -30,6 +30,10 @@ struct ModelSettings {
   [[nodiscard]] bool looks_up() const { return draft != "off"; }
 };
 
+/// Returns what to do if find_model() finds no model of this name only because of its revision, as
+/// a part of a message. Returns "" otherwise.
+[[nodiscard]] std::string advice_on_revision(const std::string& name);
+
 /// Adds -m, --model.
 Option& add_model_option(Options& options, std::string& name);
 
@@ -69,7 +73,9 @@ struct Models {
 /// draft of another vocabulary. REQUIRES: settings.find() has been called.
 [[nodiscard]] Models load_models(const ModelSettings& settings);
 
-/// Loads the tokenizer. If the model has none, the error message also suggests --tokens.
-[[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model);
+/// Loads the tokenizer. If the model has none, the error message also suggests --tokens, provided
+/// that the command `takes_tokens`.
+[[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model,
+                                       bool takes_tokens = true);
 
 }  // namespace gpt2::cli

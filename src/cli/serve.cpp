@@ -215,7 +215,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   const auto [name, model] = name_of_model(text);
   of_model.name = model;
   of_model.find();
-  Tokenizer tokenizer = load_tokenizer(of_model.path);
+  Tokenizer tokenizer = load_tokenizer(of_model.path, /*takes_tokens=*/false);
   const Engine engine(load_model(of_model), of_model.engine);
   tokenizer.require_match(engine.model().config());
   const Config& config = engine.model().config();

@@ -175,6 +175,34 @@ TEST_CASE("a name is looked for in the HuggingFace cache") {
   }
 }
 
+TEST_CASE("a message says if a model is there, but not in the revision that the name asks for") {
+  const ModelPlaces places;
+  const fs::path repository = "hub/models--owner--name";
+  const std::string snapshot =
+      (places.root() / repository / "snapshots" / kCommit).make_preferred().string();
+  const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").string();
+  places.link(repository / "snapshots" / kCommit);
+  places.write(repository / "refs/main", kCommit);
+  const std::string advice = "; 'owner/name' is in " + snapshot +
+                             ", but not its revision 'v2', which 'hf download owner/name "
+                             "--revision v2' fetches; ";
+  for (const Words& command :
+       {Words{"-m", "owner/name@v2", "x"}, {"info", "-m", "owner/name@v2"}}) {
+    const Outcome outcome = run(command, {.directory = places.root(), .environment = {cache}});
+    CHECK(outcome.err.find(advice) != std::string::npos);
+  }
+  CHECK(places.found("owner/none@v2", {cache}).find("revision") == std::string::npos);
+}
+
+TEST_CASE("each place that was searched is listed once") {
+  const ModelPlaces places;
+  const std::string models = (places.root() / "models").string();
+  places.link("models/fable");
+  const std::string message = places.found("nope", {"GPT2_MODELS=" + models + "/../models"});
+  CHECK(message.find("\n  models\n") != std::string::npos);
+  CHECK(message.find("/../models\n") == std::string::npos);
+}
+
 TEST_CASE("a model that was cached under its old name is found by its current name") {
   const ModelPlaces places;
   const fs::path repository = "hub/models--gpt2-xl";

@@ -157,6 +157,10 @@ TEST_CASE("a model without a tokenizer runs with --tokens; without it, the error
                            ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; "
                            "or give --tokens and a prompt of token ids, which need no tokenizer\n");
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
+  // A talk refuses --tokens, so its message does not suggest it.
+  CHECK(run({"-m", path, "-i"}).err == "gpt2: " + path +
+                                           ": no tokenizer; expected tokenizer.json or vocab.json "
+                                           "and merges.txt\n");
 }
 
 TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
@@ -415,6 +419,7 @@ TEST_CASE("the text appears while it is written, and Ctrl-C ends it and kills th
   CHECK(command.wait() == -signal);
   CHECK(command.out.size() < 20'000);
   CHECK(command.out.substr(0, 3) == "abc");
+  CHECK(command.out.ends_with("\n"));
   CHECK(command.err.find("finish      cancelled\n") != std::string::npos);
 }
 

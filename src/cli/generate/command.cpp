@@ -129,7 +129,9 @@ int generate(const Arguments& arguments, void (*check)(const std::string& prompt
   Progress loading("loading " + settings.model.path.string());
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
-  if (!settings.writing.tokens) tokenizer = load_tokenizer(settings.model.path);
+  if (!settings.writing.tokens) {
+    tokenizer = load_tokenizer(settings.model.path, /*takes_tokens=*/!settings.talks);
+  }
   loading.done();
 
   check_limits(settings.writing, model.config());
