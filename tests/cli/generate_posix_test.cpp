@@ -12,13 +12,23 @@
 
 using namespace gpt2::test;
 
+namespace {
+
+const Surroundings kShell = {.program = "/bin/sh"};
+
+// The arguments with which kShell runs `before` and then the command, with the alphabet model.
+Words after(const std::string& before, const Words& arguments) {
+  Words words = {"-c", before + "; exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", alphabet_model()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+}  // namespace
+
 TEST_CASE("if not all threads can start, the text is still the same") {
   if (is_slow()) return;  // emulators and sanitizers need more
-  const std::string limit = "ulimit -v 300000; exec \"$0\" \"$@\"";  // 64 stacks take 512 MiB
-  const Words arguments = {
-      "-c", limit,       GPT2_COMMAND, "-m", alphabet_model(), "--greedy", "--max-new-tokens",
-      "4",  "--threads", "64",         "abc"};
-  const Outcome outcome = run(arguments, {.program = "/bin/sh"});
+  const std::string limit = "ulimit -v 300000";  // 64 stacks take 512 MiB
+  const Outcome outcome = run(after(limit, {"--greedy", "-n", "4", "-t", "64", "abc"}), kShell);
   CHECK(outcome.status == 0);
   CHECK(outcome.out == "abcdefg\n");
   CHECK(outcome.err == "");
@@ -35,10 +45,8 @@ TEST_CASE("a second Ctrl-C ends a command that hangs") {
 }
 
 TEST_CASE("a signal that the command was told to ignore stays ignored") {
-  const std::string ignore = "trap '' HUP INT; exec \"$0\" \"$@\"";  // as nohup and & do
-  Command command(
-      {"-c", ignore, GPT2_COMMAND, "-m", alphabet_model(), "--max-new-tokens", "1000", "a"},
-      {.program = "/bin/sh"});
+  const std::string ignore = "trap '' HUP INT";  // as nohup and & do
+  Command command(after(ignore, {"-n", "1000", "a"}), kShell);
   command.read(3);
   command.send(SIGHUP);
   command.send(SIGINT);
@@ -47,10 +55,8 @@ TEST_CASE("a signal that the command was told to ignore stays ignored") {
 }
 
 TEST_CASE("if the reader goes away, the command dies of SIGPIPE without a message") {
-  const std::string ignore = GENERATE("", "trap '' PIPE; ");  // some parents ignore SIGPIPE
-  Command command({"-c", ignore + "exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", alphabet_model(),
-                   "--max-new-tokens", "1000", "a"},
-                  {.program = "/bin/sh"});
+  const std::string ignore = GENERATE(":", "trap '' PIPE");  // some parents ignore SIGPIPE
+  Command command(after(ignore, {"-n", "1000", "a"}), kShell);
   command.read(3);
   command.close_output();
   CHECK(command.wait() == -SIGPIPE);
