@@ -8,6 +8,7 @@
 #include "api/options.h"
 #include "api/tokens.h"
 #include "base/fail.h"
+#include "base/json.h"
 
 namespace gpt2 {
 namespace {
@@ -24,12 +25,12 @@ struct Message {
   std::string content;
 };
 
-Role read_role(Members& members, const std::string& name) {
-  const std::string role = members.text("role").value_or("");
-  if (role == "system" || role == "developer") return Role::system;
-  if (role == "user") return Role::user;
-  if (role == "assistant") return Role::assistant;
-  reject(name, ".role: expected system, developer, user or assistant, found ", quote(role, 40));
+Role read_role(Members& members) {
+  const json& role = members.need("role");
+  if (is_text(role, "system") || is_text(role, "developer")) return Role::system;
+  if (is_text(role, "user")) return Role::user;
+  if (is_text(role, "assistant")) return Role::assistant;
+  members.refuse("role", "system, developer, user or assistant");
 }
 
 // Reads a content: a text, or a list of parts, all of which must be texts.
@@ -53,8 +54,8 @@ std::vector<Message> read_messages(const json& list) {
   for (const json& one : list) {
     const std::string name = concat("messages[", messages.size(), "]");
     if (!one.is_object()) reject(name, ": expected an object, found ", one.type_name());
-    Members members(one);
-    const Role role = read_role(members, name);
+    Members members(one, name + ".");
+    const Role role = read_role(members);
     std::string content = read_content(members.need("content"), name + ".content");
     members.ignore({"name", "refusal", "annotations"});
     members.refuse_others();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "api/request_error.h"
 #include "base/utf8.h"
 
 namespace gpt2 {
@@ -197,6 +198,15 @@ Json error_json(const std::string& message, const std::string& type, const Json&
       name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
   const Json param = is_member ? Json(name) : Json();
   return {{"error", {{"message", message}, {"type", type}, {"param", param}, {"code", code}}}};
+}
+
+Json error_json(const Error& error) {
+  Json body = error_json(error.what());
+  if (const auto* const mistake = dynamic_cast<const RequestError*>(&error)) {
+    if (!mistake->param().empty()) body["error"]["param"] = mistake->param();
+    body["error"]["code"] = mistake->kind();
+  }
+  return body;
 }
 
 }  // namespace gpt2

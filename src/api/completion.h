@@ -123,4 +123,7 @@ void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<cons
                               const std::string& type = "invalid_request_error",
                               const Json& code = nullptr);
 
+/// The same for an error that was caught. A RequestError sets "param" and "code".
+[[nodiscard]] Json error_json(const Error& error);
+
 }  // namespace gpt2

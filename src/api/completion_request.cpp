@@ -34,11 +34,16 @@ std::vector<std::vector<TokenId>> read_prompts(const json& prompt, CompletionReq
   return prompts;
 }
 
+// The name by which the request gives the number of texts.
+const char* name_of_n(Members& members) {
+  return members.find("num_return_sequences") != nullptr ? "num_return_sequences" : "n";
+}
+
 void read_best_of(Members& members, CompletionRequest& request) {
   request.best_of = members.count("best_of", 1, kMaxChoices).value_or(request.n);
   if (request.best_of < request.n) {
-    reject("best_of: expected at least the number of \"n\", ", request.n, ", found ",
-           request.best_of);
+    reject("best_of: expected at least the number of \"", name_of_n(members), "\", ", request.n,
+           ", found ", request.best_of);
   }
   if (request.stream && request.best_of != request.n) {
     reject("best_of: the best texts are known only at the end: remove \"stream\" or \"best_of\"");
@@ -48,25 +53,32 @@ void read_best_of(Members& members, CompletionRequest& request) {
   }
 }
 
-void read_beams(Members& members, CompletionRequest& request) {
-  read_beam_options(members, request.beams);
-  if (request.beams.num_beams == 1) return;
-  members.refuse_both("n", "num_return_sequences");
-  if (members.find("num_return_sequences") != nullptr) {
-    request.n = request.best_of = request.beams.num_return_sequences;
-  }
-  request.beams.num_return_sequences = request.n;
-  if (request.n > request.beams.num_beams) {
-    reject("n: expected at most the number of \"num_beams\", ", request.beams.num_beams, ", found ",
-           request.n);
-  }
+// Throws Error for what a beam search, which does not draw, slide or search the text, would ignore.
+void check_beams(Members& members, const CompletionRequest& request) {
   const auto refuse = [](bool is_set, const char* name) {
-    if (is_set) reject(name, ": a beam search has none: remove it, or \"num_beams\"");
+    if (is_set) reject(name, ": cannot be combined with \"num_beams\": give only one of them");
   };
   refuse(request.stream, "stream");
   refuse(request.best_of != request.n, "best_of");
   refuse(request.with_logprobs, "logprobs");
   refuse(!request.options.stop.empty(), "stop");
+  refuse(members.find("overflow") != nullptr, "overflow");
+  refuse(members.flag("do_sample").value_or(false), "do_sample");
+  for_each_sampling_field([&](const auto& field) {
+    refuse(field.role == OptionRole::draws && members.find(field.name) != nullptr, field.name);
+  });
+}
+
+void read_beams(Members& members, CompletionRequest& request) {
+  members.refuse_both("n", "num_return_sequences");
+  read_beam_options(members, request.beams);
+  if (request.beams.num_beams == 1) return;
+  request.beams.num_return_sequences = request.n;
+  if (request.n > request.beams.num_beams) {
+    reject(name_of_n(members), ": expected at most the number of \"num_beams\", ",
+           request.beams.num_beams, ", found ", request.n);
+  }
+  check_beams(members, request);
 }
 
 }  // namespace
@@ -82,7 +94,7 @@ void read_answer_members(Members& members, CompletionRequest& request) {
   request.stream = members.flag("stream").value_or(false);
   if (const json* const options = members.find("stream_options")) {
     if (!options->is_object()) members.refuse("stream_options", "an object");
-    Members stream(*options);
+    Members stream(*options, "stream_options.");
     stream.ignore({"include_obfuscation"});
     request.include_usage = stream.flag("include_usage").value_or(false);
     stream.refuse_others();

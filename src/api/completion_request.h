@@ -14,7 +14,7 @@
 
 // Requests to OpenAI's completions API, as
 // https://platform.openai.com/docs/api-reference/completions documents them. Every further option
-// of the library can be set by its name.
+// in the table of gpt2/option_fields.h can be set by its name.
 
 namespace gpt2 {
 

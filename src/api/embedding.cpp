@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/request_error.h"
 #include "api/tokens.h"
 #include "base/fail.h"
 
@@ -28,6 +29,14 @@ std::vector<std::vector<TokenId>> read_inputs(const json& input, const RequestCo
     inputs.push_back(reader.read_json(one, concat("input[", inputs.size(), "]")));
   }
   return inputs;
+}
+
+void check_length(std::size_t tokens, const std::string& name, const Config& config) {
+  if (tokens > 0 && tokens <= config.n_positions) return;
+  const std::string message =
+      concat(name, ": expected a text of 1 to ", config.n_positions, " tokens, found ", tokens);
+  if (tokens > 0) throw RequestError(message, name, RequestError::kTooLong);
+  reject(message);
 }
 
 // Returns true for the first of two words, false for the second one.
@@ -89,9 +98,9 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   request.options.layer = members.count("layer", 0, config.n_layer);
   static_cast<void>(members.count("dimensions", config.n_embd, config.n_embd));
   members.refuse_others();
-  for (const std::vector<TokenId>& tokens : request.inputs) {
-    if (!tokens.empty() && tokens.size() <= config.n_positions) continue;
-    reject("input: expected texts of 1 to ", config.n_positions, " tokens, found ", tokens.size());
+  const bool is_list = request.inputs.size() > 1;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    check_length(request.inputs[i].size(), is_list ? concat("input[", i, "]") : "input", config);
   }
   return request;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/nearest.h"
+#include "api/request_error.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "generate/option_json.h"
@@ -36,12 +37,14 @@ const json* Members::find(const std::string& name) {
 
 const json& Members::need(const std::string& name) {
   const json* const value = find(name);
-  if (value == nullptr) reject("expected \"", name, "\", found no such key");
-  return *value;
+  if (value != nullptr) return *value;
+  const std::string path = path_ + name;
+  throw RequestError(concat("expected \"", path, "\", found no such key"), path,
+                     RequestError::kMissing);
 }
 
 void Members::refuse(const std::string& name, const std::string& expected) const {
-  reject(name, ": expected ", expected, ", found ",
+  reject(path_, name, ": expected ", expected, ", found ",
          object_.at(name).dump(-1, ' ', true).substr(0, 60));
 }
 
@@ -71,7 +74,7 @@ std::optional<bool> Members::flag(const std::string& name) {
 
 void Members::refuse_both(const std::string& name, const std::string& other) {
   if (find(name) == nullptr || find(other) == nullptr) return;
-  reject(name, ": \"", other, "\" says the same: remove one of them");
+  reject(path_, name, ": \"", other, "\" says the same: remove one of them");
 }
 
 void Members::refuse_others() const {
@@ -79,8 +82,10 @@ void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name) || value.is_null()) continue;
     const std::string meant = nearest(name, names);
-    reject("unknown key ", quote(name, 60),
-           meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)");
+    const std::string path = path_ + name;
+    throw RequestError(concat("unknown key ", quote(path, 60),
+                              meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"),
+                       path.substr(0, 200), RequestError::kUnknown);
   }
 }
 

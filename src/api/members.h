@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace gpt2 {
 
@@ -19,13 +20,15 @@ void parse_object(nlohmann::json& object, std::string_view text, std::string_vie
 /// Reads the members of a JSON object and records which ones have been read.
 class Members {
  public:
-  /// REQUIRES: the object outlives it.
-  explicit Members(const nlohmann::json& object) : object_(object) {}
+  /// `path` stands before the names of members in messages, such as "messages[0].". REQUIRES: the
+  /// object outlives it.
+  explicit Members(const nlohmann::json& object, std::string path = "")
+      : object_(object), path_(std::move(path)) {}
 
   /// Returns the member, or nullptr if it is absent or null.
   [[nodiscard]] const nlohmann::json* find(const std::string& name);
 
-  /// Returns the member. Throws Error if it is absent or null.
+  /// Returns the member. Throws RequestError if it is absent or null.
   [[nodiscard]] const nlohmann::json& need(const std::string& name);
 
   /// Throws Error: "name: expected <expected>, found <value>".
@@ -45,11 +48,12 @@ class Members {
   /// Throws Error if the object has both of these members, which are two names for one setting.
   void refuse_both(const std::string& name, const std::string& other);
 
-  /// Throws Error for the first member that is not null and has not been read.
+  /// Throws RequestError for the first member that is not null and has not been read.
   void refuse_others() const;
 
  private:
   const nlohmann::json& object_;
+  const std::string path_;
   std::set<std::string> known_;
 };
 

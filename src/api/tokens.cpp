@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "api/request_error.h"
 #include "base/fail.h"
 #include "base/text.h"
 
@@ -77,8 +78,10 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
                         std::size_t n_positions, const char* option) {
   if (tokens.size() <= n_positions) return 0;
   if (!truncate) {
-    reject("the prompt has ", tokens.size(), " tokens, but the model takes at most ", n_positions,
-           ": shorten it, or give ", option, " to leave out its beginning");
+    throw RequestError(
+        concat("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
+               n_positions, ": shorten it, or give ", option, " to leave out its beginning"),
+        "", RequestError::kTooLong);
   }
   const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
   const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);

@@ -32,8 +32,8 @@ constexpr const char* kServeDetails =
 /health and /metrics. In a browser, its address is a page in which the model writes.
 
 All texts of all clients share their passes, and each of them is the text that gpt2 generate writes
-with the same options, whatever else the server does. Every option of the library can be set by its
-name, beside those of OpenAI.
+with the same options, whatever else the server does. Every option of the table that GET /options
+shows can be set by its name, beside those of OpenAI.
 
 A request that sets no seed has seed 0, so it has the same answer every time.
 

@@ -66,7 +66,7 @@ void Call::answer_error(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& caught) {
-    send_error(400, json_text(error_json(caught.what())));
+    send_error(400, json_text(error_json(caught)));
   } catch (const std::bad_alloc&) {
     send_error(503, kOutOfMemory);
   } catch (const std::exception& caught) {

@@ -207,7 +207,8 @@ TEST_CASE("beam search finds the texts of gpt2 generate --num-beams") {
                  {"length_penalty", 0.5},
                  {"max_tokens", 12},
                  {"early_stopping", false}}) == found);
-  CHECK(check_error(complete(with(body, {{"stream", true}})).json()).starts_with("stream: a beam"));
+  CHECK(check_error(complete(with(body, {{"stream", true}})).json())
+            .starts_with("stream: cannot be combined"));
 }
 
 TEST_CASE("prompts are texts, token ids, or lists of these") {

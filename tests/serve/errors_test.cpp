@@ -1,0 +1,127 @@
+// Tests what the errors of gpt2 serve say to a program, beside their message: "param" and "code",
+// as OpenAI's API does.
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "serve/hostile.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+const TestServer& server() {
+  static const TestServer one(alphabet());
+  return one;
+}
+
+json error_of(const std::string& path, const json& body) {
+  const HttpResponse response = server().post(path, body);
+  CAPTURE(path, body.dump().substr(0, 200), response.body);
+  CHECK(response.status == 400);
+  check_error(response.json());
+  CHECK(response.json()["error"]["type"] == "invalid_request_error");
+  return response.json()["error"];
+}
+
+json message(const json& members) { return {{"messages", json::array({members})}}; }
+
+}  // namespace
+
+TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do") {
+  const std::string completions = "/v1/completions", chat = "/v1/chat/completions",
+                    embeddings = "/v1/embeddings";
+  const std::string missing = "missing_required_parameter", unknown = "unknown_parameter";
+  const json hello = {{"role", "user"}, {"content", "Hello"}};
+  json two = message(hello);
+  two["messages"].push_back({{"role", "user"}});
+  const std::vector<std::tuple<std::string, json, json, json>> cases = {
+      {completions, json::object(), "prompt", missing},
+      {chat, json::object(), "messages", missing},
+      {embeddings, json::object(), "input", missing},
+      {"/tokenize", json::object(), "prompt", missing},
+      {"/detokenize", json::object(), "tokens", missing},
+      {chat, message({{"role", "user"}}), "messages[0].content", missing},
+      {chat, message({{"content", "a"}}), "messages[0].role", missing},
+      {chat, two, "messages[1].content", missing},
+      {chat, message({{"role", "king"}, {"content", "a"}}), "messages[0].role", nullptr},
+      {chat, message({{"role", 1}, {"content", "a"}}), "messages[0].role", nullptr},
+      {chat, message({{"role", "user"}, {"content", 5}}), "messages[0].content", nullptr},
+      {chat, message({{"role", "user"}, {"content", "a"}, {"mood", 1}}), "messages[0].mood",
+       unknown},
+      {completions, {{"prompt", "a"}, {"warmth", 1}}, "warmth", unknown},
+      {completions, {{"prompt", "a"}, {"temprature", 1}}, "temprature", unknown},
+      {completions,
+       {{"prompt", "a"}, {"stream_options", {{"usage", 1}}}},
+       "stream_options.usage",
+       unknown},
+      {embeddings, {{"input", "a"}, {"temperature", 1}}, "temperature", unknown},
+      {completions, {{"prompt", "a"}, {"temperature", "hot"}}, "temperature", nullptr},
+      {completions, {{"prompt", {1, -1}}}, "prompt[1]", nullptr}};
+  for (const auto& [path, body, param, code] : cases) {
+    const json error = error_of(path, body);
+    CAPTURE(error);
+    CHECK(error["param"] == param);
+    CHECK(error["code"] == code);
+  }
+}
+
+TEST_CASE("a text that is longer than the context is an error with a code of its own") {
+  const std::string text(1025, 'a');  // the model takes 1,024 tokens
+  const json message = {{"role", "user"}, {"content", text}};
+  for (const auto& [path, body] : std::vector<std::pair<std::string, json>>{
+           {"/v1/completions", {{"prompt", text}}},
+           {"/v1/completions", {{"prompt", {"a", text}}}},
+           {"/v1/chat/completions", {{"messages", json::array({message})}}},
+           {"/v1/embeddings", {{"input", text}}}}) {
+    CHECK(error_of(path, body)["code"] == "context_length_exceeded");
+  }
+}
+
+TEST_CASE("an error of embeddings says which of the inputs it is about") {
+  const json empty = error_of("/v1/embeddings", {{"input", {"a", "b", ""}}});
+  CHECK(empty["message"] == "input[2]: expected a text of 1 to 1024 tokens, found 0");
+  CHECK(empty["param"] == "input[2]");
+  const json too_long = error_of("/v1/embeddings", {{"input", {"a", std::string(1025, 'a')}}});
+  CHECK(too_long["param"] == "input[1]");
+  CHECK(too_long["code"] == "context_length_exceeded");
+}
+
+TEST_CASE("an error about the number of texts names the member that the request has") {
+  for (const std::string name : {"n", "num_return_sequences"}) {
+    CHECK(error_of("/v1/completions", {{"prompt", "a"}, {"num_beams", 2}, {name, 3}})["message"] ==
+          name + ": expected at most the number of \"num_beams\", 2, found 3");
+    CHECK(error_of("/v1/completions", {{"prompt", "a"}, {"best_of", 2}, {name, 3}})["message"] ==
+          "best_of: expected at least the number of \"" + name + "\", 3, found 2");
+    CHECK(error_of("/v1/completions", {{"prompt", "a"}, {name, 0}})["param"] == name);
+  }
+}
+
+TEST_CASE("a beam search refuses what it would ignore, in the words of the command") {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, json>>{{"temperature", 0.5},
+                                                                             {"temperature", 0},
+                                                                             {"top_k", 3},
+                                                                             {"top_p", 0.5},
+                                                                             {"min_p", 0.5},
+                                                                             {"seed", 1},
+                                                                             {"do_sample", true},
+                                                                             {"overflow", "slide"},
+                                                                             {"stream", true},
+                                                                             {"stop", "."},
+                                                                             {"logprobs", 1},
+                                                                             {"best_of", 2}}) {
+    CAPTURE(name);
+    const json body = {{"prompt", "a"}, {"num_beams", 2}, {name, value}};
+    CHECK(error_of("/v1/completions", body)["message"] ==
+          name + ": cannot be combined with \"num_beams\": give only one of them");
+  }
+  for (const json& more : {json{{"do_sample", false}}, json{{"temperature", nullptr}}}) {
+    json body = {{"prompt", "a"}, {"num_beams", 2}};
+    body.update(more);
+    CHECK(server().post("/v1/completions", body).status == 200);
+  }
+}
