@@ -1,6 +1,7 @@
 #include "api/chat.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxTopLogprobs = 20;  // as OpenAI's API
+constexpr std::size_t kMaxTopLogprobs = 20;                                  // as OpenAI's API
+constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();  // of max_new_tokens
 constexpr std::string_view kUser = "User:", kAssistant = "Assistant:";
 
 enum class Role { system, user, assistant };
@@ -88,6 +90,13 @@ std::string transcript(const std::vector<Message>& messages) {
   return text.append(kAssistant);
 }
 
+std::vector<TokenId> prompt_of(const std::vector<Message>& messages, const RequestContext& context,
+                               ChatForm form) {
+  const Tokenizer& tokenizer = *context.tokenizer;
+  if (form == ChatForm::transcript) return tokenizer.encode(transcript(messages));
+  return dialog(messages, tokenizer, first_token(context.tokenizer, context.config));
+}
+
 void read_logprobs(Members& members, CompletionRequest& request) {
   request.with_logprobs = members.flag("logprobs").value_or(false);
   const auto top = members.count("top_logprobs", 0, kMaxTopLogprobs);
@@ -122,7 +131,7 @@ Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
 CompletionRequest read_chat_request(const json& body, const RequestContext& context,
                                     ChatForm form) {
   CompletionRequest request = {.options = context.defaults};
-  request.options.max_new_tokens = context.config.n_positions;
+  request.options.max_new_tokens = kUnlimited;
   Members members(body);
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
                   "prompt_cache_key", "safety_identifier"});
@@ -143,14 +152,15 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   own.truncate = members.flag("truncate").value_or(context.truncate);
   own.max_length = read_max_length(members, context.max_length);
   members.refuse_others();
-  const Tokenizer& tokenizer = *context.tokenizer;
-  if (form == ChatForm::transcript) {
-    request.options.stop.push_back(concat("\n", kUser));
-    add_prompt(request, tokenizer.encode(transcript(messages)), own);
-  } else {
-    const TokenId end = first_token(context.tokenizer, context.config);
-    add_prompt(request, dialog(messages, tokenizer, end), own);
+  if (form == ChatForm::transcript) request.options.stop.push_back(concat("\n", kUser));
+  std::vector<TokenId> prompt = prompt_of(messages, context, form);
+  // If the prompt loses its beginning, an answer without a limit gets half of the context.
+  const bool is_unlimited = request.options.max_new_tokens == kUnlimited;
+  const std::size_t positions = context.config.n_positions;
+  if (is_unlimited) {
+    request.options.max_new_tokens = prompt.size() > positions ? (positions + 1) / 2 : positions;
   }
+  add_prompt(request, std::move(prompt), own);
   return request;
 }
 

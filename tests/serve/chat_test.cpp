@@ -220,6 +220,24 @@ TEST_CASE("chat refuses what the model cannot do, and says so") {
   }
 }
 
+TEST_CASE(
+    "a chat that loses its beginning leaves half of the context to an answer without a limit") {
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += "upon ";
+  const auto usage = [&](const json& more) {
+    json body = {{"messages", {user(text)}}, {"truncate", true}, {"ignore_eos", true}};
+    body.update(more);
+    const HttpResponse response = chat(body);
+    CAPTURE(response.body);
+    REQUIRE(response.status == 200);
+    return response.json()["usage"];
+  };
+  // The model takes 512 tokens.
+  CHECK(usage(json::object())["prompt_tokens"] == 256);
+  CHECK(usage({{"max_tokens", 12}})["prompt_tokens"] == 500);
+  CHECK(usage({{"max_completion_tokens", 12}})["completion_tokens"] == 12);
+}
+
 TEST_CASE("the dialog form ends each message with the end-of-text token") {
   const std::optional<gpt2::Tokenizer> tokenizer = bundled::tokenizer();
   const gpt2::GenerationOptions defaults = gpt2::openai_defaults();
