@@ -70,11 +70,14 @@ void add_address_options(Options& options, ServeSettings& settings) {
       .add("--api-key", "KEY",
            "Serve only clients that give this key; may be repeated. Also set by GPT2_API_KEY, "
            "which other users of the machine cannot see",
-           [&settings](const std::string& key) { settings.server.service.keys.add(key); })
+           [&settings](const std::string& key) {
+             settings.server.service.keys.add(key, "--api-key");
+           })
       .is_repeatable = true;
   options.add_file(
       "--api-key-file", settings.key_file,
-      "Serve only clients with a key of FILE: one a line, but for lines that begin with #");
+      "Serve only clients with a key of FILE: one a line, but for empty lines and those that begin "
+      "with #");
   options.add_text("--cors", "ORIGIN", settings.server.service.cors,
                    "Let pages of this origin use the server; *: all pages");
 }
@@ -160,7 +163,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
   const char* const key = std::getenv("GPT2_API_KEY");
-  if (key != nullptr && *key != '\0') service.keys.add(key);
+  if (key != nullptr && *key != '\0') service.keys.add(key, "GPT2_API_KEY");
   service.timeout = std::chrono::seconds(settings.timeout);
   service.inspect = inspect_page;
   service.command_defaults = Writing{}.options;

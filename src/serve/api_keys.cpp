@@ -23,10 +23,11 @@ bool is_same(std::string_view given, const std::string& key) {
 
 }  // namespace
 
-void ApiKeys::add(const std::string& key) {
+void ApiKeys::add(const std::string& key, const std::string& where) {
   const auto is_printable = [](char c) { return c > ' ' && c <= '~'; };
   if (key.empty() || !std::ranges::all_of(key, is_printable)) {
-    reject("an API key must have printable ASCII characters without spaces");
+    reject(where, ": an API key must have printable ASCII characters without spaces, found ",
+           key.empty() ? "an empty one" : "others");
   }
   keys_.push_back(key);
 }
@@ -34,11 +35,12 @@ void ApiKeys::add(const std::string& key) {
 void ApiKeys::add_file(const std::string& file) {
   const std::string text = read_file(file, kMaxFile);
   const std::size_t before = keys_.size();
-  for (std::size_t begin = 0; begin < text.size();) {
+  std::size_t number = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);
     line.erase(line.find_last_not_of(" \t\r") + 1);
-    if (!line.empty() && line[0] != '#') add(line);
+    if (!line.empty() && line[0] != '#') add(line, concat(file, ":", number));
     begin = end + 1;
   }
   if (keys_.size() == before) reject(file, ": expected a key a line, found none");

@@ -10,7 +10,8 @@ namespace gpt2::serve {
 class ApiKeys {
  public:
   /// Adds a key. Throws Error for one that is empty or has characters that a header cannot have.
-  void add(const std::string& key);
+  /// `where`: where the key was given, for the message.
+  void add(const std::string& key, const std::string& where);
 
   /// Adds the keys of a file, one a line. Skips empty lines and those that begin with #. Throws
   /// Error if the file cannot be read or has no key.

@@ -103,7 +103,13 @@ TEST_CASE("keys that no client could send are refused") {
   };
   const std::string characters = "an API key must have printable ASCII characters without spaces";
   CHECK(message({"--api-key", "a b"}).find(characters) != std::string::npos);
-  CHECK(message({"--api-key", ""}).find(characters) != std::string::npos);
+  CHECK(message({"--api-key", ""}) == "gpt2: --api-key: " + characters + ", found an empty one\n");
+  const std::string wrong = place.write("wrong", "# ours\n\ngood\nb a d\n").string();
+  CHECK(message({"--api-key-file", wrong}) ==
+        "gpt2: " + wrong + ":4: " + characters + ", found others\n");
+  const std::string blank = place.write("blank", " \n\n").string();
+  CHECK(message({"--api-key-file", blank}) ==
+        "gpt2: " + blank + ": expected a key a line, found none\n");
   CHECK(message({}, {"GPT2_API_KEY=k\xc3\xa9y"}).find(characters) != std::string::npos);
   const std::string empty = place.write("empty", "# nothing\n").string();
   CHECK(message({"--api-key-file", empty}).find("expected a key a line, found none") !=
