@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -56,6 +57,9 @@ struct ServeSettings {
   serve::ServerOptions server;
 };
 
+// Writes a line of the log. A line that cannot be written is lost.
+void write_log(const std::string& line) { std::fputs(line.c_str(), stderr); }
+
 void add_address_options(Options& options, ServeSettings& settings) {
   serve::ListenAddress& address = settings.server.address;
   options.begin_group("Clients");
@@ -80,6 +84,9 @@ void add_address_options(Options& options, ServeSettings& settings) {
       "with #");
   options.add_text("--cors", "ORIGIN", settings.server.service.cors,
                    "Let pages of this origin use the server; *: all pages");
+  options.add("--log-requests", "",
+              "Write a line for each request to standard error, as JSON, without prompts and keys",
+              [&settings](const std::string&) { settings.server.log = write_log; });
 }
 
 void add_limit_options(Options& options, ServeSettings& settings) {

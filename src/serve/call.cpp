@@ -13,8 +13,6 @@ constexpr const char* kOutOfMemory =
     R"({"error":{"message":"out of memory: try again later","type":"server_error",)"
     R"("param":null,"code":"overloaded"}})";
 
-constexpr int kClientGone = 499;  // the status that nginx counts for a client that did not wait
-
 }  // namespace
 
 bool Call::goes_on() const {
@@ -26,13 +24,15 @@ void Call::send(int status, const Json& body) { send(json_answer(status, body));
 void Call::send(HttpAnswer answer) {
   metrics.count_request(path_, answer.status);
   prepare_end();
+  answer.id = id;
   reply_->send(std::move(answer));
 }
 
 void Call::begin_stream() {
   metrics.count_request(path_, 200);
   reply_->begin_stream({.content_type = "text/event-stream",
-                        .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}});
+                        .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
+                        .id = id});
 }
 
 void Call::write_event(const Json& event) { reply_->write("data: " + json_text(event) + "\n\n"); }

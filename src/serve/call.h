@@ -17,9 +17,13 @@ namespace gpt2::serve {
 /// Thread safety: any thread may call any function.
 class Call {
  public:
-  Call(std::string path, std::shared_ptr<Reply> reply, Metrics& counters,
+  Call(std::string request_id, std::string path, std::shared_ptr<Reply> reply, Metrics& counters,
        Clock::time_point deadline)
-      : metrics(counters), path_(std::move(path)), reply_(std::move(reply)), deadline_(deadline) {}
+      : id(std::move(request_id)),
+        metrics(counters),
+        path_(std::move(path)),
+        reply_(std::move(reply)),
+        deadline_(deadline) {}
 
   /// Whether to go on: the client waits, there is time left, and cancel() has not been called.
   [[nodiscard]] bool goes_on() const;
@@ -42,6 +46,10 @@ class Call {
   /// Called once, right before the end of the answer is sent, so that what the call has used is
   /// free when the client sees it. Set it before another thread has the call.
   std::function<void()> before_end = {};
+
+  /// The id of the answer: that of the request, or another one. Set it before another thread has
+  /// the call.
+  std::string id;
 
   Metrics& metrics;
   const Clock::time_point arrival = Clock::now();

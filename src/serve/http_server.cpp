@@ -2,18 +2,18 @@
 
 #include <microhttpd.h>
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <list>
+#include <random>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +21,7 @@
 #include "api/completion.h"
 #include "base/fail.h"
 #include "serve/body_framing.h"
+#include "serve/sockets.h"
 #include "serve/waker.h"
 
 namespace gpt2::serve {
@@ -34,6 +35,7 @@ constexpr std::size_t kBlock = 16384;             // of a body that is sent
 // A request, from its headers to the end of its answer.
 struct Exchange {
   HttpRequest request;
+  HttpRecord record;
   std::shared_ptr<Reply> reply = std::make_shared<Reply>();
   std::optional<HttpAnswer> refusal;  // decided by the headers
   bool is_handled = false;            // whether the handler has got the request
@@ -49,23 +51,17 @@ HttpAnswer error_answer(int status, const std::string& message) {
   return json_answer(status, error_json(message));
 }
 
-int unread_bytes(int socket) {
-  int bytes = 0;
-  return ioctl(socket, FIONREAD, &bytes) == 0 ? bytes : 0;
-}
-
-void raise_file_limit(unsigned connections) {
-  rlimit limit = {};
-  const rlim_t needed = connections + 100;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
-  limit.rlim_cur = std::min(needed, limit.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &limit);
+// Returns 8 hexadecimal digits, so that the ids of two processes differ.
+std::string random_digits() {
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", std::random_device{}());
+  return digits;
 }
 
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler);
+  Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log);
   ~Impl();
 
   void run(std::chrono::milliseconds wait);
@@ -75,7 +71,7 @@ struct HttpServer::Impl {
                   const char* upload, std::size_t& upload_size, void*& context);
   void open(MHD_Connection* connection, void*& context);
   void close(void*& context);
-  void complete(MHD_Connection* connection, void*& context);
+  void complete(MHD_Connection* connection, void*& context, bool is_complete);
 
   std::size_t open_requests() const;
 
@@ -87,6 +83,8 @@ struct HttpServer::Impl {
   [[nodiscard]] std::optional<HttpAnswer> refuse(MHD_Connection* connection,
                                                  const HttpRequest& request) const;
   void receive(Exchange& exchange, std::string_view piece);
+  void read_headers(MHD_Connection* connection, const char* url, const char* method,
+                    Exchange& exchange);
   MHD_Result answer(MHD_Connection* connection, Exchange& exchange);
   void look_after(Connection& connection, bool is_gone);
   void bound_unread();
@@ -94,6 +92,9 @@ struct HttpServer::Impl {
   const HttpLimits limits_;
   const Gate gate_;
   const Handler handler_;
+  const Log log_;
+  const std::string first_digits_ = random_digits();  // of the ids of requests
+  std::size_t requests_ = 0;
   Clock::time_point swept_ = Clock::now();
   std::size_t received_ = 0;     // bytes of bodies that are not complete
   bool has_progressed_ = false;  // whether a request has been taken since the last turn
@@ -165,8 +166,9 @@ MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl
     }
   };
   const auto complete = [](void* self, MHD_Connection* connection, void** context,
-                           MHD_RequestTerminationCode) {
-    static_cast<HttpServer::Impl*>(self)->complete(connection, *context);
+                           MHD_RequestTerminationCode code) {
+    const bool is_complete = code == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    static_cast<HttpServer::Impl*>(self)->complete(connection, *context, is_complete);
   };
   const auto notify = [](void* self, MHD_Connection* connection, void** context,
                          MHD_ConnectionNotificationCode code) {
@@ -190,8 +192,8 @@ MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl
 
 }  // namespace
 
-HttpServer::Impl::Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler)
-    : limits_(limits), gate_(std::move(gate)), handler_(std::move(handler)) {
+HttpServer::Impl::Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log)
+    : limits_(limits), gate_(std::move(gate)), handler_(std::move(handler)), log_(std::move(log)) {
   raise_file_limit(limits.max_connections);
   daemon = start(listener, limits, this);
   if (daemon == nullptr) reject("libmicrohttpd could not start: ", std::strerror(errno));
@@ -291,11 +293,7 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
   if (context == nullptr) {
     auto* const exchange = new Exchange;
     context = tracked(connection).exchange = exchange;
-    exchange->request = {.method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
-                         .path = url,
-                         .authorization = header_of(connection, "Authorization"),
-                         .origin = header_of(connection, "Origin"),
-                         .host = header_of(connection, "Host")};
+    read_headers(connection, url, method, *exchange);
     exchange->refusal = refuse(connection, exchange->request);
     if (!exchange->refusal || takes_refused_body(connection)) return MHD_YES;
     return answer(connection, *exchange);
@@ -305,6 +303,20 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
   receive(exchange, {upload, upload_size});
   upload_size = 0;
   return MHD_YES;
+}
+
+void HttpServer::Impl::read_headers(MHD_Connection* connection, const char* url, const char* method,
+                                    Exchange& exchange) {
+  const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  const std::string id = concat(first_digits_, "-", ++requests_);
+  exchange.record = {
+      .id = id, .client = address_of(*info->client_addr), .method = method, .path = url};
+  exchange.request = {.id = id,
+                      .method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
+                      .path = url,
+                      .authorization = header_of(connection, "Authorization"),
+                      .origin = header_of(connection, "Origin"),
+                      .host = header_of(connection, "Host")};
 }
 
 // Takes a piece of the body.
@@ -338,8 +350,12 @@ MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchan
   }
   const auto answer = exchange.reply->head([connection] { MHD_suspend_connection(connection); },
                                            resume(connection, waker));
-  if (answer) return queue(connection, *answer, exchange.reply, limits_.headers, waker);
-  return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
+  if (!answer) return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
+  if (!answer->id.empty()) exchange.record.id = answer->id;
+  exchange.record.status = answer->status;
+  Headers headers = limits_.headers;
+  headers.emplace_back("X-Request-Id", exchange.record.id);
+  return queue(connection, *answer, exchange.reply, headers, waker);
 }
 
 void HttpServer::Impl::open(MHD_Connection* connection, void*& context) {
@@ -352,11 +368,13 @@ void HttpServer::Impl::close(void*& context) {
   connections.remove_if([&](const Connection& one) { return &one == context; });
 }
 
-void HttpServer::Impl::complete(MHD_Connection* connection, void*& context) {
+void HttpServer::Impl::complete(MHD_Connection* connection, void*& context, bool is_complete) {
   auto* const exchange = static_cast<Exchange*>(context);
   if (exchange == nullptr) return;
   if (!exchange->is_handled) received_ -= exchange->request.body.size();
   exchange->reply->detach();
+  exchange->record.is_complete = is_complete;
+  if (log_) log_(exchange->record);
   delete exchange;
   context = nullptr;
   tracked(connection).exchange = nullptr;
@@ -369,8 +387,9 @@ std::size_t HttpServer::Impl::open_requests() const {
   }));
 }
 
-HttpServer::HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler)
-    : impl_(std::make_unique<Impl>(listener, limits, std::move(gate), std::move(handler))) {}
+HttpServer::HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log)
+    : impl_(std::make_unique<Impl>(listener, limits, std::move(gate), std::move(handler),
+                                   std::move(log))) {}
 
 HttpServer::~HttpServer() = default;
 

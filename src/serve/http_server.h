@@ -15,6 +15,7 @@ namespace gpt2::serve {
 
 /// A request over HTTP.
 struct HttpRequest {
+  std::string id = {};      ///< which no other request has
   std::string method = {};  ///< "GET", "POST" ...; "GET" for "HEAD"
   std::string path = {};    ///< without the query
   std::string authorization = {};
@@ -23,7 +24,7 @@ struct HttpRequest {
   std::string body = {};
 };
 
-/// What a client may use.
+/// What a client may use, and what all answers have.
 struct HttpLimits {
   std::size_t max_body =
       2 << 20;  ///< bytes; the server reads their texts on one thread, 1 s for 2 MiB
@@ -37,6 +38,17 @@ struct HttpLimits {
   static constexpr std::size_t kHeader = 32768;  ///< bytes of a request before its body
 };
 
+/// A request whose connection has taken its answer, or has ended before.
+struct HttpRecord {
+  std::string id = {};      ///< that of the answer
+  std::string client = {};  ///< its IP address; "unix" for a client of a Unix socket
+  std::string method = {};
+  std::string path = {};                   ///< without the query
+  int status = kClientGone;                ///< of the answer, if it has begun
+  bool is_complete = false;                ///< whether the client has taken all of the answer
+  Clock::time_point begin = Clock::now();  ///< when its headers had arrived
+};
+
 /// Speaks HTTP with many clients on one thread, by libmicrohttpd. Connections whose answer is not
 /// ready cost no thread.
 class HttpServer {
@@ -48,9 +60,12 @@ class HttpServer {
   /// Takes a request and answers it, at once or later, on any thread.
   using Handler = std::function<void(HttpRequest request, std::shared_ptr<Reply> reply)>;
 
+  /// Takes note of a request that has ended. Must not throw.
+  using Log = std::function<void(const HttpRecord&)>;
+
   /// Serves the clients of a socket that listens. Raises the process's limit of open files if
-  /// max_connections needs it. Throws Error if the system refuses.
-  HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler);
+  /// max_connections needs it. `log` may be empty. Throws Error if the system refuses.
+  HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log = {});
 
   /// Closes all connections. REQUIRES: no thread answers any more.
   ~HttpServer();

@@ -1,6 +1,9 @@
 #include "serve/server.h"
 
+#include <new>
 #include <utility>
+
+#include "serve/request_log.h"
 
 namespace gpt2::serve {
 namespace {
@@ -10,9 +13,20 @@ HttpLimits limits_of(const ServerOptions& options) {
   if (!options.service.cors.empty()) {
     limits.headers.emplace_back("Access-Control-Allow-Origin", options.service.cors);
     limits.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
+    limits.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id");
     limits.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
   }
   return limits;
+}
+
+HttpServer::Log log_of(const ServerOptions& options) {
+  if (!options.log) return {};
+  return [log = options.log](const HttpRecord& record) {
+    try {
+      log(log_line(record));
+    } catch (const std::bad_alloc&) {  // the line is lost
+    }
+  };
 }
 
 }  // namespace
@@ -26,7 +40,8 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions o
           [this](const HttpRequest& request) { return service_.refuse(request); },
           [this](const HttpRequest& request, std::shared_ptr<Reply> reply) {
             service_.handle(request, std::move(reply));
-          }) {
+          },
+          log_of(options_)) {
   service_.set_connections([this] { return http_.connections(); });
 }
 

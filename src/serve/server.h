@@ -18,6 +18,7 @@ struct ServerOptions {
   HttpLimits limits = {};
   ServiceOptions service = {};
   std::chrono::seconds grace{30};  ///< how long open requests may take when the server ends
+  std::function<void(const std::string&)> log = {};  ///< takes a line for each request
 };
 
 /// A server that answers OpenAI's API over HTTP.

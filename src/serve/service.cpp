@@ -10,7 +10,6 @@
 #include "api/chat.h"
 #include "api/completion.h"
 #include "api/embedding.h"
-#include "api/hash.h"
 #include "api/members.h"
 #include "api/option_list.h"
 #include "api/tokens.h"
@@ -62,6 +61,14 @@ std::vector<TokenId> read_tokens(const nlohmann::json& body, const ServedModel& 
   const std::vector<TokenId> tokens = reader.read_json(members.need("prompt"), "prompt");
   members.refuse_others();
   return tokens;
+}
+
+// Returns the members at the beginning of a call's answer.
+AnswerHead head_of(const Call& call, const ServedModel& model) {
+  return {.id = call.id,
+          .model = model.name,
+          .created = std::time(nullptr),
+          .fingerprint = model.fingerprint};
 }
 
 }  // namespace
@@ -148,8 +155,8 @@ std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const 
 
 void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
   const Route& route = *find_route(request.path);
-  const auto call = std::make_shared<Call>(std::string(route.path), std::move(reply), metrics_,
-                                           Clock::now() + options_.timeout);
+  const auto call = std::make_shared<Call>(request.id, std::string(route.path), std::move(reply),
+                                           metrics_, Clock::now() + options_.timeout);
   try {
     (this->*route.handle)(request, call);
   } catch (const UnknownModel& unknown) {
@@ -198,8 +205,8 @@ void Service::post_completions(const HttpRequest& request, const std::shared_ptr
   ServedModel& model = model_of(body);
   CompletionRequest completion = read_completion_request(body, model.context());
   check_limits(completion, model);
-  auto form = completion_form(head_of("cmpl-", model, request.body), *model.tokenizer,
-                              completion.with_token_ids);
+  call->id = "cmpl-" + request.id;
+  auto form = completion_form(head_of(*call, model), *model.tokenizer, completion.with_token_ids);
   submit(completion_job(model, std::move(completion), std::move(form), call), call);
 }
 
@@ -208,7 +215,8 @@ void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>&
   ServedModel& model = model_of(body);
   CompletionRequest completion = read_chat_request(body, model.context(), model.chat);
   check_limits(completion, model);
-  auto form = chat_form(head_of("chatcmpl-", model, request.body), *model.tokenizer);
+  call->id = "chatcmpl-" + request.id;
+  auto form = chat_form(head_of(*call, model), *model.tokenizer);
   submit(completion_job(model, std::move(completion), std::move(form), call), call);
 }
 
@@ -253,13 +261,6 @@ ServedModel& Service::model_of(const Body& body) {
   std::string names;
   for (const auto& model : models_) names += (names.empty() ? "" : ", ") + model->name;
   throw UnknownModel{concat("model: expected ", names, ", found ", quote(*name, 100))};
-}
-
-AnswerHead Service::head_of(const char* prefix, const ServedModel& model, const std::string& body) {
-  return {.id = concat(prefix, hash_text(hash_bytes(body)), "-", ++answers_),
-          .model = model.name,
-          .created = std::time(nullptr),
-          .fingerprint = model.fingerprint};
 }
 
 void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call) {

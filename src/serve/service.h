@@ -75,8 +75,6 @@ class Service {
   void post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
 
   [[nodiscard]] ServedModel& model_of(const Body& body);
-  [[nodiscard]] AnswerHead head_of(const char* prefix, const ServedModel& model,
-                                   const std::string& body);
   void submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call);
 
   const ServiceOptions options_;
@@ -84,7 +82,6 @@ class Service {
   const std::vector<std::unique_ptr<ServedModel>> models_;
   Metrics metrics_;
   std::function<std::size_t()> connections_;
-  std::size_t answers_ = 0;  // for their ids
   Worker worker_;
 };
 

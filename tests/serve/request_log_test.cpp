@@ -1,0 +1,133 @@
+// Tests the ids of requests, and the log that --log-requests writes.
+#include <signal.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "serve/hostile.h"
+#include "serve/schema.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/test_server.h"
+
+using namespace gpt2::test;
+using nlohmann::json;
+
+namespace {
+
+// Ends the server, and returns the lines of its log.
+std::vector<json> log_of(TestServer& server) {
+  server.command.send(SIGTERM);
+  CHECK(server.command.wait() == 0);
+  std::istringstream lines(server.command.err);
+  std::vector<json> found;
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    if (!line.starts_with("gpt2: ")) found.push_back(json::parse(line));
+  }
+  return found;
+}
+
+std::string bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }
+
+}  // namespace
+
+TEST_CASE("each answer has an id in its header, which is that of the body if this has one") {
+  const TestServer server(alphabet({"--max-body", "2000"}));
+  std::set<std::string> ids;
+  const auto id_of = [&](const HttpResponse& response) {
+    CAPTURE(response.status, response.body);
+    const std::string id = response.headers.at("x-request-id");
+    CHECK(ids.insert(id).second);
+    return id;
+  };
+  const json hello = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}, {"max_tokens", 3}};
+  for (int i = 0; i < 2; ++i) {
+    const HttpResponse whole = server.post("/v1/completions", kNormal);
+    CHECK(id_of(whole) == whole.json()["id"]);
+    const HttpResponse chat = server.post("/v1/chat/completions", hello);
+    CHECK(id_of(chat) == chat.json()["id"]);
+    json streamed = kNormal;
+    streamed["stream"] = true;
+    const HttpResponse stream = server.post("/v1/completions", streamed);
+    CHECK(id_of(stream) == json::parse(stream.events().front())["id"]);
+  }
+  for (const char* const path : {"/health", "/metrics", "/v1/models", "/", "/nothing"}) {
+    id_of(server.get(path));
+  }
+  id_of(server.post("/v1/embeddings", {{"input", "a"}}));
+  id_of(server.post("/v1/completions", {{"prompt", 5}}));
+  id_of(server.post("/v1/completions", {{"model", "other"}}));
+  id_of(server.post("/v1/completions", {{"prompt", std::string(3000, 'a')}}));
+  const TestServer another(alphabet());
+  id_of(another.post("/v1/completions", kNormal));  // the ids of two servers differ, too
+}
+
+TEST_CASE("--log-requests writes a line for each request, without prompts and keys") {
+  TestServer server(alphabet({"--log-requests", "--api-key", "SECRET"}));
+  json body = kNormal;
+  body["user"] = "PRIVATE";
+  const HttpResponse answer =
+      server.connect().ask(http_request("POST", "/v1/completions", body.dump(), bearer("SECRET")));
+  check_normal(answer);
+  CHECK(server.get("/health?key=SECRET").status == 200);
+  CHECK(server.get("/v1/models").status == 401);
+  CHECK(server.get("/a\"b").status == 401);
+  const auto lines = log_of(server);
+  CHECK(server.command.err.find("SECRET") == std::string::npos);
+  CHECK(server.command.err.find("PRIVATE") == std::string::npos);
+  REQUIRE(lines.size() == 4);
+  const std::vector<std::pair<std::string, int>> expected = {
+      {"/v1/completions", 200}, {"/health", 200}, {"/v1/models", 401}, {"/a\"b", 401}};
+  const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    check_shape(lines[i], {{"time", {"string"}},
+                           {"id", {"string"}},
+                           {"client", {"string"}},
+                           {"method", {"string"}},
+                           {"path", {"string"}},
+                           {"status", {"integer"}},
+                           {"complete", {"boolean"}},
+                           {"seconds", {"number"}}});
+    CHECK(std::regex_match(lines[i]["time"].get<std::string>(), time));
+    CHECK(lines[i]["client"] == "127.0.0.1");
+    CHECK(lines[i]["method"] == (i == 0 ? "POST" : "GET"));
+    CHECK(lines[i]["path"] == expected[i].first);
+    CHECK(lines[i]["status"] == expected[i].second);
+    CHECK(lines[i]["complete"] == true);
+    CHECK(lines[i]["seconds"].get<double>() >= 0);
+  }
+  CHECK(lines[0]["id"] == answer.json()["id"]);
+}
+
+TEST_CASE("the log says which clients have not taken their answer") {
+  const TemporaryDirectory place;
+  TestServer server(alphabet({"--log-requests", "--unix", (place.path() / "socket").string()}));
+  for (const bool stream : {true, false}) {
+    HttpClient client = server.connect();
+    client.send(endless(stream));
+    server.await_metric("gpt2_batch_size", 1);
+    if (stream) client.await("data: ");
+    client.close();
+    server.await_idle();
+    server.await_metric("gpt2_connections", 1);
+  }
+  std::vector<json> cut;
+  for (const json& line : log_of(server)) {
+    CHECK(line["client"] == "unix");
+    if (line["path"] == "/v1/completions") cut.push_back(line);
+  }
+  REQUIRE(cut.size() == 2);
+  CHECK(cut[0]["status"] == 200);
+  CHECK(cut[1]["status"] == 499);
+  for (const json& line : cut) CHECK(line["complete"] == false);
+}
+
+TEST_CASE("without --log-requests, there is no log") {
+  TestServer server(alphabet());
+  check_serves(server);
+  CHECK(log_of(server).empty());
+}
