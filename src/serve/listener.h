@@ -30,6 +30,11 @@ class Listener {
   /// The address for people and clients: "http://127.0.0.1:8080", or "unix:/run/gpt2.sock".
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
 
+  /// Whether it is a port that only programs on this machine can reach.
+  [[nodiscard]] bool is_loopback() const noexcept {
+    return url_.starts_with("http://127.") || url_.starts_with("http://[::1]");
+  }
+
  private:
   void listen_on_path(const std::string& path);
   void listen_on_port(const std::string& host, int port);

@@ -19,6 +19,12 @@ HttpLimits limits_of(const ServerOptions& options) {
   return limits;
 }
 
+ServiceOptions service_options_of(const ServerOptions& options, const Listener& listener) {
+  ServiceOptions service = options.service;
+  if (listener.is_loopback()) service.local_host = options.address.host;
+  return service;
+}
+
 HttpServer::Log log_of(const ServerOptions& options) {
   if (!options.log) return {};
   return [log = options.log](const HttpRecord& record) {
@@ -34,7 +40,7 @@ HttpServer::Log log_of(const ServerOptions& options) {
 Server::Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions options)
     : options_(std::move(options)),
       listener_(options_.address),
-      service_(std::move(models), options_.service),
+      service_(std::move(models), service_options_of(options_, listener_)),
       http_(
           listener_.descriptor(), limits_of(options_),
           [this](const HttpRequest& request) { return service_.refuse(request); },

@@ -104,10 +104,19 @@ Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOption
       models_(std::move(models)),
       worker_(models_, options_.max_requests) {}
 
+// Whoever owns a name can let it lead to this machine after a browser has loaded a page from its
+// server (DNS rebinding). To the browser, its requests are then those of this server's own page,
+// and a GET has no origin. So if programs on this machine alone reach the server, they use a name
+// that leads here, or a key.
+bool Service::admits_host(const std::string& host) const {
+  if (options_.local_host.empty() || !options_.keys.empty() || options_.cors == "*") return true;
+  return is_address(host) || host.substr(0, host.find(':')) == options_.local_host ||
+         (!options_.cors.empty() && options_.cors.ends_with("://" + host));
+}
+
 // A browser sends the requests of any page to a server on the same machine, so only pages of this
-// server, and those that --cors allows, may use it. Whoever owns the name of another server can let
-// it lead to this machine after the browser has loaded a page (DNS rebinding), so a page whose
-// server has a name is one of this server only if it knows a key.
+// server, and those that --cors allows, may use it. Because of DNS rebinding, a page whose server
+// has a name is one of this server only if it knows a key.
 bool Service::admits_origin(const HttpRequest& request) const {
   const std::string& origin = request.origin;
   if (origin.empty() || options_.cors == "*" || options_.cors == origin) return true;
@@ -124,6 +133,13 @@ std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
 }
 
 std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const {
+  if (!admits_host(request.host)) {
+    return json_answer(
+        403, error_json(concat("the host ", quote(request.host, 100),
+                               " is unknown: use localhost or an IP address; the server's option "
+                               "--cors allows http://NAME, and with API keys, it takes any"),
+                        "invalid_request_error", "unknown_host"));
+  }
   if (!admits_origin(request)) {
     return json_answer(403, error_json(concat("pages of ", quote(request.origin, 100),
                                               " may not use this server; its option --cors "

@@ -26,7 +26,8 @@ struct ServiceOptions {
   ApiKeys keys = {};
   InspectPage inspect = {};
   GenerationOptions command_defaults = {};  ///< of gpt2 generate, with which the page begins
-  std::string cors = {};  ///< the origin whose pages may use the server, or "*"; "": none
+  std::string local_host = {};  ///< if only programs on this machine reach the server: its host
+  std::string cors = {};        ///< the origin whose pages may use the server, or "*"; "": none
 };
 
 /// What the server answers: OpenAI's API and a few paths of its own.
@@ -37,8 +38,8 @@ class Service {
   /// REQUIRES: there is at least one model, and they have different names.
   Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOptions options);
 
-  /// HttpServer::Gate: refuses what has no valid key, what comes from a page of another origin, and
-  /// what no path or method serves.
+  /// HttpServer::Gate: refuses what has no valid key, what a page of another origin may have sent,
+  /// and what no path or method serves.
   [[nodiscard]] std::optional<HttpAnswer> refuse(const HttpRequest& request);
 
   /// HttpServer::Handler.
@@ -58,6 +59,7 @@ class Service {
  private:
   using Body = nlohmann::json;
   struct Route;
+  [[nodiscard]] bool admits_host(const std::string& host) const;
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
   [[nodiscard]] std::optional<HttpAnswer> refusal_of(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);

@@ -119,8 +119,8 @@ TEST_CASE("keys that no client could send are refused") {
 
 TEST_CASE("pages of other origins may not use the server, unless --cors allows them") {
   const TestServer server(alphabet());
-  for (const char* const origin : {"http://evil.example", "https://test.evil.example", "null",
-                                   "http://test:81", "http://test.", "file://"}) {
+  for (const char* const origin : {"http://evil.example", "https://localhost.evil.example", "null",
+                                   "http://localhost:81", "http://localhost.", "file://"}) {
     CAPTURE(origin);
     const HttpResponse response = ask(server, std::string("Origin: ") + origin + "\r\n");
     CHECK(response.status == 403);
@@ -155,7 +155,7 @@ TEST_CASE("a page of a server with a name needs a key, because the name may lead
   const auto status = [](const TestServer& server, const std::string& host, std::string headers) {
     headers += "Origin: http://" + host + "\r\n";
     std::string request = http_request("POST", "/v1/completions", kNormal.dump(), headers);
-    request.replace(request.find("Host: test"), 10, "Host: " + host);
+    request.replace(request.find("Host: localhost"), 15, "Host: " + host);
     return server.connect().ask(request).status;
   };
   const TestServer open(alphabet());
@@ -169,6 +169,43 @@ TEST_CASE("a page of a server with a name needs a key, because the name may lead
   CHECK(status(with_key, "gpt2.example", bearer("k")) == 200);
   const TestServer named(alphabet({"--cors", "http://gpt2.example"}));
   CHECK(status(named, "gpt2.example", "") == 200);
+}
+
+TEST_CASE("a name that may lead here later is refused in requests without an origin, too") {
+  const auto status = [](const TestServer& server, std::string_view method, const std::string& path,
+                         const std::string& host, const std::string& headers = "") {
+    const std::string body = method == "POST" ? kNormal.dump() : "";
+    std::string request = http_request(method, path, body, headers);
+    request.replace(request.find("Host: localhost"), 15, "Host: " + host);
+    const HttpResponse response = server.connect().ask(request);
+    if (response.status == 403 && method != "HEAD") {
+      CHECK(check_error(response.json()).find("use localhost") != std::string::npos);
+    }
+    return response.status;
+  };
+  const auto works = [&](const TestServer& server, const std::string& host) {
+    CAPTURE(host);
+    CHECK(status(server, "GET", "/v1/models", host) == 200);
+    CHECK(status(server, "POST", "/v1/completions", host) == 200);
+  };
+  const TestServer local(alphabet());
+  for (const char* const host : {"localhost", "localhost:80", "127.0.0.1", "[::1]:1", "10.0.0.1"}) {
+    works(local, host);
+  }
+  for (const char* const host : {"evil.example", "evil.example:8080", "127.0.0.1.example"}) {
+    for (const char* const path : {"/", "/health", "/metrics", "/v1/models", "/nothing"}) {
+      CHECK(status(local, "GET", path, host) == 403);
+    }
+    CHECK(status(local, "POST", "/v1/completions", host) == 403);
+    CHECK(status(local, "OPTIONS", "/v1/completions", host) == 403);
+  }
+  CHECK(local.metric("gpt2_requests_total{path=\"/v1/models\",status=\"403\"}") == 3);
+  works(TestServer(alphabet({"--cors", "http://gpt2.example:80"})), "gpt2.example:80");
+  works(TestServer(alphabet({"--cors", "*"})), "any.example");
+  works(TestServer(alphabet({"--host", "0.0.0.0"})), "gpt2.example");  // others reach it anyway
+  const TestServer with_key(alphabet({"--api-key", "k"}));
+  CHECK(status(with_key, "GET", "/v1/models", "gpt2.example", bearer("k")) == 200);
+  CHECK(status(with_key, "GET", "/v1/models", "evil.example") == 401);
 }
 
 TEST_CASE("a thousand idle connections do not disturb others") {

@@ -24,7 +24,7 @@ const std::string kBody = kNormal.dump();
 
 // A request for a completion with these headers, each of which ends in \r\n, and this body.
 std::string raw(const std::string& headers, const std::string& body) {
-  return "POST /v1/completions HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body;
+  return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n" + body;
 }
 
 std::string length(const std::string& body) {
@@ -104,10 +104,11 @@ TEST_CASE("requests that are not HTTP, or have too large a header, are refused")
   for (const std::string& request :
        {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, 'x') +
             "\r\n\r\n",
-        std::string("hello\r\n\r\n"), std::string("GET /health HTTP/9.9\r\nHost: a\r\n\r\n"),
+        std::string("hello\r\n\r\n"),
+        std::string("GET /health HTTP/9.9\r\nHost: localhost\r\n\r\n"),
         std::string("GET /health\r\n\r\n"), std::string("GET /health HTTP/1.1\r\n\r\n"),
-        "GET /" + flood + " HTTP/1.1\r\nHost: a\r\n\r\n",
-        flood + " /health HTTP/1.1\r\nHost: a\r\n\r\n", raw("X: " + flood + "\r\n", ""),
+        "GET /" + flood + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        flood + " /health HTTP/1.1\r\nHost: localhost\r\n\r\n", raw("X: " + flood + "\r\n", ""),
         raw(flood + ": x\r\n", ""), raw(many, "")}) {
     check_rejected(request);
   }
@@ -119,7 +120,7 @@ TEST_CASE("NUL bytes and empty names in headers do no harm") {
   for (const std::string& request :
        {raw("X: a\0b\r\n"s + length(kBody), kBody), raw("X\0: a\r\n"s + length(kBody), kBody),
         raw(": a\r\n"s + length(kBody), kBody), raw("X a\r\n"s + length(kBody), kBody),
-        "POST /v1/completions\0 HTTP/1.1\r\nHost: a\r\n"s + length(kBody) + "\r\n" + kBody,
+        "POST /v1/completions\0 HTTP/1.1\r\nHost: localhost\r\n"s + length(kBody) + "\r\n" + kBody,
         "\0"s + raw(length(kBody), kBody)}) {
     HttpClient client = server().connect();
     client.send(request);

@@ -77,7 +77,8 @@ std::vector<std::string> HttpResponse::events() const {
 
 std::string http_request(std::string_view method, std::string_view path, std::string_view body,
                          std::string_view more_headers) {
-  std::string text = std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: test\r\n";
+  std::string text =
+      std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n";
   text += more_headers;
   if (!body.empty() || method == "POST") {
     text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
