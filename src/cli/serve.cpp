@@ -53,6 +53,7 @@ struct ServeSettings {
   std::string key_file;
   unsigned timeout = 600;
   unsigned idle_timeout = 60;
+  unsigned grace = 30;
   SchedulerOptions scheduler;
   serve::ServerOptions server;
 };
@@ -105,6 +106,8 @@ void add_limit_options(Options& options, ServeSettings& settings) {
   options.add_number("--idle-timeout", settings.idle_timeout, {1, 1e6},
                      "Close a connection that for N seconds sends no whole request, or does not "
                      "take its answer");
+  options.add_number("--grace", settings.grace, {0, 1e6},
+                     "When the server ends, cut off after N seconds what is not answered");
 }
 
 // Returns the page of gpt2 inspect for a text of a served model.
@@ -176,6 +179,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   service.command_defaults = Writing{}.options;
   serve::HttpLimits& limits = settings.server.limits;
   limits.receive_time = limits.send_time = std::chrono::seconds(settings.idle_timeout);
+  settings.server.grace = std::chrono::seconds(settings.grace);
   return settings;
 }
 

@@ -69,6 +69,8 @@ void Call::answer_error(std::exception_ptr error) {
     send_error(400, json_text(error_json(caught)));
   } catch (const std::bad_alloc&) {
     send_error(503, kOutOfMemory);
+  } catch (const ServerEnds& caught) {
+    send_error(503, json_text(error_json(caught.what(), "server_error", "overloaded")));
   } catch (const std::exception& caught) {
     send_error(500, json_text(error_json(caught.what(), "server_error")));
   }

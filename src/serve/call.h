@@ -12,6 +12,13 @@
 
 namespace gpt2::serve {
 
+/// The error of the calls that are not complete when the server ends.
+struct ServerEnds : std::exception {
+  [[nodiscard]] const char* what() const noexcept override {
+    return "the server has ended before the answer was complete: send the request again";
+  }
+};
+
 /// The call that a job answers: where the answer goes, and when nobody waits for it any more.
 ///
 /// Thread safety: any thread may call any function.
@@ -39,8 +46,9 @@ class Call {
   void end_stream();
 
   /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
-  /// Error, 503 if there is no memory, 504 after the deadline, and 500 for anything else. If there
-  /// is no memory for this answer, either, the connection is closed. Makes goes_on() false.
+  /// Error, 503 if there is no memory or for ServerEnds, 504 after the deadline, and 500 for
+  /// anything else. If there is no memory for this answer, either, the connection is closed. Makes
+  /// goes_on() false.
   void fail(std::exception_ptr error) noexcept;
 
   /// Called once, right before the end of the answer is sent, so that what the call has used is

@@ -8,6 +8,8 @@
 namespace gpt2::serve {
 namespace {
 
+constexpr std::chrono::seconds kFarewell{1};  // for sending the errors at the end
+
 HttpLimits limits_of(const ServerOptions& options) {
   HttpLimits limits = options.limits;
   if (!options.service.cors.empty()) {
@@ -56,10 +58,15 @@ std::size_t Server::run(const std::function<bool()>& ends) {
   http_.stop_accepting();
   listener_.close();
   service_.close();
-  const Clock::time_point end = Clock::now() + options_.grace;
   const auto is_busy = [this] { return service_.open_requests() + http_.open_requests() != 0; };
-  while (is_busy() && Clock::now() < end) http_.run(std::chrono::milliseconds(50));
-  return service_.open_requests();
+  const auto run_until = [&](Clock::time_point end) {
+    while (is_busy() && Clock::now() < end) http_.run(std::chrono::milliseconds(50));
+  };
+  run_until(Clock::now() + options_.grace);
+  const std::size_t unanswered = service_.open_requests();
+  service_.cut_off();
+  run_until(Clock::now() + kFarewell);
+  return unanswered;
 }
 
 }  // namespace gpt2::serve

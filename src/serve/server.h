@@ -36,8 +36,9 @@ class Server {
   [[nodiscard]] const std::string& url() const noexcept { return listener_.url(); }
 
   /// Serves until `ends` returns true; it is asked at least once a second and after each signal.
-  /// Then refuses new work, and returns when all open requests have been answered or the grace time
-  /// is over. Returns how many have not been answered.
+  /// Then refuses new work, and returns when all open requests have been answered. Those that are
+  /// open when the grace time is over get an error as their answer, or at the end of their stream.
+  /// Returns how many these are.
   std::size_t run(const std::function<bool()>& ends);
 
  private:

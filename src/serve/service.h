@@ -53,6 +53,10 @@ class Service {
   /// From now on, new work is refused with status 503.
   void close();
 
+  /// Answers what is not complete with an error, which takes some time. REQUIRES: close() has been
+  /// called.
+  void cut_off() { worker_.cut_off(); }
+
   /// The number of requests that have not been answered.
   [[nodiscard]] std::size_t open_requests() const { return worker_.jobs(); }
 

@@ -3,17 +3,15 @@
 #include <exception>
 #include <utility>
 
+#include "serve/call.h"
+
 namespace gpt2::serve {
 
 Worker::Worker(const std::vector<std::unique_ptr<ServedModel>>& models, std::size_t max_jobs)
     : models_(models), max_jobs_(max_jobs), thread_([this] { run(); }) {}
 
 Worker::~Worker() {
-  {
-    const std::lock_guard lock(mutex_);
-    stops_ = true;
-  }
-  has_new_.notify_one();
+  cut_off();
   thread_.join();
 }
 
@@ -33,6 +31,14 @@ void Worker::close() {
   is_closed_ = true;
 }
 
+void Worker::cut_off() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  has_new_.notify_one();
+}
+
 Gauges Worker::gauges() const {
   const std::lock_guard lock(mutex_);
   Gauges gauges = gauges_;
@@ -43,9 +49,13 @@ Gauges Worker::gauges() const {
 void Worker::run() {
   while (true) {
     try {
-      if (!take_new(/*may_wait=*/running_.empty() && to_compute_.empty())) return;
+      take_new(/*may_wait=*/running_.empty() && to_compute_.empty());
       compute_next();
       turn();
+    } catch (const ServerEnds&) {
+      const std::lock_guard lock(mutex_);
+      running_.splice(running_.end(), new_);
+      return fail_all(std::current_exception());
     } catch (...) {  // no memory
       fail_all(std::current_exception());
     }
@@ -59,7 +69,8 @@ void Worker::compute_next() {
   next.splice(next.end(), to_compute_, to_compute_.begin());
   try {
     next.front()->compute([this] {
-      if (take_new(false)) turn();
+      take_new(false);
+      turn();
     });
     begin(next);
   } catch (...) {
@@ -67,13 +78,13 @@ void Worker::compute_next() {
   }
 }
 
-// Moves new jobs to where they belong. Returns false if the worker shall stop.
-bool Worker::take_new(bool may_wait) {
+// Moves new jobs to where they belong. Throws ServerEnds if the worker shall stop.
+void Worker::take_new(bool may_wait) {
   Jobs jobs;
   {
     std::unique_lock lock(mutex_);
     if (may_wait) has_new_.wait(lock, [this] { return stops_ || !new_.empty(); });
-    if (stops_) return false;
+    if (stops_) throw ServerEnds();
     jobs.swap(new_);
   }
   while (!jobs.empty()) {
@@ -83,7 +94,6 @@ bool Worker::take_new(bool may_wait) {
       begin(jobs);
     }
   }
-  return true;
 }
 
 // Begins the first one of these jobs, and takes it from them.

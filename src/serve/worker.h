@@ -25,7 +25,7 @@ class Worker {
   /// Accepts up to `max_jobs` jobs at a time. The models must outlive it.
   Worker(const std::vector<std::unique_ptr<ServedModel>>& models, std::size_t max_jobs);
 
-  /// Abandons all jobs, which must not need an answer any more.
+  /// Lets all jobs fail.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -41,6 +41,10 @@ class Worker {
   /// From now on, accepts no jobs.
   void close();
 
+  /// Lets all jobs fail with ServerEnds, and computes nothing from now on. Does not wait until they
+  /// have. REQUIRES: close() has been called.
+  void cut_off();
+
   /// Returns what it has at the moment.
   [[nodiscard]] Gauges gauges() const;
 
@@ -53,7 +57,7 @@ class Worker {
   void run();
   void compute_next();
   void turn();
-  bool take_new(bool may_wait);
+  void take_new(bool may_wait);
   void begin(Jobs& jobs);
   void fail_all(const std::exception_ptr& error);
 

@@ -126,6 +126,27 @@ TEST_CASE("at SIGTERM, running requests are answered and new ones refused") {
   CHECK(server.command.wait() == 0);
 }
 
+TEST_CASE("what is not answered within --grace ends with an error, in a stream with an event") {
+  TestServer server(alphabet({"--grace", "1"}));
+  HttpClient whole = server.connect(), stream = server.connect(), idle = server.connect();
+  whole.send(endless(false));
+  stream.send(endless(true));
+  stream.await("data: ");
+  server.await_metric("gpt2_batch_size", 2);
+  server.command.send(SIGTERM);
+  const HttpResponse answer = whole.receive();
+  CHECK(answer.status == 503);
+  CHECK(check_error(answer.json()).find("send the request again") != std::string::npos);
+  const HttpResponse streamed = stream.receive();
+  CHECK(streamed.status == 200);
+  CHECK(streamed.is_complete);
+  const json last = json::parse(streamed.events().back());
+  CHECK(check_error(last).find("send the request again") != std::string::npos);
+  CHECK(last["error"]["type"] == "server_error");
+  CHECK(server.command.wait() == 1);
+  CHECK(server.command.err.find("ended with 2 requests without an answer") != std::string::npos);
+}
+
 TEST_CASE("a second SIGTERM ends the server at once") {
   TestServer server(alphabet());
   HttpClient client = server.connect(), kept = server.connect();
