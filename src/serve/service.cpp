@@ -14,6 +14,7 @@
 #include "api/option_list.h"
 #include "api/tokens.h"
 #include "base/fail.h"
+#include "base/json_document.h"
 #include "serve/completion_job.h"
 #include "serve/embedding_job.h"
 #include "serve/page.h"
@@ -47,9 +48,9 @@ bool is_address(std::string_view host) {
 }
 
 // Returns the JSON object in a body.
-nlohmann::json parse_body(const std::string& text) {
-  nlohmann::json body;
-  parse_object(body, text, "the body");
+JsonDocument<nlohmann::json> parse_body(const std::string& text) {
+  JsonDocument<nlohmann::json> body;
+  parse_object(body.root, text, "the body");
   return body;
 }
 
@@ -217,9 +218,9 @@ void Service::get_metrics(const HttpRequest&, const std::shared_ptr<Call>& call)
 }
 
 void Service::post_completions(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const Body body = parse_body(request.body);
-  ServedModel& model = model_of(body);
-  CompletionRequest completion = read_completion_request(body, model.context());
+  const auto body = parse_body(request.body);
+  ServedModel& model = model_of(body.root);
+  CompletionRequest completion = read_completion_request(body.root, model.context());
   check_limits(completion, model);
   call->id = "cmpl-" + request.id;
   auto form = completion_form(head_of(*call, model), *model.tokenizer, completion.with_token_ids);
@@ -227,9 +228,9 @@ void Service::post_completions(const HttpRequest& request, const std::shared_ptr
 }
 
 void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const Body body = parse_body(request.body);
-  ServedModel& model = model_of(body);
-  CompletionRequest completion = read_chat_request(body, model.context(), model.chat);
+  const auto body = parse_body(request.body);
+  ServedModel& model = model_of(body.root);
+  CompletionRequest completion = read_chat_request(body.root, model.context(), model.chat);
   check_limits(completion, model);
   call->id = "chatcmpl-" + request.id;
   auto form = chat_form(head_of(*call, model), *model.tokenizer);
@@ -237,30 +238,30 @@ void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>&
 }
 
 void Service::post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const Body body = parse_body(request.body);
-  const ServedModel& model = model_of(body);
-  submit(embedding_job(model, read_embedding_request(body, model.context()), call), call);
+  const auto body = parse_body(request.body);
+  const ServedModel& model = model_of(body.root);
+  submit(embedding_job(model, read_embedding_request(body.root, model.context()), call), call);
 }
 
 void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const Body body = parse_body(request.body);
-  const ServedModel& model = model_of(body);
-  submit(inspect_job(model, read_tokens(body, model), options_.inspect, call), call);
+  const auto body = parse_body(request.body);
+  const ServedModel& model = model_of(body.root);
+  submit(inspect_job(model, read_tokens(body.root, model), options_.inspect, call), call);
 }
 
 void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const Body body = parse_body(request.body);
-  const ServedModel& model = model_of(body);
-  const std::vector<TokenId> tokens = read_tokens(body, model);
+  const auto body = parse_body(request.body);
+  const ServedModel& model = model_of(body.root);
+  const std::vector<TokenId> tokens = read_tokens(body.root, model);
   call->send(
       200,
       {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.config.n_positions}});
 }
 
 void Service::post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const Body body = parse_body(request.body);
-  const ServedModel& model = model_of(body);
-  Members members(body);
+  const auto body = parse_body(request.body);
+  const ServedModel& model = model_of(body.root);
+  Members members(body.root);
   members.ignore({"model"});
   const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
   const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
