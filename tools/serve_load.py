@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures a server of OpenAI's completions under load.
 
-  serve_load.py URL [--clients N] [--seconds S] [--prompt TOKENS] [--new TOKENS] [--path PATH]
-                [--idle N] [--slow N] [--pid PID]
+  serve_load.py URL [--clients N] [--seconds S] [--prompt TOKENS] [--new TOKENS]
+                [--temperature T] [--path PATH] [--idle N] [--slow N] [--pid PID]
 
 N clients ask for streams, one after another, for S seconds. Prints the requests, the errors, the
 tokens written per second, and the median and the 99th percentile of the time to the first token.
@@ -32,7 +32,7 @@ class Load:
         """Asks for one stream, and returns the seconds to its first token."""
         o = self.options
         body = {"prompt": [random_numbers.randrange(o.vocabulary) for _ in range(o.prompt)],
-                "max_tokens": o.new, "ignore_eos": True, "temperature": 1.0, "stream": True,
+                "max_tokens": o.new, "ignore_eos": True, "temperature": o.temperature, "stream": True,
                 "seed": random_numbers.randrange(1 << 31)}
         connection = http.client.HTTPConnection(self.address.hostname, self.address.port,
                                                 timeout=600)
@@ -114,6 +114,7 @@ def main():
         parser.add_argument("--" + name, type=int, default=number, help=f"{text} (default {number})")
     for name in "idle", "slow":
         parser.add_argument("--" + name, type=int, default=0, help=f"{name} connections beside them")
+    parser.add_argument("--temperature", type=float, default=1.0, help="0: take the likeliest tokens")
     parser.add_argument("--pid", type=int, help="the server's process, whose memory is printed")
     parser.add_argument("--path", default="/v1/completions")
     load = Load(parser.parse_args())
