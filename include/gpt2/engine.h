@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "gpt2/model.h"
 #include "gpt2/types.h"
@@ -33,6 +35,17 @@ struct Slice {
   std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };
 
+/// The order in which passes of a single token read the matrices of one shape (k input features, n
+/// output features). Memory limits the speed of such passes, and which order is the fastest depends
+/// on the CPU, so an engine tries several during its first passes, and now and then again later. With
+/// the environment variable GPT2_TUNE=off, it always uses the same one. No result depends on it.
+struct WalkChoice {
+  WeightType type;
+  std::size_t k, n;
+  std::string walk;  ///< in words: "8 rows of 4 vectors, prefetched"
+  double gain;       ///< how many times as fast it was as the one that GPT2_TUNE=off uses
+};
+
 /// Runs forward passes on a model. An engine has a team of threads and the memory for activations,
 /// and determines the type in which its sessions hold keys and values. One engine for each model is
 /// enough, because sessions share it. Every result has the same bits for any number of threads and
@@ -61,8 +74,9 @@ struct Slice {
 class Engine {
  public:
   /// Throws Error(invalid_argument) for a number of threads that is negative or above kMaxThreads,
-  /// and Error(unsupported) for an unusable GPT2_ISA. If the system cannot start twice as many
-  /// threads, the engine works with half of those that it can start.
+  /// Error(unsupported) for an unusable GPT2_ISA, and Error(invalid_argument) for a GPT2_TUNE
+  /// that is neither on nor off. If the system cannot start twice as many threads, the engine works
+  /// with half of those that it can start.
   explicit Engine(const Model& model, const EngineOptions& options = {});
 
   /// Returns the engine that all sessions of `model` share if they are made without an engine. It
@@ -92,6 +106,10 @@ class Engine {
 
   /// How the sessions of this engine hold keys and values: f32 or f16, never `automatic`.
   [[nodiscard]] KVType kv_type() const noexcept;
+
+  /// Returns how passes of a single token read the matrices of the model, as far as such passes have
+  /// run: an entry for each shape of 256 KiB or more. Waits for a running pass to end.
+  [[nodiscard]] std::vector<WalkChoice> walks() const;
 
   struct Impl;
   [[nodiscard]] Impl& impl() const noexcept { return *impl_; }

@@ -53,6 +53,7 @@ Environment variables:
   HF_HUB_CACHE or HF_HOME  the HuggingFace cache, if not ~/.cache/huggingface
   GPT2_ISA                 the instruction set to use; gpt2 info lists those of
                            this machine
+  GPT2_TUNE=off            do not look for the fastest order to read weights in
 
 Exit status:
   0    success

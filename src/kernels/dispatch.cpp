@@ -35,9 +35,6 @@ bool has_avx512() noexcept {
          __builtin_cpu_supports("avx512vnni");
 }
 
-bool has_avx512_of_amd() noexcept { return has_avx512() && __builtin_cpu_is("amd"); }
-bool has_avx512_of_others() noexcept { return has_avx512() && !__builtin_cpu_is("amd"); }
-
 bool has_avx512_amx() noexcept {
   constexpr unsigned kAmx = 1u << 24 | 1u << 25;  // tiles, and int8 in them
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -56,13 +53,11 @@ struct InstructionSet {
   const NormKernels* norm;
 };
 
-// The instruction sets of the architecture, the fastest first. Of two entries with the same name, a
-// machine can run only one.
+// The instruction sets of the architecture, the fastest first.
 constexpr InstructionSet kIsas[] = {
 #if defined(__x86_64__)
     {"avx512_amx", has_avx512_amx, &kAvx512AmxKernels, &kAvx512Norm},
-    {"avx512", has_avx512_of_amd, &kAvx512ZenKernels, &kAvx512Norm},
-    {"avx512", has_avx512_of_others, &kAvx512Kernels, &kAvx512Norm},
+    {"avx512", has_avx512, &kAvx512Kernels, &kAvx512Norm},
     {"avx2", has_avx2, &kAvx2Kernels, &kAvx2Norm},
 #elif defined(__aarch64__)
     {"neon_dotprod", has_dot_products, &kNeonDotprodKernels, &kNeonDotprodNorm},

@@ -167,6 +167,23 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
   return kMaxQueries * sizeof(float) * round_up(keys, kPanel);
 }
 
+/// The max number of walks of a kernel.
+inline constexpr std::size_t kMaxWalks = 4;
+
+/// A kernel, compiled for several walks. A walk is the order in which the product of a single row
+/// reads its weights, and how far ahead it prefetches them; products of more rows do not depend on
+/// it. All walks give the same bits. Which one is the fastest depends on the prefetchers of the CPU
+/// and on the shape of the weights, so an engine finds it out while it runs (model/walk_choices.h).
+template <class Kernel>
+struct Walks {
+  std::size_t count;
+  const char* name[kMaxWalks];  ///< for people: "8 rows of 4 vectors, prefetched"
+  Kernel kernel[kMaxWalks];
+
+  /// Returns the kernel with the walk to use if nothing has been measured.
+  constexpr Kernel operator*() const { return kernel[0]; }
+};
+
 /// What the blocks of one draw have in common: the counter of a block of Philox is {number of the
 /// block, position, sequence}, and its key is the seed.
 struct PhiloxStream {
@@ -226,11 +243,11 @@ struct Kernels {
   /// must meet the requirements for n_begin and n_end above.
   using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
                                 float* sums) noexcept;
-  ChunksKernel matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;
+  Walks<ChunksKernel> matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;
   ChunksKernel add_chunks;
 
   /// The same as matmul_kn_* for weights that lie as [n, k] (torch.nn.Linear; wte as lm_head).
-  MatmulKernel matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
+  Walks<MatmulKernel> matmul_nk_f32, matmul_nk_f16, matmul_nk_bf16;
 
   /// The two steps of quantizing one block of one panel of weights w (block, kPanel). The scales
   /// must be rounded to f16 in between.
@@ -258,7 +275,7 @@ struct Kernels {
   using QuantizedMatmulKernel = void (*)(const Matmul& product, const QuantizedRows& x,
                                          std::size_t n_begin, std::size_t n_end,
                                          float* scratch) noexcept;
-  QuantizedMatmulKernel matmul_int8, matmul_int4;
+  Walks<QuantizedMatmulKernel> matmul_int8, matmul_int4;
 
   /// Attention with keys and values of this type. REQUIRES: scratch has
   /// attention_scratch_bytes(first + rows).
@@ -302,7 +319,6 @@ extern const std::int8_t kInt4Codebook[16];
 /// the scalar ones always are.
 extern const Kernels kScalarKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels,
     kNeonDotprodKernels;
-extern const Kernels kAvx512ZenKernels;  ///< "avx512" for AMD CPUs
 extern const Kernels kAvx512AmxKernels;
 extern const NormKernels kScalarNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDotprodNorm;
 

@@ -11,19 +11,14 @@
 namespace gpt2 {
 
 /// The order in which the weights of a chunk are read for one row of x. A step multiplies `rows`
-/// rows of weights, each of which is a stream from memory, for two vectors of columns. Only the
-/// speed depends on the walk. Which walk is the fastest depends on the prefetchers of the CPU.
+/// rows of weights, each of which is a stream from memory, for `vecs` vectors of columns. Their sums
+/// stay in registers.
 struct ChunkWalk {
   std::size_t rows;        ///< must divide kChunk
+  std::size_t vecs;        ///< at most 4
   bool is_prefetched;      ///< whether a step prefetches the rows of the next one into the L2 cache
   bool has_chunk_streams;  ///< whether short rows are read by add_whole_chunks()
 };
-
-// The fastest walk on Sapphire Rapids.
-inline constexpr ChunkWalk kPrefetchedWalk{16, true, true};
-
-// The number of vectors of sums in a step. They stay in registers.
-inline constexpr std::size_t kWalkVecs = 2;
 
 // The max number of chunks that are read at once, each as one stream, if the rows are short. The
 // sums of these chunks must stay in the L1 cache, because each row of weights loads and stores them
@@ -38,27 +33,27 @@ inline constexpr std::size_t kShortRow = 4096;
 template <class Vec, std::size_t kRows, ChunkWalk kWalk, class Stored>
 void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride,
               std::size_t columns) {
-  for_each_vecs<Vec, kWalkVecs>(columns, [&](auto vecs, std::size_t n, auto lanes) {
+  for_each_vecs<Vec, kWalk.vecs>(columns, [&](auto vecs, std::size_t n, auto lanes) {
     constexpr std::size_t kWidth = vecs.value * kLanes;
     Vec sum[vecs.value];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (std::size_t j = 0; j < vecs.value; ++j) sum[j] = Vec::load(sums + n + j * kLanes);
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
       const Stored* const row = w + i * w_stride + n;
       if constexpr (kWalk.is_prefetched) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
           __builtin_prefetch(row + kRows * w_stride + j, 0, 2);
         }
       }
       const Vec factor = x[i];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (std::size_t j = 0; j < vecs.value; ++j) {
         sum[j] = fma(factor, load<Vec>(row + j * kLanes, lanes), sum[j]);
       }
     }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (std::size_t j = 0; j < vecs.value; ++j) sum[j].store(sums + n + j * kLanes);
   });
 }

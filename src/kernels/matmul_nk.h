@@ -7,17 +7,12 @@
 
 namespace gpt2 {
 
-/// The order in which w is read for a single row of x. Only the speed depends on the walk. Which
-/// walk is the fastest depends on the prefetchers of the CPU.
+/// The order in which w is read for a single row of x.
 struct DotWalk {
   std::size_t streams;     ///< how many rows of w, which lie far apart, are read at once
   std::size_t step_bytes;  ///< how many bytes of one stream are read before those of the next one
   bool is_prefetched;
 };
-
-// The fastest walk on Sapphire Rapids.
-template <class Vec>
-inline constexpr DotWalk kPrefetchedDots{2 * Vec::kDotColumns, 256, true};
 
 // The number of columns that are computed at a time if x has few rows. They are divided among the
 // streams: with 8 streams, each stream is 16 consecutive rows of w.

@@ -71,15 +71,25 @@ template <class Codes>
   }
 }
 
-/// Computes sums (rows, kPanelColumns) for kRows rows from `row` on and kVecs vectors of columns
-/// from `column` on. The vectors may span several panels. `panel` is the first of the kPanels
-/// panels; its first column is column 0. If kIsPrefetched is false, this leaves prefetching to the
-/// CPU's own prefetchers.
-template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIsPrefetched = true>
+/// The order in which a tile reads the weights. If there are several rows, it is kManyRows.
+struct QuantizedWalk {
+  std::size_t vecs;     ///< how many vectors of columns are read at once; each panel is a stream
+  std::size_t ahead;    ///< how many bytes ahead codes are prefetched into the L1 cache; 0: never
+  bool fetches_panels;  ///< whether the next panels are prefetched into the L2 cache as well
+};
+
+template <class Vec>
+inline constexpr QuantizedWalk kManyRows{Vec::kQuantizedVecs, 4096, true};
+
+/// Computes sums (rows, kPanelColumns) for kRows rows from `row` on and kWalk.vecs vectors of
+/// columns from `column` on. The vectors may span several panels. `panel` is the first of the
+/// kPanels panels; its first column is column 0.
+template <class Vec, std::size_t kRows, QuantizedWalk kWalk, class Codes>
 [[gnu::always_inline]] inline void quantized_tile(float* sums, const QuantizedRows& x,
                                                   std::size_t row, const unsigned char* panel,
                                                   std::size_t column) {
   using Int = typename Vec::Integer;
+  constexpr std::size_t kVecs = kWalk.vecs;
   constexpr std::size_t kParts = Codes::kBlock / 4;
   const std::size_t panel_bytes = x.blocks * Codes::kBlockBytes;
   const unsigned char* block[kVecs];
@@ -90,12 +100,9 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIs
     block[j] = panel + at / kPanel * panel_bytes;
     column_in_panel[j] = at % kPanel;
   }
-  // How many bytes ahead the codes are prefetched into the L1 cache. If there is one row, they are
-  // fetched from memory; otherwise from the L2 cache, into which fetch_panels() has fetched them.
-  // For one row, 1536 rather than 1024 bytes, together with prefetching line by line and past the
-  // ends of panels, gained 8 % for int4 decoding. A stream that reaches the end of its panel
-  // continues with the panel after the kSkipped panels of the other streams.
-  constexpr std::size_t kAhead = kRows == 1 ? 1536 : 4096;
+  // A stream that reaches the end of its panel continues with the panel after the kSkipped panels
+  // of the other streams.
+  constexpr std::size_t kAhead = kWalk.ahead;
   constexpr std::size_t kSkipped = ceil_div(kVecs * kLanes, kPanel) - 1;
   Vec total[kRows][kVecs] = {};
   for (std::size_t b = 0; b < x.blocks; ++b) {
@@ -116,9 +123,9 @@ template <class Vec, std::size_t kRows, std::size_t kVecs, class Codes, bool kIs
       for (std::size_t j = 0; j < kVecs; ++j) {
         // The first tile of rows prefetches, and the others find the panels in the cache. The two
         // halves of a panel take turns, so that each part is prefetched once.
-        if (kIsPrefetched && row == 0 && part % 2 == column_in_panel[j] / kLanes) {
+        if (kWalk.ahead > 0 && row == 0 && part % 2 == column_in_panel[j] / kLanes) {
           fetch_part<Codes>(block[j] + ahead, part);
-          if (kRows > 1) {
+          if (kWalk.fetches_panels) {
             fetch_panels<Codes>(panel + kPanels * panel_bytes, panel_bytes,
                                 column / kPanel * x.blocks + b, part);
           }
@@ -159,25 +166,22 @@ void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
                         const unsigned char* panel, std::size_t panels) {
   constexpr std::size_t kMax = Vec::kQuantizedRows;
   static_assert(kRowGroup % kMax == 0);
-  constexpr std::size_t kVecs = Vec::kQuantizedVecs;
   for (std::size_t column = 0; column < panels * kPanel; column += kPanel) {
     for (std::size_t row = 0; row < m; row += kMax) {
       with_count<kMax>(m - row, [&](auto rows) {
-        for (std::size_t n = column; n < column + kPanel; n += kVecs * kLanes) {
-          quantized_tile<Vec, rows.value, kVecs, Codes>(sums, x, row, panel, n);
+        for (std::size_t n = column; n < column + kPanel; n += Vec::kQuantizedVecs * kLanes) {
+          quantized_tile<Vec, rows.value, kManyRows<Vec>, Codes>(sums, x, row, panel, n);
         }
       });
     }
   }
 }
 
-/// If kPrefetchesRow is false, the product of a single row of x does not prefetch the weights.
-template <class Vec, class Codes, bool kPrefetchesRow = true>
+/// kWalk is the walk of a single row.
+template <class Vec, class Codes, QuantizedWalk kWalk>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
-  // Memory limits the speed of the product of a single row. Such a product therefore reads several
-  // panels at once, each of which is a stream from memory.
-  constexpr std::size_t kWide = Vec::kQuantizedRowVecs;
+  constexpr std::size_t kWide = kWalk.vecs;
   for (std::size_t n = n_begin; n < n_end; n += kPanelColumns) {
     const std::size_t columns = min(kPanelColumns, n_end - n);
     const auto* const panel =
@@ -185,7 +189,7 @@ void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t
     const std::size_t panels = ceil_div(columns, kPanel);
     if (product.m == 1 && panels * kPanel % (kWide * kLanes) == 0) {
       for (std::size_t column = 0; column < panels * kPanel; column += kWide * kLanes) {
-        quantized_tile<Vec, 1, kWide, Codes, kPrefetchesRow>(scratch, x, 0, panel, column);
+        quantized_tile<Vec, 1, kWalk, Codes>(scratch, x, 0, panel, column);
       }
     } else {
       multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, panels);

@@ -132,11 +132,11 @@ void amx_tile(float* sums, const QuantizedRows& x, std::size_t row, std::size_t 
   total.store(sums, kPanelColumns, false);
 }
 
-template <class Vec, class Codes>
+template <class Vec, class Codes, QuantizedWalk kWalk>
 void amx_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                 std::size_t n_end, float* scratch) noexcept {
   if (product.m < kAmxMinRows) {
-    return quantized_matmul<Vec, Codes>(product, x, n_begin, n_end, scratch);
+    return quantized_matmul<Vec, Codes, kWalk>(product, x, n_begin, n_end, scratch);
   }
   amx_configure<Vec>(Codes::kBlock);
   constexpr std::size_t kSums = (kMaxRows + kRowGroup) * kPanelColumns;  // room for whole groups

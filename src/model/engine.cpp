@@ -192,4 +192,9 @@ int Engine::threads() const noexcept { return impl_->threads; }
 
 KVType Engine::kv_type() const noexcept { return impl_->kv_type; }
 
+std::vector<WalkChoice> Engine::walks() const {
+  const auto lock = impl_->crew->lock();
+  return impl_->workspace.walks.list();
+}
+
 }  // namespace gpt2

@@ -5,6 +5,7 @@
 #include "base/aligned_buffer.h"
 #include "gpt2/config.h"
 #include "kernels/kernels.h"
+#include "model/walk_choices.h"
 #include "tensor/matrix.h"
 
 namespace gpt2 {
@@ -35,6 +36,9 @@ class Workspace {
   AlignedBuffer<std::int8_t> values;
   AlignedBuffer<float> scales;
   AlignedBuffer<std::int32_t> offsets;
+
+  /// How products of one row read their weights.
+  WalkChoices walks;
 
   /// The chunk sums of one row of a product.
   AlignedBuffer<float> chunk_sums;

@@ -123,6 +123,21 @@ TEST_CASE("bench --json gives programs the same facts") {
   }
 }
 
+TEST_CASE("bench tells in which order weights are read, if they are large enough") {
+  if (is_slow()) return;  // a sanitizer finds nothing more here
+  Words words = {"bench", "--repetitions", "1", "--threads", "1", "--dtype", "f32"};
+  words.insert(words.end(), {"-m", std::string(GPT2_MODELS_DIR) + "/gpt2-stories", "--json"});
+  const auto json = nlohmann::json::parse(run(words).out);
+  REQUIRE(json["walks"].size() == 5);  // of c_attn, attn.c_proj, c_fc, mlp.c_proj and wte
+  for (const auto& row : json["walks"]) {
+    CHECK(row["dtype"] == "f32");
+    CHECK(row["k"].get<std::size_t>() * row["n"].get<std::size_t>() >= 256 * 256);
+    CHECK(row["walk"] != "");
+    CHECK(row["gain"] > 0.0);
+  }
+  CHECK(run(bench({"--json", "--dtype", "f32"})).out.find("\"walks\": []") != std::string::npos);
+}
+
 TEST_CASE("bench tells what drafts by an int4 copy would gain") {
   if (is_slow()) return;  // a sanitizer finds nothing more here
   const auto json =

@@ -309,6 +309,18 @@ TEST_CASE("info shows which instruction set is forced") {
   CHECK(contains(unknown.err, "mmx"));
 }
 
+TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
+  const auto hash = [](const std::string& variable) {
+    const Words words = {"--greedy", "--json", "--stats", "-n", "40", "Once upon a time"};
+    const Outcome outcome = run(words, {.environment = {variable}});
+    return nlohmann::json::parse(outcome.out)["stats"]["logits_hash"];
+  };
+  CHECK(hash("GPT2_TUNE=off") == hash("GPT2_TUNE=on"));
+  const Outcome wrong = run({"x"}, {.environment = {"GPT2_TUNE=fast"}});
+  CHECK(wrong.status == 1);
+  CHECK(wrong.err == "gpt2: GPT2_TUNE must be on or off, got 'fast'\n");
+}
+
 TEST_CASE("info shows the memory that a context needs even if no machine has that much") {
   constexpr std::size_t kLayers = 1000, kPositions = std::size_t{1} << 22, kEmbd = 8;
   const TemporaryDirectory directory;

@@ -13,7 +13,7 @@ struct Format {
   std::size_t block, block_bytes;
   decltype(&quantize_int8) pack;
   decltype(&dequantize_int8) dequantize;
-  Kernels::QuantizedMatmulKernel Kernels::*matmul;
+  Walks<Kernels::QuantizedMatmulKernel> Kernels::*matmul;
   Kernels::QuantizeKernel Kernels::*quantize_row;
 
   [[nodiscard]] std::size_t blocks(std::size_t k) const { return (k + block - 1) / block; }
@@ -136,24 +136,30 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
 
     Guarded<std::byte> guarded_w(bytes, seed % 3);
     Guarded<float> guarded_bias(bias);
-    Guarded<float> y(before);
     AlignedBuffer<float> scratch(kMatmulScratchBytes / sizeof(float));
-    const Matmul product{.y = y.data(),
-                         .y_stride = c.n + 1,
-                         .x = nullptr,
-                         .x_stride = 0,
-                         .w = guarded_w.address(),
-                         .m = c.m,
-                         .k = c.k,
-                         .n = c.n,
-                         .bias = c.bias ? guarded_bias.data() : nullptr,
-                         .activation = c.activation ? table->relu : nullptr,
-                         .accumulate = c.accumulate};
-    const std::size_t step = seed % 2 ? kPanel : 3 * kPanel;
-    for (std::size_t n = 0; n < c.n; n += step) {
-      (table->*format.matmul)(product, q.row(0), n, std::min(c.n, n + step), scratch.data());
-    }
-    CHECK(same_bits(y.data(), expected.data(), expected.size()));
+    const auto check_walk = [&](std::size_t walk) {
+      INFO("walk " << walk);
+      Guarded<float> y(before);
+      const Matmul product{.y = y.data(),
+                           .y_stride = c.n + 1,
+                           .x = nullptr,
+                           .x_stride = 0,
+                           .w = guarded_w.address(),
+                           .m = c.m,
+                           .k = c.k,
+                           .n = c.n,
+                           .bias = c.bias ? guarded_bias.data() : nullptr,
+                           .activation = c.activation ? table->relu : nullptr,
+                           .accumulate = c.accumulate};
+      const std::size_t step = (seed % 2 ? 1 : seed % 4 ? 3 : 4) * kPanel;
+      for (std::size_t n = 0; n < c.n; n += step) {
+        const auto kernel = (table->*format.matmul).kernel[walk];
+        kernel(product, q.row(0), n, std::min(c.n, n + step), scratch.data());
+      }
+      CHECK(same_bits(y.data(), expected.data(), expected.size()));
+    };
+    const std::size_t walks = c.m == 1 ? (table->*format.matmul).count : 1;
+    for (std::size_t walk = 0; walk < walks; ++walk) check_walk(walk);
   }
 }
 
@@ -169,6 +175,11 @@ TEST_CASE("quantized products follow the rules bit for bit on every instruction 
         ++seed;
         check_product(format, {seed % 11 + 1, k, n, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2},
                       seed);
+      }
+    }
+    for (const std::size_t n : {97u, 128u, 160u, 300u}) {  // one row, with every walk
+      for (const std::size_t k : {33u, 64u, 300u}) {
+        check_product(format, {1, k, n, true, k == 33, k == 64}, 4 * ++seed);
       }
     }
     for (std::size_t m = 1; m <= 40; m += 3)
@@ -260,7 +271,7 @@ TEST_CASE("NaN or infinity turns every product with its block into NaN") {
                              .bias = nullptr,
                              .activation = nullptr,
                              .accumulate = false};
-        (table->*format.matmul)(product, q.row(0), 0, 1, scratch.data());
+        (*(table->*format.matmul))(product, q.row(0), 0, 1, scratch.data());
         CHECK(std::isnan(y));
       }
     }

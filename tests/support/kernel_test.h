@@ -37,20 +37,7 @@ std::vector<const Table*> tables(const Table& (*in_use)() noexcept) {
 
 inline std::vector<const gpt2::NormKernels*> norm_tables() { return tables(gpt2::norm_kernels); }
 
-inline std::vector<const gpt2::Kernels*> tables() {
-  std::vector<const gpt2::Kernels*> tables = kernel_test::tables(gpt2::kernels);
-#if defined(__x86_64__)
-  // A machine uses only one of these two.
-  const auto avx512 = [](const gpt2::Kernels* table) {
-    return table == &gpt2::kAvx512Kernels || table == &gpt2::kAvx512ZenKernels;
-  };
-  if (const auto used = std::ranges::find_if(tables, avx512); used != tables.end()) {
-    tables.push_back(*used == &gpt2::kAvx512Kernels ? &gpt2::kAvx512ZenKernels
-                                                    : &gpt2::kAvx512Kernels);
-  }
-#endif
-  return tables;
-}
+inline std::vector<const gpt2::Kernels*> tables() { return tables(gpt2::kernels); }
 
 /// A buffer of `size` elements that ends right before an inaccessible page, or `skew` bytes
 /// earlier, so that the elements are not aligned.

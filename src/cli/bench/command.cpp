@@ -46,6 +46,10 @@ programs took CPUs away from it, or if the limits changed around it. Disturbed r
 repeated, up to twice as many repetitions in all; a star marks a row that is still disturbed after
 that.
 
+The rows about walks say in which order passes of a single token read the matrices of each shape,
+and how many times as fast that was as the order that GPT2_TUNE=off uses. The engine tries several
+orders during its first passes, and now and then again later; no result depends on it.
+
 The row about drafts says how much faster texts are written if an int4 copy of the model drafts
 them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
 which gpt2 generate --stats shows for a text.
@@ -179,6 +183,12 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
     row["kv_type"] = name_of(engine.kv_type());
     all["measurements"].push_back(std::move(row));
   }
+  for (const WalkChoice& choice : engine.walks()) {
+    Json row = {{"k", choice.k}, {"n", choice.n}, {"walk", choice.walk}, {"gain", choice.gain}};
+    settings.print(bench_walk(row));
+    row["dtype"] = dtype;
+    all["walks"].push_back(std::move(row));
+  }
   if (const auto draft = draft_of(engine, subject, settings)) {
     Json row = draft_gain(engine, *draft, settings.repetitions);
     settings.print(draft_gain_in_words(row));
@@ -237,6 +247,7 @@ int bench(const Arguments& arguments) {
               {"busy", 0.0},
               {"limits", Json::array()},
               {"measurements", Json::array()},
+              {"walks", Json::array()},
               {"drafts", Json::array()}};
   const CpuUse begin = cpu_use();
   for (const std::string& dtype : settings.dtypes) measure_dtype(dtype, subject, settings, all);

@@ -75,6 +75,13 @@ std::string bench_row(const Json& row) {
          (number("disturbed") > 0 ? "*\n" : "\n");
 }
 
+std::string bench_walk(const Json& row) {
+  const std::string shape =
+      concat("walk of ", row["k"].get<std::size_t>(), " x ", row["n"].get<std::size_t>());
+  return format("  %-30s %-35s %6.2f x\n", shape.c_str(), row["walk"].get<std::string>().c_str(),
+                row["gain"].get<double>());
+}
+
 std::string bench_conclusion(const Json& all) {
   std::size_t rows = 0;
   std::size_t disturbed = 0;

@@ -16,6 +16,9 @@ using Json = nlohmann::ordered_json;
 /// in a second, and the share of the machine's limit. A star marks a row that is disturbed.
 [[nodiscard]] std::string bench_row(const Json& row);
 
+/// Formats one element of "walks" as a line: the shape, the walk and its gain.
+[[nodiscard]] std::string bench_walk(const Json& row);
+
 /// Returns the closing paragraph, in one line. It counts the disturbed rows and says what disturbed
 /// them and what to do about it. Returns "" if no row was disturbed.
 [[nodiscard]] std::string bench_conclusion(const Json& all);

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace gpt2 {
+
+/// Finds out which of a few ways to do the same work is the fastest, while the work is being done.
+///
+/// The best way so far meets one challenger at a time. The two take turns, and each pair of runs
+/// gives the ratio of their times, so a machine that is slower for a while slows both down. After
+/// kPairs pairs the challenger becomes the best way if the median of the ratios is less than
+/// kWinning. When all other ways have been challengers, the contest rests: the next kRest runs use
+/// the best way and are not timed. Then the challengers get another chance, so that a wrong choice,
+/// made beside a busy neighbour, does not last.
+///
+/// Not safe for use by several threads at once. Allocates nothing.
+class Contest {
+ public:
+  static constexpr std::size_t kPairs = 7;
+  static constexpr double kWinning = 0.97;
+  /// A challenge to each of three other ways takes 42 runs. If they are a fifth slower, that costs
+  /// one run in a thousand.
+  static constexpr std::size_t kRest = 4096;
+  /// The first runs are not timed either, because they may have to wait for a disk.
+  static constexpr std::size_t kFirstRest = 16;
+
+  /// Way 0 is the best one at first. REQUIRES: ways >= 1.
+  explicit Contest(std::size_t ways) noexcept : ways_(ways) {}
+
+  /// The way to use for the next run.
+  [[nodiscard]] std::size_t way() const noexcept {
+    return is_timed() && is_second_ ? challenger() : best_;
+  }
+  [[nodiscard]] std::size_t best() const noexcept { return best_; }
+
+  /// How many times as fast as way 0 the best way is, according to the pairs.
+  [[nodiscard]] double gain() const noexcept { return gain_; }
+
+  /// Whether the caller must time the next run, and call end_timed() instead of end().
+  [[nodiscard]] bool is_timed() const noexcept { return rest_ == 0 && ways_ > 1; }
+
+  /// Ends a run.
+  void end() noexcept {
+    if (rest_ > 0) --rest_;
+  }
+  void end_timed(double seconds) noexcept;
+
+ private:
+  [[nodiscard]] std::size_t challenger() const noexcept { return (first_ + tried_) % ways_; }
+
+  std::size_t ways_;
+  std::size_t best_ = 0;
+  double gain_ = 1.0;
+  std::size_t rest_ = kFirstRest;
+  std::size_t first_ = 0;   // the best way when the challenges began
+  std::size_t tried_ = 1;   // the number of the challenger
+  std::size_t pairs_ = 0;   // how many pairs have been timed
+  bool is_second_ = false;  // whether the next run is the second of a pair
+  double seconds_ = 0.0;    // the time of the first
+  std::array<double, kPairs> ratios_ = {};
+};
+
+}  // namespace gpt2

@@ -1,0 +1,44 @@
+#include "model/walk_choices.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/fail.h"
+
+namespace gpt2 {
+namespace {
+
+bool may_tune() {
+  const char* const variable = std::getenv("GPT2_TUNE");
+  const std::string_view value = variable != nullptr ? variable : "on";
+  if (value != "on" && value != "off") reject("GPT2_TUNE must be on or off, got ", quote(value));
+  return value == "on";
+}
+
+}  // namespace
+
+WalkChoices::WalkChoices() : is_on_(may_tune()) {}
+
+Contest* WalkChoices::find(const Weight& weight, std::span<const char* const> names) noexcept {
+  // Smaller weights stay in a cache, and are read so quickly that reading a clock would slow them.
+  constexpr std::size_t kMinBytes = std::size_t{256} << 10;
+  if (!is_on_ || names.size() < 2 || weight.bytes() < kMinBytes) return nullptr;
+  for (Entry& e : std::span(entries_).first(count_)) {
+    const bool is_shape = e.k == weight.k && e.n == weight.n;
+    if (is_shape && e.type == weight.type && e.layout == weight.layout) return &e.contest;
+  }
+  if (count_ == entries_.size()) return nullptr;
+  Entry& added = entries_[count_++];
+  added = {weight.type, weight.layout, weight.k, weight.n, names, Contest(names.size())};
+  return &added.contest;
+}
+
+std::vector<WalkChoice> WalkChoices::list() const {
+  std::vector<WalkChoice> choices;
+  for (const Entry& e : std::span(entries_).first(count_)) {
+    choices.push_back({e.type, e.k, e.n, e.names[e.contest.best()], e.contest.gain()});
+  }
+  return choices;
+}
+
+}  // namespace gpt2

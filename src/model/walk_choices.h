@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/contest.h"
+#include "gpt2/engine.h"
+#include "model/weight.h"
+
+namespace gpt2 {
+
+/// Chooses a walk (kernels.h) for the products of a single row. Memory limits their speed, and how
+/// fast it is read depends on the walk. For each shape of weights there is a Contest between the
+/// walks, which takes place in the passes themselves. No result depends on the choice.
+class WalkChoices {
+ public:
+  /// With GPT2_TUNE=off, always chooses walk 0. Throws Error(invalid_argument) if that variable is
+  /// set to anything else but "on".
+  WalkChoices();
+
+  /// Calls product(walk), where `walk` is the index of one of these names.
+  template <class F>
+  void run(const Weight& weight, std::span<const char* const> names, const F& product) noexcept {
+    Contest* const contest = find(weight, names);
+    if (contest == nullptr) {
+      product(0);
+    } else if (!contest->is_timed()) {
+      product(contest->best());
+      contest->end();
+    } else {
+      const auto begin = std::chrono::steady_clock::now();
+      product(contest->way());
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+      contest->end_timed(time.count());
+    }
+  }
+
+  [[nodiscard]] std::vector<WalkChoice> list() const;
+
+ private:
+  struct Entry {
+    WeightType type = WeightType::stored;
+    Weight::Layout layout = Weight::Layout::kn;
+    std::size_t k = 0, n = 0;
+    std::span<const char* const> names;
+    Contest contest = Contest(1);
+  };
+
+  // Returns the contest for weights of this shape, or nullptr if there is none.
+  Contest* find(const Weight& weight, std::span<const char* const> names) noexcept;
+
+  // A model has five shapes, and an engine may compute with a quantized copy as well.
+  std::array<Entry, 10> entries_;
+  std::size_t count_ = 0;
+  bool is_on_;
+};
+
+}  // namespace gpt2

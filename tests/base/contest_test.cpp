@@ -1,0 +1,93 @@
+// Tests the contest between ways to do the same work, with times that the test makes up.
+#include "base/contest.h"
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "support/catch.h"
+
+using gpt2::Contest;
+
+namespace {
+
+/// Runs the contest `runs` times. `seconds(way, run)` is the time of a run.
+void hold(Contest& contest, std::size_t runs,
+          const std::function<double(std::size_t way, std::size_t run)>& seconds) {
+  for (std::size_t run = 0; run < runs; ++run) {
+    if (contest.is_timed()) {
+      contest.end_timed(seconds(contest.way(), run));
+    } else {
+      contest.end();
+    }
+  }
+}
+
+constexpr std::size_t kRound = Contest::kFirstRest + 2 * 3 * Contest::kPairs;  // of four ways
+
+}  // namespace
+
+TEST_CASE("a contest finds the fastest way in its first round") {
+  for (std::size_t fastest = 0; fastest < 4; ++fastest) {
+    Contest contest(4);
+    hold(contest, kRound, [&](std::size_t way, std::size_t) { return way == fastest ? 1.0 : 1.2; });
+    CHECK(contest.best() == fastest);
+    CHECK(!contest.is_timed());
+    CHECK(std::abs(contest.gain() - (fastest == 0 ? 1.0 : 1.2)) < 1e-12);
+  }
+}
+
+TEST_CASE("a contest keeps way 0 if the others are not clearly faster") {
+  Contest contest(3);
+  hold(contest, 10 * Contest::kRest,
+       [](std::size_t way, std::size_t) { return way == 0 ? 1.0 : Contest::kWinning; });
+  CHECK(contest.best() == 0);
+  CHECK(contest.gain() == 1.0);
+}
+
+TEST_CASE("a contest is not misled by runs that are held up, nor by a drift") {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 100; ++trial) {
+    Contest contest(4);
+    hold(contest, kRound, [&](std::size_t way, std::size_t run) {
+      const double drift = 1.0 + 0.01 * static_cast<double>(run);
+      // One run in twenty takes up to ten times as long.
+      const double held_up = random() % 20 == 0 ? 1.0 + static_cast<double>(random() % 10) : 1.0;
+      return drift * held_up * (way == 2 ? 0.8 : 1.0);
+    });
+    CHECK(contest.best() == 2);
+  }
+}
+
+TEST_CASE("a wrong choice is corrected after a rest") {
+  Contest contest(3);
+  hold(contest, kRound, [](std::size_t way, std::size_t) { return way == 1 ? 0.5 : 1.0; });
+  CHECK(contest.best() == 1);
+  hold(contest, Contest::kRest + kRound,
+       [](std::size_t way, std::size_t) { return way == 1 ? 1.5 : 1.0; });
+  CHECK(contest.best() != 1);
+}
+
+TEST_CASE("few runs of a contest are timed, and fewer use another way than the best one") {
+  Contest contest(4);
+  std::size_t timed = 0;
+  std::size_t others = 0;
+  constexpr std::size_t kRuns = 100'000;
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    timed += contest.is_timed();
+    others += contest.way() != contest.best();
+    contest.is_timed() ? contest.end_timed(1.0) : contest.end();
+  }
+  CHECK(timed > 0);
+  CHECK(timed < kRuns / 90);
+  CHECK(others == timed / 2);
+}
+
+TEST_CASE("a contest with a single way has nothing to time") {
+  Contest contest(1);
+  hold(contest, 100, [](std::size_t, std::size_t) {
+    FAIL("a run was timed");
+    return 0.0;
+  });
+  CHECK(contest.best() == 0);
+}

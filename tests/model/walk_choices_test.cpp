@@ -1,0 +1,64 @@
+// Tests that an engine chooses walks while it runs, and that the choice changes no bit.
+#include <algorithm>
+#include <vector>
+
+#include "gpt2/engine.h"
+#include "gpt2/session.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+
+using namespace gpt2;
+
+namespace {
+
+std::vector<TokenId> tokens(std::size_t count) {
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < count; ++i) ids.push_back(static_cast<TokenId>(100 + i % 50));
+  return ids;
+}
+
+/// The logits after each of `count` tokens, computed one by one.
+std::vector<std::vector<float>> logits_of(const Engine& engine, std::size_t count) {
+  std::vector<std::vector<float>> logits;
+  Session session(engine);
+  for (const TokenId token : tokens(count)) {
+    const auto row = session.forward({&token, 1});
+    logits.emplace_back(row.begin(), row.end());
+  }
+  return logits;
+}
+
+}  // namespace
+
+TEST_CASE("an engine lists the walks of the shapes that single tokens have read") {
+  for (const WeightType type : {WeightType::f32, WeightType::int8, WeightType::int4}) {
+    const Model model = test::bundled::model().to(type);
+    const Engine engine(model, {.threads = 1});
+    CHECK(engine.walks().empty());
+    static_cast<void>(logits_of(engine, 1));
+    const std::vector<WalkChoice> first = engine.walks();
+    REQUIRE(!first.empty());
+    for (const WalkChoice& choice : first) {
+      CHECK(choice.type == type);
+      CHECK(!choice.walk.empty());
+      CHECK(choice.gain == 1.0);  // nothing has been measured
+    }
+    const auto is_head = [&](const WalkChoice& c) { return c.n == model.config().vocab_size; };
+    CHECK(std::ranges::count_if(first, is_head) == 1);
+    static_cast<void>(logits_of(engine, 100));
+    CHECK(engine.walks().size() == first.size());
+  }
+}
+
+TEST_CASE("the bits do not depend on the walks that an engine tries") {
+  for (const WeightType type : {WeightType::stored, WeightType::int8, WeightType::int4}) {
+    const Model model = test::bundled::model().to(type);
+    const auto one_by_one = logits_of(Engine(model, {.threads = 2}), 60);
+    for (std::size_t count = 2; count <= 60; count += 7) {
+      // Many tokens at once have no walk, and a new engine has tried none for the last logits.
+      Session session{Engine(model, {.threads = 1})};
+      const auto at_once = session.forward(tokens(count));
+      CHECK(std::ranges::equal(at_once, one_by_one[count - 1]));
+    }
+  }
+}
