@@ -19,9 +19,9 @@ class Contest {
  public:
   static constexpr std::size_t kPairs = 7;
   static constexpr double kWinning = 0.97;
-  /// A challenge to each of three other ways takes 42 runs. If they are a fifth slower, that costs
-  /// one run in a thousand.
-  static constexpr std::size_t kRest = 4096;
+  /// To challenge with each of three other ways takes 42 runs. If half of these are a fifth slower,
+  /// that costs the time of one run in five hundred.
+  static constexpr std::size_t kRest = 2048;
   /// The first runs are not timed either, because they may have to wait for a disk.
   static constexpr std::size_t kFirstRest = 16;
 

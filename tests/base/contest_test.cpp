@@ -79,7 +79,7 @@ TEST_CASE("few runs of a contest are timed, and fewer use another way than the b
     contest.is_timed() ? contest.end_timed(1.0) : contest.end();
   }
   CHECK(timed > 0);
-  CHECK(timed < kRuns / 90);
+  CHECK(timed < kRuns / 45);
   CHECK(others == timed / 2);
 }
 
