@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/nearest.h"
+#include "api/other_names.h"
 #include "api/request_error.h"
 #include "base/fail.h"
 #include "base/json.h"
@@ -77,14 +78,21 @@ void Members::refuse_both(const std::string& name, const std::string& other) {
   reject(path_, name, ": \"", other, "\" says the same: remove one of them");
 }
 
-void Members::refuse_others() const {
+std::string Members::advice_on(const std::string& name) const {
+  const std::string advice = other_name_advice(name, [this](const std::string& here) {
+    return known_.contains(here) ? "'" + here + "'" : "";
+  });
+  if (!advice.empty()) return " (" + advice + ")";
   const std::vector<std::string> names(known_.begin(), known_.end());
+  const std::string meant = nearest(name, names);
+  return meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)";
+}
+
+void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name) || value.is_null()) continue;
-    const std::string meant = nearest(name, names);
     const std::string path = path_ + name;
-    throw RequestError(concat("unknown key ", quote(path, 60),
-                              meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"),
+    throw RequestError(concat("unknown key ", quote(path, 60), advice_on(name)),
                        path.substr(0, 200), RequestError::kUnknown);
   }
 }

@@ -125,3 +125,13 @@ TEST_CASE("a beam search refuses what it would ignore, in the words of the comma
     CHECK(server().post("/v1/completions", body).status == 200);
   }
 }
+
+TEST_CASE("errors advise on the names that options have in other programs") {
+  const auto message_for = [](const char* name) {
+    return error_of("/v1/completions", {{"prompt", "a"}, {name, 4}})["message"];
+  };
+  CHECK(message_for("eos_token_id") ==
+        "unknown key 'eos_token_id' (the files of the model name the tokens that end a text; "
+        "'stop' gives strings that end it)");
+  CHECK(message_for("greedy") == "unknown key 'greedy' (write 'do_sample' with the value false)");
+}

@@ -9,21 +9,11 @@
 #include "api/tokens.h"
 #include "base/fail.h"
 #include "cli/lines/records.h"
-#include "cli/options/other_names.h"
 
 namespace gpt2::cli {
 namespace {
 
 using nlohmann::json;
-
-// Throws Error, with advice, for an option of other programs or commands that a line does not have.
-void refuse_other_names(const json& object) {
-  const auto shown = [](const std::string& here) { return "'" + here + "'"; };
-  for (const char* const name : {"eos_token_id", "greedy", "num_beams"}) {
-    if (!object.contains(name) || object[name].is_null()) continue;
-    reject("unknown key '", name, "' (", other_name_advice(name, shown), ")");
-  }
-}
 
 // Reads one line into a request. If the line has an error, the request keeps the members read
 // before it.
@@ -147,7 +137,6 @@ void RequestReader::read_body(json& body) {
   members.ignore({"model", "user"});
   static_cast<void>(members.text("custom_id"));
   if (body.contains("text") || body.contains("choices")) return read_scoring(members);
-  refuse_other_names(body);
   read_completion(members);
 }
 

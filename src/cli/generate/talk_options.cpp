@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "cli/options/fields.h"
-#include "cli/options/other_names.h"
+#include "api/other_names.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 

@@ -7,7 +7,7 @@
 
 #include "api/nearest.h"
 #include "base/paths.h"
-#include "cli/options/other_names.h"
+#include "api/other_names.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 

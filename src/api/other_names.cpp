@@ -1,9 +1,9 @@
-#include "cli/options/other_names.h"
+#include "api/other_names.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace gpt2::cli {
+namespace gpt2 {
 namespace {
 
 // The names that other programs use, and what to do here, where % precedes the name of an option.
@@ -41,4 +41,4 @@ std::string other_name_advice(std::string_view name,
   return std::string(advice.substr(0, begin)) + here + std::string(advice.substr(end));
 }
 
-}  // namespace gpt2::cli
+}  // namespace gpt2
