@@ -3,13 +3,35 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <vector>
 
 #include "base/fail.h"
 #include "generate/processors/softmax.h"
 
 namespace gpt2 {
+namespace {
+
+// Fills the list with the tokens that have the largest logits, which stand in it instead of their
+// log-probabilities. (A view of pairs would be shorter, but clang 14 cannot compile views.)
+void find_likeliest(std::vector<LikelyToken>& top, std::span<const float> logits) noexcept {
+  const auto is_before = [](const LikelyToken& a, const LikelyToken& b) {
+    return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
+  };
+  const auto token_at = [logits](std::size_t i) {
+    return LikelyToken{static_cast<TokenId>(i), logits[i]};
+  };
+  for (std::size_t i = 0; i < top.size(); ++i) top[i] = token_at(i);
+  std::ranges::make_heap(top, is_before);  // the last of them is at the front
+  for (std::size_t i = top.size(); i < logits.size(); ++i) {
+    if (!is_before(token_at(i), top.front())) continue;
+    std::ranges::pop_heap(top, is_before);
+    top.back() = token_at(i);
+    std::ranges::push_heap(top, is_before);
+  }
+  std::ranges::sort_heap(top, is_before);
+}
+
+}  // namespace
 
 double log_sum_exp(std::span<const float> logits, std::span<float> scratch) noexcept {
   const Softmax s = softmax(scratch, logits);
@@ -58,15 +80,7 @@ void write_logprob(TokenLogprob& score, std::span<const float> logits, TokenId t
       std::ranges::count_if(logits.subspan(at), [own](float other) { return other > own; }));
   if (score.top.empty()) return;
 
-  // The entries of the list hold logits until the last loop, which replaces them by
-  // log-probabilities.
-  const auto tokens = std::views::iota(TokenId{0}, static_cast<TokenId>(logits.size())) |
-                      std::views::transform([logits](TokenId id) {
-                        return LikelyToken{id, logits[static_cast<std::size_t>(id)]};
-                      });
-  std::ranges::partial_sort_copy(tokens, score.top, [](const LikelyToken& a, const LikelyToken& b) {
-    return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
-  });
+  find_likeliest(score.top, logits);
   for (LikelyToken& likely : score.top) likely.logprob = logprob(likely.logprob);
 }
 

@@ -71,7 +71,7 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   std::deque<Sample> samples;  // the samples that are not completely written; the first one is
                                // shown
   for (std::size_t i = 0; i < settings.writing.samples; ++i) {
-    Sample& sample = samples.emplace_back(TextWriter(settings, tokenizer, prompt, i));
+    Sample& sample = samples.emplace_back(Sample{TextWriter(settings, tokenizer, prompt, i)});
     sample.writer.hold();
     const auto write = [&reading, &sample](auto piece) {  // a text or a token
       reading.done();
