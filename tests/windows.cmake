@@ -27,9 +27,9 @@ foreach(source ${left_out_sources})
 endforeach()
 
 # These are scripts of a POSIX shell or of Python.
-gpt2_leave_out(layers_test checkout_test build_script_test exports_test shell_test mpirun_test
-               link_test install_test package_test cli_page_test download_test recipes_test)
-# This one loads the library with dlopen.
+gpt2_leave_out(layers_test checkout_test build_script_test shell_test mpirun_test link_test
+               install_test package_test cli_page_test download_test recipes_test)
+# This one loads the library with dlopen. Instead of it, import_library_test uses gpt2.dll.
 gpt2_leave_out(shared_library_test)
 # The functions of the C library that print and end a process have other names in the objects.
 gpt2_leave_out(guest_symbols guest_symbols_refuses_others)

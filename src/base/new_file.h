@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace [[gnu::visibility("default")]] gpt2 {
+namespace gpt2 {
 
 /// Writes a file atomically: the data is written to FILE.partial-PID in the same directory, and
 /// commit() renames this to FILE when it is complete, so that no one ever sees an incomplete FILE.

@@ -119,7 +119,8 @@ static void test_a_text_that_is_too_short_for_a_score(void) {
     const gpt2_ids text = {once, count};
     gpt2_scores* scores = NULL;
     CHECK(gpt2_score(model, &text, 1, NULL, &scores) == GPT2_OK);
-    CHECK(scores->tokens == 0 && isnan(scores->by_token.value));
+    CHECK(scores->tokens == 0);
+    CHECK(scores->by_token.value != scores->by_token.value);  // mingw's isnan() converts to float
     gpt2_scores_free(scores);
   }
 }
