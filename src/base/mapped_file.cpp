@@ -8,6 +8,7 @@
 #include "base/pages.h"
 #include "base/paths.h"
 #include "base/readable_file.h"
+#include "base/reason.h"
 
 namespace gpt2 {
 namespace {
@@ -35,7 +36,7 @@ MappedFile::MappedFile(const std::filesystem::path& path, FileAccess access) {
     const bool missing = failure.reason == std::errc::no_such_file_or_directory ||
                          failure.reason == std::errc::not_a_directory;
     fail(missing ? ErrorCode::not_found : ErrorCode::invalid_file,
-         concat(failure.what, " ", path.string()), failure.reason.message());
+         concat(failure.what, " ", path.string()), reason_of(failure.reason));
   }
 }
 

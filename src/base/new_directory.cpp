@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/process_id.h"
+#include "base/reason.h"
 
 namespace gpt2 {
 namespace {
@@ -44,7 +45,7 @@ NewDirectory::NewDirectory(const fs::path& out) {
   } catch (const fs::filesystem_error& error) {
     remove();
     fail(given.string(), "cannot be written: ", error.path1().string(), ": ",
-         error.code().message());
+         reason_of(error.code()));
   } catch (...) {
     remove();
     throw;

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/process_id.h"
+#include "base/reason.h"
 
 namespace gpt2 {
 
@@ -26,11 +27,11 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
   std::error_code error;
   file_ = fs::absolute(file, error);
   if (!error) file_ = fs::weakly_canonical(file_, error);
-  if (error) refuse(error.message());
+  if (error) refuse(reason_of(error));
   partial_ = file_;
   partial_ += concat(".partial-", process_id());
   out_.open(partial_, std::ios::binary);
-  if (!out_) refuse(std::generic_category().message(errno));
+  if (!out_) refuse(reason_of(errno));
 }
 
 NewFile::~NewFile() {
@@ -57,7 +58,7 @@ void NewFile::commit() {
   check();
   std::error_code error;
   fs::rename(partial_, file_, error);
-  if (error) refuse(error.message());
+  if (error) refuse(reason_of(error));
   partial_.clear();
 }
 
@@ -66,7 +67,7 @@ void NewFile::refuse(const std::string& why) const {
 }
 
 void NewFile::check() const {
-  if (!out_) refuse(std::generic_category().message(errno));
+  if (!out_) refuse(reason_of(errno));
 }
 
 }  // namespace gpt2

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "base/fail.h"
+#include "base/reason.h"
 
 namespace gpt2 {
 
@@ -23,7 +24,7 @@ bool is_there(const fs::path& path) {
     fail(ErrorCode::not_found, path.string(), "a symbolic link to ",
          quote(fs::read_symlink(path, error).string(), 4096), ", which does not exist");
   }
-  if (type == fs::file_type::none) fail(path.string(), "cannot be examined: ", error.message());
+  if (type == fs::file_type::none) fail(path.string(), "cannot be examined: ", reason_of(error));
   return true;
 }
 

@@ -161,6 +161,10 @@ std::string advice(const fs::path& model) {
 
 // Throws Error(not_found).
 [[noreturn]] void refuse(const fs::path& model) {
+  if (model.string().find('"') != std::string::npos) {
+    fail(ErrorCode::not_found, "no model '" + model.string() + "'",
+         "the name has a quotation mark; on Windows, leave out the backslash before the closing one");
+  }
   if (is_explicit(model)) {
     fail(ErrorCode::not_found, model.string(),
          "no such file or directory; expected a model's directory or a file of weights");

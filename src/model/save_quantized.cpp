@@ -12,6 +12,7 @@
 #include "base/json_document.h"
 #include "base/new_directory.h"
 #include "base/paths.h"
+#include "base/reason.h"
 #include "formats/tensor_table.h"
 #include "formats/tokenizer_files.h"
 #include "model/config_json.h"
@@ -35,7 +36,7 @@ TensorView view_of(const Tensor& tensor, const Shape& shape) {
 
 void close(std::ofstream& out, const fs::path& file) {
   out.close();
-  if (!out) fail(file.string(), "cannot be written: ", std::generic_category().message(errno));
+  if (!out) fail(file.string(), "cannot be written: ", reason_of(errno));
 }
 
 void write_safetensors(const fs::path& file, const TensorTable& tensors,
@@ -112,7 +113,7 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
     directory.commit();
   } catch (const fs::filesystem_error& error) {
     fail(out.string(), "cannot be written: ", error.path1().string(), ": ",
-         error.code().message());
+         reason_of(error.code()));
   }
 }
 

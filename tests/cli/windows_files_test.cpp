@@ -1,16 +1,19 @@
-// Tests files from Windows, which may begin with a byte order mark and whose lines end in CRLF.
+// Tests files from Windows, which may begin with a byte order mark and whose lines end in CRLF, and
+// the names that people give there.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/paths.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
+using gpt2::path_of;
 using nlohmann::json;
 
 namespace {
@@ -91,7 +94,8 @@ TEST_CASE("UTF-16 is refused with the command that converts it") {
   const std::string file = place().write("utf16", "\xff\xfe" + bytes).string();
   const std::string message =
       "the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
-      "convert it with 'iconv -f UTF-16 -t UTF-8 " + file + "'\n";
+      "convert it with 'iconv -f UTF-16 -t UTF-8 " + file +
+      "' or, in PowerShell, 'Get-Content " + file + " | Set-Content -Encoding utf8 NEW'\n";
   const std::string out = (place().path() / "none").string();
   for (Words words : {Words{"-f", file}, {"tokenize", "-f", file}, {"score", "--per-line", file},
                       {"embed", file}, {"batch", "--lines", file, "-o", out}}) {
@@ -106,7 +110,8 @@ TEST_CASE("UTF-16 is refused with the command that converts it") {
   // Big-endian, on standard input.
   const Outcome piped =
       run({"-m", alphabet_model()}, {.input = "\xfe\xff" + std::string("\0a\0b", 4)});
-  CHECK(piped.err.ends_with("convert it with 'iconv -f UTF-16 -t UTF-8'\n"));
+  CHECK(piped.err.ends_with("convert it with 'iconv -f UTF-16 -t UTF-8' or, in PowerShell, "
+                            "'$OutputEncoding = [Text.Encoding]::UTF8'\n"));
   // Latin-1 has no mark. Its bytes are read as they are.
   CHECK(run({"tokenize", "-f", place().write("latin1", "ab\xe9").string(), "-m", alphabet_model()})
             .status == 0);
@@ -127,4 +132,27 @@ TEST_CASE("the column of an error counts the characters that an editor counts") 
   CHECK(error(kMark + "{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
   // An e with an accent has two bytes, but is one character.
   CHECK(error("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}").find("invalid JSON at column 9") != std::string::npos);
+}
+
+TEST_CASE("a model may have an accent in its name, and a separator at its end") {
+  const std::string name = "mod\xc3\xa8le \xc3\xa9t\xc3\xa9";
+  const auto directory = place().path() / path_of(name);
+  std::filesystem::copy(alphabet_model(), directory);
+  for (const std::string& given : {name, name + '/', (directory / "").string()}) {
+    const Outcome outcome =
+        run({"-m", given, "-n", "3", "--greedy", "ab"}, {.directory = place().path()});
+    CHECK(outcome.out == "abcde\n");
+    CHECK(outcome.err == "");
+  }
+}
+
+// Windows passes "my model\" as a name that ends in a quotation mark and goes on after it.
+TEST_CASE("a quotation mark in a model's name gets the advice to leave out the backslash") {
+  for (const std::string name : {"my model\"", "./my model\" ab", "\"a\""}) {
+    const Outcome outcome = run({"-m", name, "ab"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with("gpt2: no model '" + name + "': "));
+    CHECK(outcome.err.find("leave out the backslash") != outcome.err.npos);
+    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+  }
 }

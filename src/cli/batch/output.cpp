@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/fail.h"
+#include "base/reason.h"
 #include "cli/system/descriptor.h"
 #include "cli/terminal/console.h"
 
@@ -101,7 +101,7 @@ OutputFile::OutputFile(const std::string& name, const InputFile& input)
     reject("another process is writing ", name_, ": wait until it ends, or give another -o");
   }
   if (outcome == Lock::failed) {
-    print_error(concat("cannot lock ", name_, " (", std::strerror(errno),
+    print_error(concat("cannot lock ", name_, " (", reason_of(errno),
                        "): make sure that no other process writes it"));
   }
   if (size_of(file_) == 0) flush_directory_of(name_);
@@ -135,7 +135,7 @@ void OutputFile::append(std::string_view record) {
   if (!append_to(file_, record)) {
     const int reason = errno;
     static_cast<void>(shorten(file_, bytes_));
-    reject(name_, ": cannot be written: ", std::strerror(reason),
+    reject(name_, ": cannot be written: ", reason_of(reason),
            "; its records are complete, and the same command resumes there");
   }
   bytes_ += record.size();

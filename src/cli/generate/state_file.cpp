@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 
+#include "base/bytes.h"
 #include "base/fail.h"
+#include "base/mapped_file.h"
 #include "base/new_file.h"
 #include "base/paths.h"
 
@@ -24,10 +25,7 @@ void check_state_file(const std::string& file) {
   std::error_code absent;
   const std::uintmax_t bytes = std::filesystem::file_size(path, absent);
   if (absent || bytes == 0) return;
-  std::string begin(kStateBegin.size(), '\0');
-  std::ifstream(path, std::ios::binary)
-      .read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (begin == kStateBegin) return;
+  if (gpt2::text_of(MappedFile(path).bytes()).starts_with(kStateBegin)) return;
   reject(file, " is not the state of a session, so it is not replaced by one: give another file");
 }
 

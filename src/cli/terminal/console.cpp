@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/reason.h"
 #include "base/seconds_since.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"
@@ -58,10 +58,13 @@ void note_byte_order_mark(std::string_view name) {
 
 void refuse_utf16(std::string_view text, const std::string& name) {
   if (!text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff")) return;
+  const bool is_file = name != shown_input("-");
   reject(
       "the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
       "convert it with 'iconv -f UTF-16 -t UTF-8",
-      name == shown_input("-") ? "" : " " + name, "'");
+      is_file ? concat(" ", name, "' or, in PowerShell, 'Get-Content ", name,
+                       " | Set-Content -Encoding utf8 NEW'")
+              : "' or, in PowerShell, '$OutputEncoding = [Text.Encoding]::UTF8'");
 }
 
 void skip_byte_order_mark(std::string& text, const std::string& name) {
@@ -71,7 +74,7 @@ void skip_byte_order_mark(std::string& text, const std::string& name) {
   note_byte_order_mark(name);
 }
 
-void reject_with_errno(const std::string& message) { reject(message, ": ", std::strerror(errno)); }
+void reject_with_errno(const std::string& message) { reject(message, ": ", reason_of(errno)); }
 
 std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
 
