@@ -151,7 +151,7 @@ void print_places(const Error& error, const std::string& name) {
       return same_file(path_of(other), path_of(*place));
     };
     if (std::none_of(places.begin(), place, is_same)) {
-      std::fprintf(stderr, "  %s\n", printable(*place).c_str());
+      write_stderr(concat("  ", printable(*place), "\n"));
     }
   }
 }

@@ -123,14 +123,14 @@ void print_stats(const GenerationResult& result, const Session& session, std::si
   }
   text += "\nfinish      " + std::string(name_of(result.finish_reason)) + "\n";
   text += hash_line(result.logits_hash);
-  std::fputs(text.c_str(), stderr);
+  write_stderr(text);
 }
 
 void print_stats(const StatsOfTexts& stats) {
   const std::string text = format("%-11s %zu\ngeneration  ", stats.name, stats.texts) +
                            speed(stats.tokens, stats.tokens, stats.seconds) + '\n' +
                            hash_line(stats.logits_hash);
-  std::fputs(text.c_str(), stderr);
+  write_stderr(text);
 }
 
 }  // namespace gpt2::cli

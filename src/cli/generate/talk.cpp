@@ -42,7 +42,7 @@ which Tab completes:
   /unset OPTION      give an option its default value again
   /help              print this
   /help OPTION       print what an option of /set does: /help top_k
-  /quit or /exit     end, like Ctrl-D
+  /quit or /exit     end
 
 /set stop \n ends each answer before its first line break. Several texts are in quotes, such as
 /set stop "\n" "Tom:". They replace those that were set before.
@@ -261,7 +261,7 @@ class Talk {
                          : TalkOptions(defaults).help(option));
   }
 
-  static void print(const std::string& text) { std::fputs(text.c_str(), stderr); }
+  static void print(const std::string& text) { write_stderr(text); }
 
   // Prints a note, unless the lines come from a file, whose author knows what they do.
   void note(const std::string& text) const {
@@ -315,8 +315,8 @@ void greet(const std::string& name, const Model& model) {
   const std::string text = concat(name, ": ", model.parameter_count(), " parameters, a context of ",
                                   counted(model.config().n_positions, "token"),
                                   ". Type the beginning of a text; /help lists "
-                                  "the commands, Ctrl-D ends.");
-  std::fputs(filled_paragraphs(printable(text), text_columns(stderr)).c_str(), stderr);
+                                  "the commands, ", kEndKeys, " ends.");
+  write_stderr(filled_paragraphs(printable(text), text_columns(stderr)));
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ InputFile::InputFile(const std::string& name, const std::string& what)
            "standard input, as in: echo 'TEXT' | gpt2 ...");
   }
   if (file_ < 0) reject_with_errno("cannot read " + name_);
-  if (is_terminal(file_)) print_error("waiting for " + what + " on standard input; Ctrl-D ends it");
+  if (is_terminal(file_)) {
+    print_error(concat("waiting for ", what, " on standard input; ", kEndKeys, " ends it"));
+  }
 }
 
 InputFile::~InputFile() { close_file(file_); }

@@ -12,6 +12,9 @@ void prepare_streams();
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
+/// The keys that end the input from a terminal.
+extern const char* const kEndKeys;
+
 /// Returns the number of columns of the terminal, or 0 if the stream is not a terminal.
 [[nodiscard]] std::size_t terminal_columns(std::FILE* stream);
 

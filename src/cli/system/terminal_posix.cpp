@@ -9,6 +9,8 @@
 
 namespace gpt2::cli {
 
+const char* const kEndKeys = "Ctrl-D";
+
 void prepare_streams() {}  // they and the terminals are like this from the start
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }

@@ -34,11 +34,15 @@ HANDLE handle_of(std::FILE* stream) {
 
 }  // namespace
 
+const char* const kEndKeys = "Ctrl-Z and Enter";
+
 void prepare_streams() {
   for (std::FILE* const stream : {stdin, stdout, stderr}) _setmode(_fileno(stream), _O_BINARY);
   SetConsoleCP(CP_UTF8);
   SetConsoleOutputCP(CP_UTF8);
+  // A console shows a character only if its bytes come together. Whoever writes flushes the stream.
   for (std::FILE* const stream : {stdout, stderr}) {
+    std::setvbuf(stream, nullptr, _IOFBF, 1 << 16);
     DWORD mode = 0;
     if (!GetConsoleMode(handle_of(stream), &mode)) continue;
     SetConsoleMode(handle_of(stream), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);

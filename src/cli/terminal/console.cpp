@@ -52,6 +52,11 @@ void write_stdout(std::string_view text) {
   reject_with_errno("cannot write to standard output");
 }
 
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 void note_byte_order_mark(std::string_view name) {
   print_error(concat(name, " begins with a byte order mark, which is skipped"));
 }
@@ -81,7 +86,7 @@ std::string shown_input(const std::string& name) { return name == "-" ? "standar
 std::string read_input(const std::string& name) {
   const bool is_standard = name == "-";
   if (is_standard && is_terminal(stdin)) {
-    print_error("waiting for a text on standard input; Ctrl-D ends it");
+    print_error(concat("waiting for a text on standard input; ", kEndKeys, " ends it"));
   }
   struct Closer {
     int file;
@@ -126,7 +131,7 @@ std::string format(const char* format, ...) {
 }
 
 void print_error(std::string_view message) {
-  std::fprintf(stderr, "gpt2: %s\n", printable(message).c_str());
+  write_stderr(concat("gpt2: ", printable(message), "\n"));
 }
 
 Progress::Progress(const std::string& what) {
@@ -138,7 +143,7 @@ Progress::Progress(const std::string& what) {
   while (end < shown_.size() && (shown_[end] & 0xc0) == 0x80) --end;
   shown_.resize(end);
   if (is_terminal(stderr)) {
-    std::fprintf(stderr, "%s ...", shown_.c_str());
+    write_stderr(shown_ + " ...");
   } else {
     report_in_log(shown_);
   }
@@ -154,14 +159,14 @@ void Progress::part(double share) {
 void Progress::show(const std::string& state) {
   if (shown_.empty()) return;
   if (is_terminal(stderr)) {
-    std::fprintf(stderr, "\r\x1b[K%s ... %s", shown_.c_str(), state.c_str());
+    write_stderr(concat("\r\x1b[K", shown_, " ... ", state));
   } else {
     report_in_log(concat(shown_, ": ", state));
   }
 }
 
 void Progress::done() {
-  if (!shown_.empty() && is_terminal(stderr)) std::fputs("\r\x1b[K", stderr);
+  if (!shown_.empty() && is_terminal(stderr)) write_stderr("\r\x1b[K");
   shown_.clear();
 }
 

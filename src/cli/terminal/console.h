@@ -15,6 +15,10 @@ namespace gpt2::cli {
 /// process by SIGPIPE, like a program that does not ignore this signal.
 void write_stdout(std::string_view text);
 
+/// Writes a text to standard error in one piece. Nothing else writes there, because a console of
+/// Windows shows a character only if its bytes come together.
+void write_stderr(std::string_view text);
+
 /// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
 /// standard error that the command waits for a text. Skips a byte order mark at the beginning, and
 /// prints a note about it. Throws Error if the file cannot be read or is longer than 256 MiB.

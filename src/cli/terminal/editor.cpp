@@ -76,7 +76,7 @@ std::string common_beginning(const std::vector<std::string>& lines) {
 void list(const std::vector<std::string>& lines) {
   std::string words = "\n";
   for (const std::string& line : lines) words += line.substr(line.find(' ') + 1) + ' ';
-  std::fputs(filled_paragraphs(words, text_columns(stderr)).c_str(), stderr);
+  write_stderr(filled_paragraphs(words, text_columns(stderr)));
 }
 
 }  // namespace
@@ -132,8 +132,8 @@ std::optional<std::string> LineEditor::read() {
     int length = 0;
     const char* const text = el_gets(impl_->editor, &length);
     const bool is_dropped = interrupted();
-    if (impl_->is_coloured) std::fputs("\x1b[0m", stderr);
-    if (text == nullptr || is_dropped) std::fputc('\n', stderr);
+    if (impl_->is_coloured) write_stderr("\x1b[0m");
+    if (text == nullptr || is_dropped) write_stderr("\n");
     forget_interrupts();
     if (is_dropped) continue;
     if (text == nullptr) return std::nullopt;

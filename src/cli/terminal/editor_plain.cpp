@@ -13,10 +13,10 @@ LineEditor::~LineEditor() = default;
 
 std::optional<std::string> LineEditor::read() {
   const bool is_coloured = shows_colours(stderr);
-  std::fputs(is_coloured ? "\x1b[32m> " : "> ", stderr);
+  write_stderr(is_coloured ? "\x1b[32m> " : "> ");
   const std::optional<std::string> line = read_line();
-  if (is_coloured) std::fputs("\x1b[0m", stderr);
-  if (!line) std::fputc('\n', stderr);
+  if (is_coloured) write_stderr("\x1b[0m");
+  if (!line) write_stderr("\n");
   return line;
 }
 
