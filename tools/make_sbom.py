@@ -23,9 +23,13 @@ LIBRARIES = {
     "utf8proc": ("libutf8proc-dev", "MIT AND Unicode-DFS-2015", "the utf8proc authors",
                  r"^(?!.*\.deb$)"),
     "libgomp": ("libgomp1", "GPL-3.0-or-later WITH GCC-exception-3.1", "Free Software Foundation",
-                r"^(?!.*\.deb$)"),
+                r"^(?!.*(\.deb|-windows-.*)$)"),
     "libstdc++": ("libstdc++6", "GPL-3.0-or-later WITH GCC-exception-3.1",
-                  "Free Software Foundation", r"^(?!.*\.deb$)"),
+                  "Free Software Foundation", r"^(?!.*(\.deb|-windows-.*)$)"),
+    "libgomp and libstdc++ for Windows": (
+        "gcc-mingw-w64-x86-64-posix", "GPL-3.0-or-later WITH GCC-exception-3.1",
+        "Free Software Foundation", r"-windows-"),
+    "mingw-w64": ("mingw-w64-x86-64-dev", "ZPL-2.1 AND MIT", "the mingw-w64 project", r"-windows-"),
     "glibc": ("libc6-dev", "LGPL-2.1-or-later", "Free Software Foundation",
               r"-linux-[a-z0-9_]+$"),
 }

@@ -3,8 +3,8 @@
 #
 #   tools/release.sh TAG
 #
-# The packages of tools/package.sh, the wheel, a list of what is inside them (SPDX) and the hashes
-# of all of these. They are built in a clone of the tag, so nothing that is not in the tag gets into
+# The packages of tools/package.sh, the wheel, the .zip for Windows, a list of what is inside them
+# (SPDX) and the hashes of all of these. They are built in a clone of the tag, so nothing that is not in the tag gets into
 # them. Two runs give the same bytes if the packages of the system have the same versions.
 set -euo pipefail
 
@@ -38,6 +38,7 @@ mkdir -p "$out"
 {
   "$work/gpt2/tools/package.sh" deb tgz static static-aarch64
   "$work/gpt2/tools/wheel.sh"
+  "$work/gpt2/tools/zip.sh"
 } >"$work/files"
 while read -r file; do mv "$file" "$out/"; done <"$work/files"
 cd "$out"

@@ -26,6 +26,8 @@ tar -xf utf8proc_*.orig.tar.*
 cd utf8proc-*/
 x86_64-w64-mingw32-gcc-posix -O2 -DUTF8PROC_STATIC -c utf8proc.c -o utf8proc.o
 x86_64-w64-mingw32-ar rcs "$dir/usr/lib/libutf8proc.a" utf8proc.o
+mkdir -p "$dir/usr/share/doc/libutf8proc-dev"
+cp LICENSE.md "$dir/usr/share/doc/libutf8proc-dev/copyright"
 # The header of a static library must not declare that the functions are in a DLL.
 { echo '#define UTF8PROC_STATIC'; cat utf8proc.h; } >"$dir/usr/include/utf8proc.h"
 touch "$dir/complete"

@@ -38,13 +38,16 @@ configure_package_config_file(
   INSTALL_DESTINATION ${gpt2_cmake_dir} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_DATADIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
+list(TRANSFORM gpt2_system_libraries PREPEND " -l" OUTPUT_VARIABLE gpt2_pc_libraries)
 configure_file(tools/cmake/gpt2.pc.in gpt2.pc @ONLY)
 
 install(TARGETS gpt2 EXPORT gpt2Targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # What is linked with the libraries of this system is the component "system". A portable package has
 # the component "portable" instead.
 install(TARGETS gpt2_shared EXPORT gpt2Targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT system NAMELINK_COMPONENT system)
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT system NAMELINK_COMPONENT system
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT system   # the import library of
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT system)  # gpt2.dll
 install(EXPORT gpt2Targets NAMESPACE gpt2:: DESTINATION ${gpt2_cmake_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gpt2Config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/gpt2ConfigVersion.cmake DESTINATION ${gpt2_cmake_dir})
@@ -66,11 +69,13 @@ if(GPT2_BUILD_CLI)
     add_custom_target(gpt2_man_pages ALL DEPENDS ${gpt2_man_dir}/gpt2.1)
     install(DIRECTORY ${gpt2_man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
-  install(FILES tools/completions/gpt2.bash RENAME gpt2
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES tools/completions/_gpt2 DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES tools/completions/gpt2.fish
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  if(NOT WIN32)
+    install(FILES tools/completions/gpt2.bash RENAME gpt2
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES tools/completions/_gpt2 DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES tools/completions/gpt2.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  endif()
   install(DIRECTORY models/${gpt2_bundled_model} DESTINATION ${CMAKE_INSTALL_DATADIR}/gpt2/models
           OPTIONAL)
   # The authors and the licences of the model's training data.

@@ -18,7 +18,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 # makes unaligned moves of them. On aligned memory, these are as fast. Debian's GCC makes them by
 # itself (its bug 939559), but other builds of GCC do not.
 set(CMAKE_CXX_FLAGS_INIT -Wa,-muse-unaligned-vector-move)
-# The programs and the DLL need no DLL of the compiler.
-set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
-set(CMAKE_SHARED_LINKER_FLAGS_INIT -static)
+# The programs and the DLL need no DLL of the compiler, and do not contain the time at which they
+# were linked, so that two builds make the same bytes.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -Wl,--no-insert-timestamp")
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "-static -Wl,--no-insert-timestamp")
 set(OpenMP_gomp_LIBRARY -lgomp CACHE STRING "CMake would find the DLL")
