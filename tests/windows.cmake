@@ -12,8 +12,6 @@ set(left_out
     "_posix_test" "/fork_test" "/openmp_test"
     # replace malloc and mmap through the dynamic linker
     "/allocation_test"
-    # reads the options in Python, too
-    "/sampling_fields_test"
     # the server needs POSIX sockets
     "^serve/")
 list(JOIN left_out "|" left_out)
