@@ -37,13 +37,13 @@ struct Slice {
 
 /// The order in which passes of a single token read the matrices of one shape (k input features, n
 /// output features). Memory limits the speed of such passes, and which order is the fastest depends
-/// on the CPU, so an engine tries several during its first passes, and now and then again later. With
-/// the environment variable GPT2_TUNE=off, it always uses the same one. No result depends on it.
+/// on the CPU, so an engine tries several during its first passes, and again now and then. With the
+/// environment variable GPT2_TUNE=off, it always uses the same one. No result depends on it.
 struct WalkChoice {
-  WeightType type;
-  std::size_t k, n;
-  std::string walk;  ///< in words: "8 rows of 4 vectors, prefetched"
-  double gain;       ///< how many times as fast it was as the one that GPT2_TUNE=off uses
+  WeightType type = WeightType::f32;
+  std::size_t k = 0, n = 0;
+  std::string walk;   ///< in words: "8 rows of 4 vectors, prefetched"
+  double gain = 1.0;  ///< how many times as fast it was as the one that GPT2_TUNE=off uses
 };
 
 /// Runs forward passes on a model. An engine has a team of threads and the memory for activations,
@@ -107,8 +107,12 @@ class Engine {
   /// How the sessions of this engine hold keys and values: f32 or f16, never `automatic`.
   [[nodiscard]] KVType kv_type() const noexcept;
 
-  /// Returns how passes of a single token read the matrices of the model, as far as such passes have
-  /// run: an entry for each shape of 256 KiB or more. Waits for a running pass to end.
+  /// Returns how passes of a single token read the matrices of the model, and of the quantized
+  /// copies that draft for it, as far as such passes have run: an entry for each shape of 256 KiB
+  /// or more. Empty with GPT2_TUNE=off.
+  ///
+  /// Waits for a running pass to end. Throws std::bad_alloc and, in a callback of a pass of this
+  /// engine, Error(invalid_argument).
   [[nodiscard]] std::vector<WalkChoice> walks() const;
 
   struct Impl;

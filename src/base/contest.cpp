@@ -11,14 +11,18 @@ void Contest::end_timed(double seconds) noexcept {
     return;
   }
   is_second_ = false;
-  ratios_[pairs_++] = seconds / seconds_;
-  if (pairs_ < kPairs) return;
-  pairs_ = 0;
+  if (seconds <= 0.0 || seconds_ <= 0.0) return;  // the clock is too coarse
+  ratios_[pairs_] = seconds / seconds_;
+  // There is no state in between that a child process of fork() must not see.
+  pairs_ = (pairs_ + 1) % kPairs;
+  if (pairs_ != 0) return;
   const auto middle = ratios_.begin() + kPairs / 2;
   std::nth_element(ratios_.begin(), middle, ratios_.end());
   if (*middle < kWinning) {
     best_ = challenger();
     gain_ = best_ == 0 ? 1.0 : gain_ / *middle;
+  } else if (challenger() == 0) {
+    gain_ = *middle;
   }
   if (++tried_ < ways_) return;
   first_ = best_;

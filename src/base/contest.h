@@ -22,7 +22,7 @@ class Contest {
   /// To challenge with each of three other ways takes 42 runs. If half of these are a fifth slower,
   /// that costs the time of one run in five hundred.
   static constexpr std::size_t kRest = 2048;
-  /// The first runs are not timed either, because they may have to wait for a disk.
+  /// The first runs are not timed either, because most things are slower at first.
   static constexpr std::size_t kFirstRest = 16;
 
   /// Way 0 is the best one at first. REQUIRES: ways >= 1.
@@ -34,7 +34,8 @@ class Contest {
   }
   [[nodiscard]] std::size_t best() const noexcept { return best_; }
 
-  /// How many times as fast as way 0 the best way is, according to the pairs.
+  /// How many times as fast as way 0 the best way is, according to the latest pairs of the two or,
+  /// if there are none, to those that lead from one to the other.
   [[nodiscard]] double gain() const noexcept { return gain_; }
 
   /// Whether the caller must time the next run, and call end_timed() instead of end().

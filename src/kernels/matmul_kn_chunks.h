@@ -11,8 +11,8 @@
 namespace gpt2 {
 
 /// The order in which the weights of a chunk are read for one row of x. A step multiplies `rows`
-/// rows of weights, each of which is a stream from memory, for `vecs` vectors of columns. Their sums
-/// stay in registers.
+/// rows of weights, each of which is a stream from memory, for `vecs` vectors of columns. Their
+/// sums stay in registers.
 struct ChunkWalk {
   std::size_t rows;        ///< must divide kChunk
   std::size_t vecs;        ///< at most 4

@@ -35,10 +35,9 @@ struct Int4Codes {
   }
 };
 
-// The number of panels that are multiplied together. With AVX2 and AVX-512, the product of a single
-// row reads all four at once, as four streams from memory. With AVX2, this makes int8 decoding 1.4
-// times and int4 decoding 1.25 times as fast as reading one panel at a time. The sums of kMaxRows
-// rows and these columns take 256 KiB of the scratch.
+// The number of panels that are multiplied together. The product of a single row may read all four
+// at once, as four streams from memory. The sums of kMaxRows rows and these columns take 256 KiB of
+// the scratch.
 inline constexpr std::size_t kPanels = 4;
 inline constexpr std::size_t kPanelColumns = kPanels * kPanel;
 

@@ -26,8 +26,6 @@ struct Isa : Registers<32> {
   // that depends on the codes alone is computed only once for 12 rows.
   static constexpr std::size_t kQuantizedRows = 12;
   static constexpr std::size_t kQuantizedVecs = 1;
-  // Four panels, which are four streams from memory: see kPanels.
-  static constexpr std::size_t kQuantizedRowVecs = 8;
 
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
 

@@ -28,8 +28,6 @@ struct Isa : Registers<64> {
   // once.
   static constexpr std::size_t kQuantizedRows = 12;
   static constexpr std::size_t kQuantizedVecs = 2;
-  // Four panels, which are four streams from memory: see kPanels.
-  static constexpr std::size_t kQuantizedRowVecs = 8;
 
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
 

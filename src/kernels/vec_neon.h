@@ -33,8 +33,6 @@ struct Isa : Registers<16> {
   // 12 sums of a block, 12 totals of all blocks, 4 registers of codes and 1 of x take 29 registers.
   static constexpr std::size_t kQuantizedRows = 3;
   static constexpr std::size_t kQuantizedVecs = 1;
-  // The 2 vectors of one panel, with 8 registers of sums and 8 of totals.
-  static constexpr std::size_t kQuantizedRowVecs = 2;
 
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }
 

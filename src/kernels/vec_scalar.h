@@ -23,11 +23,9 @@ struct Isa : Registers<16> {
   // Products with weights as [n, k]: the rows of x and the rows of w of a tile.
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
-  // Quantized products: the rows of x and the vectors of columns of a tile, and the vectors of
-  // columns of a tile of a single row.
+  // Quantized products: the rows of x and the vectors of columns of a tile.
   static constexpr std::size_t kQuantizedRows = 2;
   static constexpr std::size_t kQuantizedVecs = 1;
-  static constexpr std::size_t kQuantizedRowVecs = 1;
 
   // Not inlined, because most CPUs without a faster Isa have to call fmaf() four times here. With
   // these calls inlined everywhere, compiling takes twice as long and nothing runs faster.

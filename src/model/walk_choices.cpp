@@ -10,7 +10,7 @@ namespace {
 
 bool may_tune() {
   const char* const variable = std::getenv("GPT2_TUNE");
-  const std::string_view value = variable != nullptr ? variable : "on";
+  const std::string_view value = variable != nullptr && *variable != '\0' ? variable : "on";
   if (value != "on" && value != "off") reject("GPT2_TUNE must be on or off, got ", quote(value));
   return value == "on";
 }

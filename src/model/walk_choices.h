@@ -52,8 +52,8 @@ class WalkChoices {
   // Returns the contest for weights of this shape, or nullptr if there is none.
   Contest* find(const Weight& weight, std::span<const char* const> names) noexcept;
 
-  // A model has five shapes, and an engine may compute with a quantized copy as well.
-  std::array<Entry, 10> entries_;
+  // A model has five shapes, and an engine may compute with two quantized copies as well.
+  std::array<Entry, 15> entries_;
   std::size_t count_ = 0;
   bool is_on_;
 };

@@ -66,6 +66,16 @@ TEST_CASE("a wrong choice is corrected after a rest") {
   hold(contest, Contest::kRest + kRound,
        [](std::size_t way, std::size_t) { return way == 1 ? 1.5 : 1.0; });
   CHECK(contest.best() != 1);
+  hold(contest, Contest::kRest + kRound,
+       [](std::size_t way, std::size_t) { return way == 1 ? 1.5 : 1.0; });
+  CHECK(std::abs(contest.gain() - 1.0) < 1e-12);  // measured beside way 0 again
+}
+
+TEST_CASE("a contest ignores pairs that the clock cannot tell apart") {
+  Contest contest(2);
+  hold(contest, 1000, [](std::size_t, std::size_t) { return 0.0; });
+  CHECK(contest.best() == 0);
+  CHECK(contest.gain() == 1.0);
 }
 
 TEST_CASE("few runs of a contest are timed, and fewer use another way than the best one") {
