@@ -65,6 +65,8 @@ std::size_t Server::run(const std::function<bool()>& ends) {
   run_until(Clock::now() + options_.grace);
   const std::size_t unanswered = service_.open_requests();
   service_.cut_off();
+  // The worker ends when it has computed the pass that is running.
+  while (service_.open_requests() != 0) http_.run(std::chrono::milliseconds(50));
   run_until(Clock::now() + kFarewell);
   return unanswered;
 }

@@ -73,6 +73,9 @@ void Worker::compute_next() {
       turn();
     });
     begin(next);
+  } catch (const ServerEnds&) {
+    next.front()->fail(std::current_exception());
+    throw;
   } catch (...) {
     next.front()->fail(std::current_exception());
   }

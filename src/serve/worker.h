@@ -41,7 +41,7 @@ class Worker {
   /// From now on, accepts no jobs.
   void close();
 
-  /// Lets all jobs fail with ServerEnds, and computes nothing from now on. Does not wait until they
+  /// Lets all jobs fail with ServerEnds, and begins no pass from now on. Does not wait until they
   /// have. REQUIRES: close() has been called.
   void cut_off();
 
