@@ -70,7 +70,6 @@ void check_beams(Members& members, const CompletionRequest& request) {
 }
 
 void read_beams(Members& members, CompletionRequest& request) {
-  members.refuse_both("n", "num_return_sequences");
   read_beam_options(members, request.beams);
   if (request.beams.num_beams == 1) return;
   request.beams.num_return_sequences = request.n;
@@ -88,6 +87,7 @@ GenerationOptions openai_defaults() {
 }
 
 void read_answer_members(Members& members, CompletionRequest& request) {
+  members.refuse_both("n", "num_return_sequences");
   for (const char* const name : {"n", "num_return_sequences"}) {
     request.n = members.count(name, 1, kMaxChoices).value_or(request.n);
   }

@@ -308,9 +308,12 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
 void HttpServer::Impl::read_headers(MHD_Connection* connection, const char* url, const char* method,
                                     Exchange& exchange) {
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  const bool is_known = info != nullptr && info->client_addr != nullptr;
   const std::string id = concat(first_digits_, "-", ++requests_);
-  exchange.record = {
-      .id = id, .client = address_of(*info->client_addr), .method = method, .path = url};
+  exchange.record = {.id = id,
+                     .client = is_known ? address_of(*info->client_addr) : "",
+                     .method = method,
+                     .path = url};
   exchange.request = {.id = id,
                       .method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
                       .path = url,

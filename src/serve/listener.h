@@ -32,7 +32,8 @@ class Listener {
 
   /// Whether it is a port that only programs on this machine can reach.
   [[nodiscard]] bool is_loopback() const noexcept {
-    return url_.starts_with("http://127.") || url_.starts_with("http://[::1]");
+    return url_.starts_with("http://127.") || url_.starts_with("http://[::1]") ||
+           url_.starts_with("http://[::ffff:127.");
   }
 
  private:

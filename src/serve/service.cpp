@@ -39,6 +39,11 @@ Json model_json(const ServedModel& model) {
           {"command", model.command}};
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 // Whether the value of the header "Host" is an IP address or "localhost", which no name server
 // resolves.
 bool is_address(std::string_view host) {
@@ -109,10 +114,11 @@ Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOption
 // server (DNS rebinding). To the browser, its requests are then those of this server's own page,
 // and a GET has no origin. So if programs on this machine alone reach the server, they use a name
 // that leads here, or a key.
-bool Service::admits_host(const std::string& host) const {
+bool Service::admits_host(const std::string& given) const {
   if (options_.local_host.empty() || !options_.keys.empty() || options_.cors == "*") return true;
-  return is_address(host) || host.substr(0, host.find(':')) == options_.local_host ||
-         (!options_.cors.empty() && options_.cors.ends_with("://" + host));
+  const std::string host = lower_case(given);
+  return is_address(host) || host.substr(0, host.find(':')) == lower_case(options_.local_host) ||
+         (!options_.cors.empty() && lower_case(options_.cors).ends_with("://" + host));
 }
 
 // A browser sends the requests of any page to a server on the same machine, so only pages of this
@@ -138,7 +144,9 @@ std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const 
     return json_answer(
         403, error_json(concat("the host ", quote(request.host, 100),
                                " is unknown: use localhost or an IP address; the server's option "
-                               "--cors allows http://NAME, and with API keys, it takes any"),
+                               "--cors allows ",
+                               quote("http://" + request.host, 110),
+                               ", and with API keys, it takes any"),
                         "invalid_request_error", "unknown_host"));
   }
   if (!admits_origin(request)) {

@@ -63,7 +63,7 @@ class Service {
  private:
   using Body = nlohmann::json;
   struct Route;
-  [[nodiscard]] bool admits_host(const std::string& host) const;
+  [[nodiscard]] bool admits_host(const std::string& given) const;
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
   [[nodiscard]] std::optional<HttpAnswer> refusal_of(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);

@@ -1,6 +1,7 @@
 // Tests the ids of requests, and the log that --log-requests writes.
 #include <signal.h>
 
+#include <algorithm>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -76,12 +77,19 @@ TEST_CASE("--log-requests writes a line for each request, without prompts and ke
   CHECK(server.get("/health?key=SECRET").status == 200);
   CHECK(server.get("/v1/models").status == 401);
   CHECK(server.get("/a\"b").status == 401);
+  CHECK(server.get("/%C2%9B2J%E2%80%A8").status == 401);  // what controls terminals, a line end
   const auto lines = log_of(server);
   CHECK(server.command.err.find("SECRET") == std::string::npos);
   CHECK(server.command.err.find("PRIVATE") == std::string::npos);
-  REQUIRE(lines.size() == 4);
-  const std::vector<std::pair<std::string, int>> expected = {
-      {"/v1/completions", 200}, {"/health", 200}, {"/v1/models", 401}, {"/a\"b", 401}};
+  CHECK(std::ranges::all_of(server.command.err, [](char c) { return c == '\n' || c >= ' '; }));
+  REQUIRE(lines.size() == 5);
+  const std::vector<std::pair<std::string, int>> expected = {{"/v1/completions", 200},
+                                                             {"/health", 200},
+                                                             {"/v1/models", 401},
+                                                             {"/a\"b", 401},
+                                                             {"/\xc2\x9b"
+                                                              "2J\xe2\x80\xa8",
+                                                              401}};
   const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
   for (std::size_t i = 0; i < lines.size(); ++i) {
     check_shape(lines[i], {{"time", {"string"}},
