@@ -22,7 +22,8 @@ constexpr OtherName kOtherNames[] = {
     {"max_length", "did you mean %max_new_tokens?"},
     {"n", "did you mean %max_new_tokens?"},
     {"n_predict", "did you mean %max_new_tokens?"},
-    {"num_beams", "only 'gpt2 generate', without -i, and 'gpt2 serve' have a beam search"},
+    {"num_beams",
+     "only 'gpt2 generate', without -i, and the completions of 'gpt2 serve' have a beam search"},
     {"num_return_sequences", "did you mean %samples?"},
     {"stop_strings", "did you mean %stop?"}};
 

@@ -51,7 +51,8 @@ bool same_file(const fs::path& a, const fs::path& b) {
     }
     return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
   };
-  return resolved(a) == resolved(b);
+  const fs::path place = resolved(a);
+  return !place.empty() && place == resolved(b);
 }
 
 }  // namespace gpt2

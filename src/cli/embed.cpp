@@ -67,6 +67,7 @@ Settings read_settings(const Arguments& arguments) {
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
   options.add_file("--npy", settings.npy, "Write the vectors to FILE as a NumPy array");
   options.parse(arguments);
+  if (settings.npy == "-") throw UsageError("--npy", "expected the name of a file, found '-'");
   refuse_own_input("FILE", settings.file, settings.npy);
   return settings;
 }

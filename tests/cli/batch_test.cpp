@@ -145,8 +145,8 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {prompt + R"("presence_penalty": 3})",
        "presence_penalty: expected a number from -2 to 2, found 3"},
       {prompt + R"("num_beams": 4})",
-       "unknown key 'num_beams' (only 'gpt2 generate', without -i, and 'gpt2 serve' have a beam "
-       "search)"},
+       "unknown key 'num_beams' (only 'gpt2 generate', without -i, and the completions of 'gpt2 "
+       "serve' have a beam search)"},
       {prompt + R"("eos_token_id": 4})",
        "unknown key 'eos_token_id' (the files of the model name the tokens that end a text; 'stop' "
        "gives strings that end it)"},

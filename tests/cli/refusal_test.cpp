@@ -269,8 +269,11 @@ TEST_CASE("an unknown option is named, whatever its letters and the words around
     check_refused({"score", option, "5", "x"}, 2, {"unknown option '" + option + "'"});
   }
   check_refused({"batch", "in", "-o", "out", "--num-beams", "2"}, 2,
-                {"unknown option '--num-beams' (only 'gpt2 generate', without -i, and 'gpt2 serve' "
-                 "have a beam search); see"});
+                {"unknown option '--num-beams' (only 'gpt2 generate', without -i, and the "
+                 "completions of 'gpt2 serve' have a beam search); see"});
+  check_refused({"x", "--num_beams", "2"}, 2, {"(did you mean --num-beams?); see"});
+  check_refused({"embed", "--npy", "-", "x"}, 2,
+                {"--npy: expected the name of a file, found '-'"});
   check_refused({"batch", "in", "-o", "out", "--num-return-sequences", "2"}, 2,
                 {"(did you mean --samples?); see"});
   check_refused({"--", "-x", "--num-beams"}, 2, {"(did you mean --num-beams, before the --?)"});

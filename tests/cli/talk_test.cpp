@@ -164,8 +164,8 @@ TEST_CASE("/set has hints for names of other programs") {
   check_refused("/set do_sample false\n", "",
                 "/set has no option 'do_sample' (tokens are drawn unless 'greedy' is given)");
   check_refused("/set num_beams 2\n", "",
-                "/set has no option 'num_beams' (only 'gpt2 generate', without -i, and 'gpt2 "
-                "serve' have a beam search)");
+                "/set has no option 'num_beams' (only 'gpt2 generate', without -i, and the "
+                "completions of 'gpt2 serve' have a beam search)");
 }
 
 TEST_CASE("/set changes an option") {

@@ -133,5 +133,9 @@ TEST_CASE("errors advise on the names that options have in other programs") {
   CHECK(message_for("eos_token_id") ==
         "unknown key 'eos_token_id' (the files of the model name the tokens that end a text; "
         "'stop' gives strings that end it)");
+  json twice = message({{"role", "user"}, {"content", "a"}});
+  twice.update({{"n", 1}, {"num_return_sequences", 2}});
+  CHECK(error_of("/v1/chat/completions", twice)["message"] ==
+        "n: \"num_return_sequences\" says the same: remove one of them");
   CHECK(message_for("greedy") == "unknown key 'greedy' (write 'do_sample' with the value false)");
 }

@@ -38,7 +38,7 @@ class TextWriter {
 
   /// Ends the text. A plain text that was cancelled before its first token stays unwritten, because
   /// the prompt alone would look like a text. Plain text stays unwritten, too, if --save-state with
-  /// --no-echo and no new tokens asks only for a state. `score` is the score from a beam search; the
+  /// --no-echo and no new tokens asks for a state alone. `score` is the score from a beam search; the
   /// JSON has it in place of the seed. REQUIRES: nothing is written afterwards.
   void end(const GenerationResult& result, std::optional<double> score = std::nullopt);
 

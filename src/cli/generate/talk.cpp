@@ -26,10 +26,10 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kTalkHelp =
-    R"(Each line is appended to the text, and the model continues it. A line break separates an answer
-from the next line, and nothing separates a line from its answer. After an empty line, the model
-continues the text as it is. Ctrl-C stops the text. A line that begins with a slash is a command,
-which Tab completes:
+    R"(Each line is appended to the text, and the model continues it. A line break separates an
+answer from the next line, and nothing separates a line from its answer. After an empty line, the
+model continues the text as it is. Ctrl-C stops the text. A line that begins with a slash is a
+command, which Tab completes:
 
   /again             write the last answer again, with other random numbers
   /undo              take back the last line and its answer

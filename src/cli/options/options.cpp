@@ -107,15 +107,17 @@ bool Options::takes_text() const {
 
 void Options::refuse_option(const std::string& word) const {
   std::string name = word.substr(0, word.find('='));
-  const std::string advice = other_name_advice(table_name(name), [this](const std::string& other) {
+  const auto named = [this](const std::string& wanted) {
     const auto here = std::ranges::find_if(
-        options_, [&](const Option& option) { return table_name(option.name()) == other; });
+        options_, [&](const Option& option) { return table_name(option.name()) == wanted; });
     return here == options_.end() ? "" : here->name();
-  });
+  };
+  const std::string own = named(table_name(name));  // "--num-beams" for "--num_beams"
+  const std::string advice = own.empty() ? other_name_advice(table_name(name), named) : "";
   if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name());
-  const std::string meant = nearest(name, names);
+  const std::string meant = own.empty() ? nearest(name, names) : own;
   const std::string hint =
       !advice.empty() && meant != name ? " (" + advice + ")"
       : !meant.empty() ? " (did you mean " + meant + (meant == word ? ", before the --?)" : "?)")
