@@ -22,7 +22,7 @@ class Contest {
   /// To challenge with each of three other ways takes 42 runs. If half of these are a fifth slower,
   /// that costs the time of one run in five hundred.
   static constexpr std::size_t kRest = 2048;
-  /// The first runs are not timed either, because most things are slower at first.
+  /// The first runs are not timed either, because their weights may not be in memory yet.
   static constexpr std::size_t kFirstRest = 16;
 
   /// Way 0 is the best one at first. REQUIRES: ways >= 1.

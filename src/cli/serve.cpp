@@ -1,5 +1,4 @@
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -58,9 +57,6 @@ struct ServeSettings {
   serve::ServerOptions server;
 };
 
-// Writes a line of the log. A line that cannot be written is lost.
-void write_log(const std::string& line) { std::fputs(line.c_str(), stderr); }
-
 void add_address_options(Options& options, ServeSettings& settings) {
   serve::ListenAddress& address = settings.server.address;
   options.begin_group("Clients");
@@ -87,7 +83,7 @@ void add_address_options(Options& options, ServeSettings& settings) {
                    "Let pages of this origin use the server; *: all pages");
   options.add("--log-requests", "",
               "Write a line for each request to standard error, as JSON, without prompts and keys",
-              [&settings](const std::string&) { settings.server.log = write_log; });
+              [&settings](const std::string&) { settings.server.log = write_stderr; });
 }
 
 void add_limit_options(Options& options, ServeSettings& settings) {

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "api/nearest.h"
+#include "api/other_names.h"
 #include "base/fail.h"
 #include "base/text.h"
 #include "cli/options/fields.h"
-#include "api/other_names.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "api/nearest.h"
-#include "base/paths.h"
 #include "api/other_names.h"
+#include "base/paths.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
