@@ -1,5 +1,29 @@
 #include "kernels/table.h"
 #include "kernels/vec_scalar.h"
 
-constinit const gpt2::Kernels gpt2::kScalarKernels = gpt2::kTable<gpt2::scalar::Vec>;
-constinit const gpt2::NormKernels gpt2::kScalarNorm = gpt2::kNormTable<gpt2::scalar::Vec>;
+namespace gpt2 {
+
+// Here arithmetic takes longer than reading the weights in any order, so there is one walk of each
+// kind. Compiling all of them takes four times as long.
+template <class Stored>
+inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks<scalar::Vec, Stored> = {
+    .count = 1,
+    .name = {"4 rows of 2 vectors"},
+    .kernel = {matmul_chunks_kn<scalar::Vec, ChunkWalk{4, 2, false, false}, Stored>}};
+
+template <class Stored>
+inline constexpr Walks<Kernels::MatmulKernel> kDotWalks<scalar::Vec, Stored> = {
+    .count = 1,
+    .name = {"2 streams of 256 bytes"},
+    .kernel = {matmul_nk<scalar::Vec, DotWalk{2, 256, false}, Stored>}};
+
+template <class Codes>
+inline constexpr Walks<Kernels::QuantizedMatmulKernel> kQuantizedWalks<scalar::Vec, Codes> = {
+    .count = 1,
+    .name = {"1 panel, prefetched"},
+    .kernel = {quantized_matmul<scalar::Vec, Codes, kOnePanel>}};
+
+constinit const Kernels kScalarKernels = kTable<scalar::Vec>;
+constinit const NormKernels kScalarNorm = kNormTable<scalar::Vec>;
+
+}  // namespace gpt2

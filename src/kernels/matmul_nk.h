@@ -14,6 +14,11 @@ struct DotWalk {
   bool is_prefetched;
 };
 
+/// The walk for several rows of x.
+template <class Vec>
+inline constexpr DotWalk kDotTiles{.streams = Vec::kDotColumns, .step_bytes = 512,
+                                   .is_prefetched = false};
+
 // The number of columns that are computed at a time if x has few rows. They are divided among the
 // streams: with 8 streams, each stream is 16 consecutive rows of w.
 inline constexpr std::size_t kDotWidth = 4 * kPanel;
@@ -89,28 +94,30 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   }
 }
 
-/// Calls f(row, Count<rows>{}) for tiles of about equal height, which together cover the m rows.
-template <class Vec, class F>
+/// Calls f(row, Count<rows>{}) for tiles of at most kMaxRows rows and of about equal height, which
+/// together cover the m rows.
+template <std::size_t kMaxRows, class F>
 [[gnu::always_inline]] inline void for_tiles(std::size_t m, const F& f) {
-  const std::size_t height = ceil_div(m, ceil_div(m, Vec::kDotRows));
+  const std::size_t height = ceil_div(m, ceil_div(m, kMaxRows));
   for (std::size_t row = 0; row < m; row += height) {
-    with_count<Vec::kDotRows>(min(height, m - row), [&](auto rows) { f(row, rows); });
+    with_count<kMaxRows>(min(height, m - row), [&](auto rows) { f(row, rows); });
   }
 }
 
 /// Computes the sums (m, kDotWidth) of all rows and `columns` columns if x has few rows. The rows
-/// of x stay in the cache, while kStreams rows of w that lie far apart are read at once. Each of
+/// of x stay in the cache, while kWalk.streams rows of w that lie far apart are read at once. Each of
 /// these is part of one long stream from memory. For a few rows of x, this was a fifth faster than
 /// reading adjacent rows of w, and a batch of 32 gained 7 %.
-template <class Vec, DotWalk kWalk, std::size_t kStreams, class Stored>
+template <class Vec, DotWalk kWalk, std::size_t kMaxRows, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   // How many elements to prefetch ahead, at most one row of w. With 8 rows of x, 3072 bytes were
   // 5 % faster than 1024 where k is 768, and longer distances evicted the rows of x from the L1
   // cache where k is 1600. For one row of x, only 1024 bytes was measured.
   const std::size_t ahead = min(product.k, (product.m == 1 ? 1024 : 3072) / sizeof(Stored));
+  constexpr std::size_t kStreams = kWalk.streams;
   const std::size_t length = columns / kStreams;
   const auto multiply = [&](auto streams, std::size_t n, std::size_t step) {
-    for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
+    for_tiles<kMaxRows>(product.m, [&](std::size_t row, auto rows) {
       dot_tile<Vec, kWalk, rows.value, streams.value>(product, row, w + n * product.k, sums + n,
                                                       kDotWidth, step, ahead);
     });
@@ -122,22 +129,23 @@ void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, fl
 /// Computes the sums (m, kPanel) of all rows and up to kPanel columns if x has many rows. A tile of
 /// rows of x stays in the L1 cache while it is multiplied with the panel of w, which stays in the
 /// L2 cache. Meanwhile this prefetches the rows of w for the next tile.
-template <class Vec, DotWalk kWalk, class Stored>
+template <class Vec, class Stored>
 void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr std::size_t kColumns = Vec::kDotColumns;
-  for_tiles<Vec>(product.m, [&](std::size_t row, auto rows) {
+  for_tiles<Vec::kDotRows>(product.m, [&](std::size_t row, auto rows) {
     std::size_t n = 0;
     for (; n + kColumns <= columns; n += kColumns) {
-      dot_tile<Vec, kWalk, rows.value, kColumns>(product, row, w + n * product.k, sums + n, kPanel,
+      dot_tile<Vec, kDotTiles<Vec>, rows.value, kColumns>(product, row, w + n * product.k, sums + n, kPanel,
                                                  1, kColumns * product.k);
     }
     for (; n < columns; ++n) {
-      dot_tile<Vec, kWalk, rows.value, 1>(product, row, w + n * product.k, sums + n, kPanel, 1,
+      dot_tile<Vec, kDotTiles<Vec>, rows.value, 1>(product, row, w + n * product.k, sums + n, kPanel, 1,
                                           product.k);
     }
   });
 }
 
+/// kWalk is the walk of a single row.
 template <class Vec, DotWalk kWalk, class Stored>
 void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
@@ -148,11 +156,11 @@ void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
     const std::size_t columns = min(width, n_end - n);
     const Stored* const w = static_cast<const Stored*>(product.w) + n * product.k;
     if (product.m == 1) {
-      dot_streams<Vec, kWalk, kWalk.streams>(product, w, columns, scratch);
+      dot_streams<Vec, kWalk, 1>(product, w, columns, scratch);
     } else if (few) {
-      dot_streams<Vec, kWalk, Vec::kDotColumns>(product, w, columns, scratch);
+      dot_streams<Vec, kDotTiles<Vec>, Vec::kDotRows>(product, w, columns, scratch);
     } else {
-      dot_panel<Vec, kWalk>(product, w, columns, scratch);
+      dot_panel<Vec>(product, w, columns, scratch);
     }
     finish<Vec>(product, 0, product.m, scratch, width, n, columns);
   }

@@ -159,9 +159,10 @@ template <class Vec, std::size_t kRows, QuantizedWalk kWalk, class Codes>
   }
 }
 
-/// Computes the sums of all m rows and `panels` panels, at most kPanels of them.
+/// Computes the sums of all m rows and `panels` panels, at most kPanels of them. Inlined, it would
+/// make the tiles of a single row slower.
 template <class Vec, class Codes>
-void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
+[[gnu::noinline]] void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
                         const unsigned char* panel, std::size_t panels) {
   constexpr std::size_t kMax = Vec::kQuantizedRows;
   static_assert(kRowGroup % kMax == 0);

@@ -32,7 +32,7 @@ set_target_properties(gpt2_portable_openmp PROPERTIES IMPORTED_LOCATION ${gpt2_p
                                                       IMPORTED_SONAME libgomp-gpt2.so.1)
 
 gpt2_add_shared_library(gpt2_portable_shared)
-add_executable(gpt2_portable_cli $<TARGET_OBJECTS:gpt2_cli_objects>
+add_executable(gpt2_portable_cli ${gpt2_command_objects}
                                  src/cli/terminal/editor_plain.cpp src/cli/serve_missing.cpp)
 target_include_directories(gpt2_portable_cli PRIVATE src include)
 # This names the file of the library, because the target would add the libraries of this system.

@@ -10,7 +10,7 @@ if(NOT UTF8PROC_STATIC_LIBRARY)
   return()
 endif()
 add_executable(gpt2_static_cli EXCLUDE_FROM_ALL
-  $<TARGET_OBJECTS:gpt2_cli_objects> src/cli/terminal/editor_plain.cpp src/cli/serve_missing.cpp)
+  ${gpt2_command_objects} src/cli/terminal/editor_plain.cpp src/cli/serve_missing.cpp)
 target_include_directories(gpt2_static_cli PRIVATE src include)
 # This names the file of the library, because the target would add the libraries of this system.
 target_link_libraries(gpt2_static_cli PRIVATE gpt2_options $<TARGET_FILE:gpt2>
