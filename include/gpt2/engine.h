@@ -109,7 +109,7 @@ class Engine {
 
   /// Returns how passes of a single token read the matrices of the model, and of the quantized
   /// copies that draft for it, as far as such passes have run: an entry for each shape of 256 KiB
-  /// or more. Empty with GPT2_TUNE=off.
+  /// or more. Empty with GPT2_TUNE=off, and with the instruction set "scalar".
   ///
   /// Waits for a running pass to end. Throws std::bad_alloc and, in a callback of a pass of this
   /// engine, Error(invalid_argument).

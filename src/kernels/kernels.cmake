@@ -19,14 +19,15 @@ endif()
 # The tiles stay in registers only if everything is inlined and unrolled. Therefore every build that
 # optimizes at all compiles the kernels with -O3.
 #
-# With a sanitizer, which adds checks to every lane, -O3 and GCC's tracking of variables would make
-# the compilation take minutes, so these builds use -O1. Two kinds of checks are left out, because
+# With a sanitizer, which adds checks to every lane, -O3, GCC's tracking of variables and its search
+# for the best registers in each loop would make the compilation take minutes, so these builds use
+# -O1 and neither of the two. Two kinds of checks are left out, because
 # each multiplies the time again: UBSan's checks of every pointer, and AddressSanitizer's of
 # variables on the stack, where the kernels keep their tiles. AddressSanitizer still finds each
 # access outside a buffer, and UBSan each index outside an array. Nothing checks alignment.
 set(gpt2_kernels_optimized -O3)
 if(GPT2_SANITIZE)
-  set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking>")
+  set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking;-fira-region=one>")
 endif()
 set(gpt2_kernels_unchecked "")
 if(GPT2_SANITIZE MATCHES "address,undefined")

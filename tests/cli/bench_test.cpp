@@ -128,6 +128,10 @@ TEST_CASE("bench tells in which order weights are read, if they are large enough
   Words words = {"bench", "--repetitions", "1", "--threads", "1", "--dtype", "f32"};
   words.insert(words.end(), {"-m", std::string(GPT2_MODELS_DIR) + "/gpt2-stories", "--json"});
   const auto json = nlohmann::json::parse(run(words).out);
+  if (json["isa"] == "scalar") {  // has only one order
+    CHECK(json["walks"].empty());
+    return;
+  }
   REQUIRE(json["walks"].size() == 5);  // of c_attn, attn.c_proj, c_fc, mlp.c_proj and wte
   for (const auto& row : json["walks"]) {
     CHECK(row["dtype"] == "f32");

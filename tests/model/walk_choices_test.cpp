@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gpt2/engine.h"
+#include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
@@ -37,6 +38,10 @@ TEST_CASE("an engine lists the walks of the shapes that single tokens have read"
     CHECK(engine.walks().empty());
     static_cast<void>(logits_of(engine, 1));
     const std::vector<WalkChoice> first = engine.walks();
+    if (isa_name() == "scalar") {  // has only one walk
+      CHECK(first.empty());
+      continue;
+    }
     REQUIRE(!first.empty());
     for (const WalkChoice& choice : first) {
       CHECK(choice.type == type);
