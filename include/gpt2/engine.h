@@ -46,6 +46,13 @@ struct WalkChoice {
   double gain = 1.0;  ///< how many times as fast it was as the one that GPT2_TUNE=off uses
 };
 
+/// Returns whether a new engine looks for the fastest order: false with GPT2_TUNE=off. Throws
+/// Error(invalid_argument) if that variable is neither on nor off. Cost: reads the variable.
+///
+/// Example:
+///   std::puts(measures_walks() ? "Engine::walks() will list them" : "there is one for all");
+[[nodiscard]] bool measures_walks();
+
 /// Runs forward passes on a model. An engine has a team of threads and the memory for activations,
 /// and determines the type in which its sessions hold keys and values. One engine for each model is
 /// enough, because sessions share it. Every result has the same bits for any number of threads and

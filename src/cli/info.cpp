@@ -19,7 +19,11 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kInfoSummary =
-    R"(With --dtype, it also prints what converting the weights to that type costs, measured on
+    R"(The row "walks" says how the order is chosen in which the weights are read while a text is
+written: the fastest one is measured where the model runs, or it is fixed, with GPT2_TUNE=off. No
+result depends on it. gpt2 bench shows which orders were the fastest.
+
+With --dtype, it also prints what converting the weights to that type costs, measured on
 --text.
 
 )";
@@ -78,6 +82,7 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
             {"int4_draft_bytes", draft_bytes(model)}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
+          {"walks", measures_walks() ? "measured" : "fixed"},
           {"usable_isas", available_isas()},
           {"threads", thread_count()},
           {"threads_from", thread_count_source()},
@@ -133,6 +138,9 @@ std::string rows(const Json& json) {
     if (name == "warnings") {
       for (const Json& warning : value) add("warning", warning);
     } else if (name == "cost") {
+    } else if (name == "walks") {
+      add(name, value == "measured" ? "measured while it writes; gpt2 bench shows the fastest"
+                                    : "fixed, because GPT2_TUNE is off");
       text += cost_in_words(value);
     } else {
       add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);

@@ -6,18 +6,15 @@
 #include "base/fail.h"
 
 namespace gpt2 {
-namespace {
 
-bool may_tune() {
+bool measures_walks() {
   const char* const variable = std::getenv("GPT2_TUNE");
   const std::string_view value = variable != nullptr && *variable != '\0' ? variable : "on";
   if (value != "on" && value != "off") reject("GPT2_TUNE must be on or off, got ", quote(value));
   return value == "on";
 }
 
-}  // namespace
-
-WalkChoices::WalkChoices() : is_on_(may_tune()) {}
+WalkChoices::WalkChoices() : is_on_(measures_walks()) {}
 
 Contest* WalkChoices::find(const Weight& weight, std::span<const char* const> names) noexcept {
   // Smaller weights stay in a cache, and are read so quickly that reading a clock would slow them.

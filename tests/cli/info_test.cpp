@@ -64,6 +64,7 @@ TEST_CASE("info shows what a model is made of") {
            "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
            "\nusable isas  ",
+           "\nwalks        measured while it writes; gpt2 bench shows the fastest\n",
            "\nthreads      ",
            "\nthreads from cores\n",
            "\nthread cpus  ",
@@ -100,6 +101,7 @@ TEST_CASE("info --json gives programs the same facts") {
   CHECK(json["memory"]["workspace_bytes"] ==
         4 * 512 * 7 * 64 + 516 * (64 + 2 * 2 * 4) + 4 * 192 +
             threads * ((1 << 20) + 4 * (1024 + 32 + 16 + 4 * 64 + 512 * 128)));
+  CHECK(json["walks"] == "measured");
   CHECK(json["tokenizer"]["size"] == 257);
   CHECK(json["warnings"].empty());
   CHECK(json["threads"] >= 1);
@@ -316,9 +318,14 @@ TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
     return nlohmann::json::parse(outcome.out)["stats"]["logits_hash"];
   };
   CHECK(hash("GPT2_TUNE=off") == hash("GPT2_TUNE=on"));
-  const Outcome wrong = run({"x"}, {.environment = {"GPT2_TUNE=fast"}});
-  CHECK(wrong.status == 1);
-  CHECK(wrong.err == "gpt2: GPT2_TUNE must be on or off, got 'fast'\n");
+  const Words info = {"info", "-m", alphabet_model()};
+  for (const Words& command : {Words{"x"}, info}) {
+    const Outcome wrong = run(command, {.environment = {"GPT2_TUNE=fast"}});
+    CHECK(wrong.status == 1);
+    CHECK(wrong.err == "gpt2: GPT2_TUNE must be on or off, got 'fast'\n");
+  }
+  CHECK(contains(run(info, {.environment = {"GPT2_TUNE=off"}}).out,
+                 "\nwalks        fixed, because GPT2_TUNE is off\n"));
 }
 
 TEST_CASE("info shows the memory that a context needs even if no machine has that much") {
