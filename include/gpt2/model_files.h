@@ -44,8 +44,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   const Tokenizer tokenizer = Tokenizer::load(path);
 [[nodiscard]] std::filesystem::path find_model(const std::string& name);
 
-/// Returns the places in which find_model() looks for a name, in order, each as a text for people.
-/// If a place cannot be read, its text has the reason. Use it to explain an Error(not_found).
+/// Returns the places in which find_model() looks for a name, in order, each once and as a text for
+/// people. If a place cannot be read, its text has the reason. Use it to explain an
+/// Error(not_found).
 ///
 /// Example:
 ///   for (const std::string& place : model_places()) std::printf("%s\n", place.c_str());

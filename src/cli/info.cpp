@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/generate/draft.h"
 #include "cli/model.h"
@@ -82,8 +81,8 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
             {"int4_draft_bytes", draft_bytes(model)}}},
           {"tokenizer", nullptr},
           {"isa", isa_name()},
-          {"walks", measures_walks() ? "measured" : "fixed"},
           {"usable_isas", available_isas()},
+          {"walks", measures_walks() ? "measured" : "fixed"},
           {"threads", thread_count()},
           {"threads_from", thread_count_source()},
           {"thread_cpus", lists_of_cpus()},
@@ -138,10 +137,10 @@ std::string rows(const Json& json) {
     if (name == "warnings") {
       for (const Json& warning : value) add("warning", warning);
     } else if (name == "cost") {
+      text += cost_in_words(value);
     } else if (name == "walks") {
       add(name, value == "measured" ? "measured while it writes; gpt2 bench shows the fastest"
                                     : "fixed, because GPT2_TUNE is off");
-      text += cost_in_words(value);
     } else {
       add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);
     }
@@ -152,15 +151,8 @@ std::string rows(const Json& json) {
 // Explains on standard error that there is no such model, and where it was looked for.
 void print_places(const Error& error, const std::string& name) {
   print_error(concat(error.what(), advice_on_revision(name), "; these places were searched:"));
-  const std::vector<std::string> places = model_places();
-  for (auto place = places.begin(); place != places.end(); ++place) {
-    // $GPT2_MODELS may be a place that is searched anyway.
-    const auto is_same = [&](const std::string& other) {
-      return same_file(path_of(other), path_of(*place));
-    };
-    if (std::none_of(places.begin(), place, is_same)) {
-      write_stderr(concat("  ", printable(*place), "\n"));
-    }
+  for (const std::string& place : model_places()) {
+    write_stderr(concat("  ", printable(place), "\n"));
   }
 }
 

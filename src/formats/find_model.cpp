@@ -50,18 +50,21 @@ fs::path environment(const char* name) {
   return home.empty() ? home : home / path.lexically_relative("~");
 }
 
-// Returns the directories in which to look for a subdirectory that has the name of the model.
+// Returns the directories in which to look for a subdirectory that has the name of the model. Each
+// is in the list once, although several ways may lead to it.
 std::vector<fs::path> model_directories() {
   std::vector<fs::path> places = {"models"};
+  const auto add = [&places](const fs::path& place) {
+    const auto is_same = [&place](const fs::path& other) { return same_file(place, other); };
+    if (std::ranges::none_of(places, is_same)) places.push_back(place);
+  };
   if (const fs::path program = program_file().parent_path(); !program.empty()) {
     // The first is for an installed program, the others for one built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
-      const fs::path path = (program / place).lexically_normal();
-      std::error_code error;
-      if (!fs::equivalent(path, "models", error)) places.push_back(path);
+      add((program / place).lexically_normal());
     }
   }
-  if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
+  if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) add(own);
   return places;
 }
 
