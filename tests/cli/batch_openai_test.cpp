@@ -223,6 +223,8 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
       {{{"prompt", "a"}, {"stop", "b"}, {"stop_strings", "b"}}, "stop_strings: \"stop\" says"},
       {{{"prompt", 1}}, "prompt: expected a text or a list of token ids, found number"},
       {json::object(), "expected \"prompt\", found no such key"},
+      {{{"messages", {{{"role", "user"}, {"content", "Hi"}}}}},
+       "messages: gpt2 batch continues texts and has no chats"},
       {{{"text", "a"}}, "expected \"prompt\", found no such key"},
       {json::array(), "\"body\" is not an object"}};
   std::string input;
@@ -232,6 +234,7 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
                                      {"stream_options", {{"include_usage", true}}}}));
   const Outcome outcome = answer(batch);
   CHECK(outcome.status == 3);
+  CHECK(outcome.err.ends_with("; see \"response\" in out\n"));
   const auto found = records(batch.read());
   REQUIRE(found.size() == mistakes.size() + 1);
   for (std::size_t i = 0; i < mistakes.size(); ++i) {

@@ -127,6 +127,14 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {"{}", "neither \"prompt\" nor \"token_ids\" is given"},
       {prompt + R"("token_ids": [1]})", "both \"prompt\" and \"token_ids\" are given"},
       {R"({"prompt": 7})", "prompt: expected a text, found 7"},
+      {R"({"prompt": ["a", "b"]})",
+       "prompt: expected a text or a list of token ids, found a list of prompts: give each one a "
+       "line of its own, or give --format openai"},
+      {R"({"prompt": [[1], [2]]})", "prompt: expected a text or a list of token ids, found a list"},
+      {R"({"messages": [{"role": "user", "content": "Hi"}]})",
+       "messages: gpt2 batch continues texts and has no chats: write them as one \"prompt\", or "
+       "use "
+       "gpt2 serve"},
       {R"({"prompt": "a", "prompt": "b"})", "the line: key 'prompt' appears twice"},
       {R"({"token_ids": [4096]})", "token_ids[0]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids": [-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},
@@ -168,7 +176,10 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.starts_with("gpt2: 34 lines, 33 errors; this run: 8 tokens in "));
+  CHECK(outcome.err.starts_with("gpt2: 37 lines, 36 errors; this run: 8 tokens in "));
+  CHECK(outcome.err.ends_with(
+      "\ngpt2: the first error is: line 1: expected a JSON object, found an empty line; see "
+      "\"error\" in out\n"));
   const std::vector<json> found = records(batch.read());
   REQUIRE(found.size() == cases.size() + 1);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -179,7 +190,8 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(found.back()["finish_reason"] == "length");
   const Outcome again = batch.run();
   CHECK(again.status == 3);
-  CHECK(again.err.starts_with("gpt2: 34 lines, 33 errors; this run: 0 tokens in "));
+  CHECK(again.err.starts_with("gpt2: 37 lines, 36 errors; this run: 0 tokens in "));
+  CHECK(again.err.ends_with("\ngpt2: see \"error\" in out\n"));
 }
 
 TEST_CASE("a line and the command line may ask for a text that slides") {
@@ -259,9 +271,26 @@ TEST_CASE("prompts without --lines are refused before anything is written") {
   CHECK(outcome.err ==
         "gpt2: in: line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found 'Once "
         "upon': if each line is a prompt as plain text, give --lines\n");
-  CHECK(batch.read().empty());
+  CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
   CHECK(batch.run({"--lines"}).status == 0);
   CHECK(records(batch.read()).size() == 2);
+}
+
+TEST_CASE("a run that is refused leaves no file behind, and no file that was there is removed") {
+  const Batch batch("\xff\xfe");
+  const auto is_there = [&] { return std::filesystem::exists(batch.directory.path() / "out"); };
+  CHECK(batch.run().err.find("UTF-16") != std::string::npos);
+  CHECK_FALSE(is_there());
+  batch.directory.write("in", kPrompts);
+  CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);
+  CHECK_FALSE(is_there());
+  batch.directory.write("out", "");  // as mktemp makes it
+  CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);
+  CHECK(is_there());
+  std::filesystem::remove(batch.directory.path() / "out");
+  batch.directory.write("in", "");
+  CHECK(batch.run().status == 0);  // no lines have no records
+  CHECK(is_there());
 }
 
 TEST_CASE("an output of which every record is an error gives way to the corrected command") {

@@ -29,14 +29,17 @@ void print_share(const BatchSettings& settings, const std::string& output) {
                      output));
 }
 
-void print_summary(const BatchSummary& summary, double seconds) {
+void print_summary(const BatchSummary& summary, const OutputFile& output, bool openai,
+                   double seconds) {
   print_error(
       counted(summary.lines, "line") + ", " + counted(summary.errors, "error") +
       "; this run: " + counted(summary.tokens, "token") +
       format(" in %.1f s, %.1f tokens/s", seconds, static_cast<double>(summary.tokens) / seconds));
-  if (summary.errors >= summary.lines && !summary.first_error.empty()) {
-    print_error("every line failed; the first error is: " + summary.first_error);
-  }
+  if (summary.errors == 0) return;
+  std::string first;  // of this run; the others are of an earlier one
+  if (!summary.first_error.empty()) first = "the first error is: " + summary.first_error + "; ";
+  print_error(concat(summary.errors >= summary.lines ? "every line failed; " : "", first, "see ",
+                     openai ? "\"response\"" : "\"error\"", " in ", output.name()));
 }
 
 }  // namespace
@@ -72,7 +75,7 @@ int batch(const Arguments& arguments) {
     print_error("stopped after " + counted(summary.lines, "line") + "; the same command resumes");
     return 1;
   }
-  print_summary(summary, seconds_since(start));
+  print_summary(summary, output, settings.openai, seconds_since(start));
   // A share returns 0 even if lines have errors: a launcher treats any other status as a failure
   // and may end the other shares.
   return summary.errors == 0 || shard.is_share() ? 0 : kLinesWithErrors;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/fail.h"
+#include "base/paths.h"
 #include "base/reason.h"
 #include "cli/system/descriptor.h"
 #include "cli/terminal/console.h"
@@ -26,6 +29,12 @@ bool has_error_mark(std::string_view rest) {
 // The first bytes of every record of a line: its number and its id.
 std::string record_begin(std::size_t line, const std::string& id) {
   return concat("{\"line\":", line, ",\"id\":\"", id, "\",");
+}
+
+// Whether there is something of this name, which may be a symbolic link that leads nowhere.
+bool has_name(const std::string& name) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path_of(name), ignored));
 }
 
 void add_sample(Json& record, const RecordHead& head) {
@@ -88,7 +97,7 @@ bool is_error_record(const nlohmann::json& record) {
 }
 
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
-    : name_(name), file_(open_to_append(name)) {
+    : name_(name), is_kept_(has_name(name)), file_(open_to_append(name)) {
   if (file_ < 0) fail("written");
   if (is_same_file(file_, input.descriptor())) {
     reject(name_, " is the input, too: give another file to -o");
@@ -107,7 +116,11 @@ OutputFile::OutputFile(const std::string& name, const InputFile& input)
   if (size_of(file_) == 0) flush_directory_of(name_);
 }
 
-OutputFile::~OutputFile() { close_file(file_); }
+OutputFile::~OutputFile() {
+  close_file(file_);  // Windows does not remove an open file
+  std::error_code ignored;
+  if (!is_kept_) std::filesystem::remove(path_of(name_), ignored);
+}
 
 void OutputFile::fail(const char* action) const {
   reject_with_errno(concat(name_, ": cannot be ", action));
@@ -132,6 +145,7 @@ void OutputFile::cut(std::size_t bytes) {
 }
 
 void OutputFile::append(std::string_view record) {
+  is_kept_ = true;
   if (!append_to(file_, record)) {
     const int reason = errno;
     static_cast<void>(shorten(file_, bytes_));
@@ -142,6 +156,7 @@ void OutputFile::append(std::string_view record) {
 }
 
 void OutputFile::sync() {
+  is_kept_ = true;
   if (bytes_ == synced_) return;
   if (!flush_to_disk(file_)) fail("written");
   synced_ = bytes_;

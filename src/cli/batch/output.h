@@ -50,6 +50,9 @@ class OutputFile {
   /// Opens or creates the file. Throws Error if that fails, if the file is `input` or not a regular
   /// file, or if another process is writing it.
   OutputFile(const std::string& name, const InputFile& input);
+
+  /// Closes the file. If this object has created it, but neither append() nor sync() was called
+  /// since, removes it, because the run has been refused.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -80,6 +83,7 @@ class OutputFile {
   [[noreturn]] void fail(const char* action) const;
 
   std::string name_;
+  bool is_kept_;  // whether the file stays if the run ends here
   int file_;
   std::size_t bytes_ = 0;  // the size of all whole records
   std::size_t synced_ = 0;

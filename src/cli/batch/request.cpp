@@ -59,6 +59,11 @@ std::vector<TokenId> RequestReader::read_tokens(Members& members) const {
                     "or \"choices\" to score");
   }
   if (ids != nullptr) return reader_.read_ids(*ids, "token_ids");
+  if (prompt->is_array() && !prompt->empty() && !prompt->front().is_number()) {
+    reject(
+        "prompt: expected a text or a list of token ids, found a list of prompts: give each "
+        "one a line of its own, or give --format openai");
+  }
   if (prompt->is_array()) return reader_.read_ids(*prompt, "prompt");
   if (!context_.tokenizer) {
     reject("with --tokens, there is no tokenizer for \"prompt\": give \"token_ids\"");
@@ -125,6 +130,11 @@ void RequestReader::read_scoring(Members& members) {
 // Reads a line in this command's own format, or the body of a line in OpenAI's format.
 void RequestReader::read_body(json& body) {
   if (!body.is_object()) reject("\"body\" is not an object: see OpenAI's batch format");
+  if (body.contains("messages") && !body["messages"].is_null()) {
+    reject(
+        "messages: gpt2 batch continues texts and has no chats: write them as one \"prompt\", or "
+        "use gpt2 serve");
+  }
   if (settings_.openai) {
     body.erase("custom_id");  // of a line that is a request without a "body"
     request_.completion = read_completion_request(body, context_);
