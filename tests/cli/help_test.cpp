@@ -123,3 +123,17 @@ TEST_CASE("for a command of another program, a hint names the equivalent") {
     CHECK(taken.err == "gpt2: '" + std::string(word) + "' is taken as a prompt; " + advice + "\n");
   }
 }
+
+TEST_CASE("a command that writes to standard output says so to those who look for -o") {
+  for (const std::string command : {"score", "embed", "tokenize", "generate"}) {
+    for (const std::string option : {"-o", "--output", "--output=x"}) {
+      CAPTURE(command, option);
+      const Outcome outcome = run({command, option, "x"});
+      CHECK(outcome.status == 2);
+      CHECK(outcome.err == "gpt2: unknown option '" + option +
+                               "' (the result goes to standard output: append > FILE); see 'gpt2 " +
+                               command + " --help'\n");
+    }
+  }
+  CHECK(run({"quantize", "-o", "x"}).err.find("standard output") == std::string::npos);
+}

@@ -105,6 +105,12 @@ bool Options::takes_text() const {
   });
 }
 
+// Whether the command turns a text or a file into text on standard output.
+bool Options::is_filter() const {
+  return std::ranges::any_of(
+      options_, [](const Option& option) { return option.is_argument() && !option.is_required; });
+}
+
 void Options::refuse_option(const std::string& word) const {
   std::string name = word.substr(0, word.find('='));
   const auto named = [this](const std::string& wanted) {
@@ -113,7 +119,10 @@ void Options::refuse_option(const std::string& word) const {
     return here == options_.end() ? "" : here->name();
   };
   const std::string own = named(table_name(name));  // "--num-beams" for "--num_beams"
-  const std::string advice = own.empty() ? other_name_advice(table_name(name), named) : "";
+  const bool wants_file = is_filter() && (name == "-o" || name == "--output");
+  const std::string advice = !own.empty() ? ""
+                             : wants_file ? "the result goes to standard output: append > FILE"
+                                          : other_name_advice(table_name(name), named);
   if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name());

@@ -144,6 +144,7 @@ class Options {
   class Parser;
 
   [[nodiscard]] bool takes_text() const;
+  [[nodiscard]] bool is_filter() const;
   [[noreturn]] void refuse_option(const std::string& word) const;
   void check_combinations() const;
 

@@ -49,8 +49,9 @@ one token more than the model has positions.
 A text may be larger than the memory. Ctrl-C ends the scoring of a text and prints the result so
 far, with a line "partial" (in JSON, "partial": true).
 
-For files whose scoring takes hours, use gpt2 batch: it scores the lines that --jsonl and --choices
-read, resumes after an interruption, and shares the lines among machines.
+Results go to standard output as soon as they are known, so > FILE has all of them up to an
+interruption. For files whose scoring takes hours, use gpt2 batch: it scores the lines that --jsonl
+and --choices read, resumes after an interruption, and shares the lines among machines.
 
 )";
 
@@ -58,6 +59,7 @@ constexpr const char* kScoreExamples = R"(Examples:
   gpt2 score book.txt
   gpt2 score -m gpt2 --stride 256 --json < book.txt
   gpt2 score --per-line sentences.txt | jq .perplexity
+  gpt2 score --jsonl texts.jsonl > scores.jsonl
   gpt2 score --logprobs 3 poem.txt
   gpt2 score --choices questions.jsonl | jq .best)";
 
