@@ -186,6 +186,15 @@ void forward(std::span<const Slice> slices);
 ///   Session later = load_session(engine, "prompt.state");  // takes milliseconds
 void save_session(const Session& session, const std::filesystem::path& file);
 
+/// Returns whether a file begins like one that save_session() has written, for example to replace
+/// no other file by a state. load_session() checks the rest. Throws Error: not_found if there is no
+/// such file, invalid_file if it cannot be read or is not a regular file. Any thread may call it.
+/// Cost: maps the file and reads its first 8 bytes.
+///
+/// Example:
+///   if (is_session_file("prompt.state")) std::puts("it may be replaced by another state");
+[[nodiscard]] bool is_session_file(const std::filesystem::path& file);
+
 /// Makes a session from a file that save_session() has written. It has the same tokens as the
 /// session that was saved, and the same number of them wait. options.max_tokens may differ, but
 /// must be at least the number of tokens.

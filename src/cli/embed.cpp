@@ -9,6 +9,7 @@
 #include "cli/lines/records.h"
 #include "cli/model.h"
 #include "cli/npy.h"
+#include "cli/replaceable.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
@@ -29,7 +30,8 @@ last one, which is the default, is the output of the last block after the final 
 are not normalized.
 
 With --npy, the vectors become the rows of a NumPy array of float32 in a file, and nothing is
-printed; a line without a vector is an error then.
+printed; a line without a vector is an error then. The file may exist if it is such an array: it is
+replaced when the new one is complete.
 
 )";
 
@@ -188,8 +190,9 @@ void Embedder::write_array(NpyWriter& writer) const {
 
 int embed(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
-  // Throws now, before the long work, if the file cannot be written.
-  if (!settings.npy.empty()) static_cast<void>(NewFile(path_of(settings.npy)));
+  if (!settings.npy.empty()) {
+    require_replaceable(settings.npy, "a NumPy array", begins_with(kNpyMagic));
+  }
   settings.model.find();
   Progress loading("loading " + settings.model.path.string());
   const Embedder embedder(settings);

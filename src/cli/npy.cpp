@@ -8,7 +8,9 @@ namespace gpt2::cli {
 // padded so that the data begins at a multiple of 64 bytes.
 std::string npy_header(std::span<const std::size_t> shape, const char* type) {
   constexpr std::size_t kBytes = 192;
-  std::string bytes("\x93NUMPY\x01\x00", 8);
+  std::string bytes(kNpyMagic);
+  bytes += '\1';
+  bytes += '\0';
   bytes += static_cast<char>(kBytes - bytes.size() - 2);
   bytes += '\0';
   std::string sizes;  // as Python writes a tuple: "(5,)", "(5, 3)"

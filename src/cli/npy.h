@@ -4,8 +4,12 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace gpt2::cli {
+
+/// The first bytes of NumPy's array file.
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
 /// Returns the header of NumPy's array file, version 1.0, for an array in C order. `type` is
 /// NumPy's name of the elements: "<f4" or "<i4". The header has the same length for any shape of up

@@ -52,6 +52,8 @@ void for_each_head(const Config& config, const F& f) {
 
 }  // namespace
 
+bool is_session_file(const fs::path& file) { return has_session_magic(MappedFile(file).bytes()); }
+
 void save_session(const Session& session, const fs::path& file) {
   const Session::Impl* const impl = session.impl();
   if (impl == nullptr) reject("a session that was moved from cannot be saved");

@@ -69,6 +69,10 @@ SessionHeader session_header(const Engine& engine) {
   return header;
 }
 
+bool has_session_magic(Bytes file) {
+  return text_of(file).starts_with(std::string_view(kMagic, sizeof kMagic));
+}
+
 SessionParts read_session(Bytes file, const std::string& name) {
   SessionHeader header;
   const std::size_t magic = std::min(file.size(), sizeof kMagic);

@@ -43,6 +43,9 @@ struct SessionParts {
 /// Returns the header of a session of this engine that has no tokens.
 [[nodiscard]] SessionHeader session_header(const Engine& engine);
 
+/// Whether a file begins as that of a session.
+[[nodiscard]] bool has_session_magic(Bytes file);
+
 /// Checks a file and returns its parts. Throws Error(invalid_file), whose message begins with
 /// `name`, if it is not the file of a session, has another version, is cut short or is damaged.
 [[nodiscard]] SessionParts read_session(Bytes file, const std::string& name);

@@ -130,18 +130,24 @@ TEST_CASE("embed --npy finds a file that it cannot write before it reads the tex
         "gpt2: /nowhere/v.npy: cannot be written: No such file or directory\n");
 }
 
-TEST_CASE("embed --npy replaces a file only by a whole one") {
+TEST_CASE("embed --npy replaces an older array, only by a whole one, and no other file") {
   const TemporaryDirectory place;
-  const std::string file = place.write("vectors.npy", "what was there").string();
+  const std::string older = "\x93NUMPY and what was there";
+  const std::string file = place.write("vectors.npy", older).string();
   const auto bytes = [&] {
     std::ifstream in(file, std::ios::binary);
     return std::string{std::istreambuf_iterator<char>(in), {}};
   };
   CHECK(embed({"--npy", file}, "One day\n\nA dog").status == 1);
-  CHECK(bytes() == "what was there");
+  CHECK(bytes() == older);
   CHECK(std::distance(std::filesystem::directory_iterator(place.path()), {}) == 1);
   CHECK(embed({"--npy", file}).status == 0);
-  CHECK(bytes().starts_with("\x93NUMPY"));
+  CHECK(bytes().starts_with("\x93NUMPY\1"));
+  place.write("vectors.npy", "a poem");
+  CHECK(embed({"--npy", file}).err ==
+        "gpt2: " + file +
+            " is not a NumPy array, so it is not replaced by one: give another file\n");
+  CHECK(bytes() == "a poem");
 }
 
 TEST_CASE("embed does not replace its own input") {

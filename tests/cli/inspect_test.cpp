@@ -246,6 +246,30 @@ TEST_CASE("inspect refuses in one line what it cannot show") {
   check_refused({"-o", "page.html", "--npz", "./page.html", kText}, 2, "--npz: expected another");
   check_refused({"-f", "text.txt", "-o", "text.txt"}, 2, "--file: expected another file");
   check_refused({"--against", "", kText}, 2, "--against: expected a model");
+TEST_CASE("inspect replaces only files of the kind that it writes, and empty ones") {
+  const TemporaryDirectory directory;
+  const std::string poem = directory.write("poem.txt", "The cat sat.").string();
+  check_refused({"-o", poem, kText}, 1,
+                poem +
+                    " is not a page of gpt2 inspect, so it is not replaced by one: give another "
+                    "file");
+  check_refused({"--npz", poem, kText}, 1,
+                poem + " is not an archive of NumPy arrays, so it is not replaced by one");
+  CHECK(content(poem) == "The cat sat.");
+  const std::string other =
+      directory.write("other.html", "<!doctype html>\n<title>Mine</title>").string();
+  check_refused({"-o", other, kText}, 1, other + " is not a page of gpt2 inspect");
+  const std::string page = directory.write("page.html", "").string();  // as mktemp makes it
+  CHECK(inspect({"-o", page, "One day"}).status == 0);
+  const std::string first = content(page);
+  CHECK(inspect({"-o", page, "The cat"}).status == 0);
+  CHECK(content(page).starts_with("<!doctype html>"));
+  CHECK(content(page) != first);
+  const std::string archive = (directory.path() / "a.npz").string();
+  CHECK(inspect({"--npz", archive, "One day"}).status == 0);
+  CHECK(inspect({"--npz", archive, "The cat"}).status == 0);
+}
+
   check_refused({"--patch", "@embeddings", kText}, 2, "--patch: expected a text of 1 to 512");
   check_refused({"--no-attention", kText}, 2, "--json");
   // A model without weights: what is checked before it is loaded.

@@ -203,6 +203,22 @@ TEST_CASE("a session file has the bytes that its format defines") {
                     9 * sizeof(float)) == 0);
 }
 
+TEST_CASE("a session file is known by its first bytes") {
+  static_cast<void>(small_state());
+  CHECK(is_session_file(file()));
+  CHECK(is_session_file(place().write("begin", "gpt2sess")));  // load_session() checks the rest
+  for (const std::string other : {"", "gpt2ses", "Gpt2sess", "a text about gpt2sess"}) {
+    CAPTURE(other);
+    CHECK_FALSE(is_session_file(place().write("other", other)));
+  }
+  try {
+    static_cast<void>(is_session_file(place().path() / "none"));
+    FAIL("a file that does not exist was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::not_found);
+  }
+}
+
 TEST_CASE("a session of f16 keys and values is saved as f16, and loaded as f16 alone") {
   const std::vector<TokenId> prompt = random_tokens(model(), 300, 1);
   const Engine engine(model(), {.threads = 1, .kv_type = KVType::f16});

@@ -15,6 +15,7 @@
 #include "cli/inspect/report.h"
 #include "cli/inspect/view.h"
 #include "cli/model.h"
+#include "cli/replaceable.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 
@@ -78,10 +79,13 @@ Settings read_settings(const Arguments& arguments) {
                    "are stored");
   add_intervention_options(options, settings.changes);
   options.begin_group("Output");
-  options.add_file("-o,--output", settings.page, "Write a page for a browser to FILE");
+  options.add_file("-o,--output", settings.page,
+                   "Write a page for a browser to FILE, which replaces an older page, but no other "
+                   "file");
   options.add_switch("--json", settings.as_json, "Write all numbers as one line of JSON");
   options.add_file("--npz", settings.npz,
-                   "Write all activations to FILE, as NumPy arrays with TransformerLens's names");
+                   "Write all activations to FILE, as NumPy arrays with TransformerLens's names; "
+                   "replaces an older archive of arrays, but no other file");
   options
       .add_switch("--no-attention", settings.no_attention,
                   "Leave the attention weights out of the JSON, which is then much shorter")
@@ -204,9 +208,11 @@ void write(const Settings& settings, const Report& report, const Activations& ac
 
 int inspect(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
-  // Throws now, before the work, if the files cannot be written.
-  for (const std::string& file : {settings.page, settings.npz}) {
-    if (!file.empty()) NewFile(path_of(file));
+  if (!settings.page.empty()) {
+    require_replaceable(settings.page, "a page of gpt2 inspect", begins_with(page_begin()));
+  }
+  if (!settings.npz.empty()) {
+    require_replaceable(settings.npz, "an archive of NumPy arrays", begins_with(kNpzMagic));
   }
   settings.model.find();
   if (!settings.against.empty()) {

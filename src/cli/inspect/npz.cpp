@@ -29,7 +29,7 @@ class ZipWriter {
     append(entry, {20, 0, 0, 0, 0x21}, 2);  // version 2.0, stored, 1980-01-01
     append(entry, {crc32_of(data, crc32_of(head)), size, size}, 4);
     append(entry, {static_cast<std::uint32_t>(name.size()), 0}, 2);
-    std::string local = "PK\3\4";
+    std::string local(kNpzMagic);
     local += entry + name;
     directory_ += "PK\1\2";
     append(directory_, {20}, 2);

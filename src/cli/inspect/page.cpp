@@ -80,6 +80,11 @@ std::string parameters_of(const Model& model) {
 
 }  // namespace
 
+std::string_view page_begin() {
+  const std::string_view page = kPageTemplate[0];
+  return page.substr(0, page.find("</title>"));
+}
+
 std::string page_of(const Report& report, const Activations& activations) {
   Json json = report_json(report);
   json["inputs"] = inputs_of(report.model.config(), activations);

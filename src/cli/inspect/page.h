@@ -1,11 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/inspect/activations.h"
 #include "cli/inspect/report.h"
 
 namespace gpt2::cli {
+
+/// Returns the first bytes of every page, which end with its title.
+[[nodiscard]] std::string_view page_begin();
 
 /// Returns the page of `gpt2 inspect -o`: the files of page/ in one, with the report as JSON.
 /// Besides the members of report_json(), the JSON has arrays in base64 (little-endian):

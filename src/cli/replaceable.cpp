@@ -1,0 +1,29 @@
+#include "cli/replaceable.h"
+
+#include <cstdint>
+#include <system_error>
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/mapped_file.h"
+#include "base/new_file.h"
+#include "base/paths.h"
+
+namespace gpt2::cli {
+
+void require_replaceable(const std::string& file, const std::string& kind, const IsKind& is_kind) {
+  const std::filesystem::path path = path_of(file);
+  static_cast<void>(NewFile(path));  // throws if the file cannot be written
+  std::error_code absent;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, absent);
+  if (absent || bytes == 0 || is_kind(path)) return;
+  reject(file, " is not ", kind, ", so it is not replaced by one: give another file");
+}
+
+IsKind begins_with(std::string_view bytes) {
+  return [bytes = std::string(bytes)](const std::filesystem::path& file) {
+    return text_of(MappedFile(file).bytes()).starts_with(bytes);
+  };
+}
+
+}  // namespace gpt2::cli
