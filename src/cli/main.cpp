@@ -142,7 +142,10 @@ int run(Arguments arguments) {
   if (!is_command && arguments.size() > 1) check_misspelled(first, false);
   const std::string name = is_command ? first : "generate";
   try {
-    const auto check = [](const std::string& prompt) { check_misspelled(prompt, true); };
+    const auto check = [](const std::string& prompt) {
+      check_misspelled(prompt, true);
+      note_file_as_text(prompt);
+    };
     if (!is_command) return generate(arguments, check);
     arguments.erase(arguments.begin());
     return kCommands.at(name)(arguments);

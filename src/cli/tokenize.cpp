@@ -39,6 +39,8 @@ int tokenize(const Arguments& arguments) {
                      "': put a text of several words in quotes");
   }
 
+  if (!decode && !words.empty()) note_file_as_text(words.front());
+
   model.find();
   const Tokenizer tokenizer = Tokenizer::load(model.path);
   std::string text;

@@ -209,6 +209,7 @@ void write(const Settings& settings, const Report& report, const Activations& ac
 int inspect(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
   if (!settings.page.empty()) {
+  if (settings.text != "-") note_file_as_text(settings.text);
     require_replaceable(settings.page, "a page of gpt2 inspect", begins_with(page_begin()));
   }
   if (!settings.npz.empty()) {

@@ -4,9 +4,12 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/paths.h"
 #include "base/reason.h"
 #include "base/seconds_since.h"
 #include "cli/system/descriptor.h"
@@ -96,6 +99,12 @@ std::string read_input(const std::string& name) {
   if (file < 0) reject_with_errno("cannot read " + shown_input(name));
   const Closer closer{file};
   return read_all(file, shown_input(name));
+}
+
+void note_file_as_text(const std::string& text) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path_of(text), ignored)) return;
+  print_error(concat("'", text, "' is taken as a text; to read the file, write -f ", text));
 }
 
 std::optional<std::string> read_line() {

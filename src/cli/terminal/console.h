@@ -24,6 +24,10 @@ void write_stderr(std::string_view text);
 /// prints a note about it. Throws Error if the file cannot be read or is longer than 256 MiB.
 [[nodiscard]] std::string read_input(const std::string& name);
 
+/// If a text that was given in full is the name of a file, prints a note on standard error that it
+/// is taken as a text, and that -f reads the file.
+void note_file_as_text(const std::string& text);
+
 /// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
 /// itself.
 [[nodiscard]] std::string shown_input(const std::string& name);
