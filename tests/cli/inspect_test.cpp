@@ -246,21 +246,6 @@ TEST_CASE("inspect -o writes one page with the report and the vectors of the tex
         base64_length(config.n_layer * config.n_head * (tokens * (tokens + 1) / 2) * 2));
 }
 
-TEST_CASE("inspect refuses in one line what it cannot show") {
-  check_refused({""}, 1, "expected a text of 1 to 512 tokens, found 0");
-  std::string many;
-  for (int i = 0; i < 513; ++i) many += "1 ";
-  check_refused({"--tokens", many}, 1, "expected a text of 1 to 512 tokens, found 513");
-  check_refused({"--tokens", "99999"}, 1, "99999");
-  check_refused({"-o", "/nowhere/page.html", kText}, 1, "/nowhere");
-  check_refused({"-o", "page.html", "--json", kText}, 2, "--json");
-  check_refused({"-o", "-", kText}, 2, "--output: expected the name of a file");
-  check_refused({"--npz", "-", kText}, 2, "--npz: expected the name of a file");
-  check_refused({"-o", "page.html", "--npz", "page.html", kText}, 2,
-                "--npz: expected another file");
-  check_refused({"-o", "page.html", "--npz", "./page.html", kText}, 2, "--npz: expected another");
-  check_refused({"-f", "text.txt", "-o", "text.txt"}, 2, "--file: expected another file");
-  check_refused({"--against", "", kText}, 2, "--against: expected a model");
 TEST_CASE("inspect replaces only files of the kind that it writes, and empty ones") {
   const TemporaryDirectory directory;
   const std::string poem = directory.write("poem.txt", "The cat sat.").string();
@@ -285,6 +270,21 @@ TEST_CASE("inspect replaces only files of the kind that it writes, and empty one
   CHECK(inspect({"--npz", archive, "The cat"}).status == 0);
 }
 
+TEST_CASE("inspect refuses in one line what it cannot show") {
+  check_refused({""}, 1, "expected a text of 1 to 512 tokens, found 0");
+  std::string many;
+  for (int i = 0; i < 513; ++i) many += "1 ";
+  check_refused({"--tokens", many}, 1, "expected a text of 1 to 512 tokens, found 513");
+  check_refused({"--tokens", "99999"}, 1, "99999");
+  check_refused({"-o", "/nowhere/page.html", kText}, 1, "/nowhere");
+  check_refused({"-o", "page.html", "--json", kText}, 2, "--json");
+  check_refused({"-o", "-", kText}, 2, "--output: expected the name of a file");
+  check_refused({"--npz", "-", kText}, 2, "--npz: expected the name of a file");
+  check_refused({"-o", "page.html", "--npz", "page.html", kText}, 2,
+                "--npz: expected another file");
+  check_refused({"-o", "page.html", "--npz", "./page.html", kText}, 2, "--npz: expected another");
+  check_refused({"-f", "text.txt", "-o", "text.txt"}, 2, "--file: expected another file");
+  check_refused({"--against", "", kText}, 2, "--against: expected a model");
   check_refused({"--patch", "@embeddings", kText}, 2, "--patch: expected a text of 1 to 512");
   check_refused({"--no-attention", kText}, 2, "--json");
   // A model without weights: what is checked before it is loaded.
@@ -349,16 +349,60 @@ TEST_CASE("changes of inspect do what they say") {
   CHECK(loss({"--skip-head", "1.0"}) != plain);
   CHECK(loss({"--skip-layer", "3"}) != loss({"--skip-mlp", "3"}));
   check_refused({"--skip-layer", "6", kText}, 2, "--skip-layer: expected a whole number from 0 to");
-  check_refused({"--skip-head", "1", kText}, 2, "--skip-head: expected N.H");
-  check_refused({"--skip-head", "1.4", kText}, 2, "from 0 to 3");
+  for (const std::string head : {"1", "0-3", "1.x", "h.1"}) {
+    check_refused({"--skip-head", head, kText}, 2,
+                  "--skip-head: expected N.H, which is head H of block N, such as 2.1 (for several "
+                  "heads, give the option several times), found '" +
+                      head + "'");
+  }
+  check_refused({"--skip-head", "1.4", kText}, 2,
+                "the head of --skip-head: expected a whole number from 0 to 3, found '4'");
+  check_refused({"--skip-head", "6.1", kText}, 2,
+                "the block of --skip-head: expected a whole number from 0 to 5, found '6'");
   check_refused({"--identity-norm", "ln_1", kText}, 2, "--identity-norm: expected ln_1.N");
   check_refused({"--identity-norm", "ln_f.1", kText}, 2, "--identity-norm: expected ln_1.N");
   check_refused({"--identity-norm", kText}, 2, "or ln_f, found 'The cat sat. The cat'");
-  check_refused({"--patch", "The cat", kText}, 2, "--patch: expected TEXT@PLACE");
+  check_refused(
+      {"--patch", "The cat", kText}, 2,
+      "--patch: expected TEXT@PLACE, such as 'The dog sat@block_output.2', found 'The cat'");
   check_refused({"--patch", "The cat@block_output.1", kText}, 2, "as many tokens as the other, 6");
   check_refused({"--patch", kText + "@block.1", kText}, 2, "--patch: expected a place such as");
   check_refused({"--patch", kText + "@embeddings.1", kText}, 2, "expected a place such as");
-  check_refused({"--patch", kText + "@embeddings:6", kText}, 2, "from 0 to 5");
+  check_refused(
+      {"--patch", kText + "@block_output", kText}, 2,
+      "expected a place such as block_output.0, mlp_output.2:5, embeddings or "
+      "blocks.0.hook_resid_post, found 'block_output', which lacks the number of a block");
+  check_refused({"--patch", kText + "@block_output.6", kText}, 2,
+                "the block of --patch: expected a whole number from 0 to 5, found '6'");
+  check_refused({"--patch", kText + "@embeddings:6", kText}, 2,
+                "the token of --patch: expected a whole number from 0 to 5, found '6'");
+}
+
+TEST_CASE("--patch takes the names of TransformerLens's hooks") {
+  const auto tokens = [](const std::string& place) {
+    const Outcome outcome =
+        inspect({"--json", "--no-attention", "--patch", "The dog ran. The man@" + place, kText});
+    CAPTURE(place, outcome.err);
+    REQUIRE(outcome.status == 0);
+    return json::parse(outcome.out)["tokens"];
+  };
+  for (const auto& [hook, name] : std::vector<std::pair<std::string, std::string>>{
+           {"blocks.0.hook_resid_pre:1", "embeddings:1"},
+           {"blocks.3.hook_resid_pre:1", "block_output.2:1"},
+           {"blocks.2.hook_resid_post:1", "block_output.2:1"},
+           {"blocks.4.attn.hook_z", "head_outputs.4"},
+           {"blocks.1.mlp.hook_post", "mlp_activations.1"},
+           {"ln_final.hook_normalized", "ln_f_output"}}) {
+    CAPTURE(hook);
+    CHECK(tokens(hook) == tokens(name));
+  }
+  CHECK(tokens("blocks.2.hook_resid_pre:1") != tokens("blocks.2.hook_resid_post:1"));
+  for (const std::string hook :
+       {"hook_resid_post", "blocks.2.hook_resid_mid", "blocks.hook_embed"}) {
+    check_refused({"--patch", kText + "@" + hook, kText}, 2, "expected a place such as");
+  }
+  check_refused({"--patch", kText + "@blocks.6.hook_resid_pre", kText}, 2,
+                "the block of --patch: expected a whole number from 0 to 5, found '6'");
 }
 
 TEST_CASE("inspect --against compares with another model of the same vocabulary") {

@@ -20,8 +20,23 @@ std::optional<std::pair<std::string, std::string>> split(const std::string& text
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
-std::size_t index_in(const std::string& option, const std::string& text, std::size_t count) {
-  return Options::parse_number<std::size_t>(option, text, {0, static_cast<double>(count - 1)});
+// `what` is for the message: "--skip-mlp" or, if a value has several numbers, "the head of
+// --skip-head".
+std::size_t index_in(const std::string& what, const std::string& text, std::size_t count) {
+  return Options::parse_number<std::size_t>(what, text, {0, static_cast<double>(count - 1)});
+}
+
+// Parses a value of --skip-head, "2.1", into the numbers of the block and the head.
+std::pair<std::string, std::string> parse_head(const std::string& value) {
+  const auto parts = split(value, '.');
+  std::size_t number = 0;
+  if (parts && read_number(parts->first, number) && read_number(parts->second, number)) {
+    return *parts;
+  }
+  throw UsageError("--skip-head",
+                   "expected N.H, which is head H of block N, such as 2.1 (for several heads, give "
+                   "the option several times), found '" +
+                       value + "'");
 }
 
 // A value of --patch. The numbers are not parsed, because only the model and the text say how large
@@ -30,27 +45,55 @@ struct Patch {
   std::string text;
   Observed what;
   std::optional<std::string> layer, token;
+  bool is_input = false;  // of the block `layer`: what the block before it, if any, has as output
 };
 
-// Parses "TEXT@block_output.3:5", "TEXT@embeddings:5" or, for all tokens, "TEXT@block_output.3".
-Patch parse_patch(const std::string& value) {
-  Patch patch = {};
-  const auto parts = split(value, '@');
-  if (!parts) throw UsageError("--patch", "expected TEXT@PLACE, found '" + value + "'");
-  patch.text = parts->first;
-  std::string name = parts->second;
+// Splits TransformerLens's name of a hook in a block, "blocks.3.hook_attn_out", into the name as
+// observed_names() has it, "blocks.N.hook_attn_out", and the number of the block.
+std::pair<std::string, std::optional<std::string>> split_hook(const std::string& hook) {
+  const std::string begin = "blocks.";
+  const std::size_t end = hook.find('.', begin.size());
+  if (!hook.starts_with(begin) || end == std::string::npos) return {hook, std::nullopt};
+  return {begin + 'N' + hook.substr(end), hook.substr(begin.size(), end - begin.size())};
+}
+
+// Sets all members of the patch that the place decides: "block_output.3:5", "embeddings:5" or, for
+// all tokens, "block_output.3". The name may also be TransformerLens's: "blocks.3.hook_resid_post".
+void parse_place(Patch& patch, const std::string& place) {
+  std::string name = place;
   if (const auto at = split(name, ':')) std::tie(name, patch.token.emplace()) = *at;
-  if (const auto in = split(name, '.')) std::tie(name, patch.layer.emplace()) = *in;
+  const bool is_hook = name.find("hook_") != std::string::npos;
+  if (is_hook) {
+    std::tie(name, patch.layer) = split_hook(name);
+  } else if (const auto in = split(name, '.')) {
+    std::tie(name, patch.layer.emplace()) = *in;
+  }
+  patch.is_input = name == "blocks.N.hook_resid_pre";
+  if (patch.is_input) name = "blocks.N.hook_resid_post";
   const auto names = observed_names();
-  const auto found = std::ranges::find(names, name, &ObservedName::name);
+  const auto found = std::ranges::find(
+      names, name, is_hook ? &ObservedName::transformer_lens : &ObservedName::name);
   const bool in_block = found != names.end() && found->is_in_block;
   if (found == names.end() || patch.layer.has_value() != in_block) {
     throw UsageError("--patch",
-                     "expected a place such as block_output.0, mlp_output.2:5 or "
-                     "embeddings, found '" +
-                         parts->second + "'");
+                     "expected a place such as block_output.0, mlp_output.2:5, embeddings or "
+                     "blocks.0.hook_resid_post, found '" +
+                         place + "'" + (in_block ? ", which lacks the number of a block" : ""));
   }
   patch.what = found->what;
+}
+
+// Parses TEXT@PLACE.
+Patch parse_patch(const std::string& value) {
+  Patch patch = {};
+  const auto parts = split(value, '@');
+  if (!parts) {
+    throw UsageError(
+        "--patch",
+        "expected TEXT@PLACE, such as 'The dog sat@block_output.2', found '" + value + "'");
+  }
+  patch.text = parts->first;
+  parse_place(patch, parts->second);
   return patch;
 }
 
@@ -74,9 +117,15 @@ struct Place {
 
 Place place_of(const Patch& patch, const Config& config, std::size_t tokens) {
   Place place = {.what = patch.what};
-  if (patch.token) place.token = index_in("--patch", *patch.token, tokens);
-  if (patch.layer) place.layer = index_in("--patch", *patch.layer, config.n_layer);
+  if (patch.token) place.token = index_in("the token of --patch", *patch.token, tokens);
+  if (patch.layer) place.layer = index_in("the block of --patch", *patch.layer, config.n_layer);
   if (!patch.layer && patch.what != Observed::embeddings) place.layer = config.n_layer;
+  if (!patch.is_input) return place;
+  if (place.layer == 0) {
+    place.what = Observed::embeddings;
+  } else {
+    --place.layer;
+  }
   return place;
 }
 
@@ -117,26 +166,31 @@ std::vector<std::string> InterventionSettings::shown() const {
 
 void add_intervention_options(Options& options, InterventionSettings& settings) {
   options.begin_group("Changes, compared with the model");
+  // `check` throws before the model is loaded and a text is waited for.
   const auto add = [&](const char* name, const char* form, std::vector<std::string>& values,
-                       const char* help) {
-    const bool is_patch = &values == &settings.patch;
-    const bool is_norm = &values == &settings.identity_norm;
-    const auto set = [&values, is_patch, is_norm](const std::string& value) {
-      // They throw before the model is loaded and a text is waited for.
-      if (is_patch) static_cast<void>(parse_patch(value));
-      if (is_norm) static_cast<void>(parse_norm(value));
+                       const char* help, void (*check)(const std::string&)) {
+    const auto set = [&values, check](const std::string& value) {
+      check(value);
       values.push_back(value);
     };
     options.add(name, form, help, set).is_repeatable = true;
   };
-  add("--skip-layer", "N", settings.skip_layer, "Block N adds nothing to the residual stream");
-  add("--skip-mlp", "N", settings.skip_mlp, "The feed-forward layer of block N adds nothing");
-  add("--skip-head", "N.H", settings.skip_head, "The output of head H of block N is 0");
+  const auto of_model = [](const std::string&) {};  // only the model has what to check
+  add("--skip-layer", "N", settings.skip_layer,
+      "Block N, from 0, adds nothing to the residual stream", of_model);
+  add("--skip-mlp", "N", settings.skip_mlp, "The feed-forward layer of block N adds nothing",
+      of_model);
+  add("--skip-head", "N.H", settings.skip_head,
+      "The output of head H of block N is 0: 2.1 is head 1 of block 2",
+      [](const std::string& value) { static_cast<void>(parse_head(value)); });
   add("--identity-norm", "NORM", settings.identity_norm,
-      "ln_1.N, ln_2.N or ln_f only multiplies by its weight and adds its bias");
+      "ln_1.N, ln_2.N or ln_f only multiplies by its weight and adds its bias",
+      [](const std::string& value) { static_cast<void>(parse_norm(value)); });
   add("--patch", "TEXT@PLACE", settings.patch,
       "The values at PLACE are those of TEXT, which has as many tokens. A place is a name of the "
-      "table in the manual: block_output.2, or block_output.2:5 at token 5 alone");
+      "table in the manual with its block, block_output.2 or blocks.2.hook_resid_post; "
+      "block_output.2:5 is token 5 alone",
+      [](const std::string& value) { static_cast<void>(parse_patch(value)); });
 }
 
 Interventions::Interventions(const InterventionSettings& settings, const Engine& engine,
@@ -181,10 +235,9 @@ void Interventions::zero(Observed what, std::size_t layer) {
 }
 
 void Interventions::skip_head(const std::string& place, const Config& config) {
-  const auto parts = split(place, '.');
-  if (!parts) throw UsageError("--skip-head", "expected N.H, such as 0.3, found '" + place + "'");
-  const std::size_t layer = index_in("--skip-head", parts->first, config.n_layer);
-  const std::size_t head = index_in("--skip-head", parts->second, config.n_head);
+  const auto [of_layer, of_head] = parse_head(place);
+  const std::size_t layer = index_in("the block of --skip-head", of_layer, config.n_layer);
+  const std::size_t head = index_in("the head of --skip-head", of_head, config.n_head);
   const std::size_t size = config.head_dim();
   changes_.push_back({Observed::head_outputs, layer, [head, size](const Intervention& values) {
                         for (std::size_t i = 0; i < values.rows; ++i) {
@@ -196,7 +249,7 @@ void Interventions::skip_head(const std::string& place, const Config& config) {
 void Interventions::identity_norm(const std::string& place, const Config& config) {
   const auto [what, index] = parse_norm(place);
   const std::size_t layer =
-      index ? index_in("--identity-norm", *index, config.n_layer) : config.n_layer;
+      index ? index_in("the block of --identity-norm", *index, config.n_layer) : config.n_layer;
   changes_.push_back({what, layer, [](const Intervention& statistics) {
                         for (std::size_t i = 0; i < statistics.rows; ++i) {
                           statistics.row(i)[0] = 0.0f;  // mean
