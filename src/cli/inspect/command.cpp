@@ -23,14 +23,15 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kInspectSummary =
-    R"(TEXT is read once, and what the model computed for it is shown: how likely each token was, what
-each LayerNorm does to the vectors that pass through it, where the heads look, which neurons are
-active, what the model would predict after each block (the logit lens), and which parts of the model
-make up the logit of its prediction.
+    R"(TEXT is read once, and what the model computed for it is shown. Without other options, this is a
+summary in text: how likely each token was, what each LayerNorm does to the vectors that pass through
+it, how the residual stream grows, which heads look most at which kinds of tokens, and what the model
+would predict after each block (the logit lens).
 
-Without other options, this is a summary in text. -o writes a page for a browser, a single file that
-needs no network, in which you choose a token and see everything about it, with LayerNorm step by
-step. --json writes all numbers. gpt2/inspect.h defines them.
+-o writes a page for a browser, a single file that needs no network, in which you choose a token and
+see everything about it, with LayerNorm step by step. Beyond the summary, it shows where each head
+looks, which neurons are active, and which parts of the model make up the logit of its prediction.
+--json writes all of these numbers, for each token. gpt2/inspect.h defines them.
 
 Changes, such as --skip-head, show what a part is good for: the loss and the prediction are compared
 with those of the model as it is. --against compares with another model of the same vocabulary, for
@@ -208,8 +209,8 @@ void write(const Settings& settings, const Report& report, const Activations& ac
 
 int inspect(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
-  if (!settings.page.empty()) {
   if (settings.text != "-") note_file_as_text(settings.text);
+  if (!settings.page.empty()) {
     require_replaceable(settings.page, "a page of gpt2 inspect", begins_with(page_begin()));
   }
   if (!settings.npz.empty()) {
