@@ -55,6 +55,26 @@ TEST_CASE("a text is 256 tokens long unless asked otherwise") {
   CHECK(text({"--greedy", "--no-echo", "z"}).size() == 256);
 }
 
+TEST_CASE("options for drawing have no effect on a greedy text, however it is asked for") {
+  const TemporaryDirectory place;
+  const std::string lines = place.write("lines", "x\n").string();
+  const Words drawing = {"--top-k", "5", "--top-p", "0.5", "--min-p", "0.5", "--seed", "3"};
+  const auto with = [&](Words words) {
+    words.insert(words.end(), drawing.begin(), drawing.end());
+    return words;
+  };
+  for (const Words& greedy : {Words{"--greedy"}, {"--temperature", "0"}}) {
+    Words arguments = with(greedy);
+    arguments.insert(arguments.end(), {"-n", "5"});
+    CHECK(text(arguments, {.input = "x"}) == "xyz \u00e9");
+    const std::string out = (place.path() / ("texts" + greedy[0])).string();
+    arguments.insert(arguments.begin(), {"batch", "-m", alphabet_model(), "--lines", lines, "-o", out});
+    CHECK(run(arguments).status == 0);
+    std::ifstream texts(out);
+    CHECK(nlohmann::json::parse(texts).at("text") == "yz \u00e9");
+  }
+}
+
 TEST_CASE("without a prompt argument, standard input is the prompt, less one final newline") {
   const Words two = {"--max-new-tokens", "2", "--greedy"};
   CHECK(text(two, {.input = "hello f\n"}) == "hello fgh");

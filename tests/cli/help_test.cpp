@@ -80,7 +80,7 @@ TEST_CASE("the help of a command has its arguments, and an entry for each option
   CHECK(help.starts_with(
       "Continues a text with a GPT-2 model\n\nUsage: gpt2 generate [OPTIONS] [PROMPT]\n\n"
       "Arguments:\n  PROMPT                    The text to continue\n\nPrompt:\n"));
-  CHECK(help.find("\n  --greedy                  Always take the most likely token\n") !=
+  CHECK(help.find("\n  --greedy                  Always take the most likely token, as with\n") !=
         std::string::npos);
   // A name that leaves no room for what it does stands on a line of its own.
   CHECK(help.find("\n  --begin-suppress-tokens IDS\n                            Do not ") !=

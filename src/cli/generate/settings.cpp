@@ -142,8 +142,8 @@ void check_samples(const GenerateSettings& settings) {
   if (writing.samples == 1) return;
   if (writing.options.sampling.temperature == 0.0f) {
     throw UsageError(
-        "--samples cannot be combined with --greedy, which writes the same text each "
-        "time: give a temperature");
+        "--samples cannot be combined with --greedy or --temperature 0, which write the same text "
+        "each time: give a temperature above 0");
   }
   if (settings.output.no_newline) {
     throw UsageError(

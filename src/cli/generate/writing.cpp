@@ -91,13 +91,12 @@ void add_writing_options(Options& options, Writing& writing, bool of_one_text) {
   options.begin_group("How tokens are drawn");
   add_fields(options, OptionRole::draws, values, {"seed", "sequence"});
   add_seed(options, writing, of_one_text);
-  std::vector<std::string> contradictions = drawing_options();
-  // --sequence has no effect with --greedy, but does not contradict it: the records of `batch` have
-  // a sequence, however their texts were written.
-  std::erase(contradictions, "--sequence");
   if (of_one_text) add_field(options, "sequence", values);
-  options.add_switch("--greedy", writing.is_greedy, "Always take the most likely token").excluded =
-      std::move(contradictions);
+  options
+      .add_switch("--greedy", writing.is_greedy,
+                  "Always take the most likely token, as with --temperature 0; then --top-k, "
+                  "--seed and so on have no effect")
+      .excluded = {"--temperature"};
 
   options.begin_group("How long the text is");
   add_fields(options, OptionRole::limits_length, values);
