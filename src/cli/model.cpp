@@ -33,7 +33,7 @@ std::string advice_on_revision(const std::string& name) {
   if (model.empty() || revision.empty()) return "";
   try {
     return concat("; '", model, "' is in ", find_model(model).string(), ", but not its revision '",
-                  revision, "', which 'hf download ", model, " --revision ", revision, "' fetches");
+                  revision, "'");
   } catch (const Error&) {
     return "";
   }

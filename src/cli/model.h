@@ -30,8 +30,8 @@ struct ModelSettings {
   [[nodiscard]] bool looks_up() const { return draft != "off"; }
 };
 
-/// Returns what to do if find_model() finds no model of this name only because of its revision, as
-/// a part of a message. Returns "" otherwise.
+/// Returns where the model is if find_model() finds none of this name only because of its revision,
+/// as a part of a message. Returns "" otherwise.
 [[nodiscard]] std::string advice_on_revision(const std::string& name);
 
 /// Adds -m, --model.

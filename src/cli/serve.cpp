@@ -224,7 +224,15 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   ModelSettings of_model = settings.model;
   const auto [name, model] = name_of_model(text);
   of_model.name = model;
-  of_model.find();
+  try {
+    of_model.find();
+  } catch (const Error& error) {
+    const bool is_name = name == text && name != GPT2_BUNDLED_MODEL;
+    if (error.code() != ErrorCode::not_found || !is_name) throw;
+    throw Error(error.code(),
+                concat(error.what(), "; to serve another model by this name, give -m ", name, "=",
+                       GPT2_BUNDLED_MODEL));
+  }
   Tokenizer tokenizer = load_tokenizer(of_model.path, /*takes_tokens=*/false);
   const Engine engine(load_model(of_model), of_model.engine);
   tokenizer.require_match(engine.model().config());

@@ -159,7 +159,11 @@ std::string advice(const fs::path& model) {
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty() && !directory_exists(own)) {
     return "$GPT2_MODELS is not a directory";
   }
-  return "'hf download' fetches one";
+  const std::string name = model.generic_string();
+  const std::size_t at = std::min(name.find('@'), name.size());
+  const std::string revision = name.substr(std::min(at + 1, name.size()));
+  return concat("'hf download ", name.substr(0, at), revision.empty() ? "" : " --revision ",
+                revision, "' fetches it if it is on the hub");
 }
 
 // Throws Error(not_found).

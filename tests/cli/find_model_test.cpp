@@ -93,7 +93,8 @@ TEST_CASE("the message about a missing model is one short line") {
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
         "gpt2: no model 'nope': not in the working directory, models/, $GPT2_MODELS or the "
-        "HuggingFace cache; 'hf download' fetches one; 'gpt2 info -m nope' lists the places\n");
+        "HuggingFace cache; 'hf download nope' fetches it if it is on the hub; 'gpt2 info -m nope' "
+        "lists the places\n");
   CHECK(outcome.err.size() <= 200);
 }
 
@@ -183,15 +184,15 @@ TEST_CASE("a message says if a model is there, but not in the revision that the 
   const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").string();
   places.link(repository / "snapshots" / kCommit);
   places.write(repository / "refs/main", kCommit);
-  const std::string advice = "; 'owner/name' is in " + snapshot +
-                             ", but not its revision 'v2', which 'hf download owner/name "
-                             "--revision v2' fetches; ";
+  const std::string advice =
+      "; 'hf download owner/name --revision v2' fetches it if it is on the hub; 'owner/name' is in " +
+      snapshot + ", but not its revision 'v2'; ";
   for (const Words& command :
        {Words{"-m", "owner/name@v2", "x"}, {"info", "-m", "owner/name@v2"}}) {
     const Outcome outcome = run(command, {.directory = places.root(), .environment = {cache}});
     CHECK(outcome.err.find(advice) != std::string::npos);
   }
-  CHECK(places.found("owner/none@v2", {cache}).find("revision") == std::string::npos);
+  CHECK(places.found("owner/none@v2", {cache}).find("but not its revision") == std::string::npos);
 }
 
 TEST_CASE("each place that was searched is listed once") {

@@ -177,6 +177,8 @@ TEST_CASE("a port in use is an error that says what to do") {
   CHECK(refused_start({"--port", "65536"}).status == 2);
   CHECK(refused_start({"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"})
             .err.find("two models are called 'a'") != std::string::npos);
+  CHECK(refused_start({"-m", "gpt-4"})
+            .err.ends_with("; to serve another model by this name, give -m gpt-4=gpt2-stories\n"));
   CHECK(run({"serve", "--port", "0", "-m", "=" + std::string(alphabet_model())})
             .err.find("expected NAME=MODEL") != std::string::npos);
   for (const char* const origin : {"x.example", "https://x.example/", "https://", "a b"}) {

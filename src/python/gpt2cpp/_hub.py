@@ -41,7 +41,7 @@ def refuse_others(names: Iterable[str]) -> None:
 
 def not_downloaded(name: PathLike, revision: Optional[str], error: NotFoundError) -> NotFoundError:
     """The error for a model that is not on this machine, with the command that downloads it."""
-    where = str(error).split("; 'hf download'")[0]
+    where = str(error).split("; 'hf download ")[0]
     option = "" if revision is None else f" --revision {revision}"
     return NotFoundError(f"{where}; gpt2cpp downloads nothing when it loads a model: run "
                          f"'hf download {os.fspath(name)}{option}' first")
