@@ -62,12 +62,15 @@ std::string text(const Words& arguments) {
   return outcome.out;
 }
 
-void check_refused(const std::string& lines, const std::string& out, const std::string& message) {
+// The mistake is in the last line, or in the line with this number.
+void check_refused(const std::string& lines, const std::string& out, const std::string& message,
+                   long number = 0) {
   const Outcome outcome = talk({"-m", alphabet_model(), "-n", "3"}, lines);
   CAPTURE(lines);
+  if (number == 0) number = std::ranges::count(lines, '\n');
   CHECK(outcome.status == 1);
   CHECK(outcome.out == out);
-  CHECK(outcome.err == "gpt2: " + message + "\n");
+  CHECK(outcome.err == "gpt2: line " + std::to_string(number) + ": " + message + "\n");
 }
 
 }  // namespace
@@ -178,7 +181,7 @@ TEST_CASE("/set changes an option") {
 
 TEST_CASE("an invalid line is refused, and ends a talk that is read from a file") {
   check_refused("ab\n/agian\nk\n", "cde\n",
-                "no command '/agian': /help lists them; to begin a text with a slash, type two");
+                "no command '/agian': /help lists them; to begin a text with a slash, type two", 2);
   check_refused("/again\n", "", "there is no answer to write again");
   check_refused("/save\n", "", "expected /save FILE");
   check_refused("/reset all\n", "", "expected /reset");
@@ -229,9 +232,9 @@ TEST_CASE("a text that no longer fits the context slides") {
   CHECK(saved_tokens()[0] == 'a');
   CHECK(saved_tokens()[1] == 'b');
   CHECK(with({}, "ab\nklmnopq\n").err ==
-        "gpt2: the line has 8 tokens, but the model takes at most 7: shorten it\n");
+        "gpt2: line 2: the line has 8 tokens, but the model takes at most 7: shorten it\n");
   CHECK(with({"--overflow", "stop"}, "ab\nklmn\n").err ==
-        "gpt2: the context of 8 tokens is full: /reset forgets the text\n");
+        "gpt2: line 2: the context of 8 tokens is full: /reset forgets the text\n");
 }
 
 TEST_CASE("a turn of a dialog ends with the end-of-text token") {
@@ -424,7 +427,8 @@ TEST_CASE("/undo takes back the last line and its answer", "[terminal]") {
   write_alphabet_model(small.path(), 8);
   const Words in_small = {"-m", small.path().string(), "--greedy", "-n", "3"};
   CHECK(talk(in_small, "ab\nklmn\n/undo\n\n").out == "cde\nopq\nfgh\n");
-  CHECK(talk(in_small, "ab\nklmn\n/undo\n/undo\n").err == "gpt2: there is no line to take back\n");
+  CHECK(talk(in_small, "ab\nklmn\n/undo\n/undo\n").err ==
+        "gpt2: line 4: there is no line to take back\n");
 }
 
 TEST_CASE("/stats tells the tokens, the speed and the context", "[terminal]") {

@@ -18,6 +18,7 @@
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
+#include "cli/lines/records.h"
 #include "cli/terminal/layout.h"
 #include "cli/terminal/wrap.h"
 #include "cli/tokens.h"
@@ -328,18 +329,33 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
   if (by_hand && is_terminal(stderr)) {
     editor.emplace(completions_of);
     greet(settings.model.name, session.model());
+// Throws the error that is being handled. Its message says in which line of the input the mistake
+// is, unless `line` is 0 because the line is that of the command line.
+[[noreturn]] void refuse_line(std::size_t line) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (line == 0) throw;
+    throw Error(error.code(), about_line(line, error.what()));
+  }
+}
+
   }
   Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
   std::optional<std::string> line = first_line(settings);
   bool goes_on = true;
   while (goes_on && !interrupted()) {
-    if (!line) line = editor ? editor->read() : read_line();
+    if (!line) {
+      line = editor ? editor->read() : read_line();
+      ++number;
+    }
     if (!line) break;
     try {
       goes_on = talk.take(*line);
     } catch (const std::runtime_error& error) {
-      if (!by_hand) throw;
+      if (!by_hand) refuse_line(number);
       print_error(error.what());
+  std::size_t number = 0;  // of the line, among those of standard input
     }
     if (by_hand) forget_interrupts();
     line.reset();

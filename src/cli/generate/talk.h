@@ -14,7 +14,8 @@ using OptionsOf = std::function<GenerationOptions(const GenerateSettings&)>;
 /// `gpt2 --interactive`: reads line after line from standard input and continues the session's text
 /// after each of them, until the input ends. The prompt of the settings, if any, is the first line.
 ///
-/// On a terminal, an error is printed and the next line is read. Otherwise it is thrown.
+/// On a terminal, an error is printed and the next line is read. Otherwise it is thrown, and the
+/// message has the number of the line.
 void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
           Session session, const OptionsOf& options_of);
 
