@@ -147,7 +147,7 @@ TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
   const std::string list = talk({"-m", alphabet_model()}, "/set stop \\n\n/set\n").err;
   CHECK(list.find("* stop                              \"\\n\"\n") != std::string::npos);
   const std::string expected =
-      "stop: expected a text, or texts in quotes such as \"\\n\" \"Tom:\", ";
+      "stop: expected a text without spaces, or texts in quotes such as \"\\n\" \"Tom:\", ";
   check_refused("/set stop \"Tom\n", "", expected + "found '\"Tom'");
   check_refused("/set stop Tom\\x\n", "", expected + "found 'Tom\\x'");
   check_refused("/set stop \"Tom\" 5\n", "", expected + "found '\"Tom\" 5'");
@@ -163,11 +163,11 @@ TEST_CASE("/set replaces all values of an option") {
 }
 
 TEST_CASE("/set has hints for names of other programs") {
-  check_refused("/set n 5\n", "", "/set has no option 'n' (did you mean 'max_new_tokens'?)");
+  check_refused("/set n 5\n", "", "no option 'n' (did you mean 'max_new_tokens'?)");
   check_refused("/set do_sample false\n", "",
-                "/set has no option 'do_sample' (tokens are drawn unless 'greedy' is given)");
+                "no option 'do_sample' (tokens are drawn unless 'greedy' is given)");
   check_refused("/set num_beams 2\n", "",
-                "/set has no option 'num_beams' (only 'gpt2 generate', without -i, and the "
+                "no option 'num_beams' (only 'gpt2 generate', without -i, and the "
                 "completions of 'gpt2 serve' have a beam search)");
 }
 
@@ -189,11 +189,12 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       "/load " + (place().path() / "none").string() + "\n", "",
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
   check_refused("/set top-q 3\n", "",
-                "/set has no option 'top-q' (did you mean 'top_k'?)");
-  for (const std::string option : {"json", "stats"}) {
-    check_refused("/set " + option + "\n", "",
-                  "/set has no option '" + option +
-                      "': it changes only how tokens are drawn and where a text ends");
+                "no option 'top-q' (did you mean 'top_k'?)");
+  check_refused("/unset top-q\n", "", "no option 'top-q' (did you mean 'top_k'?)");
+  for (const std::string command : {"/set", "/unset", "/help"}) {
+    check_refused(command + " json\n", "",
+                  "no option 'json': those that /set lists change how tokens are drawn and texts end");
+  check_refused("/set stop Tom: Ben:\n", "", expected + "found 'Tom: Ben:'");
   }
   check_refused("/set top-k x\n", "",
                 "top_k: expected a whole number from 0 to 1000000000, found 'x'");
@@ -219,6 +220,10 @@ TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as
 }
 
 TEST_CASE("a text that no longer fits the context slides") {
+  CHECK(answers({"-n", "9"}, "/set seed=5\nOnce upon\n") == wild);
+  CHECK(letters("/set stop=d\nab\n/set stop==\n/set max_new_tokens= 1\n\n") == "c\ne\n");
+  check_refused("/set top_k=x\n", "",
+                "top_k: expected a whole number from 0 to 1000000000, found 'x'");
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const Words in_small = {"-m", small.path().string(), "--greedy", "-n", "3"};
@@ -338,7 +343,7 @@ TEST_CASE("/set alone lists the options, and marks those that have changed", "[t
   CHECK(defaults.find("\n* t") == std::string::npos);
   const std::string changed =
       talk({"-m", alphabet_model(), "-t", "1", "--top-k", "7"},
-           "/set stop x y\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n/set\n").err;
+           "/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n/set\n").err;
   CHECK(has(changed, "* top_k                             7"));
   CHECK(has(changed, "* stop                              \"z\""));
   CHECK(has(changed, "  temperature                       0.8"));
@@ -385,13 +390,17 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back",
   const Outcome set = talk({"-m", alphabet_model()}, sets + "/set\n");
   CHECK(set.status == 0);
   for (const auto& [name, value] : values) {
+  CHECK(has(defaults, "  greedy                            false"));
     std::string row = "* " + name;
     row.resize(36, ' ');
     CAPTURE(row, value, set.err);
     CHECK(set.err.find(row + value + '\n') != std::string::npos);
   }
-  // The table has no options but these, stop and bad_words, which hold texts.
-  CHECK(std::ranges::count(set.err, '\n') == static_cast<long>(values.size()) + 3);
+  const std::string greedy = talk({"-m", alphabet_model()}, "/set greedy\n/set\n").err;
+  CHECK(has(greedy, "* greedy                            true"));
+  CHECK(has(greedy, "* temperature                       0"));
+  // The list has no options but these, greedy, and stop and bad_words, which hold texts.
+  CHECK(std::ranges::count(set.err, '\n') == static_cast<long>(values.size()) + 4);
   CHECK(talk({"-m", alphabet_model()}, sets + unsets + "/set\n").err ==
         talk({"-m", alphabet_model()}, "/set\n").err);
   CHECK(letters("/set ignore_eos true\n/set ignore_eos false\n/set ignore_eos\nab\n") == "cde\n");

@@ -71,22 +71,24 @@ std::string shown_value(const std::vector<T>& values) {
 
 std::string shown_value(const std::vector<std::vector<TokenId>>&) { return ""; }  // see bad_words
 
-// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the
-// same escapes, such as \n. Throws UsageError for anything else.
+// Returns the texts in a value: strings of JSON or, without quotes, one text without spaces, which
+// may have the same escapes, such as \n. Throws UsageError for anything else. Without quotes,
+// "Tom: Ben:" could be one text or two.
 Arguments texts_in(const std::string& option, const std::string& value) {
-  std::istringstream stream(value.starts_with('"') ? value : '"' + value + '"');
+  const bool is_quoted = value.starts_with('"');
+  std::istringstream stream(is_quoted ? value : '"' + value + '"');
   Arguments texts;
   try {
     for (nlohmann::json text; (stream >> std::ws).peek() != EOF;) {
       stream >> text;
       texts.push_back(text.get<std::string>());
     }
-  } catch (const nlohmann::json::exception&) {
-    throw UsageError(
-        option,
-        "expected a text, or texts in quotes such as \"\\n\" \"Tom:\", found " + quote(value, 60));
+    if (is_quoted || value.find(' ') == value.npos) return texts;
+  } catch (const nlohmann::json::exception&) {  // is refused below
   }
-  return texts;
+  throw UsageError(
+      option, concat("expected a text without spaces, or texts in quotes such as \"\\n\" \"Tom:\"",
+                     ", found ", quote(value, 60)));
 }
 
 // Returns the values of an option that takes several.
@@ -114,9 +116,9 @@ const Part& part_of(const GenerationOptions& options) {
   }
 }
 
-// Returns the value of an option, or "" if it has none of its own: --greedy sets the temperature.
 std::string value_of(const Writing& writing, const std::string& option) {
   if (option == "--bad-words") return shown_value(writing.bad_words);
+  if (option == "--greedy") return shown_value(writing.options.sampling.temperature == 0.0f);
   std::string text;
   GenerationOptions options = writing.options;
   for_each_field(options, [&](const auto& field, const auto& values) {
@@ -134,10 +136,11 @@ TalkOptions::TalkOptions(Writing& writing)
 }
 
 void TalkOptions::set(const std::string& words, const std::function<void()>& check) {
-  const std::size_t space = std::min(words.find(' '), words.size());
+  const std::size_t end = std::min(words.find_first_of(" ="), words.size());
+  const std::size_t after = words.substr(end).starts_with('=') ? end + 1 : end;
   try {
-    take(words.substr(0, space),
-         words.substr(std::min(words.find_first_not_of(' ', space), words.size())));
+    take(words.substr(0, end),
+         words.substr(std::min(words.find_first_not_of(' ', after), words.size())));
     check();
   } catch (const UsageError& error) {
     reject(renamed(error.what()));  // not a mistake on the command line, as main() would report it
@@ -183,7 +186,6 @@ std::string TalkOptions::list() const {
   std::string text;
   for (const Option& option : options_.all()) {
     const std::string value = value_of(writing_, option.name());
-    if (value.empty()) continue;
     const bool is_changed = value != value_of(defaults, option.name());
     text += format("%c %-33s %s\n", is_changed ? '*' : ' ', table_name(option.name()).c_str(),
                    value.c_str());
@@ -215,10 +217,10 @@ const Option& TalkOptions::find(const std::string& name) const {
     return std::ranges::count(all, here) == 0 ? "" : "'" + here + "'";
   });
   const std::string meant = nearest(wanted, all);
-  reject("/set has no option '", name, "'",
-         !advice.empty() ? " (" + advice + ")"
-         : meant.empty() ? ": it changes only how tokens are drawn and where a text ends"
-                         : " (did you mean '" + meant + "'?)");
+  reject("no option '", name, "'",
+         !advice.empty()  ? " (" + advice + ")"
+         : !meant.empty() ? " (did you mean '" + meant + "'?)"
+                          : ": those that /set lists change how tokens are drawn and texts end");
 }
 
 // Returns the message with top_k in place of --top-k, and so on.

@@ -16,11 +16,11 @@ class TalkOptions {
   /// Changes `writing`, which must outlive this object.
   explicit TalkOptions(Writing& writing);
 
-  /// Changes the settings as `gpt2 generate --top-k 10` would, for the words "top_k 10", and calls
-  /// `check`. A switch may have the value true or false. An option that the command line may repeat
-  /// takes all its values at once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error,
-  /// whose message has the names of the table, if the words are invalid or `check` throws it; the
-  /// settings may have changed in this case.
+  /// Changes the settings as `gpt2 generate --top-k 10` would, for the words "top_k 10" or
+  /// "top_k=10", and calls `check`. A switch may have the value true or false. An option that the
+  /// command line may repeat takes all its values at once; texts may be strings of JSON, such as
+  /// "\n" "Tom:". Throws Error, whose message has the names of the table, if the words are invalid
+  /// or `check` throws it; the settings may have changed in this case.
   void set(const std::string& words, const std::function<void()>& check);
 
   /// Sets an option to the command's default. Throws Error if there is no such option.
