@@ -13,6 +13,10 @@ extern const char* const kHomeVariable;
 /// Returns the user's home directory, or an empty path if the environment names none.
 [[nodiscard]] std::filesystem::path home_directory();
 
+/// Returns the path with the home directory in place of a "~" that stands before its first slash.
+/// Returns an empty path if there is such a "~" and no home directory.
+[[nodiscard]] std::filesystem::path with_home(const std::filesystem::path& path);
+
 /// Returns the file of the program that this process runs, or an empty path if the system does not
 /// say.
 [[nodiscard]] std::filesystem::path program_file();

@@ -43,12 +43,7 @@ bool has_model_files(const fs::path& directory) {
 
 // Returns the path in an environment variable, with "~" at its beginning replaced by the home
 // directory. Returns an empty path if the variable is not set, or if there is no home directory.
-fs::path environment(const char* name) {
-  const fs::path path = path_in_environment(name);
-  if (path.empty() || *path.begin() != "~" || !path.has_parent_path()) return path;
-  const fs::path home = home_directory();
-  return home.empty() ? home : home / path.lexically_relative("~");
-}
+fs::path environment(const char* name) { return with_home(path_in_environment(name)); }
 
 // Returns the directories in which to look for a subdirectory that has the name of the model. Each
 // is in the list once, although several ways may lead to it.

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/places.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -66,8 +67,8 @@ std::string text(const Words& arguments) {
 void check_refused(const std::string& lines, const std::string& out, const std::string& message,
                    long number = 0) {
   const Outcome outcome = talk({"-m", alphabet_model(), "-n", "3"}, lines);
-  CAPTURE(lines);
   if (number == 0) number = std::ranges::count(lines, '\n');
+  CAPTURE(lines);
   CHECK(outcome.status == 1);
   CHECK(outcome.out == out);
   CHECK(outcome.err == "gpt2: line " + std::to_string(number) + ": " + message + "\n");
@@ -127,6 +128,47 @@ TEST_CASE("/reset, /save and /load change the text that is continued") {
   CHECK(saved_tokens() == ids("klmn"));
 }
 
+TEST_CASE("/write writes the text to a new file") {
+  const std::string file = (place().path() / "story.txt").string();
+  const auto content = [&file] {
+    std::ifstream stream(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  letters("ab\nk\n/write " + file + "\n");
+  CHECK(content() == "abcde\nklmn\n");
+  check_refused("ab\n/write " + file + "\n", "cde\n", file + " exists: give another file");
+  CHECK(content() == "abcde\nklmn\n");
+  std::filesystem::remove(file);
+  check_refused("/write " + file + "\n", "", "the text is still empty: type its beginning");
+  CHECK_FALSE(std::filesystem::exists(file));
+  letters("xy\nk\n/write " + file + "\n", {"-n", "3", "--dialog"});
+  CHECK(content() == "xy\nabc\nk\nabc\n");
+  std::filesystem::remove(file);
+  // What a slide has dropped is lost: abcde -> de, and \nklmn.
+  const TemporaryDirectory small;
+  write_alphabet_model(small.path(), 8);
+  CHECK(talk({"-m", small.path().string(), "--greedy", "-n", "1"},
+             "ab\n\n\nklmn\n/write " + file + "\n")
+            .err == "gpt2: the file lacks 3 tokens that no longer fitted the context\n");
+  CHECK(content() == "de\nklmno\n");
+}
+
+TEST_CASE("~ in the name of a file is the home directory") {
+  const TemporaryDirectory home;
+  const std::string variable = std::string(gpt2::kHomeVariable) + "=" + home.path().string();
+  const Words arguments = {"-i", "-m", alphabet_model(), "-n", "3", "--greedy"};
+  const Outcome outcome =
+      run(arguments, {.input = "ab\n/save ~/talk\n/write ~/text\n/reset\n/load ~/talk\n\n",
+                      .environment = {variable}});
+  CHECK(outcome.err == "");
+  CHECK(outcome.out == "cde\nfgh\n");
+  CHECK(std::filesystem::exists(home.path() / "talk"));
+  CHECK(std::filesystem::exists(home.path() / "text"));
+  CHECK(run(arguments, {.input = "/load ~/talk\n", .environment = {std::string(gpt2::kHomeVariable) + "="}})
+            .err == "gpt2: line 1: ~/talk: there is no home directory, because $" +
+                        std::string(gpt2::kHomeVariable) + " is not set\n");
+}
+
 TEST_CASE("/save does not replace a file that is not a state") {
   const std::string novel = place().write("novel.txt", "Once upon a time").string();
   check_refused("ab\n/save " + novel + "\n", "cde\n",
@@ -134,9 +176,10 @@ TEST_CASE("/save does not replace a file that is not a state") {
                     " is not the state of a session, so it is not replaced by one: give another "
                     "file");
   CHECK(std::filesystem::file_size(novel) == 16);
+  check_refused("/save " + state() + "\n", "", "the text is still empty: type its beginning");
   CHECK(talk({}, "/help\n")
-            .err.find("/save FILE         save the session to FILE, which only "
-                      "/load and --state can\n") != std::string::npos);
+            .err.find("/save FILE           save the session to FILE, for /load and --state "
+                      "alone\n") != std::string::npos);
 }
 
 TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
@@ -151,6 +194,7 @@ TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
   check_refused("/set stop \"Tom\n", "", expected + "found '\"Tom'");
   check_refused("/set stop Tom\\x\n", "", expected + "found 'Tom\\x'");
   check_refused("/set stop \"Tom\" 5\n", "", expected + "found '\"Tom\" 5'");
+  check_refused("/set stop Tom: Ben:\n", "", expected + "found 'Tom: Ben:'");
   check_refused("/set stop \"\"\n", "", "stop: expected a text, found ''");
   CHECK(talk({"-m", alphabet_model()}, "/help stop\n").err.find("\"\\n\" \"Tom:\"") !=
         std::string::npos);
@@ -176,6 +220,10 @@ TEST_CASE("/set changes an option") {
         "cde\nf\ng\n");
   const std::string wild = answers({"-n", "9", "-s", "5"}, "Once upon\n");
   CHECK(answers({"-n", "9"}, "/set seed 5\nOnce upon\n") == wild);
+  CHECK(answers({"-n", "9"}, "/set seed=5\nOnce upon\n") == wild);
+  CHECK(letters("/set stop=d\nab\n/set stop==\n/set max_new_tokens= 1\n\n") == "c\ne\n");
+  check_refused("/set top_k=x\n", "",
+                "top_k: expected a whole number from 0 to 1000000000, found 'x'");
   CHECK(answers({"-n", "9", "-s", "5"}, "/set greedy\nOnce upon\n") != wild);
 }
 
@@ -194,7 +242,6 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
   for (const std::string command : {"/set", "/unset", "/help"}) {
     check_refused(command + " json\n", "",
                   "no option 'json': those that /set lists change how tokens are drawn and texts end");
-  check_refused("/set stop Tom: Ben:\n", "", expected + "found 'Tom: Ben:'");
   }
   check_refused("/set top-k x\n", "",
                 "top_k: expected a whole number from 0 to 1000000000, found 'x'");
@@ -219,11 +266,14 @@ TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as
                            std::string(28, ' ') + "(default 40)\n");
 }
 
+TEST_CASE("/help COMMAND prints what the command does") {
+  for (const std::string name : {"save", "/save"}) {
+    CHECK(talk({"-m", alphabet_model()}, "/help " + name + "\n").err ==
+          "  /save FILE           save the session to FILE, for /load and --state alone\n");
+  }
+}
+
 TEST_CASE("a text that no longer fits the context slides") {
-  CHECK(answers({"-n", "9"}, "/set seed=5\nOnce upon\n") == wild);
-  CHECK(letters("/set stop=d\nab\n/set stop==\n/set max_new_tokens= 1\n\n") == "c\ne\n");
-  check_refused("/set top_k=x\n", "",
-                "top_k: expected a whole number from 0 to 1000000000, found 'x'");
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const Words in_small = {"-m", small.path().string(), "--greedy", "-n", "3"};
@@ -340,11 +390,15 @@ TEST_CASE("/set alone lists the options, and marks those that have changed", "[t
   CHECK(has(defaults, "  seed                              0"));
   CHECK(has(defaults, "  overflow                          slide"));
   CHECK(has(defaults, "  bad_words                         none"));
+  CHECK(has(defaults, "  greedy                            false"));
   CHECK(defaults.find("\n* t") == std::string::npos);
   const std::string changed =
       talk({"-m", alphabet_model(), "-t", "1", "--top-k", "7"},
            "/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n/set\n").err;
   CHECK(has(changed, "* top_k                             7"));
+  const std::string greedy = talk({"-m", alphabet_model()}, "/set greedy\n/set\n").err;
+  CHECK(has(greedy, "* greedy                            true"));
+  CHECK(has(greedy, "* temperature                       0"));
   CHECK(has(changed, "* stop                              \"z\""));
   CHECK(has(changed, "  temperature                       0.8"));
   CHECK(talk({"-m", alphabet_model()}, "/set top_k 7\n/unset top_k\n/set\n").err == defaults);
@@ -390,15 +444,11 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back",
   const Outcome set = talk({"-m", alphabet_model()}, sets + "/set\n");
   CHECK(set.status == 0);
   for (const auto& [name, value] : values) {
-  CHECK(has(defaults, "  greedy                            false"));
     std::string row = "* " + name;
     row.resize(36, ' ');
     CAPTURE(row, value, set.err);
     CHECK(set.err.find(row + value + '\n') != std::string::npos);
   }
-  const std::string greedy = talk({"-m", alphabet_model()}, "/set greedy\n/set\n").err;
-  CHECK(has(greedy, "* greedy                            true"));
-  CHECK(has(greedy, "* temperature                       0"));
   // The list has no options but these, greedy, and stop and bad_words, which hold texts.
   CHECK(std::ranges::count(set.err, '\n') == static_cast<long>(values.size()) + 4);
   CHECK(talk({"-m", alphabet_model()}, sets + unsets + "/set\n").err ==
@@ -455,9 +505,34 @@ TEST_CASE("an empty line that cannot begin a text has a hint", "[terminal]") {
         "gpt2: the line is empty: type a turn of the dialog\r\n");
 }
 
-TEST_CASE("/save says where it saved", "[terminal]") {
-  CHECK(shown_after({"ab", "/save " + state()}) ==
-        "gpt2: saved 5 tokens to " + state() + "\r\n");
+TEST_CASE("/save says where it saved what, and /load shows the end of the text", "[terminal]") {
+  const Words wide = {"-n", "3", "--greedy"};
+  CHECK(shown_after({"ab", "/save " + state()}, wide, 200) ==
+        "gpt2: saved the session, 5 tokens, to " + state() +
+            ": /load and --state continue it; /write FILE writes a readable text\r\n");
+  const std::string loaded = "gpt2: loaded 5 tokens from " + state() + ": abcde\r\n";
+  CHECK(shown_after({"/load " + state()}) == loaded);
+  Command resumed({"-i", "-m", alphabet_model(), "--state", state()}, whole_terminal(80));
+  resumed.await_error("> ");
+  CHECK(resumed.err.find(loaded) != std::string::npos);
+  // "ab" and 240 letters: more than is shown.
+  const std::string whole = letters("ab\n/save " + state() + "\n", {"-n", "240"});
+  const std::string shown = shown_after({"/load " + state()});
+  CHECK(shown.starts_with("gpt2: loaded 242 tokens from " + state() + ": ..."));
+  CHECK(shown.ends_with(whole.substr(whole.size() - 31, 30) + "\r\n"));
+}
+
+TEST_CASE("/write says where it wrote", "[terminal]") {
+  const std::string file = (place().path() / "shown.txt").string();
+  CHECK(shown_after({"ab", "/write " + file}) == "gpt2: wrote the text to " + file + "\r\n");
+}
+
+TEST_CASE("/again says once that greedy answers are the same", "[terminal]") {
+  const std::string note =
+      "gpt2: the most likely tokens are the same each time: /set temperature 0.8 draws others\r\n";
+  CHECK(shown_after({"ab", "/again"}) == note + "cde\r\n");
+  CHECK(shown_after({"ab", "/again", "/again"}) == "cde\r\n");
+  CHECK(shown_after({"ab", "/set temperature 1", "/again"}).find(note) == std::string::npos);
 }
 
 TEST_CASE("Tab completes the commands and the options of /set", "[terminal]") {

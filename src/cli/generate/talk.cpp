@@ -3,79 +3,31 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "base/counted.h"
 #include "base/fail.h"
+#include "base/new_file.h"
 #include "base/paths.h"
+#include "base/places.h"
 #include "cli/generate/output.h"
 #include "cli/generate/prompt.h"
 #include "cli/generate/state_file.h"
+#include "cli/generate/talk_commands.h"
 #include "cli/generate/talk_options.h"
+#include "cli/lines/records.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
-#include "cli/lines/records.h"
 #include "cli/terminal/layout.h"
 #include "cli/terminal/wrap.h"
 #include "cli/tokens.h"
 
 namespace gpt2::cli {
 namespace {
-
-constexpr const char* kTalkHelp =
-    R"(Each line is appended to the text, and the model continues it. A line break separates an
-answer from the next line, and nothing separates a line from its answer. After an empty line, the
-model continues the text as it is. Ctrl-C stops the text. A line that begins with a slash is a
-command, which Tab completes:
-
-  /again             write the last answer again, with other random numbers
-  /undo              take back the last line and its answer
-  /reset             forget the text
-  /stats             show the number of tokens, the speed and the used context
-  /save FILE         save the session to FILE, which only /load and --state can read
-  /load FILE         continue the text in FILE
-  /set               list the options of /set and their values
-  /set OPTION VALUE  change how the text is generated: /set top_k 10
-  /unset OPTION      give an option its default value again
-  /help              print this
-  /help OPTION       print what an option of /set does: /help top_k
-  /quit or /exit     end
-
-/set stop \n ends each answer before its first line break. Several texts are in quotes, such as
-/set stop "\n" "Tom:". They replace those that were set before.
-
-To begin a text with a slash, type two: //)";
-
-// The form of each command, whose arguments are required unless they are in brackets.
-const std::map<std::string, std::string> kTalkForms = {
-    {"again", ""}, {"exit", ""},  {"help", " [OPTION]"}, {"load", " FILE"},
-    {"quit", ""},  {"reset", ""}, {"save", " FILE"},     {"set", " [OPTION VALUE]"},
-    {"stats", ""}, {"undo", ""},  {"unset", " OPTION"},
-};
-
-// Returns what the Tab key makes of the beginning of a line.
-std::vector<std::string> completions_of(const std::string& begin) {
-  std::vector<std::string> lines;
-  if (!begin.starts_with('/')) return lines;
-  const auto add = [&](const std::string& line) {
-    if (line.starts_with(begin)) lines.push_back(line);
-  };
-  for (const auto& [name, form] : kTalkForms) {
-    if (form.find("OPTION") == form.npos || begin.find(' ') == begin.npos) {
-      add('/' + name + (form.empty() ? "" : " "));
-      continue;
-    }
-    Writing defaults;
-    for (const std::string& option : TalkOptions(defaults).names()) {
-      add('/' + name + ' ' + option + (name == "set" ? " " : ""));
-    }
-  }
-  return lines;
-}
 
 // The tokens that were written, and the time that it took.
 struct WrittenTokens {
@@ -87,6 +39,15 @@ struct WrittenTokens {
            (seconds > 0.0 ? format(", %.1f tokens/s", static_cast<double>(tokens) / seconds) : "");
   }
 };
+
+// Returns the file that a command names. A ~ before the first slash is the home directory.
+std::filesystem::path file_of(const std::string& name) {
+  std::filesystem::path file = with_home(path_of(name));
+  if (file.empty()) {
+    reject(name, ": there is no home directory, because $", kHomeVariable, " is not set");
+  }
+  return file;
+}
 
 // A text that grows in turns. A turn is a line and the answer to it.
 class Talk {
@@ -100,6 +61,7 @@ class Talk {
         by_hand_(by_hand) {
     settings_.output.no_echo = true;
     print_drawn_seed();
+    if (!settings.state.from.empty()) note_loaded(settings.state.from);
     if (settings.dialog && !tokenizer->end_of_text()) {
       throw UsageError("--dialog",
                        "the model has no end-of-text token, which ends each turn: leave it out");
@@ -124,8 +86,7 @@ class Talk {
   void take_turn(const std::string& line) {
     std::vector<TokenId> tokens = tokens_of(line);
     if (tokens.empty() && (settings_.dialog || session_.position() == 0)) {
-      return note(settings_.dialog ? "the line is empty: type a turn of the dialog"
-                                   : "the text is still empty: type its beginning");
+      return note(settings_.dialog ? "the line is empty: type a turn of the dialog" : kEmptyText);
     }
     require_room(tokens.size());
     before_ = session_.fork();
@@ -195,7 +156,11 @@ class Talk {
     if (!before_) reject("there is no answer to write again");
     session_.assign(*before_);
     require_room(line_.size());
-    ++settings_.writing.options.sampling.sequence;
+    SamplingOptions& sampling = settings_.writing.options.sampling;
+    ++sampling.sequence;
+    if (sampling.temperature == 0.0f && !std::exchange(told_greedy_, true)) {
+      note("the most likely tokens are the same each time: /set temperature 0.8 draws others");
+    }
     answer();
   }
 
@@ -226,16 +191,61 @@ class Talk {
     forget_turns();
   }
 
-  void load(const std::string& file) {
-    session_ = load_session(session_.engine(), path_of(file));
-    forget_turns();
-    note(concat("loaded ", counted(session_.position(), "token"), " from ", file));
+  // Returns the text, as far as the session still has it. Each turn of a dialog is a line.
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const TokenId token : session_.tokens()) {
+      if (!tokenizer_->is_special(token)) {
+        text += tokenizer_->bytes(token);
+      } else if (settings_.dialog) {
+        text += '\n';
+      }
+    }
+    return text;
   }
 
-  void save(const std::string& file) {
-    save_state(session_, file);
-    note(concat("saved ", counted(session_.position(), "token"), " to ",
-                std::filesystem::absolute(path_of(file)).string()));
+  void load(const std::string& name) {
+    session_ = load_session(session_.engine(), file_of(name));
+    forget_turns();
+    note_loaded(name);
+  }
+
+  // Shows the end of the text as well, so that the user can go on with it.
+  void note_loaded(const std::string& file) const {
+    constexpr std::size_t kShown = 200;  // bytes
+    const std::string all = text();
+    std::size_t begin = all.size() - std::min(all.size(), kShown);
+    while (begin < all.size() && (all[begin] & 0xc0) == 0x80) ++begin;  // not inside a character
+    note(concat("loaded ", counted(session_.position(), "token"), " from ", file,
+                begin > 0 ? ": ..." : ": ", all.substr(begin)));
+  }
+
+  void require_text() const {
+    if (session_.position() == 0) reject(kEmptyText);
+  }
+
+  void save(const std::string& name) const {
+    require_text();
+    const std::filesystem::path file = file_of(name);
+    save_state(session_, file.string());
+    note(concat("saved the session, ", counted(session_.position(), "token"), ", to ",
+                absolute(file).string(),
+                ": /load and --state continue it; /write FILE writes a readable text"));
+  }
+
+  void write(const std::string& name) const {
+    require_text();
+    const std::filesystem::path file = file_of(name);
+    if (is_there(file)) reject(file.string(), " exists: give another file");
+    std::string lines = text();
+    if (!lines.ends_with('\n')) lines += '\n';
+    NewFile out(file);
+    out.write(std::as_bytes(std::span(lines)));
+    out.commit();
+    note(concat("wrote the text to ", absolute(file).string()));
+    if (session_.dropped() == 0) return;
+    print_error(concat("the file lacks ", counted(session_.dropped(), "token"),
+                       " that no longer fitted the context"));
   }
 
   // Changes nothing if the new value is refused, now or when the options are used.
@@ -256,10 +266,10 @@ class Talk {
                  session_.position(), " of ", counted(session_.capacity(), "token"), " used\n"));
   }
 
-  static void help(const std::string& option) {
+  static void help(const std::string& name) {
     Writing defaults;
-    print(option.empty() ? filled_paragraphs(kTalkHelp, text_columns(stderr))
-                         : TalkOptions(defaults).help(option));
+    const std::string text = talk_help(name, text_columns(stderr));
+    print(text.empty() ? TalkOptions(defaults).help(name) : text);
   }
 
   static void print(const std::string& text) { write_stderr(text); }
@@ -276,6 +286,8 @@ class Talk {
 
   bool run_command(const std::string& line);
 
+  static constexpr const char* kEmptyText = "the text is still empty: type its beginning";
+
   GenerateSettings settings_;
   const std::optional<Tokenizer>& tokenizer_;
   Session session_;
@@ -285,6 +297,7 @@ class Talk {
   std::vector<std::size_t> turns_;  // the positions at which the turns begin that can be taken back
   std::vector<TokenId> line_;       // the tokens of the line of the last turn
   WrittenTokens last_, all_;
+  bool told_greedy_ = false;  // whether /again has said that it writes the same answer
 };
 
 bool Talk::run_command(const std::string& line) {
@@ -292,14 +305,9 @@ bool Talk::run_command(const std::string& line) {
   const std::string name = line.substr(1, space - 1);
   const std::string argument =
       line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
-  const auto form = kTalkForms.find(name);
-  if (form == kTalkForms.end()) {
-    reject("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");
-  }
-  const bool is_optional = form->second.starts_with(" [");
-  if (!is_optional && argument.empty() != form->second.empty()) {
-    reject("expected /" + name + form->second);
-  }
+  const std::string& form = talk_command(name).form;
+  const bool is_optional = form.starts_with(" [");
+  if (!is_optional && argument.empty() != form.empty()) reject("expected /" + name + form);
   if (name == "again") again();
   if (name == "help") help(argument);
   if (name == "load") load(argument);
@@ -309,6 +317,7 @@ bool Talk::run_command(const std::string& line) {
   if (name == "stats") print_talk_stats();
   if (name == "undo") undo();
   if (name == "unset") TalkOptions(settings_.writing).unset(argument);
+  if (name == "write") write(argument);
   return name != "quit" && name != "exit";
 }
 
@@ -320,15 +329,6 @@ void greet(const std::string& name, const Model& model) {
   write_stderr(filled_paragraphs(printable(text), text_columns(stderr)));
 }
 
-}  // namespace
-
-void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-          Session session, const OptionsOf& options_of) {
-  const bool by_hand = is_terminal(stdin);
-  std::optional<LineEditor> editor;
-  if (by_hand && is_terminal(stderr)) {
-    editor.emplace(completions_of);
-    greet(settings.model.name, session.model());
 // Throws the error that is being handled. Its message says in which line of the input the mistake
 // is, unless `line` is 0 because the line is that of the command line.
 [[noreturn]] void refuse_line(std::size_t line) {
@@ -340,9 +340,19 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
   }
 }
 
+}  // namespace
+
+void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+          Session session, const OptionsOf& options_of) {
+  const bool by_hand = is_terminal(stdin);
+  std::optional<LineEditor> editor;
+  if (by_hand && is_terminal(stderr)) {
+    editor.emplace(talk_completions);
+    greet(settings.model.name, session.model());
   }
   Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
   std::optional<std::string> line = first_line(settings);
+  std::size_t number = 0;  // of the line, among those of standard input
   bool goes_on = true;
   while (goes_on && !interrupted()) {
     if (!line) {
@@ -355,7 +365,6 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
     } catch (const std::runtime_error& error) {
       if (!by_hand) refuse_line(number);
       print_error(error.what());
-  std::size_t number = 0;  // of the line, among those of standard input
     }
     if (by_hand) forget_interrupts();
     line.reset();

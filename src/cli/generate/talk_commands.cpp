@@ -1,0 +1,86 @@
+#include "cli/generate/talk_commands.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "cli/generate/talk_options.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/layout.h"
+
+namespace gpt2::cli {
+namespace {
+
+const std::vector<TalkCommand> kTalkCommands = {
+    {"again", "", "write the last answer again, with other random numbers"},
+    {"undo", "", "take back the last line and its answer"},
+    {"reset", "", "forget the text"},
+    {"stats", "", "show the number of tokens, the speed and the used context"},
+    {"write", " FILE", "write the text to FILE, which must not exist yet"},
+    {"save", " FILE", "save the session to FILE, for /load and --state alone"},
+    {"load", " FILE", "continue the text of the session in FILE"},
+    {"set", " [OPTION VALUE]", "change an option: /set top_k 10; alone, list all options"},
+    {"unset", " OPTION", "give an option its default value again"},
+    {"help", " [NAME]", "print this, or explain a command or option: /help top_k"},
+    {"quit", "", "end"},
+    {"exit", "", "end"},
+};
+
+constexpr const char* kBeforeCommands =
+    R"(Each line is appended to the text, and the model continues it. A line break separates an
+answer from the next line, and nothing separates a line from its answer. After an empty line, the
+model continues the text as it is. Ctrl-C stops the text. A line that begins with a slash is a
+command, which Tab completes:
+
+)";
+
+constexpr const char* kAfterCommands =
+    R"(
+/set stop \n ends each answer before its first line break. Several texts are in quotes, such as
+/set stop "\n" "Tom:". They replace those that were set before.
+
+To begin a text with a slash, type two: //)";
+
+std::string row_of(const TalkCommand& command) {
+  return format("  %-20s %s\n", ('/' + command.name + command.form).c_str(), command.help.c_str());
+}
+
+}  // namespace
+
+const TalkCommand& talk_command(const std::string& name) {
+  const auto command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
+  if (command != kTalkCommands.end()) return *command;
+  reject("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");
+}
+
+std::string talk_help(const std::string& name, std::size_t columns) {
+  std::string rows;
+  for (const TalkCommand& command : kTalkCommands) {
+    if (name.empty() || name == command.name || name == '/' + command.name) rows += row_of(command);
+  }
+  return filled_paragraphs(name.empty() ? kBeforeCommands + rows + kAfterCommands : rows, columns);
+}
+
+std::vector<std::string> talk_completions(const std::string& begin) {
+  std::vector<std::string> lines;
+  if (!begin.starts_with('/')) return lines;
+  const auto add = [&](const std::string& line) {
+    if (line.starts_with(begin)) lines.push_back(line);
+  };
+  for (const auto& [name, form, help] : kTalkCommands) {
+    const bool takes_name = form.find("OPTION") != form.npos || form.find("NAME") != form.npos;
+    if (!takes_name || begin.find(' ') == begin.npos) {
+      add('/' + name + (form.empty() ? "" : " "));
+      continue;
+    }
+    if (name == "help") {
+      for (const TalkCommand& command : kTalkCommands) add("/help " + command.name);
+    }
+    Writing defaults;
+    for (const std::string& option : TalkOptions(defaults).names()) {
+      add('/' + name + ' ' + option + (name == "set" ? " " : ""));
+    }
+  }
+  return lines;
+}
+
+}  // namespace gpt2::cli
