@@ -23,6 +23,21 @@ HttpResponse ask(const TestServer& server, const std::string& headers,
 
 std::string bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }
 
+std::string with_host(std::string request, const std::string& host) {
+  return request.replace(request.find("Host: localhost"), 15, "Host: " + host);
+}
+
+// Sends a request with the method HEAD and returns the status. Checks that the answer has no body:
+// the answer to the next request follows its header.
+int status_of_head(const TestServer& server, const std::string& request) {
+  HttpClient client = server.connect();
+  client.send(request + http_request("GET", "/health", "", "Connection: close\r\n"));
+  const std::string answers = client.await_end();
+  CAPTURE(answers);
+  CHECK(answers.substr(answers.find("\r\n\r\n") + 4).starts_with("HTTP/1.1 200 "));
+  return std::stoi(answers.substr(9));
+}
+
 void check_unauthorized(const HttpResponse& response) {
   CAPTURE(response.body);
   CHECK(response.status == 401);
@@ -154,9 +169,8 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
 TEST_CASE("a page of a server with a name needs a key, because the name may lead here later") {
   const auto status = [](const TestServer& server, const std::string& host, std::string headers) {
     headers += "Origin: http://" + host + "\r\n";
-    std::string request = http_request("POST", "/v1/completions", kNormal.dump(), headers);
-    request.replace(request.find("Host: localhost"), 15, "Host: " + host);
-    return server.connect().ask(request).status;
+    const std::string request = http_request("POST", "/v1/completions", kNormal.dump(), headers);
+    return server.connect().ask(with_host(request, host)).status;
   };
   const TestServer open(alphabet());
   for (const char* const host : {"localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080"}) {
@@ -175,8 +189,7 @@ TEST_CASE("a name that may lead here later is refused in requests without an ori
   const auto status = [](const TestServer& server, std::string_view method, const std::string& path,
                          const std::string& host, const std::string& headers = "") {
     const std::string body = method == "POST" ? kNormal.dump() : "";
-    std::string request = http_request(method, path, body, headers);
-    request.replace(request.find("Host: localhost"), 15, "Host: " + host);
+    const std::string request = with_host(http_request(method, path, body, headers), host);
     const HttpResponse response = server.connect().ask(request);
     if (response.status == 403) {
       const std::string advice = "--cors allows 'http://" + host + "'";
@@ -207,6 +220,27 @@ TEST_CASE("a name that may lead here later is refused in requests without an ori
   const TestServer with_key(alphabet({"--api-key", "k"}));
   CHECK(status(with_key, "GET", "/v1/models", "gpt2.example", bearer("k")) == 200);
   CHECK(status(with_key, "GET", "/v1/models", "evil.example") == 401);
+}
+
+TEST_CASE("HEAD has the status of GET, and obeys the rules of keys and hosts") {
+  const TestServer local(alphabet()), with_key(alphabet({"--api-key", "k"}));
+  const auto head = [](const std::string& path, const std::string& headers = "") {
+    return http_request("HEAD", path, "", headers);
+  };
+  for (const char* const path : {"/v1/models", "/metrics", "/options"}) {
+    CAPTURE(path);
+    CHECK(status_of_head(local, head(path)) == 200);
+    CHECK(status_of_head(local, with_host(head(path), "evil.example")) == 403);
+    CHECK(status_of_head(with_key, head(path)) == 401);
+    CHECK(status_of_head(with_key, head(path, bearer("K"))) == 401);
+    CHECK(status_of_head(with_key, head(path, bearer("k"))) == 200);
+  }
+  for (const char* const path : {"/", "/health"}) {
+    CHECK(status_of_head(with_key, head(path)) == 200);
+    CHECK(status_of_head(local, with_host(head(path), "evil.example")) == 403);
+  }
+  CHECK(status_of_head(local, head("/v1/models/none")) == 404);
+  CHECK(status_of_head(local, head("/v1/completions")) == 405);
 }
 
 TEST_CASE("a thousand idle connections do not disturb others") {

@@ -23,9 +23,10 @@ using nlohmann::json;
 namespace {
 
 // A request for a text that takes a while, but ends.
-std::string long_text(bool stream) {
-  const json body = {{"prompt", "a"},    {"max_tokens", 3000}, {"overflow", "slide"},
-                     {"temperature", 0}, {"ignore_eos", true}, {"stream", stream}};
+std::string long_text(bool stream, const json& more = json::object()) {
+  json body = {{"prompt", "a"},    {"max_tokens", 3000}, {"overflow", "slide"},
+               {"temperature", 0}, {"ignore_eos", true}, {"stream", stream}};
+  body.update(more);
   return http_request("POST", "/v1/completions", body.dump());
 }
 
@@ -145,6 +146,32 @@ TEST_CASE("what is not answered within --grace ends with an error, in a stream w
   CHECK(last["error"]["type"] == "server_error");
   CHECK(server.command.wait() == 1);
   CHECK(server.command.err.find("ended with 2 requests without an answer") != std::string::npos);
+}
+
+TEST_CASE("what takes passes of its own is cut off while it runs and while it waits for others") {
+  for (const std::string& request : requests_with_own_passes()) {
+    CAPTURE(request.substr(0, 300));
+    TestServer server(alphabet({"--grace", "0"}));
+    HttpClient first = server.connect(), second = server.connect(), echo = server.connect();
+    first.send(request);
+    server.await_metric("gpt2_requests_open", 1);
+    second.send(request);
+    server.await_metric("gpt2_requests_open", 2);
+    echo.send(long_text(/*stream=*/true, {{"prompt", "once"}, {"echo", true}}));
+    echo.await("data: ");
+    server.command.send(SIGTERM);
+    for (HttpClient* const client : {&first, &second}) {
+      const HttpResponse answer = client->receive();
+      CHECK(answer.status == 503);
+      CHECK(check_error(answer.json()).find("send the request again") != std::string::npos);
+    }
+    const std::vector<std::string> events = echo.receive().events();
+    CHECK(json::parse(events.front())["choices"][0]["text"] == "once");
+    CHECK(check_error(json::parse(events.back())).find("send the request again") !=
+          std::string::npos);
+    CHECK(server.command.wait() == 1);
+    CHECK(server.command.err.find("ended with 3 requests without an answer") != std::string::npos);
+  }
 }
 
 TEST_CASE("a second SIGTERM ends the server at once") {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "support/alphabet_model.h"
 #include "support/catch.h"
@@ -40,6 +41,18 @@ inline std::string endless(bool stream) {
                                {"ignore_eos", true},
                                {"stream", stream}};
   return http_request("POST", "/v1/completions", body.dump());
+}
+
+/// Requests that for several seconds take passes of their own, which other texts do not share: beam
+/// searches, the log-probabilities of prompts, and embeddings.
+inline std::vector<std::string> requests_with_own_passes() {
+  const std::vector<std::string> texts(2000, std::string(1000, 'a')), letters(2000, "a");
+  const nlohmann::json beams = {{"prompt", letters}, {"num_beams", 8}, {"max_tokens", 1000}},
+                       echo = {{"prompt", texts}, {"echo", true}, {"logprobs", 0}, {"max_tokens", 0}},
+                       vectors = {{"input", texts}};
+  return {http_request("POST", "/v1/completions", beams.dump()),
+          http_request("POST", "/v1/completions", echo.dump()),
+          http_request("POST", "/v1/embeddings", vectors.dump())};
 }
 
 }  // namespace gpt2::test

@@ -221,6 +221,20 @@ TEST_CASE("clients that leave in the middle of a stream end its text") {
   check_serves(server());
 }
 
+TEST_CASE("clients that leave while passes of their own run, or wait for others, end these") {
+  for (const std::string& request : requests_with_own_passes()) {
+    HttpClient running = server().connect(), waiting = server().connect();
+    running.send(request);
+    server().await_metric("gpt2_requests_open", 1);
+    waiting.send(request);
+    server().await_metric("gpt2_requests_open", 2);
+    waiting.close(/*abruptly=*/true);
+    running.close();
+    await_quiet(server());
+  }
+  check_serves(server());
+}
+
 TEST_CASE("a client that reads nothing does not stop the others, and loses its connection") {
   const TestServer impatient(alphabet({"--idle-timeout", "1", "--timeout", "2"}));
   HttpClient slow(impatient.url(), /*receive_buffer=*/4096);
