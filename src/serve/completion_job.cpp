@@ -37,10 +37,7 @@ class CompletionJob : public Job {
  public:
   CompletionJob(ServedModel& model, CompletionRequest request, std::unique_ptr<AnswerForm> form,
                 std::shared_ptr<Call> call)
-      : model_(model),
-        request_(std::move(request)),
-        form_(std::move(form)),
-        call_(std::move(call)) {
+      : Job(std::move(call)), model_(model), request_(std::move(request)), form_(std::move(form)) {
     for (const CompletionPrompt& prompt : request_.prompts) prompts_.push_back({prompt, {}, {}});
   }
 
@@ -51,7 +48,6 @@ class CompletionJob : public Job {
   void compute(const std::function<void()>& between) override;
   void begin() override;
   bool advance() override;
-  void fail(std::exception_ptr error) noexcept override { call_->fail(error); }
 
  private:
   [[nodiscard]] bool searches() const { return request_.beams.num_beams > 1; }
@@ -67,7 +63,6 @@ class CompletionJob : public Job {
   ServedModel& model_;
   const CompletionRequest request_;
   const std::unique_ptr<AnswerForm> form_;
-  const std::shared_ptr<Call> call_;
   std::vector<CompletedPrompt> prompts_;
   std::vector<Text> texts_;
   std::exception_ptr error_;  // the first one of a text
@@ -76,7 +71,7 @@ class CompletionJob : public Job {
 
 void CompletionJob::compute(const std::function<void()>& between) {
   for (CompletedPrompt& prompt : prompts_) {
-    if (!call_->goes_on()) return;
+    if (!is_wanted()) return;
     if (searches()) {
       search(prompt, between);
       continue;
@@ -96,7 +91,7 @@ void CompletionJob::search(CompletedPrompt& prompt, const std::function<void()>&
                                .tokenizer = model_.tokenizer};
   options.on_step = [&](const BeamStep&) {
     between();
-    return call_->goes_on();
+    return is_wanted();
   };
   for (BeamSequence& found : beam_search(model_.engine, prompt.prompt.tokens, options)) {
     GenerationResult result = {.finish_reason = found.finish_reason,
@@ -156,8 +151,8 @@ bool CompletionJob::advance() {
   if (!is_complete) return false;
   if (error_) {
     call_->fail(error_);
-  } else if (!call_->goes_on()) {
-    call_->fail(std::make_exception_ptr(Error(ErrorCode::invalid_argument, "cancelled")));
+  } else if (!is_wanted()) {
+    give_up();
   } else {
     answer();
   }

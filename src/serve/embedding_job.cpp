@@ -11,7 +11,7 @@ namespace {
 class EmbeddingJob : public Job {
  public:
   EmbeddingJob(const ServedModel& model, EmbeddingRequest request, std::shared_ptr<Call> call)
-      : model_(model), request_(std::move(request)), call_(std::move(call)) {}
+      : Job(std::move(call)), model_(model), request_(std::move(request)) {}
 
   [[nodiscard]] bool has_own_passes() const override { return true; }
 
@@ -19,19 +19,16 @@ class EmbeddingJob : public Job {
     EmbedOptions options = request_.options;
     options.progress = [&](double) {
       between();
-      if (!call_->goes_on()) reject("cancelled");
+      if (!is_wanted()) reject("cancelled");
     };
     auto vectors = embed(model_.engine, request_.inputs, options);
     for (const auto& input : request_.inputs) call_->metrics.count_tokens(input.size(), 0);
     call_->send(200, embedding_json(request_, model_.name, std::move(vectors)));
   }
 
-  void fail(std::exception_ptr error) noexcept override { call_->fail(error); }
-
  private:
   const ServedModel& model_;
   const EmbeddingRequest request_;
-  const std::shared_ptr<Call> call_;
 };
 
 }  // namespace

@@ -11,27 +11,24 @@ class InspectJob : public Job {
  public:
   InspectJob(const ServedModel& model, std::vector<TokenId> tokens, InspectPage page,
              std::shared_ptr<Call> call)
-      : model_(model), tokens_(std::move(tokens)), page_(std::move(page)), call_(std::move(call)) {}
+      : Job(std::move(call)), model_(model), tokens_(std::move(tokens)), page_(std::move(page)) {}
 
   [[nodiscard]] bool has_own_passes() const override { return true; }
 
   void compute(const std::function<void()>& between) override {
     const auto continues = [&] {
       between();
-      if (!call_->goes_on()) reject("cancelled");
+      if (!is_wanted()) reject("cancelled");
     };
     std::string page = page_(model_, tokens_, continues);
     call_->metrics.count_tokens(tokens_.size(), 0);
     call_->send({.body = std::move(page), .content_type = "text/html; charset=utf-8"});
   }
 
-  void fail(std::exception_ptr error) noexcept override { call_->fail(error); }
-
  private:
   const ServedModel& model_;
   const std::vector<TokenId> tokens_;
   const InspectPage page_;
-  const std::shared_ptr<Call> call_;
 };
 
 }  // namespace

@@ -2,13 +2,25 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
+#include <utility>
+
+#include "gpt2/error.h"
+#include "serve/call.h"
 
 namespace gpt2::serve {
 
 /// A request that the worker computes. All functions are called on the worker's thread.
 class Job {
  public:
+  /// `call`: what it answers.
+  explicit Job(std::shared_ptr<Call> call) : call_(std::move(call)) {}
   virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// Whether anybody still waits for the answer.
+  [[nodiscard]] bool is_wanted() const { return call_->goes_on(); }
 
   /// Whether compute() has something to do.
   [[nodiscard]] virtual bool has_own_passes() const { return false; }
@@ -25,7 +37,13 @@ class Job {
   virtual bool advance() { return true; }
 
   /// Answers with an error. Called after another function has thrown; nothing is called after it.
-  virtual void fail(std::exception_ptr error) noexcept = 0;
+  void fail(std::exception_ptr error) noexcept { call_->fail(std::move(error)); }
+
+  /// Ends a job that is not wanted any more. Nothing is called after it.
+  void give_up() { fail(std::make_exception_ptr(Error(ErrorCode::invalid_argument, "cancelled"))); }
+
+ protected:
+  const std::shared_ptr<Call> call_;
 };
 
 }  // namespace gpt2::serve

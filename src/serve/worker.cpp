@@ -111,7 +111,8 @@ void Worker::begin(Jobs& jobs) {
   }
 }
 
-// Runs one pass for the texts of each model, and sends what is new.
+// Runs one pass for the texts of each model, and sends what is new. Drops the jobs that wait for
+// passes of their own and that nobody wants any more, so that they leave room for others.
 void Worker::turn() {
   Gauges gauges;
   for (const auto& model : models_) {
@@ -129,6 +130,11 @@ void Worker::turn() {
       job->fail(std::current_exception());
       return true;
     }
+  });
+  to_compute_.remove_if([](const std::unique_ptr<Job>& job) {
+    if (job->is_wanted()) return false;
+    job->give_up();
+    return true;
   });
   const std::lock_guard lock(mutex_);
   gauges_ = gauges;

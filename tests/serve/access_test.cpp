@@ -320,6 +320,22 @@ TEST_CASE("a client that leaves while its text waits makes room for another requ
   CHECK(server.metric("gpt2_texts_waiting") == 0);
 }
 
+TEST_CASE("a client that leaves while its request waits for a beam search makes room, too") {
+  const TestServer server(alphabet({"--max-requests", "2"}));
+  const auto requests = requests_with_own_passes();
+  HttpClient searching = server.connect();
+  searching.send(requests[0]);
+  server.await_metric("gpt2_requests_open", 1);
+  for (const std::string& request : requests) {
+    HttpClient waiting = server.connect();
+    waiting.send(request);
+    server.await_metric("gpt2_requests_open", 2);
+    waiting.close();
+    server.await_metric("gpt2_requests_open", 1);
+  }
+  check_serves(server);
+}
+
 TEST_CASE("clients beyond --max-connections wait until others leave") {
   const TestServer server(alphabet({"--max-connections", "2"}));
   HttpClient first = server.connect(), second = server.connect();
