@@ -355,10 +355,11 @@ MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchan
                                            resume(connection, waker));
   if (!answer) return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
   if (!answer->id.empty()) exchange.record.id = answer->id;
-  exchange.record.status = answer->status;
   Headers headers = limits_.headers;
   headers.emplace_back("X-Request-Id", exchange.record.id);
-  return queue(connection, *answer, exchange.reply, headers, waker);
+  const MHD_Result result = queue(connection, *answer, exchange.reply, headers, waker);
+  if (result == MHD_YES) exchange.record.status = answer->status;
+  return result;
 }
 
 void HttpServer::Impl::open(MHD_Connection* connection, void*& context) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "serve/hostile.h"
@@ -132,6 +133,37 @@ TEST_CASE("the log says which clients have not taken their answer") {
   CHECK(cut[0]["status"] == 200);
   CHECK(cut[1]["status"] == 499);
   for (const json& line : cut) CHECK(line["complete"] == false);
+}
+
+TEST_CASE("a client that leaves has one line in the log: 499, unless it has had its answer") {
+  TestServer server(alphabet({"--log-requests", "--parallel", "1"}));
+  const std::string request = http_request("POST", "/v1/completions", kNormal.dump());
+  HttpClient answered = server.connect(), running = server.connect(), waiting = server.connect();
+  check_normal(answered.ask(request));
+  answered.close();
+  running.send(endless(false));
+  server.await_metric("gpt2_batch_size", 1);
+  waiting.send(request);
+  server.await_metric("gpt2_texts_waiting", 1);
+  waiting.close();
+  server.await_metric("gpt2_requests_open", 1);
+  running.close();
+  server.await_idle();
+  for (const std::string& own : requests_with_own_passes()) {
+    HttpClient computing = server.connect();
+    computing.send(own);
+    server.await_metric("gpt2_requests_open", 1);
+    computing.close();
+    server.await_idle();
+  }
+  server.await_metric("gpt2_connections", 1);
+  std::vector<std::pair<int, bool>> ends;
+  for (const json& line : log_of(server)) {
+    if (line["method"] == "POST") ends.emplace_back(line["status"], line["complete"]);
+  }
+  CHECK(ends ==
+        std::vector<std::pair<int, bool>>{
+            {200, true}, {499, false}, {499, false}, {499, false}, {499, false}, {499, false}});
 }
 
 TEST_CASE("without --log-requests, there is no log") {
