@@ -285,7 +285,8 @@ ServedModel& Service::model_of(const Body& body) {
   }
   std::string names;
   for (const auto& model : models_) names += (names.empty() ? "" : ", ") + model->name;
-  throw UnknownModel{concat("model: expected ", names, ", found ", quote(*name, 100))};
+  throw UnknownModel{concat("model: expected ", names, ", found ", quote(*name, 100),
+                            ": the server's option -m NAME=MODEL gives a model another name")};
 }
 
 void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call) {

@@ -201,7 +201,9 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
 }
 
 TEST_CASE("a model that the server does not have is an error 404") {
-  const std::string message = "model: expected gpt2-stories, abc, found 'gpt-4'";
+  const std::string message =
+      "model: expected gpt2-stories, abc, found 'gpt-4': the server's option -m NAME=MODEL gives a "
+      "model another name";
   for (const char* const path : {"/v1/completions", "/v1/chat/completions", "/v1/embeddings"}) {
     const HttpResponse response = server().post(path, {{"model", "gpt-4"}});
     check_refused(response, 404, message);
