@@ -25,13 +25,14 @@ HttpResponse post_text(const std::string& path, const std::string& body) {
 }
 
 const std::vector<std::string> kPosts = {"/v1/completions", "/v1/chat/completions",
-                                         "/v1/embeddings", "/tokenize", "/detokenize"};
+                                         "/v1/embeddings",  "/tokenize",
+                                         "/detokenize",     "/inspect"};
 
 // A body that each endpoint accepts.
 json valid_body(const std::string& path) {
   if (path == "/v1/completions") return {{"prompt", "a"}, {"max_tokens", 1}};
   if (path == "/v1/embeddings") return {{"input", "a"}};
-  if (path == "/tokenize") return {{"prompt", "a"}};
+  if (path == "/tokenize" || path == "/inspect") return {{"prompt", "a"}};
   if (path == "/detokenize") return {{"tokens", {97}}};
   return {{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"max_tokens", 1}};
 }
@@ -177,6 +178,48 @@ TEST_CASE("values of every type in every field of every endpoint") {
   }
 }
 
+TEST_CASE("values of every type inside of lists and objects") {
+  const std::string completions = "/v1/completions", chat = "/v1/chat/completions";
+  const auto message = [](const std::string& members) {
+    return R"({"max_tokens":1,"messages":[{)" + members + "}]}";
+  };
+  const auto with_prompt = [](const std::string& members) {
+    return R"({"max_tokens":1,"prompt":"a",)" + members + "}";
+  };
+  const std::vector<std::pair<std::string, std::string>> bodies = {
+      {chat, R"({"max_tokens":1,"messages":[$]})"},
+      {chat, message(R"("role":$,"content":"a")")},
+      {chat, message(R"("role":"user","content":$)")},
+      {chat, message(R"("role":"user","content":[$])")},
+      {chat, message(R"("role":"user","content":[{"type":$,"text":"a"}])")},
+      {chat, message(R"("role":"user","content":[{"type":"text","text":$}])")},
+      {chat, message(R"("role":"user","content":"a","name":$)")},
+      {chat,
+       message(R"("role":"user","content":"a"}],"response_format":{"type":$},"metadata":[{)")},
+      {completions, R"({"max_tokens":1,"prompt":[$,"a"]})"},
+      {completions, R"({"max_tokens":1,"prompt":["a",$]})"},
+      {completions, R"({"max_tokens":1,"prompt":[[$]]})"},
+      {completions, with_prompt(R"("stop":[$])")},
+      {completions, with_prompt(R"("logit_bias":{"97":$})")},
+      {completions, with_prompt(R"("bad_words_ids":[[$]])")},
+      {completions, with_prompt(R"("sequence_bias":[[[$],1]])")},
+      {completions, with_prompt(R"("sequence_bias":[[[97],$]])")},
+      {completions, with_prompt(R"("stream":true,"stream_options":{"include_usage":$})")},
+      {"/v1/embeddings", R"({"input":[$]})"},
+      {"/v1/embeddings", R"({"input":["a",[$]]})"},
+      {"/detokenize", R"({"tokens":[97,$]})"},
+      {"/inspect", R"({"prompt":[97,$]})"}};
+  for (const auto& [path, body] : bodies) {
+    HttpClient client = server().connect();
+    for (const std::string& value : kValues) {
+      CAPTURE(path, body, value);
+      std::string text = body;
+      check_answer(client.ask(http_request("POST", path, text.replace(text.find('$'), 1, value))));
+    }
+  }
+  check_serves(server());
+}
+
 TEST_CASE("bodies that are not one JSON object") {
   const std::string deep = repeated("[", 1000000), nested = repeated("{\"a\":", 1000000);
   const std::vector<std::pair<std::string, std::string>> bodies = {
@@ -258,6 +301,15 @@ TEST_CASE("long names, long texts and long lists have short answers") {
   const HttpResponse unknown = server().post("/v1/completions", {{"model", mega}});
   CHECK(unknown.status == 404);
   CHECK(unknown.body.size() < 2000);
+  check_serves(server());
+}
+
+TEST_CASE("a million stop strings are an answer like any other, or too many for several texts") {
+  json body = kNormal;
+  body["stop"] = std::vector<std::string>(1000000, "zq");
+  check_normal(server().post("/v1/completions", body));
+  body["n"] = 2;
+  check_refused(server().post("/v1/completions", body), "bytes of stop strings");
   check_serves(server());
 }
 
