@@ -164,7 +164,8 @@ TEST_CASE("~ in the name of a file is the home directory") {
   CHECK(outcome.out == "cde\nfgh\n");
   CHECK(std::filesystem::exists(home.path() / "talk"));
   CHECK(std::filesystem::exists(home.path() / "text"));
-  CHECK(run(arguments, {.input = "/load ~/talk\n", .environment = {std::string(gpt2::kHomeVariable) + "="}})
+  CHECK(run(arguments,
+            {.input = "/load ~/talk\n", .environment = {std::string(gpt2::kHomeVariable) + "="}})
             .err == "gpt2: line 1: ~/talk: there is no home directory, because $" +
                         std::string(gpt2::kHomeVariable) + " is not set\n");
 }
@@ -236,12 +237,12 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
   check_refused(
       "/load " + (place().path() / "none").string() + "\n", "",
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
-  check_refused("/set top-q 3\n", "",
-                "no option 'top-q' (did you mean 'top_k'?)");
+  check_refused("/set top-q 3\n", "", "no option 'top-q' (did you mean 'top_k'?)");
   check_refused("/unset top-q\n", "", "no option 'top-q' (did you mean 'top_k'?)");
   for (const std::string command : {"/set", "/unset", "/help"}) {
-    check_refused(command + " json\n", "",
-                  "no option 'json': those that /set lists change how tokens are drawn and texts end");
+    check_refused(
+        command + " json\n", "",
+        "no option 'json': those that /set lists change how tokens are drawn and texts end");
   }
   check_refused("/set top-k x\n", "",
                 "top_k: expected a whole number from 0 to 1000000000, found 'x'");
@@ -262,8 +263,9 @@ TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as
   const Outcome outcome = talk({"-m", alphabet_model()}, "/help top_k\n/exit\nab\n");
   CHECK(outcome.status == 0);
   CHECK(outcome.out == "");
-  CHECK(outcome.err == "  top_k N                   Draw from the N most likely tokens; 0: from all\n" +
-                           std::string(28, ' ') + "(default 40)\n");
+  CHECK(outcome.err ==
+        "  top_k N                   Draw from the N most likely tokens; 0: from all\n" +
+            std::string(28, ' ') + "(default 40)\n");
 }
 
 TEST_CASE("/help COMMAND prints what the command does") {
@@ -394,7 +396,8 @@ TEST_CASE("/set alone lists the options, and marks those that have changed", "[t
   CHECK(defaults.find("\n* t") == std::string::npos);
   const std::string changed =
       talk({"-m", alphabet_model(), "-t", "1", "--top-k", "7"},
-           "/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n/set\n").err;
+           "/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n/set\n")
+          .err;
   CHECK(has(changed, "* top_k                             7"));
   const std::string greedy = talk({"-m", alphabet_model()}, "/set greedy\n/set\n").err;
   CHECK(has(greedy, "* greedy                            true"));
@@ -488,11 +491,39 @@ TEST_CASE("/undo takes back the last line and its answer", "[terminal]") {
   CHECK(talk(in_small, "ab\nklmn\n/undo\n\n").out == "cde\nopq\nfgh\n");
   CHECK(talk(in_small, "ab\nklmn\n/undo\n/undo\n").err ==
         "gpt2: line 4: there is no line to take back\n");
+  // Neither is anything else left when more lines have followed without a slide.
+  const TemporaryDirectory larger;
+  write_alphabet_model(larger.path(), 16);
+  CHECK(talk({"-m", larger.path().string(), "--greedy", "-n", "6"},
+             "abcdef\nm\n/set max_new_tokens 1\nz\n/undo\n/undo\n")
+            .err == "gpt2: line 6: there is no line to take back\n");
+}
+
+TEST_CASE("a mistake in lines that are not typed loses no answer before it") {
+  std::filesystem::remove(state());
+  const Words saving = {"-m", alphabet_model(), "--greedy", "-n", "3", "--save-state", state()};
+  const Outcome outcome = talk(saving, "ab\n/write " + state() + "\n");
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out == "cde\n");
+  CHECK(outcome.err == "gpt2: line 2: " + state() + " is for --save-state: give another file\n");
+  CHECK(saved_tokens() == ids("abcde"));
+}
+
+TEST_CASE("/again that is refused leaves the text as it is") {
+  const TemporaryDirectory small;
+  write_alphabet_model(small.path(), 8);
+  const Outcome outcome =
+      talk({"-m", small.path().string(), "--greedy", "-n", "3", "--save-state", state()},
+           "ab\nklmn\n/set overflow stop\n/again\n");
+  CHECK(outcome.err.starts_with("gpt2: line 4: the context of 8 tokens is full"));
+  const std::vector<gpt2::TokenId> tokens = saved_tokens();
+  REQUIRE(!tokens.empty());
+  CHECK(tokens.back() == 'q');  // of the last answer, opq
 }
 
 TEST_CASE("/stats tells the tokens, the speed and the context", "[terminal]") {
-  const std::string stats = talk({"-m", alphabet_model(), "-n", "3", "--greedy"},
-                                 "ab\n\n/stats\n").err;
+  const std::string stats =
+      talk({"-m", alphabet_model(), "-n", "3", "--greedy"}, "ab\n\n/stats\n").err;
   CAPTURE(stats);
   CHECK(stats.starts_with("last answer  3 tokens, "));
   CHECK(stats.find(" tokens/s\nall answers  6 tokens, ") != std::string::npos);

@@ -88,7 +88,7 @@ class Talk {
     if (tokens.empty() && (settings_.dialog || session_.position() == 0)) {
       return note(settings_.dialog ? "the line is empty: type a turn of the dialog" : kEmptyText);
     }
-    require_room(tokens.size());
+    require_room(session_, tokens.size());
     before_ = session_.fork();
     line_ = std::move(tokens);
     answer();
@@ -131,19 +131,23 @@ class Talk {
     const auto result = gpt2::generate(session_, *tokenizer_, line_, options, write);
     writer.write(wrapper.end());
     writer.end(result);
-    if (session_.dropped() != dropped) turns_.clear();  // only before_ still has the earlier text
-    if (turns_.empty() || turns_.back() != before) turns_.push_back(before);
+    if (session_.dropped() != dropped) {
+      turns_.clear();  // only before_ still has the earlier text
+    } else if (turns_.empty() || turns_.back() != before) {
+      turns_.push_back(before);
+    }
     last_ = {result.tokens.size(), result.generation_seconds};
     all_.tokens += last_.tokens;
     all_.seconds += last_.seconds;
     if (settings_.output.stats) print_stats(result, session_, before);
   }
 
-  // Refuses a line for which the context has no room, even after a slide.
-  void require_room(std::size_t tokens) const {
-    const std::size_t capacity = session_.capacity();
+  // Refuses a line for which the context has no room after the text of a session, even after a
+  // slide.
+  void require_room(const Session& session, std::size_t tokens) const {
+    const std::size_t capacity = session.capacity();
     const std::size_t keep = settings_.writing.options.keep;
-    if (session_.position() + tokens <= capacity) return;
+    if (session.position() + tokens <= capacity) return;
     if (settings_.writing.options.overflow == Overflow::stop) {
       reject("the context of ", capacity, " tokens is full: /reset forgets the text");
     }
@@ -154,8 +158,8 @@ class Talk {
 
   void again() {
     if (!before_) reject("there is no answer to write again");
+    require_room(*before_, line_.size());
     session_.assign(*before_);
-    require_room(line_.size());
     SamplingOptions& sampling = settings_.writing.options.sampling;
     ++sampling.sequence;
     if (sampling.temperature == 0.0f && !std::exchange(told_greedy_, true)) {
@@ -167,16 +171,16 @@ class Talk {
   // The session before the last turn is there unless that was taken back. Without a slide, the
   // turns before it can be cut off, too.
   void undo() {
-    if (turns_.empty()) reject("there is no line to take back");
+    if (!before_ && turns_.empty()) reject("there is no line to take back");
     const std::size_t end = session_.position();
     if (before_) {
       session_.assign(*before_);
     } else {
       session_.rewind(turns_.back());
     }
-    turns_.pop_back();
     before_.reset();
     const std::size_t begin = session_.position();
+    if (!turns_.empty() && turns_.back() == begin) turns_.pop_back();
     note(concat("took back ", end > begin ? counted(end - begin, "token") : "a line",
                 "; the text has ", counted(begin, "token")));
   }
@@ -237,6 +241,10 @@ class Talk {
     require_text();
     const std::filesystem::path file = file_of(name);
     if (is_there(file)) reject(file.string(), " exists: give another file");
+    if (const std::string& state = settings_.state.to;
+        !state.empty() && absolute(file) == absolute(path_of(state))) {
+      reject(file.string(), " is for --save-state: give another file");
+    }
     std::string lines = text();
     if (!lines.ends_with('\n')) lines += '\n';
     NewFile out(file);
@@ -303,8 +311,8 @@ class Talk {
 bool Talk::run_command(const std::string& line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string name = line.substr(1, space - 1);
-  const std::string argument =
-      line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
+  std::string argument = line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
+  argument.erase(argument.find_last_not_of(' ') + 1);
   const std::string& form = talk_command(name).form;
   const bool is_optional = form.starts_with(" [");
   if (!is_optional && argument.empty() != form.empty()) reject("expected /" + name + form);
@@ -351,6 +359,9 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
     greet(settings.model.name, session.model());
   }
   Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
+  const auto save = [&] {
+    if (!settings.state.to.empty()) save_state(talk.session(), settings.state.to);
+  };
   std::optional<std::string> line = first_line(settings);
   std::size_t number = 0;  // of the line, among those of standard input
   bool goes_on = true;
@@ -363,13 +374,16 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
     try {
       goes_on = talk.take(*line);
     } catch (const std::runtime_error& error) {
-      if (!by_hand) refuse_line(number);
+      if (!by_hand) {
+        save();  // the answers so far
+        refuse_line(number);
+      }
       print_error(error.what());
     }
     if (by_hand) forget_interrupts();
     line.reset();
   }
-  if (!settings.state.to.empty()) save_state(talk.session(), settings.state.to);
+  save();
 }
 
 }  // namespace gpt2::cli
