@@ -32,6 +32,8 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
   partial_ += concat(".partial-", process_id());
   out_.open(partial_, std::ios::binary);
   if (!out_) refuse(reason_of(errno));
+  // What others may not read in the old file they may not read in the new one.
+  if (fs::exists(status)) fs::permissions(partial_, status.permissions(), ignored);
 }
 
 NewFile::~NewFile() {
