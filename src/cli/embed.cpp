@@ -88,8 +88,10 @@ class NpyWriter {
     rows_ += rows.size();
   }
 
-  // Completes the file. REQUIRES: each row has as many floats as there are columns.
+  // Completes the file. REQUIRES: each row has as many floats as there are columns. Throws Error if
+  // there are no rows, which must be a mistake, so that an older file stays.
   void finish(std::size_t columns) {
+    if (rows_ == 0) reject("--npy: there are no lines, so no array is written");
     const std::string known_shape = header(columns);
     out_.overwrite(std::as_bytes(std::span(known_shape)));
     out_.commit();

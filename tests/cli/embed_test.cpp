@@ -140,6 +140,9 @@ TEST_CASE("embed --npy replaces an older array, only by a whole one, and no othe
   };
   CHECK(embed({"--npy", file}, "One day\n\nA dog").status == 1);
   CHECK(bytes() == older);
+  CHECK(embed({"--npy", file}, "").err ==
+        "gpt2: --npy: there are no lines, so no array is written\n");
+  CHECK(bytes() == older);
   CHECK(std::distance(std::filesystem::directory_iterator(place.path()), {}) == 1);
   CHECK(embed({"--npy", file}).status == 0);
   CHECK(bytes().starts_with("\x93NUMPY\1"));

@@ -256,6 +256,12 @@ TEST_CASE("inspect replaces only files of the kind that it writes, and empty one
   check_refused({"--npz", poem, kText}, 1,
                 poem + " is not an archive of NumPy arrays, so it is not replaced by one");
   CHECK(content(poem) == "The cat sat.");
+  // A zip archive of something else: the header of a file "word.xml".
+  const std::string none(22, '\0');
+  const std::string zip = "PK\3\4" + none + "\b" + none.substr(0, 3);  // a name of 8 bytes
+  const std::string thesis = directory.write("thesis.docx", zip + "word.xml and its text").string();
+  check_refused({"--npz", thesis, kText}, 1, thesis + " is not an archive of NumPy arrays");
+  CHECK(content(thesis) == zip + "word.xml and its text");
   const std::string other =
       directory.write("other.html", "<!doctype html>\n<title>Mine</title>").string();
   check_refused({"-o", other, kText}, 1, other + " is not a page of gpt2 inspect");

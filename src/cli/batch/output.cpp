@@ -127,12 +127,14 @@ void OutputFile::fail(const char* action) const {
 }
 
 bool OutputFile::has_only_errors() const {
-  constexpr std::string_view kId = "\"id\":\"", kEnd = "\",";
+  constexpr std::string_view kBegin = "{\"line\":", kId = ",\"id\":\"", kEnd = "\",";
   rewind_file(file_);
   LineReader lines(file_, name_, kBeginBytes);
   for (Line line; lines.next(line);) {
     const std::size_t id = line.text.find(kId);
-    if (!line.is_whole || id == line.text.npos) return false;
+    const bool has_number = line.text.starts_with(kBegin) &&
+                            line.text.find_first_not_of("0123456789", kBegin.size()) == id;
+    if (!line.is_whole || id == line.text.npos || !has_number) return false;
     const std::size_t end = line.text.find(kEnd, id + kId.size());
     if (end == line.text.npos || !has_error_mark(line.text.substr(end + kEnd.size()))) return false;
   }

@@ -214,7 +214,7 @@ int inspect(const Arguments& arguments) {
     require_replaceable(settings.page, "a page of gpt2 inspect", begins_with(page_begin()));
   }
   if (!settings.npz.empty()) {
-    require_replaceable(settings.npz, "an archive of NumPy arrays", begins_with(kNpzMagic));
+    require_replaceable(settings.npz, "an archive of NumPy arrays", is_npz);
   }
   settings.model.find();
   if (!settings.against.empty()) {

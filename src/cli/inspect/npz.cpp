@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/crc32.h"
 #include "base/fail.h"
+#include "base/mapped_file.h"
 #include "base/new_file.h"
 #include "base/text.h"
 #include "cli/npy.h"
@@ -13,6 +16,9 @@
 
 namespace gpt2::cli {
 namespace {
+
+constexpr std::string_view kFileMagic = "PK\3\4";
+constexpr std::size_t kNameLengthAt = 26, kNameAt = 30;  // in what comes before a file
 
 // Writes a zip archive without compression, as APPNOTE.TXT of PKWARE defines it (version 2.0).
 class ZipWriter {
@@ -29,7 +35,7 @@ class ZipWriter {
     append(entry, {20, 0, 0, 0, 0x21}, 2);  // version 2.0, stored, 1980-01-01
     append(entry, {crc32_of(data, crc32_of(head)), size, size}, 4);
     append(entry, {static_cast<std::uint32_t>(name.size()), 0}, 2);
-    std::string local(kNpzMagic);
+    std::string local(kFileMagic);
     local += entry + name;
     directory_ += "PK\1\2";
     append(directory_, {20}, 2);
@@ -152,6 +158,14 @@ class Arrays {
 };
 
 }  // namespace
+
+bool is_npz(const std::filesystem::path& file) {
+  const MappedFile mapped(file);
+  const std::string_view bytes = gpt2::text_of(mapped.bytes());
+  if (!bytes.starts_with(kFileMagic) || bytes.size() < kNameAt) return false;
+  const auto length = load_little_endian<std::uint16_t>(mapped.bytes(), kNameLengthAt);
+  return bytes.substr(kNameAt, length).ends_with(".npy");
+}
 
 std::set<Observed> all_observed() {
   std::set<Observed> all;

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <filesystem>
-#include <string_view>
 
 #include "cli/inspect/activations.h"
 #include "cli/inspect/report.h"
 
 namespace gpt2::cli {
 
-/// The first bytes of NumPy's archive of arrays, which is a zip archive.
-inline constexpr std::string_view kNpzMagic = "PK\3\4";
+/// Returns whether a file is NumPy's archive of arrays: a zip archive whose first file is an array.
+[[nodiscard]] bool is_npz(const std::filesystem::path& file);
 
 /// Returns all values that can be observed.
 [[nodiscard]] std::set<Observed> all_observed();
