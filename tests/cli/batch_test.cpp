@@ -94,7 +94,7 @@ TEST_CASE("requests of OpenAI's batch format") {
   CHECK(found[1]["custom_id"] == "c");
   CHECK(found[1]["error"] ==
         "url: expected \"/v1/completions\", which continues a text, found "
-        "\"/v1/chat/completions\"");
+        "\"/v1/chat/completions\": gpt2 serve answers the others");
 }
 
 TEST_CASE("lines of plain text and of token ids") {
@@ -312,6 +312,16 @@ TEST_CASE("an output of which every record is an error gives way to the correcte
   const std::string texts = batch.read();
   CHECK(batch.run().status == 1);
   CHECK(batch.read() == texts);
+}
+
+TEST_CASE("the errors of other programs are not replaced") {
+  const Batch batch("{\"prompt\": \"a\"}\n");
+  for (const std::string log : {"{\"time\":1,\"id\":\"r\",\"error\":\"boom\"}\n",
+                                "{\"line\":\"x\",\"id\":\"r\",\"error\":\"boom\"}\n"}) {
+    batch.directory.write("out", log);
+    CHECK(batch.run().status == 1);
+    CHECK(batch.read() == log);
+  }
 }
 
 TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {

@@ -170,7 +170,8 @@ void RequestReader::read_json(const std::string& text) {
   static_cast<void>(members.text("custom_id"));
   const std::string url = members.text("url").value_or("/v1/completions");
   if (url != "/v1/completions") {
-    reject("url: expected \"/v1/completions\", which continues a text, found \"", url, "\"");
+    reject("url: expected \"/v1/completions\", which continues a text, found \"", url,
+           "\": gpt2 serve answers the others");
   }
   members.refuse_others();
   read_body(object.at("body"));
