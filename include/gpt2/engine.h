@@ -46,8 +46,9 @@ struct WalkChoice {
   double gain = 1.0;  ///< how many times as fast it was as the one that GPT2_TUNE=off uses
 };
 
-/// Returns whether a new engine looks for the fastest order: false with GPT2_TUNE=off. Throws
-/// Error(invalid_argument) if that variable is neither on nor off. Cost: reads the variable.
+/// Returns whether a new engine looks for the fastest order: false with GPT2_TUNE=off, and with the
+/// instruction set "scalar", which has only one. Throws Error(invalid_argument) if that variable is
+/// neither on nor off. Cost: reads the variable.
 ///
 /// Example:
 ///   std::puts(measures_walks() ? "Engine::walks() will list them" : "there is one for all");

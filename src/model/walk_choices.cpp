@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/fail.h"
+#include "kernels/kernels.h"
 
 namespace gpt2 {
 
@@ -11,7 +12,7 @@ bool measures_walks() {
   const char* const variable = std::getenv("GPT2_TUNE");
   const std::string_view value = variable != nullptr && *variable != '\0' ? variable : "on";
   if (value != "on" && value != "off") reject("GPT2_TUNE must be on or off, got ", quote(value));
-  return value == "on";
+  return value == "on" && kernels().matmul_int8.count > 1;
 }
 
 WalkChoices::WalkChoices() : is_on_(measures_walks()) {}

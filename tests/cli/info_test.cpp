@@ -325,7 +325,7 @@ TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
     CHECK(wrong.err == "gpt2: GPT2_TUNE must be on or off, got 'fast'\n");
   }
   CHECK(contains(run(info, {.environment = {"GPT2_TUNE=off"}}).out,
-                 "\nwalks        fixed, because GPT2_TUNE is off\n"));
+                 "\nwalks        fixed, by GPT2_TUNE=off or because the isa has only one\n"));
 }
 
 TEST_CASE("info shows the memory that a context needs even if no machine has that much") {
