@@ -313,9 +313,9 @@ bool Talk::run_command(const std::string& line) {
   const std::string name = line.substr(1, space - 1);
   std::string argument = line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
   argument.erase(argument.find_last_not_of(' ') + 1);
-  const std::string& form = talk_command(name).form;
+  const std::string_view form = talk_command(name).form;
   const bool is_optional = form.starts_with(" [");
-  if (!is_optional && argument.empty() != form.empty()) reject("expected /" + name + form);
+  if (!is_optional && argument.empty() != form.empty()) reject("expected /", name, form);
   if (name == "again") again();
   if (name == "help") help(argument);
   if (name == "load") load(argument);

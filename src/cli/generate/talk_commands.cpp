@@ -1,6 +1,7 @@
 #include "cli/generate/talk_commands.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/fail.h"
 #include "cli/generate/talk_options.h"
@@ -10,7 +11,7 @@
 namespace gpt2::cli {
 namespace {
 
-const std::vector<TalkCommand> kTalkCommands = {
+constexpr TalkCommand kTalkCommands[] = {
     {"again", "", "write the last answer again, with other random numbers"},
     {"undo", "", "take back the last line and its answer"},
     {"reset", "", "forget the text"},
@@ -41,21 +42,24 @@ constexpr const char* kAfterCommands =
 To begin a text with a slash, type two: //)";
 
 std::string row_of(const TalkCommand& command) {
-  return format("  %-20s %s\n", ('/' + command.name + command.form).c_str(), command.help.c_str());
+  std::string call = concat("  /", command.name, command.form);
+  call.resize(23, ' ');
+  return concat(call, command.help, "\n");
 }
 
 }  // namespace
 
 const TalkCommand& talk_command(const std::string& name) {
-  const auto command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
-  if (command != kTalkCommands.end()) return *command;
+  const auto* const command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
+  if (command != std::end(kTalkCommands)) return *command;
   reject("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");
 }
 
 std::string talk_help(const std::string& name, std::size_t columns) {
   std::string rows;
   for (const TalkCommand& command : kTalkCommands) {
-    if (name.empty() || name == command.name || name == '/' + command.name) rows += row_of(command);
+    if (name.empty() || name == command.name || name == concat("/", command.name))
+      rows += row_of(command);
   }
   return filled_paragraphs(name.empty() ? kBeforeCommands + rows + kAfterCommands : rows, columns);
 }
@@ -69,15 +73,15 @@ std::vector<std::string> talk_completions(const std::string& begin) {
   for (const auto& [name, form, help] : kTalkCommands) {
     const bool takes_name = form.find("OPTION") != form.npos || form.find("NAME") != form.npos;
     if (!takes_name || begin.find(' ') == begin.npos) {
-      add('/' + name + (form.empty() ? "" : " "));
+      add(concat("/", name, form.empty() ? "" : " "));
       continue;
     }
     if (name == "help") {
-      for (const TalkCommand& command : kTalkCommands) add("/help " + command.name);
+      for (const TalkCommand& command : kTalkCommands) add(concat("/help ", command.name));
     }
     Writing defaults;
     for (const std::string& option : TalkOptions(defaults).names()) {
-      add('/' + name + ' ' + option + (name == "set" ? " " : ""));
+      add(concat("/", name, " ", option, name == "set" ? " " : ""));
     }
   }
   return lines;

@@ -2,15 +2,16 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpt2::cli {
 
 /// A command of a talk, such as "/save FILE".
 struct TalkCommand {
-  std::string name;  ///< "save"
-  std::string form;  ///< what follows the name, " FILE", in brackets if it may be left out
-  std::string help;
+  std::string_view name;  ///< "save"
+  std::string_view form;  ///< what follows the name, " FILE", in brackets if it may be left out
+  std::string_view help;
 };
 
 /// Returns the command with this name. Throws Error if there is none.
