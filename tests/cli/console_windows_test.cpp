@@ -24,7 +24,7 @@ class Console {
     STARTUPINFOW startup = {};
     startup.cb = sizeof startup;
     PROCESS_INFORMATION started = {};
-    REQUIRE(CreateProcessW(gpt2::path_of(GPT2_COMMAND).c_str(), line.data(), nullptr, nullptr, FALSE,
+    REQUIRE(CreateProcessW(gpt2::path_of(command_path()).c_str(), line.data(), nullptr, nullptr, FALSE,
                            CREATE_NO_WINDOW, nullptr, nullptr, &startup, &started));
     CloseHandle(started.hThread);
     process_ = started.hProcess;

@@ -66,7 +66,7 @@ TEST_CASE("a copied command without its model says where it looked and what to d
   const TemporaryDirectory directory;
   const std::string root = fs::canonical(directory.path()).string();
   fs::create_directory(root + "/bin");
-  fs::copy(GPT2_COMMAND, root + "/bin/gpt2");
+  fs::copy(command_path(), root + "/bin/gpt2");
   const Outcome outcome = run({"x"}, {.directory = "/",
                                       .environment = {"HOME=" + root, "GPT2_MODELS="},
                                       .program = root + "/bin/gpt2"});

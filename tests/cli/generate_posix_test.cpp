@@ -18,7 +18,7 @@ const Surroundings kShell = {.program = "/bin/sh"};
 
 // The arguments with which kShell runs `before` and then the command, with the alphabet model.
 Words after(const std::string& before, const Words& arguments) {
-  Words words = {"-c", before + "; exec \"$0\" \"$@\"", GPT2_COMMAND, "-m", alphabet_model()};
+  Words words = {"-c", before + "; exec \"$0\" \"$@\"", command_path(), "-m", alphabet_model()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }

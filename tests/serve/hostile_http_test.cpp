@@ -223,9 +223,10 @@ TEST_CASE("clients that leave in the middle of a stream end its text") {
 
 TEST_CASE("clients that leave while passes of their own run, or wait for others, end these") {
   for (const std::string& request : requests_with_own_passes()) {
-    HttpClient running = server().connect(), waiting = server().connect();
+    HttpClient running = server().connect();
     running.send(request);
     server().await_metric("gpt2_requests_open", 1);
+    HttpClient waiting = server().connect();
     waiting.send(request);
     server().await_metric("gpt2_requests_open", 2);
     waiting.close(/*abruptly=*/true);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,6 +9,13 @@
 namespace gpt2::test {
 
 using Words = std::vector<std::string>;
+
+/// The gpt2 command under test: that of the build, unless the environment variable GPT2_COMMAND
+/// names another one.
+inline std::string command_path() {
+  const char* const other = std::getenv("GPT2_COMMAND");
+  return other != nullptr ? other : GPT2_BUILT_COMMAND;
+}
 
 /// The surroundings of a run of the gpt2 command. The command inherits only PATH and the
 /// sanitizers' options from the environment; its HOME is an empty directory. GPT2_MODELS leads to
@@ -24,7 +32,7 @@ struct Surroundings {
                                               ///< the functions for standard error
   unsigned short columns = 0;                 ///< of the terminal; 0: unknown
   std::string output = {};  ///< the file for standard output; "": a pipe; "-": closed
-  std::filesystem::path program = GPT2_COMMAND;
+  std::filesystem::path program = command_path();
   bool console = true;  ///< on Windows, the command has a console, which send() needs. wine leaves
                         ///< the console behind if the command is killed while it starts
 };

@@ -81,7 +81,7 @@ struct Command::Process {
 
 Command::Command(const Words& arguments, const Surroundings& surroundings)
     : process_(std::make_unique<Process>()) {
-  Words words = {GPT2_COMMAND};
+  Words words = {command_path()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   Words variables = environment(surroundings.environment);
   const std::vector<char*> argv = pointers(words);
