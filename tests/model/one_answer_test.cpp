@@ -160,6 +160,7 @@ TEST_CASE("one answer, whichever tokens' logits are wanted") {
     for (const std::string& isa : isas(false)) {
       force_isa(isa);
       for (const int threads : {1, 2, 3}) {
+        if (is_slow() && threads != 3) continue;
         INFO(type.name << " on " << isa << ", " << threads << " threads");
         // How many logits three sessions want: in the first pass, and in the pass after it.
         constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};

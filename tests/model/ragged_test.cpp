@@ -163,7 +163,7 @@ class Trial {
 void check_trials(std::size_t n_head, WeightType dtype) {
   const Subject subject(model_of(n_head, dtype));
   // Under sanitizers and emulators, fewer trials are enough.
-  const unsigned trials = is_slow() ? 6 : 30;
+  const unsigned trials = is_slow() ? 2 : 30;
   std::size_t compared = 0;
   for (unsigned seed = 0; seed < trials; ++seed) {
     INFO(n_head << " heads, seed " << seed);

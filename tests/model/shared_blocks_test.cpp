@@ -61,7 +61,7 @@ constexpr std::size_t kForkPositions[] = {0, 1, 255, 256, 257, 512, 1000};
 
 }  // namespace
 
-TEST_CASE("a session and its fork go on independently") {
+TEST_CASE("a session and its fork go on independently", "[sequential]") {
   const Model model = small_model();
   const std::vector<TokenId> prompt = random_tokens(model, 1000, 1);
   const std::vector<TokenId> one = random_tokens(model, 70, 2);
@@ -82,7 +82,7 @@ TEST_CASE("a session and its fork go on independently") {
   }
 }
 
-TEST_CASE("a rewind into a shared block changes no other session") {
+TEST_CASE("a rewind into a shared block changes no other session", "[sequential]") {
   const Model model = small_model();
   const std::vector<TokenId> prompt = random_tokens(model, 600, 1);
   const std::vector<TokenId> other = random_tokens(model, 300, 2);
@@ -127,7 +127,7 @@ TEST_CASE("assign carries the waiting tokens over and shares full blocks") {
   CHECK(goes_on(sessions[1], text.first(300)));
 }
 
-TEST_CASE("sessions of any capacity and engine are assigned to one another") {
+TEST_CASE("sessions of any capacity and engine are assigned to one another", "[sequential]") {
   const Model model = small_model();
   const std::vector<TokenId> text = random_tokens(model, 400, 1);
   constexpr std::size_t kCapacities[] = {140, 255, 256, 257, 400, kPositions};
@@ -326,7 +326,8 @@ class Program {
 
 }  // namespace
 
-TEST_CASE("sessions behave like fresh ones after any fork, assign, rewind, append and forward") {
+TEST_CASE("sessions behave like fresh ones after any fork, assign, rewind, append and forward",
+          "[sequential]") {
   const Model model = small_model();
   // Under sanitizers and emulators, fewer programs are enough.
   const unsigned programs = is_slow() ? 4 : 40;
