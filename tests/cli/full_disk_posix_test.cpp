@@ -61,6 +61,18 @@ TEST_CASE("a full disk is one clear error of batch, and the run resumes when the
   CHECK(full.read() == whole);
 }
 
+TEST_CASE("a disk that is full before the first record leaves no output of batch") {
+  const Batch batch(numbered_prompts(2));
+  const auto limited = [&] {
+    const FileSizeLimit limit(100);
+    return batch.run();
+  };
+  const Outcome outcome = limited();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err == "gpt2: out: cannot be written: File too large\n");
+  CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
+}
+
 TEST_CASE("a full disk and a closed standard output are errors") {
   const Outcome full = generate({"a"}, {.output = "/dev/full"});
   CHECK(full.status == 1);

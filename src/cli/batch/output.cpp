@@ -147,12 +147,12 @@ void OutputFile::cut(std::size_t bytes) {
 }
 
 void OutputFile::append(std::string_view record) {
-  is_kept_ = true;
   if (!append_to(file_, record)) {
     const int reason = errno;
     static_cast<void>(shorten(file_, bytes_));
+  is_kept_ = true;
     reject(name_, ": cannot be written: ", reason_of(reason),
-           "; its records are complete, and the same command resumes there");
+           bytes_ == 0 ? "" : "; its records are complete, and the same command resumes there");
   }
   bytes_ += record.size();
 }
@@ -169,6 +169,7 @@ void OutputFile::rename(const std::string& name) {
   if (!rename_file(name_, name)) fail("renamed");
   name_ = name;
   flush_directory_of(name_);
+  if (bytes_ == synced_) return;
 }
 
 void OutputFile::sync_sometimes() {

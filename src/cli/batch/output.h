@@ -51,8 +51,8 @@ class OutputFile {
   /// file, or if another process is writing it.
   OutputFile(const std::string& name, const InputFile& input);
 
-  /// Closes the file. If this object has created it, but neither append() nor sync() was called
-  /// since, removes it, because the run has been refused.
+  /// Closes the file. If this object has created it, but append() has not succeeded and sync() was
+  /// not called since, removes it, because the run has been refused.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -76,7 +76,7 @@ class OutputFile {
   /// Gives the file another name. Throws Error if that fails.
   void rename(const std::string& name);
 
-  /// Calls sync(), but at most once a second.
+  /// Calls sync() if there are new records, but at most once a second.
   void sync_sometimes();
 
  private:
