@@ -25,7 +25,7 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
          "; choose another name");
   }
   std::error_code error;
-  file_ = fs::absolute(file, error);
+  file_ = fs::absolute(link_target(file), error);
   if (!error) file_ = fs::weakly_canonical(file_, error);
   if (error) refuse(reason_of(error));
   partial_ = file_;

@@ -15,6 +15,10 @@ namespace gpt2 {
 ///
 /// To find out before long work whether the file can be written, make a NewFile and destroy it.
 ///
+/// All outputs treat symbolic links as other programs do: they write through them. If FILE is a
+/// link, its target is replaced, or created if nothing is there, and the link remains. A loop of
+/// links is an error.
+///
 /// A process that has opened the old file, if there was one, continues to read the old content. The
 /// system frees the old file when its last reader has closed it.
 ///
@@ -31,9 +35,8 @@ namespace gpt2 {
 ///   file.commit();
 class NewFile {
  public:
-  /// Makes the file FILE.partial-PID. If `file` is a symbolic link to a file, the target of the
-  /// link is replaced. Throws Error(invalid_argument) if the name is empty, or if `file` exists and
-  /// is not a regular file (for example, a directory or a device).
+  /// Makes the file FILE.partial-PID. Throws Error(invalid_argument) if the name is empty, or if
+  /// `file` exists and is not a regular file (for example, a directory or a device).
   explicit NewFile(const std::filesystem::path& file);
 
   NewFile(const NewFile&) = delete;

@@ -42,14 +42,19 @@ fs::path directory_of(const fs::path& path) {
        "neither a file nor a directory; expected a model's directory or a file in it");
 }
 
-bool same_file(const fs::path& a, const fs::path& b) {
+fs::path link_target(fs::path path) {
   constexpr int kMaxLinks = 40;
-  const auto resolved = [](fs::path path) {
+  std::error_code ignored;
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, ignored); ++links) {
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  return path;
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  const auto resolved = [](const fs::path& path) {
     std::error_code ignored;
-    for (int links = 0; links < kMaxLinks && fs::is_symlink(path, ignored); ++links) {
-      path = path.parent_path() / fs::read_symlink(path, ignored);
-    }
-    return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+    return fs::weakly_canonical(fs::absolute(link_target(path), ignored), ignored);
   };
   const fs::path place = resolved(a);
   return !place.empty() && place == resolved(b);

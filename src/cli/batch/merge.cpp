@@ -82,7 +82,8 @@ class ShardReader {
 }  // namespace
 
 std::size_t merge_shards(const InputFile& input, const std::string& output) {
-  if (fs::exists(path_of(output))) reject(output, " exists: remove it, or give another -o");
+  const fs::path target = link_target(path_of(output));
+  if (is_there(target)) reject(output, " exists: remove it, or give another -o");
   const std::size_t count = count_of_shards(output);
   std::vector<std::unique_ptr<ShardReader>> shards;
   for (std::size_t i = 0; i < count; ++i) {
@@ -90,7 +91,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
     shards.push_back(fs::exists(path_of(name)) ? std::make_unique<ShardReader>(name) : nullptr);
   }
 
-  const std::string unfinished = output + ".merging";
+  const std::string unfinished = target.string() + ".merging";
   OutputFile merged(unfinished, input);
   const RemovedAtEnd removed{unfinished};
   merged.cut(0);
@@ -114,7 +115,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
            " does not have: give the input that it was made from");
   }
   merged.sync();
-  merged.rename(output);
+  merged.rename(target.string());
   return errors;
 }
 

@@ -31,12 +31,6 @@ std::string record_begin(std::size_t line, const std::string& id) {
   return concat("{\"line\":", line, ",\"id\":\"", id, "\",");
 }
 
-// Whether there is something of this name, which may be a symbolic link that leads nowhere.
-bool has_name(const std::string& name) {
-  std::error_code ignored;
-  return std::filesystem::exists(std::filesystem::symlink_status(path_of(name), ignored));
-}
-
 void add_sample(Json& record, const RecordHead& head) {
   if (head.custom_id) record["custom_id"] = *head.custom_id;
   if (head.samples == 1) return;
@@ -97,7 +91,10 @@ bool is_error_record(const nlohmann::json& record) {
 }
 
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
-    : name_(name), is_kept_(has_name(name)), file_(open_to_append(name)) {
+    : name_(name), path_(link_target(path_of(name)).string()) {
+  std::error_code ignored;
+  is_kept_ = std::filesystem::exists(path_of(path_), ignored);
+  file_ = open_to_append(path_);
   if (file_ < 0) fail("written");
   if (is_same_file(file_, input.descriptor())) {
     reject(name_, " is the input, too: give another file to -o");
@@ -113,13 +110,13 @@ OutputFile::OutputFile(const std::string& name, const InputFile& input)
     print_error(concat("cannot lock ", name_, " (", reason_of(errno),
                        "): make sure that no other process writes it"));
   }
-  if (size_of(file_) == 0) flush_directory_of(name_);
+  if (size_of(file_) == 0) flush_directory_of(path_);
 }
 
 OutputFile::~OutputFile() {
   close_file(file_);  // Windows does not remove an open file
   std::error_code ignored;
-  if (!is_kept_) std::filesystem::remove(path_of(name_), ignored);
+  if (!is_kept_) std::filesystem::remove(path_of(path_), ignored);
 }
 
 void OutputFile::fail(const char* action) const {
@@ -150,10 +147,10 @@ void OutputFile::append(std::string_view record) {
   if (!append_to(file_, record)) {
     const int reason = errno;
     static_cast<void>(shorten(file_, bytes_));
-  is_kept_ = true;
     reject(name_, ": cannot be written: ", reason_of(reason),
            bytes_ == 0 ? "" : "; its records are complete, and the same command resumes there");
   }
+  is_kept_ = true;
   bytes_ += record.size();
 }
 
@@ -166,13 +163,13 @@ void OutputFile::sync() {
 }
 
 void OutputFile::rename(const std::string& name) {
-  if (!rename_file(name_, name)) fail("renamed");
-  name_ = name;
-  flush_directory_of(name_);
-  if (bytes_ == synced_) return;
+  if (!rename_file(path_, name)) fail("renamed");
+  name_ = path_ = name;
+  flush_directory_of(path_);
 }
 
 void OutputFile::sync_sometimes() {
+  if (bytes_ == synced_) return;
   if (std::chrono::steady_clock::now() - last_sync_ >= std::chrono::seconds(1)) sync();
 }
 

@@ -47,8 +47,8 @@ struct RecordHead {
 /// OutputFile.
 class OutputFile {
  public:
-  /// Opens or creates the file. Throws Error if that fails, if the file is `input` or not a regular
-  /// file, or if another process is writing it.
+  /// Opens or creates the file, through symbolic links as NewFile does. Throws Error if that fails,
+  /// if the file is `input` or not a regular file, or if another process is writing it.
   OutputFile(const std::string& name, const InputFile& input);
 
   /// Closes the file. If this object has created it, but append() has not succeeded and sync() was
@@ -82,8 +82,9 @@ class OutputFile {
  private:
   [[noreturn]] void fail(const char* action) const;
 
-  std::string name_;
-  bool is_kept_;  // whether the file stays if the run ends here
+  std::string name_;  // for messages
+  std::string path_;  // to which name_ leads
+  bool is_kept_;      // whether the file stays if the run ends here
   int file_;
   std::size_t bytes_ = 0;  // the size of all whole records
   std::size_t synced_ = 0;

@@ -240,7 +240,7 @@ class Talk {
   void write(const std::string& name) const {
     require_text();
     const std::filesystem::path file = file_of(name);
-    if (is_there(file)) reject(file.string(), " exists: give another file");
+    if (is_there(link_target(file))) reject(file.string(), " exists: give another file");
     if (const std::string& state = settings_.state.to;
         !state.empty() && absolute(file) == absolute(path_of(state))) {
       reject(file.string(), " is for --save-state: give another file");

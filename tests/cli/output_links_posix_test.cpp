@@ -1,0 +1,108 @@
+// Tests that outputs are written through symbolic links: the target is replaced or created, and the
+// link remains.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/alphabet_model.h"
+#include "support/batch.h"
+#include "support/catch.h"
+#include "support/command.h"
+#include "support/temporary_directory.h"
+
+using namespace gpt2::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Runs a command that writes the file `output`, in a directory with an input for gpt2 batch.
+using Writer = Outcome (*)(const Batch& place, const std::string& output);
+
+Outcome write_records(const Batch& place, const std::string& output) {
+  return run({"batch", "in", "-o", output, "-n", "1"}, {.directory = place.directory.path()});
+}
+
+Outcome write_page(const Batch& place, const std::string& output) {
+  return run({"inspect", "The cat", "-o", output}, {.directory = place.directory.path()});
+}
+
+Outcome save_session(const Batch& place, const std::string& output) {
+  return run({"-i", "-m", alphabet_model(), "-n", "1"},
+             {.input = "ab\n/save " + output + "\n", .directory = place.directory.path()});
+}
+
+Outcome write_text(const Batch& place, const std::string& output) {
+  return run({"-i", "-m", alphabet_model(), "-n", "1"},
+             {.input = "ab\n/write " + output + "\n", .directory = place.directory.path()});
+}
+
+const std::vector<Writer> kWriters = {write_records, write_page, save_session, write_text};
+
+}  // namespace
+
+TEST_CASE("an output is written through links to a file that does not exist") {
+  for (const Writer writer : kWriters) {
+    const Batch place(numbered_prompts(1));
+    const fs::path root = place.directory.path();
+    fs::create_directory(root / "below");
+    fs::create_symlink("below/first", root / "link");
+    fs::create_symlink("target", root / "below/first");
+    const Outcome outcome = writer(place, "link");
+    CAPTURE(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(fs::is_symlink(root / "link"));
+    CHECK(fs::is_symlink(root / "below/first"));
+    CHECK(fs::is_regular_file(fs::symlink_status(root / "below/target")));
+    CHECK(fs::file_size(root / "below/target") > 0);
+  }
+}
+
+TEST_CASE("an output is written through a link to a file") {
+  for (const Writer writer : {write_records, write_page, save_session}) {
+    const Batch place(numbered_prompts(1));
+    const fs::path root = place.directory.path();
+    place.directory.write("target", "");
+    fs::create_symlink("target", root / "link");
+    CHECK(writer(place, "link").status == 0);
+    CHECK(fs::is_symlink(root / "link"));
+    CHECK(fs::file_size(root / "target") > 0);
+  }
+}
+
+TEST_CASE("a loop of links is one error of an output") {
+  for (const Writer writer : kWriters) {
+    const Batch place(numbered_prompts(1));
+    const fs::path root = place.directory.path();
+    fs::create_symlink("loop", root / "loop");
+    const Outcome outcome = writer(place, "loop");
+    CAPTURE(outcome.err);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.ends_with("Too many levels of symbolic links\n"));
+    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+    CHECK(fs::is_symlink(root / "loop"));
+  }
+}
+
+TEST_CASE("a batch that is refused leaves a link as it was") {
+  const Batch batch("Once upon\n");  // lacks --lines
+  const fs::path root = batch.directory.path();
+  fs::create_symlink("target", root / "out");
+  CHECK(batch.run().status == 1);
+  CHECK(fs::is_symlink(root / "out"));
+  CHECK_FALSE(fs::exists(root / "target"));
+}
+
+TEST_CASE("the shares of a batch are merged through a link") {
+  const Batch batch(numbered_prompts(2));
+  const fs::path root = batch.directory.path();
+  fs::create_symlink("target", root / "out");
+  for (const std::string share : {"0/2", "1/2"}) CHECK(batch.run({"--shard", share}).status == 0);
+  CHECK(batch.run({"--merge"}).status == 0);
+  CHECK(fs::is_symlink(root / "out"));
+  CHECK(fs::is_regular_file(fs::symlink_status(root / "target")));
+  CHECK(batch.run({"--merge"}).err == "gpt2: out exists: remove it, or give another -o\n");
+  fs::remove(root / "out");
+  fs::create_symlink("out", root / "out");
+  CHECK(batch.run({"--merge"}).err ==
+        "gpt2: out: cannot be examined: Too many levels of symbolic links\n");
+}
