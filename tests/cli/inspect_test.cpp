@@ -2,6 +2,7 @@
 #include "gpt2/inspect.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -425,6 +426,53 @@ TEST_CASE("inspect --against compares with another model of the same vocabulary"
   check_refused({"--tokens", "--against", other, "1 2 3"}, 2,
                 "--against: expected a model with the vocabulary of the other");
 }
+TEST_CASE("--patch of a hook_scale takes the scale of the other text, and keeps the mean") {
+  struct Statistics {
+    double mean = 0.0, rstd = 0.0;
+  };
+  // The statistics of the input of the first LayerNorm, by token: those of the embeddings.
+  const auto of_embeddings = [](const std::string& text) {
+    std::vector<Statistics> tokens;
+    InspectOptions options;
+    options.observer.wants = [](Observed what, std::size_t) {
+      return what == Observed::embeddings;
+    };
+    options.observer.see = [&](const Observation& seen) {
+      for (std::size_t i = 0; i < seen.rows; ++i) {
+        const auto x = seen.row(i);
+        const double n = static_cast<double>(x.size());
+        const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+        double squares = 0.0;
+        for (const float value : x) squares += (value - mean) * (value - mean);
+        const double epsilon = bundled::model().config().layer_norm_epsilon;
+        tokens.push_back({mean, 1.0 / std::sqrt(squares / n + epsilon)});
+      }
+    };
+    const auto ids = bundled::tokenizer().encode(text);
+    static_cast<void>(gpt2::inspect(Engine::shared(bundled::model()), ids, options));
+    return tokens;
+  };
+  const std::string other = "The dog ran. The man";
+  const auto ours = of_embeddings(kText), theirs = of_embeddings(other);
+  const auto used = [&](const std::string& place) {
+    const Outcome outcome =
+        inspect({"--json", "--no-attention", "--patch", other + "@" + place, kText});
+    CAPTURE(place, outcome.err);
+    REQUIRE(outcome.status == 0);
+    return json::parse(outcome.out)["norms"][0]["tokens"];
+  };
+  REQUIRE(ours.size() == theirs.size());
+  const json scale = used("blocks.0.ln1.hook_scale"), all = used("ln_1_statistics.0");
+  for (std::size_t t = 1; t < ours.size(); ++t) {
+    CAPTURE(t);
+    if (ours[t].mean == theirs[t].mean) continue;  // the same token
+    CHECK(scale[t]["used_mean"].get<double>() == Approx(ours[t].mean).margin(1e-6));
+    CHECK(scale[t]["used_rstd"].get<double>() == Approx(theirs[t].rstd).epsilon(1e-5));
+    CHECK(all[t]["used_mean"].get<double>() == Approx(theirs[t].mean).margin(1e-6));
+    CHECK(all[t]["used_rstd"].get<double>() == Approx(theirs[t].rstd).epsilon(1e-5));
+  }
+}
+
 
 TEST_CASE("inspect --npz writes the activations under TransformerLens's names") {
   const TemporaryDirectory directory;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -46,6 +47,7 @@ struct Patch {
   Observed what;
   std::optional<std::string> layer, token;
   bool is_input = false;  // of the block `layer`: what the block before it, if any, has as output
+  bool is_scale = false;  // only rstd, the last of a LayerNorm's statistics: 1 / rstd is the scale
 };
 
 // Splits TransformerLens's name of a hook in a block, "blocks.3.hook_attn_out", into the name as
@@ -68,6 +70,7 @@ void parse_place(Patch& patch, const std::string& place) {
   } else if (const auto in = split(name, '.')) {
     std::tie(name, patch.layer.emplace()) = *in;
   }
+  patch.is_scale = name.ends_with(".hook_scale");
   patch.is_input = name == "blocks.N.hook_resid_pre";
   if (patch.is_input) name = "blocks.N.hook_resid_post";
   const auto names = observed_names();
@@ -267,15 +270,18 @@ void Interventions::patch(const std::string& value, const Engine& engine, std::s
     throw UsageError("--patch", concat("expected a text with as many tokens as the other, ", count,
                                        ", found ", tokens.size()));
   }
-  changes_.push_back(
-      {place.what, place.layer,
-       [rows = rows_at(place, engine, tokens), token = place.token](const Intervention& values) {
-         for (std::size_t i = 0; i < values.rows; ++i) {
-           const std::size_t at = values.first + i;
-           if (token && *token != at) continue;
-           std::ranges::copy((*rows)[values.head][at], values.row(i).begin());
-         }
-       }});
+  const std::size_t first = patch.is_scale ? 2 : 0;  // of the values of a row
+  changes_.push_back({place.what, place.layer,
+                      [rows = rows_at(place, engine, tokens), token = place.token,
+                       first](const Intervention& values) {
+                        for (std::size_t i = 0; i < values.rows; ++i) {
+                          const std::size_t at = values.first + i;
+                          if (token && *token != at) continue;
+                          const std::span<const float> row = (*rows)[values.head][at];
+                          std::ranges::copy(row.subspan(first),
+                                            values.row(i).subspan(first).begin());
+                        }
+                      }});
 }
 
 }  // namespace gpt2::cli
