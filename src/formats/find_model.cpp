@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iomanip>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -143,6 +144,17 @@ std::string described(const fs::path& place) {
   return place.string();
 }
 
+// Returns whether a model on the hub can have this name, which is NAME or OWNER/NAME.
+bool is_hub_name(std::string_view name) {
+  const auto is_part = [](std::string_view part) {
+    constexpr std::string_view kCharacters =
+        "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    return !part.empty() && part.find_first_not_of(kCharacters) == part.npos;
+  };
+  const std::size_t slash = name.find('/');
+  return is_part(name.substr(0, slash)) && (slash == name.npos || is_part(name.substr(slash + 1)));
+}
+
 // Returns what someone who gave this name should know or do.
 std::string advice(const fs::path& model) {
   if (model == GPT2_BUNDLED_MODEL) {
@@ -154,11 +166,13 @@ std::string advice(const fs::path& model) {
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty() && !directory_exists(own)) {
     return "$GPT2_MODELS is not a directory";
   }
-  const std::string name = model.generic_string();
-  const std::size_t at = std::min(name.find('@'), name.size());
-  const std::string revision = name.substr(std::min(at + 1, name.size()));
-  return concat("'hf download ", name.substr(0, at), revision.empty() ? "" : " --revision ",
-                revision, "' fetches it if it is on the hub");
+  const std::string whole = model.generic_string();
+  const std::size_t at = std::min(whole.find('@'), whole.size());
+  const std::string name = whole.substr(0, at);
+  const std::string revision = whole.substr(std::min(at + 1, whole.size()));
+  if (!is_hub_name(name)) return "a model on the hub is called NAME or OWNER/NAME";
+  return concat("'hf download ", name, revision.empty() ? "" : " --revision ", revision,
+                "' fetches it if it is on the hub");
 }
 
 // Throws Error(not_found).

@@ -98,6 +98,23 @@ TEST_CASE("the message about a missing model is one short line") {
   CHECK(outcome.err.size() <= 200);
 }
 
+TEST_CASE("a name that no model on the hub can have gets no advice to download it") {
+  const ModelPlaces places;
+  for (const std::string name :
+       {"@main", "nope/", "/nope@v2", "a/b/c", "a b", "a;b", "nop\xc3\xa9"}) {
+    CAPTURE(name);
+    CHECK(places.found(name).find("hf download") == std::string::npos);
+  }
+  CHECK(places.found("a/b/c").starts_with(
+      "gpt2: no model 'a/b/c': not in the working directory, models/, $GPT2_MODELS or the "
+      "HuggingFace cache; a model on the hub is called NAME or OWNER/NAME; "));
+  for (const std::string name : {"Nope-2_b.c", "0-wner_/nope.v2", "nope@", "nope@main"}) {
+    CAPTURE(name);
+    CHECK(places.found(name).find("'hf download " + name.substr(0, name.find('@'))) !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("without HOME, no cache is looked for in the working directory") {
   const ModelPlaces places;
   const fs::path repository = ".cache/huggingface/hub/models--mine";

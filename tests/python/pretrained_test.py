@@ -1,6 +1,7 @@
 """Tests from_pretrained() with caches like HuggingFace's; support.py says how it is run."""
 
 import os
+import re
 import tempfile
 import unittest
 from unittest import mock
@@ -86,6 +87,10 @@ class PretrainedTest(unittest.TestCase):
                 self.assertTrue(message.endswith(end), message)
                 self.assertIn("gpt2cpp downloads nothing", message)
                 self.assertEqual(message.count("hf download"), 1)
+            for name in ("no/such/model", "no such", "./no-such"):
+                with self.assertRaisesRegex(FileNotFoundError, re.escape(name)) as caught:
+                    load(name)
+                self.assertNotIn("hf download", str(caught.exception))
 
     def test_arguments_of_a_wrong_type(self):
         for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Iterable, Optional, Union
 
 from .errors import NotFoundError, shown
@@ -40,7 +41,12 @@ def refuse_others(names: Iterable[str]) -> None:
 
 
 def not_downloaded(name: PathLike, revision: Optional[str], error: NotFoundError) -> NotFoundError:
-    """The error for a model that is not on this machine, with the command that downloads it."""
+    """The error for a model that is not on this machine, with the command that downloads it.
+
+    A name that no model on the hub can have gets no such command.
+    """
+    if not re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", os.fspath(name), re.ASCII):
+        return error
     where = str(error).split("; 'hf download ")[0]
     option = "" if revision is None else f" --revision {revision}"
     return NotFoundError(f"{where}; gpt2cpp downloads nothing when it loads a model: run "
