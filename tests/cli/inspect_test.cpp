@@ -133,6 +133,19 @@ TEST_CASE("a TEXT that is the name of a file is taken as a text, with a note") {
   CHECK(run({"poem.txt", "-n", "1"}, here).err == note);
 }
 
+TEST_CASE("the note about a file's name quotes the name for a shell") {
+  const TemporaryDirectory directory;
+  for (const auto& [name, word] : std::vector<std::pair<std::string, std::string>>{
+           {"my poem.txt", "'my poem.txt'"},
+           {"it's mine", R"('it'\''s mine')"},
+           {"$HOME", "'$HOME'"},
+           {"po\xc3\xa8me-1_a.txt", "po\xc3\xa8me-1_a.txt"}}) {
+    directory.write(name, kText);
+    CHECK(run({"tokenize", name}, {.directory = directory.path()}).err ==
+          "gpt2: '" + name + "' is taken as a text; to read the file, write -f " + word + "\n");
+  }
+}
+
 TEST_CASE("inspect prints a summary, without colours for a pipe") {
   const Outcome piped = inspect({kText});
   CHECK(piped.status == 0);
@@ -413,19 +426,6 @@ TEST_CASE("--patch takes the names of TransformerLens's hooks") {
                 "the block of --patch: expected a whole number from 0 to 5, found '6'");
 }
 
-TEST_CASE("inspect --against compares with another model of the same vocabulary") {
-  const std::string model = bundled::kDirectory.string();
-  const json same =
-      json::parse(inspect({"--json", "--no-attention", "--against", model, kText}).out);
-  CHECK(same["compared_with"]["name"] == model);
-  CHECK(same["compared_with"]["loss"] == same["loss"]);
-  for (const json& norm : same["compared_with"]["distance"]) {
-    for (const json& distance : norm) CHECK(distance == 0.0);
-  }
-  const std::string other = std::string(GPT2_TEST_DATA) + "/oracle/cases/tiny_default";
-  check_refused({"--tokens", "--against", other, "1 2 3"}, 2,
-                "--against: expected a model with the vocabulary of the other");
-}
 TEST_CASE("--patch of a hook_scale takes the scale of the other text, and keeps the mean") {
   struct Statistics {
     double mean = 0.0, rstd = 0.0;
@@ -473,6 +473,19 @@ TEST_CASE("--patch of a hook_scale takes the scale of the other text, and keeps 
   }
 }
 
+TEST_CASE("inspect --against compares with another model of the same vocabulary") {
+  const std::string model = bundled::kDirectory.string();
+  const json same =
+      json::parse(inspect({"--json", "--no-attention", "--against", model, kText}).out);
+  CHECK(same["compared_with"]["name"] == model);
+  CHECK(same["compared_with"]["loss"] == same["loss"]);
+  for (const json& norm : same["compared_with"]["distance"]) {
+    for (const json& distance : norm) CHECK(distance == 0.0);
+  }
+  const std::string other = std::string(GPT2_TEST_DATA) + "/oracle/cases/tiny_default";
+  check_refused({"--tokens", "--against", other, "1 2 3"}, 2,
+                "--against: expected a model with the vocabulary of the other");
+}
 
 TEST_CASE("inspect --npz writes the activations under TransformerLens's names") {
   const TemporaryDirectory directory;

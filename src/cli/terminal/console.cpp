@@ -1,10 +1,12 @@
 #include "cli/terminal/console.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -30,6 +32,20 @@ std::string read_all(int file, const std::string& name) {
   }
   skip_byte_order_mark(text, name);
   return text;
+}
+
+// Returns the name of a file as one word of a shell: in quotes, as POSIX has them, if it has a
+// character that may mean something to a shell.
+std::string shell_word(const std::string& name) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos ||
+           c == std::filesystem::path::preferred_separator;
+  };
+  if (std::ranges::all_of(name, is_plain)) return name;
+  std::string word = "'";
+  for (const char c : name) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
 }
 
 bool is_silent = false;
@@ -104,7 +120,8 @@ std::string read_input(const std::string& name) {
 void note_file_as_text(const std::string& text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path_of(text), ignored)) return;
-  print_error(concat("'", text, "' is taken as a text; to read the file, write -f ", text));
+  print_error(
+      concat("'", text, "' is taken as a text; to read the file, write -f ", shell_word(text)));
 }
 
 std::optional<std::string> read_line() {
