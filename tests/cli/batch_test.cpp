@@ -131,6 +131,13 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
        "prompt: expected a text or a list of token ids, found a list of prompts: give each one a "
        "line of its own, or give --format openai"},
       {R"({"prompt": [[1], [2]]})", "prompt: expected a text or a list of token ids, found a list"},
+      {R"({"prompt": [null]})", "prompt[0]: expected a token id from 0 to 4095, found null"},
+      {R"({"text": ["A", "B"]})",
+       "text: expected a text or a list of token ids, found a list of texts: give each one a line "
+       "of its own"},
+      {R"({"context": ["A", "B"], "choices": ["C"]})",
+       "context: expected a text or a list of token ids, found a list of contexts: give each one a "
+       "line of its own"},
       {R"({"messages": [{"role": "user", "content": "Hi"}]})",
        "messages: gpt2 batch continues texts and has no chats: write them as one \"prompt\", or "
        "use "
@@ -176,7 +183,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.starts_with("gpt2: 37 lines, 36 errors; this run: 8 tokens in "));
+  CHECK(outcome.err.starts_with("gpt2: 40 lines, 39 errors; this run: 8 tokens in "));
   CHECK(outcome.err.ends_with(
       "\ngpt2: the first error is: line 1: expected a JSON object, found an empty line; see "
       "\"error\" in out\n"));
@@ -190,7 +197,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(found.back()["finish_reason"] == "length");
   const Outcome again = batch.run();
   CHECK(again.status == 3);
-  CHECK(again.err.starts_with("gpt2: 37 lines, 36 errors; this run: 0 tokens in "));
+  CHECK(again.err.starts_with("gpt2: 40 lines, 39 errors; this run: 0 tokens in "));
   CHECK(again.err.ends_with("\ngpt2: see \"error\" in out\n"));
 }
 

@@ -49,6 +49,18 @@ class RequestReader {
   const TokenReader reader_;
 };
 
+// Throws Error if the line has a list of texts, each as text or as token ids, in place of a text.
+void refuse_lists(const json& body) {
+  for (const auto& [name, alternative] :
+       {std::pair("prompt", ", or give --format openai"), {"text", ""}, {"context", ""}}) {
+    const auto list = body.find(name);
+    if (list == body.end() || !list->is_array() || list->empty()) continue;
+    if (!list->front().is_string() && !list->front().is_array()) continue;
+    reject(name, ": expected a text or a list of token ids, found a list of ", name,
+           "s: give each one a line of its own", alternative);
+  }
+}
+
 // Reads the prompt of a line, as text or as token ids.
 std::vector<TokenId> RequestReader::read_tokens(Members& members) const {
   const json* const prompt = members.find("prompt");
@@ -59,11 +71,6 @@ std::vector<TokenId> RequestReader::read_tokens(Members& members) const {
                     "or \"choices\" to score");
   }
   if (ids != nullptr) return reader_.read_ids(*ids, "token_ids");
-  if (prompt->is_array() && !prompt->empty() && !prompt->front().is_number()) {
-    reject(
-        "prompt: expected a text or a list of token ids, found a list of prompts: give each "
-        "one a line of its own, or give --format openai");
-  }
   if (prompt->is_array()) return reader_.read_ids(*prompt, "prompt");
   if (!context_.tokenizer) {
     reject("with --tokens, there is no tokenizer for \"prompt\": give \"token_ids\"");
@@ -146,6 +153,7 @@ void RequestReader::read_body(json& body) {
   Members members(body);
   members.ignore({"model", "user"});
   static_cast<void>(members.text("custom_id"));
+  refuse_lists(body);
   if (body.contains("text") || body.contains("choices")) return read_scoring(members);
   read_completion(members);
 }
