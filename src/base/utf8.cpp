@@ -3,6 +3,14 @@
 #include <bit>
 
 namespace gpt2 {
+namespace {
+
+// All bytes of a character but the first are 10xxxxxx.
+bool begins_character(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+}  // namespace
 
 // This follows RFC 3629, section 4.
 Utf8Char decode_utf8(std::string_view text) noexcept {
@@ -35,11 +43,17 @@ Utf8Char last_utf8(std::string_view text) noexcept {
   return {Utf8Char::Kind::invalid, 1, 0};
 }
 
-// All bytes of a character but the first are 10xxxxxx.
 std::size_t count_characters(std::string_view bytes) noexcept {
   std::size_t count = 0;
-  for (const char byte : bytes) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  for (const char byte : bytes) count += begins_character(byte);
   return count;
+}
+
+std::size_t place_to_cut(std::string_view text, std::size_t at) noexcept {
+  constexpr int kMoreBytes = 3;  // of a character, after its first
+  if (at >= text.size()) return text.size();
+  for (int i = 0; i < kMoreBytes && at > 0 && !begins_character(text[at]); ++i) --at;
+  return at;
 }
 
 std::size_t valid_utf8_prefix(std::string_view text) noexcept {

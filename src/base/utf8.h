@@ -37,6 +37,9 @@ struct Utf8Char {
 /// Returns how many characters begin in `bytes`, which may start or end in the middle of one.
 [[nodiscard]] std::size_t count_characters(std::string_view bytes) noexcept;
 
+/// Returns the last offset up to `at` at which a cut divides no character of UTF-8.
+[[nodiscard]] std::size_t place_to_cut(std::string_view text, std::size_t at) noexcept;
+
 /// Returns the length in bytes of the longest prefix that is valid UTF-8.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
 

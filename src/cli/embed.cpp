@@ -193,7 +193,7 @@ void Embedder::write_array(NpyWriter& writer) const {
 int embed(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
   if (!settings.npy.empty()) {
-    require_replaceable(settings.npy, "a NumPy array", begins_with(kNpyMagic));
+    require_replaceable(path_of(settings.npy), "a NumPy array", begins_with(kNpyMagic));
   }
   settings.model.find();
   Progress loading("loading " + settings.model.path.string());

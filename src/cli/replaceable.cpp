@@ -7,17 +7,16 @@
 #include "base/fail.h"
 #include "base/mapped_file.h"
 #include "base/new_file.h"
-#include "base/paths.h"
 
 namespace gpt2::cli {
 
-void require_replaceable(const std::string& file, const std::string& kind, const IsKind& is_kind) {
-  const std::filesystem::path path = path_of(file);
-  static_cast<void>(NewFile(path));  // throws if the file cannot be written
+void require_replaceable(const std::filesystem::path& file, const std::string& kind,
+                         const IsKind& is_kind) {
+  static_cast<void>(NewFile(file));  // throws if the file cannot be written
   std::error_code absent;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, absent);
-  if (absent || bytes == 0 || is_kind(path)) return;
-  reject(file, " is not ", kind, ", so it is not replaced by one: give another file");
+  const std::uintmax_t bytes = std::filesystem::file_size(file, absent);
+  if (absent || bytes == 0 || is_kind(file)) return;
+  reject(file.string(), " is not ", kind, ", so it is not replaced by one: give another file");
 }
 
 IsKind begins_with(std::string_view bytes) {

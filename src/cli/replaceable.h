@@ -15,7 +15,8 @@ using IsKind = std::function<bool(const std::filesystem::path&)>;
 /// Throws Error unless a new file of a kind can be written under this name. A file that exists is
 /// replaced only if it is empty or of the same kind, because its name may have been given by
 /// mistake. `kind` is for the message: "the state of a session". Call it before long work.
-void require_replaceable(const std::string& file, const std::string& kind, const IsKind& is_kind);
+void require_replaceable(const std::filesystem::path& file, const std::string& kind,
+                         const IsKind& is_kind);
 
 /// Returns a function that says whether a file begins with these bytes.
 [[nodiscard]] IsKind begins_with(std::string_view bytes);

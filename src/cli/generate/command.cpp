@@ -117,7 +117,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   if (settings.output.stats && !settings.output.as_json) print_stats(result, session, before);
   // A text that was cancelled before its first token leaves the file as it is.
   const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
-  if (!settings.state.to.empty() && is_text) save_state(session, settings.state.to);
+  if (!settings.state.to.empty() && is_text) save_state(session, path_of(settings.state.to));
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
 int generate(const Arguments& arguments, void (*check)(const std::string& prompt)) {
   const GenerateSettings settings = read_generate_settings(arguments, check);
   // Throws now, before the long work, if the file cannot be written.
-  if (!settings.state.to.empty()) check_state_file(settings.state.to);
+  if (!settings.state.to.empty()) check_state_file(path_of(settings.state.to));
   Progress loading("loading " + settings.model.path.string());
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;

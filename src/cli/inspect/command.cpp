@@ -211,10 +211,11 @@ int inspect(const Arguments& arguments) {
   Settings settings = read_settings(arguments);
   if (settings.text != "-") note_file_as_text(settings.text);
   if (!settings.page.empty()) {
-    require_replaceable(settings.page, "a page of gpt2 inspect", begins_with(page_begin()));
+    require_replaceable(path_of(settings.page), "a page of gpt2 inspect",
+                        begins_with(page_begin()));
   }
   if (!settings.npz.empty()) {
-    require_replaceable(settings.npz, "an archive of NumPy arrays", is_npz);
+    require_replaceable(path_of(settings.npz), "an archive of NumPy arrays", is_npz);
   }
   settings.model.find();
   if (!settings.against.empty()) {

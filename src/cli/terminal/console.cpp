@@ -14,6 +14,7 @@
 #include "base/paths.h"
 #include "base/reason.h"
 #include "base/seconds_since.h"
+#include "base/utf8.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"
 
@@ -163,11 +164,8 @@ void print_error(std::string_view message) {
 Progress::Progress(const std::string& what) {
   if (is_silent) return;
   shown_ = printable(what);
-  // Cut the text so that it fits on one line, because done() can erase only one. The cut must not
-  // fall inside a UTF-8 character.
-  std::size_t end = std::min<std::size_t>(shown_.size(), 60);
-  while (end < shown_.size() && (shown_[end] & 0xc0) == 0x80) --end;
-  shown_.resize(end);
+  // Cut the text so that it fits on one line, because done() can erase only one.
+  shown_.resize(place_to_cut(shown_, 60));
   if (is_terminal(stderr)) {
     write_stderr(shown_ + " ...");
   } else {
