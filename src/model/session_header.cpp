@@ -78,7 +78,8 @@ SessionParts read_session(Bytes file, const std::string& name) {
   const std::size_t magic = std::min(file.size(), sizeof kMagic);
   if (magic == 0 || std::memcmp(file.data(), kMagic, magic) != 0) {
     fail(name, "is not the state of a session: expected a file that begins with ",
-         quote({kMagic, sizeof kMagic}), ", found ", quote(text_of(file.first(magic))));
+         quote({kMagic, sizeof kMagic}), ", found ", quote(text_of(file.first(magic))),
+         "; a text is read as the prompt (generate(), or --file)");
   }
   if (file.size() < kMinBytes) {
     fail(name, "is cut short: expected at least ", kMinBytes, " bytes, found ", file.size());

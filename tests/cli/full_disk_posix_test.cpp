@@ -82,6 +82,14 @@ TEST_CASE("a full disk and a closed standard output are errors") {
   CHECK(closed.err == "gpt2: cannot write to standard output: Bad file descriptor\n");
 }
 
+TEST_CASE("an error of standard output has no line of a talk") {
+  const auto talk = [](const std::string& output) {
+    return run({"-i", "-m", alphabet_model()}, {.input = "a\n", .output = output}).err;
+  };
+  CHECK(talk("/dev/full") == "gpt2: cannot write to standard output: No space left on device\n");
+  CHECK(talk("-") == "gpt2: cannot write to standard output: Bad file descriptor\n");
+}
+
 TEST_CASE("JSON that cannot be written is an error") {
   const Outcome full = run({"-m", alphabet_model(), "--json", "a"}, {.output = "/dev/full"});
   CHECK(full.status == 1);

@@ -170,6 +170,53 @@ TEST_CASE("~ in the name of a file is the home directory") {
                         std::string(gpt2::kHomeVariable) + " is not set\n");
 }
 
+TEST_CASE("the name of a file may be in quotes, and a tab may stand before it") {
+  const TemporaryDirectory folder;
+  const std::string in = folder.path().string() + "/";
+  letters("ab\n/write \"" + in + "a b.txt\"\n/save\t'" + in + "c'\t\n/write " + in + "it's\n");
+  CHECK(std::filesystem::exists(in + "a b.txt"));
+  CHECK(std::filesystem::exists(in + "it's"));
+  CHECK(letters("/load '" + in + "c'\n/set\tmax_new_tokens\t1\n\n") == "f\n");
+  for (const std::string name : {"\"", "'a", "'a' 'b'", "\"a'"}) {
+    check_refused("/save " + name + "\n", "",
+                  "expected a file, or one in quotes, found '" + name + "'");
+  }
+  check_refused("/save ''\n", "", "expected a file, found ''");
+}
+
+TEST_CASE("the name of a directory is refused") {
+  const std::string folder = place().path().string();
+  for (const std::string command : {"/write ", "/save ", "/load "}) {
+    check_refused(command + "~\n", "", "~ is a directory: give the name of a file");
+    check_refused(command + folder + "\n", "", folder + " is a directory: give the name of a file");
+  }
+}
+
+TEST_CASE("/load names the option that reads a text") {
+  const std::string novel = place().write("read.txt", "Once upon a time").string();
+  check_refused("/load " + novel + "\n", "",
+                novel +
+                    ": is not the state of a session: expected a file that begins with 'gpt2sess', "
+                    "found 'Once upo'; a text is read as the prompt (generate(), or --file)");
+}
+
+TEST_CASE("a message quotes only the beginning of a long line") {
+  const std::string text(2 << 20, 'x');
+  check_refused("/" + text + "\n", "",
+                "no command '/" + text.substr(0, 59) +
+                    "...': /help lists them; to begin a text with a slash, type two");
+  for (const std::string begin :
+       {"/set ", "/set top_k ", "/set seed ", "/set ignore_eos ", "/set suppress_tokens ",
+        "/set forced_bos_token_id ", "/set logit_bias ", "/set overflow ", "/set stop \"",
+        "/unset ", "/help ", "/load ", "/save ", "/write ", "/write '"}) {
+    const Outcome outcome = talk({"-m", alphabet_model()}, begin + text + "\n");
+    CAPTURE(begin);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find("xxx...'") != std::string::npos);
+    CHECK(outcome.err.size() < 300);
+  }
+}
+
 TEST_CASE("/save does not replace a file that is not a state") {
   const std::string novel = place().write("novel.txt", "Once upon a time").string();
   check_refused("ab\n/save " + novel + "\n", "cde\n",
@@ -196,6 +243,9 @@ TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
   check_refused("/set stop Tom\\x\n", "", expected + "found 'Tom\\x'");
   check_refused("/set stop \"Tom\" 5\n", "", expected + "found '\"Tom\" 5'");
   check_refused("/set stop Tom: Ben:\n", "", expected + "found 'Tom: Ben:'");
+  for (const std::string value : {"a\"\"b", "\"a\"\"b\"", "a\"b"}) {  // one text or two
+    check_refused("/set stop " + value + "\n", "", expected + "found '" + value + "'");
+  }
   check_refused("/set stop \"\"\n", "", "stop: expected a text, found ''");
   CHECK(talk({"-m", alphabet_model()}, "/help stop\n").err.find("\"\\n\" \"Tom:\"") !=
         std::string::npos);

@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "base/paths.h"
-#include "base/places.h"
+#include "base/utf8.h"
 #include "cli/generate/output.h"
 #include "cli/generate/prompt.h"
 #include "cli/generate/state_file.h"
@@ -39,15 +39,6 @@ struct WrittenTokens {
            (seconds > 0.0 ? format(", %.1f tokens/s", static_cast<double>(tokens) / seconds) : "");
   }
 };
-
-// Returns the file that a command names. A ~ before the first slash is the home directory.
-std::filesystem::path file_of(const std::string& name) {
-  std::filesystem::path file = with_home(path_of(name));
-  if (file.empty()) {
-    reject(name, ": there is no home directory, because $", kHomeVariable, " is not set");
-  }
-  return file;
-}
 
 // A text that grows in turns. A turn is a line and the answer to it.
 class Talk {
@@ -208,18 +199,19 @@ class Talk {
     return text;
   }
 
-  void load(const std::string& name) {
-    session_ = load_session(session_.engine(), file_of(name));
+  void load(const std::filesystem::path& file) {
+    session_ = load_session(session_.engine(), file);
     forget_turns();
-    note_loaded(name);
+    note_loaded(file.string());
   }
 
-  // Shows the end of the text as well, so that the user can go on with it.
+  // Shows the end of the text as well, so that the user can go on with it. Like note(), prints
+  // nothing unless the lines are typed.
   void note_loaded(const std::string& file) const {
+    if (!by_hand_) return;
     constexpr std::size_t kShown = 200;  // bytes
     const std::string all = text();
-    std::size_t begin = all.size() - std::min(all.size(), kShown);
-    while (begin < all.size() && (all[begin] & 0xc0) == 0x80) ++begin;  // not inside a character
+    const std::size_t begin = place_to_cut(all, all.size() - std::min(all.size(), kShown));
     note(concat("loaded ", counted(session_.position(), "token"), " from ", file,
                 begin > 0 ? ": ..." : ": ", all.substr(begin)));
   }
@@ -228,18 +220,16 @@ class Talk {
     if (session_.position() == 0) reject(kEmptyText);
   }
 
-  void save(const std::string& name) const {
+  void save(const std::filesystem::path& file) const {
     require_text();
-    const std::filesystem::path file = file_of(name);
-    save_state(session_, file.string());
+    save_state(session_, file);
     note(concat("saved the session, ", counted(session_.position(), "token"), ", to ",
                 absolute(file).string(),
                 ": /load and --state continue it; /write FILE writes a readable text"));
   }
 
-  void write(const std::string& name) const {
+  void write(const std::filesystem::path& file) const {
     require_text();
-    const std::filesystem::path file = file_of(name);
     if (is_there(link_target(file))) reject(file.string(), " exists: give another file");
     if (const std::string& state = settings_.state.to;
         !state.empty() && absolute(file) == absolute(path_of(state))) {
@@ -309,23 +299,17 @@ class Talk {
 };
 
 bool Talk::run_command(const std::string& line) {
-  const std::size_t space = std::min(line.find(' '), line.size());
-  const std::string name = line.substr(1, space - 1);
-  std::string argument = line.substr(std::min(line.find_first_not_of(' ', space), line.size()));
-  argument.erase(argument.find_last_not_of(' ') + 1);
-  const std::string_view form = talk_command(name).form;
-  const bool is_optional = form.starts_with(" [");
-  if (!is_optional && argument.empty() != form.empty()) reject("expected /", name, form);
+  const auto [name, argument] = read_command(line);
   if (name == "again") again();
   if (name == "help") help(argument);
-  if (name == "load") load(argument);
+  if (name == "load") load(file_of(argument));
   if (name == "reset") reset();
-  if (name == "save") save(argument);
+  if (name == "save") save(file_of(argument));
   if (name == "set") set(argument);
   if (name == "stats") print_talk_stats();
   if (name == "undo") undo();
   if (name == "unset") TalkOptions(settings_.writing).unset(argument);
-  if (name == "write") write(argument);
+  if (name == "write") write(file_of(argument));
   return name != "quit" && name != "exit";
 }
 
@@ -338,12 +322,13 @@ void greet(const std::string& name, const Model& model) {
 }
 
 // Throws the error that is being handled. Its message says in which line of the input the mistake
-// is, unless `line` is 0 because the line is that of the command line.
+// is, unless `line` is 0 because the line is that of the command line, or standard output has
+// failed, which is no mistake in a line.
 [[noreturn]] void refuse_line(std::size_t line) {
   try {
     throw;
   } catch (const Error& error) {
-    if (line == 0) throw;
+    if (line == 0 || std::ferror(stdout) != 0) throw;
     throw Error(error.code(), about_line(line, error.what()));
   }
 }
@@ -360,7 +345,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
   }
   Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
   const auto save = [&] {
-    if (!settings.state.to.empty()) save_state(talk.session(), settings.state.to);
+    if (!settings.state.to.empty()) save_state(talk.session(), path_of(settings.state.to));
   };
   std::optional<std::string> line = first_line(settings);
   std::size_t number = 0;  // of the line, among those of standard input

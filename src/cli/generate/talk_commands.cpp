@@ -2,14 +2,25 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <system_error>
 
 #include "base/fail.h"
+#include "base/paths.h"
+#include "base/places.h"
 #include "cli/generate/talk_options.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
 namespace gpt2::cli {
 namespace {
+
+// A command of a talk, such as "/save FILE".
+struct TalkCommand {
+  std::string_view name;  // "save"
+  std::string_view form;  // what follows the name, " FILE", in brackets if it may be left out
+  std::string_view help;
+};
 
 constexpr TalkCommand kTalkCommands[] = {
     {"again", "", "write the last answer again, with other random numbers"},
@@ -47,12 +58,44 @@ std::string row_of(const TalkCommand& command) {
   return concat(call, command.help, "\n");
 }
 
-}  // namespace
-
 const TalkCommand& talk_command(const std::string& name) {
   const auto* const command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
   if (command != std::end(kTalkCommands)) return *command;
-  reject("no command '/" + name + "': /help lists them; to begin a text with a slash, type two");
+  reject("no command ", quote('/' + name, 60),
+         ": /help lists them; to begin a text with a slash, type two");
+}
+
+}  // namespace
+
+TypedCommand read_command(const std::string& line) {
+  const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
+  const std::string name = line.substr(1, end - 1);
+  std::string argument = line.substr(std::min(line.find_first_not_of(kBlanks, end), line.size()));
+  argument.erase(argument.find_last_not_of(kBlanks) + 1);
+  const std::string_view form = talk_command(name).form;
+  const bool is_optional = form.starts_with(" [");
+  if (!is_optional && argument.empty() != form.empty()) reject("expected /", name, form);
+  return {name, argument};
+}
+
+std::filesystem::path file_of(const std::string& argument) {
+  constexpr std::size_t kMaxBytes = 4096;  // a longer name is a mistake
+  std::string name = argument;
+  const char mark = name.front();
+  if (mark == '"' || mark == '\'') {
+    if (name.find(mark, 1) + 1 != name.size()) {
+      reject("expected a file, or one in quotes, found ", quote(name, 60));
+    }
+    name = name.substr(1, name.size() - 2);
+  }
+  if (name.empty() || name.size() > kMaxBytes) reject("expected a file, found ", quote(name, 60));
+  const std::filesystem::path file = with_home(path_of(name == "~" ? "~/" : name));
+  if (file.empty()) {
+    reject(name, ": there is no home directory, because $", kHomeVariable, " is not set");
+  }
+  std::error_code ignored;
+  if (is_directory(file, ignored)) reject(name, " is a directory: give the name of a file");
+  return file;
 }
 
 std::string talk_help(const std::string& name, std::size_t columns) {

@@ -1,21 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gpt2::cli {
 
-/// A command of a talk, such as "/save FILE".
-struct TalkCommand {
-  std::string_view name;  ///< "save"
-  std::string_view form;  ///< what follows the name, " FILE", in brackets if it may be left out
-  std::string_view help;
+/// A line of a talk that is a command, such as "/set top_k 10".
+struct TypedCommand {
+  std::string name;      ///< "set"
+  std::string argument;  ///< "top_k 10", without blanks around it
 };
 
-/// Returns the command with this name. Throws Error if there is none.
-[[nodiscard]] const TalkCommand& talk_command(const std::string& name);
+/// Reads a line that begins with a slash. Throws Error if there is no such command, or if the
+/// argument is missing or the command takes none.
+[[nodiscard]] TypedCommand read_command(const std::string& line);
+
+/// Returns the file that an argument names. The name may be in quotes, and a ~ before its first
+/// slash is the home directory. Throws Error if there is none, or if the name is that of a
+/// directory. REQUIRES: the argument is not empty.
+[[nodiscard]] std::filesystem::path file_of(const std::string& argument);
 
 /// Returns the text of /help or, for the name of a command, with or without its slash, what it
 /// does. Returns "" for any other name. `columns` is the width of the text.

@@ -73,17 +73,19 @@ std::string shown_value(const std::vector<std::vector<TokenId>>&) { return ""; }
 
 // Returns the texts in a value: strings of JSON or, without quotes, one text without spaces, which
 // may have the same escapes, such as \n. Throws UsageError for anything else. Without quotes,
-// "Tom: Ben:" could be one text or two.
+// "Tom: Ben:" could be one text or two; so could two quotes without a space between them.
 Arguments texts_in(const std::string& option, const std::string& value) {
   const bool is_quoted = value.starts_with('"');
   std::istringstream stream(is_quoted ? value : '"' + value + '"');
   Arguments texts;
+  bool is_clear = is_quoted || value.find(' ') == value.npos;
   try {
-    for (nlohmann::json text; (stream >> std::ws).peek() != EOF;) {
+    for (nlohmann::json text; is_clear && (stream >> std::ws).peek() != EOF;) {
       stream >> text;
       texts.push_back(text.get<std::string>());
+      is_clear = stream.peek() != '"';
     }
-    if (is_quoted || value.find(' ') == value.npos) return texts;
+    if (is_clear) return texts;
   } catch (const nlohmann::json::exception&) {  // is refused below
   }
   throw UsageError(
@@ -136,11 +138,11 @@ TalkOptions::TalkOptions(Writing& writing)
 }
 
 void TalkOptions::set(const std::string& words, const std::function<void()>& check) {
-  const std::size_t end = std::min(words.find_first_of(" ="), words.size());
+  const std::size_t end = std::min(words.find_first_of(concat(kBlanks, "=")), words.size());
   const std::size_t after = words.substr(end).starts_with('=') ? end + 1 : end;
   try {
     take(words.substr(0, end),
-         words.substr(std::min(words.find_first_not_of(' ', after), words.size())));
+         words.substr(std::min(words.find_first_not_of(kBlanks, after), words.size())));
     check();
   } catch (const UsageError& error) {
     reject(renamed(error.what()));  // not a mistake on the command line, as main() would report it
@@ -161,7 +163,7 @@ void TalkOptions::take(const std::string& name, const std::string& value) {
   } else if (value == "false") {
     return restore(option);
   } else if (!value.empty() && value != "true") {
-    throw UsageError(option.name(), "expected true or false, found '" + value + "'");
+    throw UsageError(option.name(), "expected true or false, found " + quote(value, 60));
   }
   options_.parse(arguments);
   take_given(writing_, options_);
@@ -217,7 +219,7 @@ const Option& TalkOptions::find(const std::string& name) const {
     return std::ranges::count(all, here) == 0 ? "" : "'" + here + "'";
   });
   const std::string meant = nearest(wanted, all);
-  reject("no option '", name, "'",
+  reject("no option ", quote(name, 60),
          !advice.empty()  ? " (" + advice + ")"
          : !meant.empty() ? " (did you mean '" + meant + "'?)"
                           : ": those that /set lists change how tokens are drawn and texts end");

@@ -9,6 +9,9 @@
 
 namespace gpt2::cli {
 
+/// The characters that separate the words of a command.
+inline constexpr const char* kBlanks = " \t";
+
 /// The options that /set can change in a talk: those that choose tokens and end texts. They have
 /// the names of the table in gpt2/option_fields.h, such as top_k.
 class TalkOptions {
