@@ -265,16 +265,18 @@ void note_open_host(const serve::ServerOptions& options) {
 
 int serve(const Arguments& arguments) {
   const ServeSettings settings = read_serve_settings(arguments);
+  // Before the models are loaded, because in process 1 of a container, signals have no default action.
+  note_interrupts();
   std::vector<std::unique_ptr<serve::ServedModel>> models;
   for (const std::string& model : settings.models) {
     models.push_back(load_served(settings, model, settings.models.size()));
+    end_if_interrupted();
     for (std::size_t i = 0; i + 1 < models.size(); ++i) {
       if (models[i]->name != models.back()->name) continue;
       throw UsageError("--model", "two models are called " + quote(models[i]->name, 60) +
                                       ": name one of them, as in -m NAME=MODEL");
     }
   }
-  note_interrupts();
   serve::Server server(std::move(models), settings.server);
   write_stdout(server.url() + '\n');
   note_open_host(settings.server);

@@ -8,6 +8,7 @@ prometheus, systemd-analyze) is skipped.
 """
 
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -193,6 +194,27 @@ class Deployment(unittest.TestCase):
             self.assertEqual(server.port, listener.getsockname()[1])
             self.assertEqual(fetch(server.port, "/health"), (200, {"status": "ok"}))
             self.assertEqual(server.end(), 0)
+
+    def test_process_1_of_a_container_ends_while_it_loads_a_model(self):
+        container = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+        if subprocess.run([*container, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no new namespace can be made")
+        models = [word for i in range(8) for word in ("-m", f"{i}=gpt2-stories")]
+        outside = subprocess.Popen([*container, GPT2, "serve", "--port", "0", "--dtype", "int4",
+                                    *models], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(outside.kill)
+        children = pathlib.Path(f"/proc/{outside.pid}/task/{outside.pid}/children")
+
+        def asks_to_end():
+            with contextlib.suppress(OSError):  # it has ended
+                for child in children.read_text().split():
+                    if os.readlink(f"/proc/{child}/exe") == os.path.realpath(GPT2):
+                        os.kill(int(child), signal.SIGTERM)  # again, if it came before main()
+            return outside.poll() is not None
+
+        await_true(asks_to_end, "the end")
+        output, _ = outside.communicate()
+        self.assertEqual((outside.returncode, output), (128 + signal.SIGTERM, b""))
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
     def test_systemd_accepts_the_units(self):
