@@ -1,6 +1,7 @@
 #include "gpt2/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "base/fail.h"
@@ -77,13 +78,18 @@ void add(Batch& batch, Session::Impl& session, std::size_t index, std::size_t co
 // Sharing out a step of a pass costs the threads a few microseconds, and a layer has about ten
 // steps. Therefore each thread should have a share of each layer that takes several times as long:
 // 320 KiB of weights to read, or work on cached data that takes the same time.
+//
+// Of many threads, a further one costs more than it gains, because in each step it takes two cache
+// lines from another thread. COSTS.md derives that the best number is sqrt(layer / 20 KB).
 int useful_threads(const Model& model, std::size_t rows, int max_threads) noexcept {
   constexpr std::size_t kShare = std::size_t{320} << 10;
+  constexpr double kGain = 20e3;
   constexpr std::size_t kRows = 8;  // computing 8 rows takes about as long as reading the weights
-  const std::size_t layer = model.bytes_per_token() / model.config().n_layer;
-  const std::size_t shares = layer * std::max(rows, kRows) / kRows / kShare;
-  const auto max_shares = static_cast<std::size_t>(max_threads);
-  return static_cast<int>(std::clamp<std::size_t>(shares, 1, max_shares));
+  const std::size_t layer =
+      model.bytes_per_token() / model.config().n_layer * std::max(rows, kRows) / kRows;
+  const auto gaining = static_cast<std::size_t>(std::sqrt(static_cast<double>(layer) / kGain));
+  const auto most = static_cast<std::size_t>(max_threads);
+  return static_cast<int>(std::clamp<std::size_t>(std::min(layer / kShare, gaining), 1, most));
 }
 
 KVType checked_kv_type(KVType type, const Model& model) {

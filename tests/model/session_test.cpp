@@ -246,6 +246,9 @@ TEST_CASE("a small model uses few threads unless a number is given") {
   CHECK(useful_threads(middling, 1, 8) == 2);
   CHECK(useful_threads(middling, 1, 1) == 1);
   CHECK(useful_threads(model(512), 1, 8) == 8);  // 12 MiB a layer
+  // Where threads cost more than they gain: sqrt(12.65 MB / 20 KB) = 25.1, with the weights of wte.
+  CHECK(useful_threads(model(512), 1, 64) == 25);
+  CHECK(useful_threads(model(512), 512, 64) == 64);
 
   CHECK(Engine(tiny, {.threads = 3}).impl().fewer_threads == false);
   CHECK(Engine(tiny).impl().fewer_threads == true);
