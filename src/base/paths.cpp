@@ -45,7 +45,10 @@ fs::path directory_of(const fs::path& path) {
 fs::path link_target(fs::path path) {
   constexpr int kMaxLinks = 40;
   std::error_code ignored;
-  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, ignored); ++links) {
+  const auto leads_nowhere = [&] {
+    return fs::is_symlink(path, ignored) && !fs::exists(path, ignored);
+  };
+  for (int links = 0; links < kMaxLinks && leads_nowhere(); ++links) {
     path = path.parent_path() / fs::read_symlink(path, ignored);
   }
   return path;

@@ -28,8 +28,8 @@ void refuse_nul(const std::filesystem::path& path);
 /// nothing exists at `path`, and Error(invalid_file) if it is something else (a pipe, a device).
 [[nodiscard]] std::filesystem::path directory_of(const std::filesystem::path& path);
 
-/// Returns the path to which the symbolic links at the end of `path` lead, or `path` itself if it
-/// is no symbolic link. Nothing needs to exist there. Returns another link if they form a loop.
+/// Returns where a file is created that is written to `path`: where its symbolic links lead if
+/// nothing exists there, and otherwise `path` itself. Returns another link if they form a loop.
 [[nodiscard]] std::filesystem::path link_target(std::filesystem::path path);
 
 /// Returns whether two paths lead to the same file, which need not exist, also through symbolic

@@ -147,7 +147,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   Option& model = options.at("--model");
   model.is_repeatable = true;
   model.form = "[NAME=]MODEL";
-  model.help += "; may be repeated. Requests choose it by NAME";
+  model.help += "; may be repeated. Requests choose it by NAME, by default the last part of MODEL";
   model.set = [&settings](const std::string& text) { settings.models.push_back(text); };
   options.add_choice("--chat", "auto|dialog|transcript",
                      "What the messages of a chat become: dialog: DialoGPT's turns; transcript: "

@@ -144,15 +144,24 @@ std::string described(const fs::path& place) {
   return place.string();
 }
 
+// Returns whether a text has only characters that names on the hub have.
+bool is_plain(std::string_view text) {
+  return text.find_first_not_of(
+             "-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz") == text.npos;
+}
+
 // Returns whether a model on the hub can have this name, which is NAME or OWNER/NAME.
 bool is_hub_name(std::string_view name) {
+  constexpr std::size_t kMaxBytes = 96;
   const auto is_part = [](std::string_view part) {
-    constexpr std::string_view kCharacters =
-        "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-    return !part.empty() && part.find_first_not_of(kCharacters) == part.npos;
+    constexpr std::string_view kOnlyInside = "-.";
+    return !part.empty() && kOnlyInside.find(part.front()) == part.npos &&
+           kOnlyInside.find(part.back()) == part.npos && part.find('/') == part.npos;
   };
   const std::size_t slash = name.find('/');
-  return is_part(name.substr(0, slash)) && (slash == name.npos || is_part(name.substr(slash + 1)));
+  return is_plain(name) && name.size() <= kMaxBytes && name.find("--") == name.npos &&
+         name.find("..") == name.npos && is_part(name.substr(0, slash)) &&
+         (slash == name.npos || is_part(name.substr(slash + 1)));
 }
 
 // Returns what someone who gave this name should know or do.
@@ -170,7 +179,9 @@ std::string advice(const fs::path& model) {
   const std::size_t at = std::min(whole.find('@'), whole.size());
   const std::string name = whole.substr(0, at);
   const std::string revision = whole.substr(std::min(at + 1, whole.size()));
-  if (!is_hub_name(name)) return "a model on the hub is called NAME or OWNER/NAME";
+  if (!is_hub_name(name) || !is_plain(revision)) {
+    return "a model on the hub is called NAME or OWNER/NAME";
+  }
   return concat("'hf download ", name, revision.empty() ? "" : " --revision ", revision,
                 "' fetches it if it is on the hub");
 }

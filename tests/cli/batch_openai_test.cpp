@@ -258,6 +258,14 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
             .status == 2);
 }
 
+TEST_CASE("a custom_id that is no text is an error of its line") {
+  const Batch batch("{\"custom_id\": 7, \"prompt\": \"x\"}\n");
+  CHECK(answer(batch).status == 3);
+  const json response = records(batch.read())[0]["response"];
+  CHECK(response["status_code"] == 400);
+  CHECK(response["body"]["error"]["message"] == "custom_id: expected a text, found 7");
+}
+
 TEST_CASE("answers are resumed and merged as the command's own records are") {
   const Batch batch(
       request({{"prompt", {"One day", "The cat"}}, {"n", 2}, {"max_tokens", 3}}, "a") +

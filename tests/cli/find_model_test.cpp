@@ -101,10 +101,13 @@ TEST_CASE("the message about a missing model is one short line") {
 TEST_CASE("a name that no model on the hub can have gets no advice to download it") {
   const ModelPlaces places;
   for (const std::string name :
-       {"@main", "nope/", "/nope@v2", "a/b/c", "a b", "a;b", "nop\xc3\xa9"}) {
+       {"@main", "nope/", "/nope@v2", "a/b/c", "a b", "a;b", "nop\xc3\xa9", "nope@a b", "nope@$(id)",
+        "o/-x", ".x", "x.", "models--nope", "a..b"}) {
     CAPTURE(name);
     CHECK(places.found(name).find("hf download") == std::string::npos);
   }
+  CHECK(places.found(std::string(96, 'a')).find("hf download") != std::string::npos);
+  CHECK(places.found(std::string(97, 'a')).find("hf download") == std::string::npos);
   CHECK(places.found("a/b/c").starts_with(
       "gpt2: no model 'a/b/c': not in the working directory, models/, $GPT2_MODELS or the "
       "HuggingFace cache; a model on the hub is called NAME or OWNER/NAME; "));

@@ -92,6 +92,12 @@ TEST_CASE("a batch that is refused leaves a link as it was") {
   CHECK_FALSE(fs::exists(root / "target"));
 }
 
+TEST_CASE("a batch to a pipe is refused as one") {
+  const Batch batch(numbered_prompts(1));
+  CHECK(run({"batch", "in", "-o", "/dev/fd/1"}, {.directory = batch.directory.path()})
+            .err.starts_with("gpt2: /dev/fd/1 is not a regular file, "));
+}
+
 TEST_CASE("the shares of a batch are merged through a link") {
   const Batch batch(numbered_prompts(2));
   const fs::path root = batch.directory.path();

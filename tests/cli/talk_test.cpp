@@ -177,7 +177,7 @@ TEST_CASE("the name of a file may be in quotes, and a tab may stand before it") 
   CHECK(std::filesystem::exists(in + "a b.txt"));
   CHECK(std::filesystem::exists(in + "it's"));
   CHECK(letters("/load '" + in + "c'\n/set\tmax_new_tokens\t1\n\n") == "f\n");
-  for (const std::string name : {"\"", "'a", "'a' 'b'", "\"a'"}) {
+  for (const std::string name : {"\"", "'a", "'a' 'b'", "\"a'", "~/\"a b\""}) {
     check_refused("/save " + name + "\n", "",
                   "expected a file, or one in quotes, found '" + name + "'");
   }

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/process_id.h"
 #include "cli/batch/output.h"
 #include "cli/batch/shard.h"
 
@@ -91,7 +92,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
     shards.push_back(fs::exists(path_of(name)) ? std::make_unique<ShardReader>(name) : nullptr);
   }
 
-  const std::string unfinished = target.string() + ".merging";
+  const std::string unfinished = concat(target.string(), ".partial-", process_id());
   OutputFile merged(unfinished, input);
   const RemovedAtEnd removed{unfinished};
   merged.cut(0);

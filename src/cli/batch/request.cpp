@@ -142,6 +142,8 @@ void RequestReader::read_body(json& body) {
         "messages: gpt2 batch continues texts and has no chats: write them as one \"prompt\", or "
         "use gpt2 serve");
   }
+  Members members(body);
+  static_cast<void>(members.text("custom_id"));
   if (settings_.openai) {
     body.erase("custom_id");  // of a line that is a request without a "body"
     request_.completion = read_completion_request(body, context_);
@@ -150,9 +152,7 @@ void RequestReader::read_body(json& body) {
     }
     return;
   }
-  Members members(body);
   members.ignore({"model", "user"});
-  static_cast<void>(members.text("custom_id"));
   refuse_lists(body);
   if (body.contains("text") || body.contains("choices")) return read_scoring(members);
   read_completion(members);

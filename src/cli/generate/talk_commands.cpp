@@ -82,12 +82,11 @@ std::filesystem::path file_of(const std::string& argument) {
   constexpr std::size_t kMaxBytes = 4096;  // a longer name is a mistake
   std::string name = argument;
   const char mark = name.front();
-  if (mark == '"' || mark == '\'') {
-    if (name.find(mark, 1) + 1 != name.size()) {
-      reject("expected a file, or one in quotes, found ", quote(name, 60));
-    }
-    name = name.substr(1, name.size() - 2);
+  const bool is_quoted = mark == '"' || mark == '\'';
+  if (is_quoted ? name.find(mark, 1) + 1 != name.size() : name.find('"') != name.npos) {
+    reject("expected a file, or one in quotes, found ", quote(name, 60));
   }
+  if (is_quoted) name = name.substr(1, name.size() - 2);
   if (name.empty() || name.size() > kMaxBytes) reject("expected a file, found ", quote(name, 60));
   const std::filesystem::path file = with_home(path_of(name == "~" ? "~/" : name));
   if (file.empty()) {
