@@ -30,6 +30,7 @@ NewFile::NewFile(const fs::path& file) : given_(file) {
   if (error) refuse(reason_of(error));
   partial_ = file_;
   partial_ += concat(".partial-", process_id());
+  fs::remove(partial_, ignored);  // of an old process with this id, or a link to another file
   out_.open(partial_, std::ios::binary);
   if (!out_) refuse(reason_of(errno));
   // What others may not read in the old file they may not read in the new one.

@@ -79,7 +79,7 @@ SessionParts read_session(Bytes file, const std::string& name) {
   if (magic == 0 || std::memcmp(file.data(), kMagic, magic) != 0) {
     fail(name, "is not the state of a session: expected a file that begins with ",
          quote({kMagic, sizeof kMagic}), ", found ", quote(text_of(file.first(magic))),
-         "; a text is read as the prompt (generate(), or --file)");
+         "; to go on with a text, give it as the prompt (--file)");
   }
   if (file.size() < kMinBytes) {
     fail(name, "is cut short: expected at least ", kMinBytes, " bytes, found ", file.size());

@@ -197,7 +197,7 @@ TEST_CASE("/load names the option that reads a text") {
   check_refused("/load " + novel + "\n", "",
                 novel +
                     ": is not the state of a session: expected a file that begins with 'gpt2sess', "
-                    "found 'Once upo'; a text is read as the prompt (generate(), or --file)");
+                    "found 'Once upo'; to go on with a text, give it as the prompt (--file)");
 }
 
 TEST_CASE("a message quotes only the beginning of a long line") {
@@ -556,6 +556,10 @@ TEST_CASE("a mistake in lines that are not typed loses no answer before it") {
   CHECK(outcome.status == 1);
   CHECK(outcome.out == "cde\n");
   CHECK(outcome.err == "gpt2: line 2: " + state() + " is for --save-state: give another file\n");
+  std::filesystem::remove(state());
+  const std::string same = (place().path() / "." / "state").string();
+  const Outcome dotted = talk(saving, "ab\n/write " + same + "\n");
+  CHECK(dotted.err.ends_with(" is for --save-state: give another file\n"));
   CHECK(saved_tokens() == ids("abcde"));
 }
 

@@ -261,7 +261,7 @@ TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
   CHECK(refusal_of_bytes(bytes + "x").starts_with(expected("is cut short or damaged: expected ")));
   CHECK(refusal_of_bytes("PK\3\4 another file of whatever kind") ==
         expected("is not the state of a session: expected a file that begins with 'gpt2sess', "
-                 "found 'PK\\x03\\x04 ano'; a text is read as the prompt (generate(), or --file)"));
+                 "found 'PK\\x03\\x04 ano'; to go on with a text, give it as the prompt (--file)"));
 }
 
 TEST_CASE("a file whose parts are swapped is refused") {

@@ -80,11 +80,15 @@ class ShardReader {
   Line line_;
 };
 
+void require_absent(const fs::path& target, const std::string& output) {
+  if (is_there(target)) reject(output, " exists: remove it, or give another -o");
+}
+
 }  // namespace
 
 std::size_t merge_shards(const InputFile& input, const std::string& output) {
   const fs::path target = link_target(path_of(output));
-  if (is_there(target)) reject(output, " exists: remove it, or give another -o");
+  require_absent(target, output);
   const std::size_t count = count_of_shards(output);
   std::vector<std::unique_ptr<ShardReader>> shards;
   for (std::size_t i = 0; i < count; ++i) {
@@ -93,6 +97,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
   }
 
   const std::string unfinished = concat(target.string(), ".partial-", process_id());
+  fs::remove(path_of(unfinished));  // of an old process with this id, or a link to another file
   OutputFile merged(unfinished, input);
   const RemovedAtEnd removed{unfinished};
   merged.cut(0);
@@ -116,6 +121,7 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
            " does not have: give the input that it was made from");
   }
   merged.sync();
+  require_absent(target, output);  // still
   merged.rename(target.string());
   return errors;
 }

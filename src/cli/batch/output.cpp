@@ -31,6 +31,19 @@ std::string record_begin(std::size_t line, const std::string& id) {
   return concat("{\"line\":", line, ",\"id\":\"", id, "\",");
 }
 
+// Whether a text is the beginning of a record, as far as it goes.
+bool may_become_record(std::string_view text) {
+  const auto take = [&](std::string_view part) {
+    const std::size_t common = std::min(text.size(), part.size());
+    const bool agrees = text.substr(0, common) == part.substr(0, common);
+    text.remove_prefix(common);
+    return agrees;
+  };
+  if (!take("{\"line\":")) return false;
+  text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
+  return take(",\"id\":\"");
+}
+
 void add_sample(Json& record, const RecordHead& head) {
   if (head.custom_id) record["custom_id"] = *head.custom_id;
   if (head.samples == 1) return;
@@ -180,12 +193,10 @@ RecordReader::RecordReader(int file, const std::string& name)
 
 void RecordReader::advance() {
   offset_ = reader_.offset();
-  const std::string first = "{\"line\":";
   if (!reader_.next(line_) || line_.is_whole) return;
   // Only an incomplete record may be cut off, and never the end of a file that this command has not
   // written.
-  const std::size_t common = std::min(line_.text.size(), first.size());
-  if (line_.text.compare(0, common, first, 0, common) != 0) {
+  if (!may_become_record(line_.text)) {
     reject(name_, " ends in something that is not a record of gpt2 batch: give another -o");
   }
 }

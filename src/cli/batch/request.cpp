@@ -53,6 +53,7 @@ class RequestReader {
 void refuse_lists(const json& body) {
   for (const auto& [name, alternative] :
        {std::pair("prompt", ", or give --format openai"), {"text", ""}, {"context", ""}}) {
+    if (name == std::string_view("context") && !body.contains("choices")) continue;  // a number
     const auto list = body.find(name);
     if (list == body.end() || !list->is_array() || list->empty()) continue;
     if (!list->front().is_string() && !list->front().is_array()) continue;

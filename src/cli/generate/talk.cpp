@@ -232,7 +232,7 @@ class Talk {
     require_text();
     if (is_there(link_target(file))) reject(file.string(), " exists: give another file");
     if (const std::string& state = settings_.state.to;
-        !state.empty() && absolute(file) == absolute(path_of(state))) {
+        !state.empty() && same_file(file, path_of(state))) {
       reject(file.string(), " is for --save-state: give another file");
     }
     std::string lines = text();

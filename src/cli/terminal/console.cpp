@@ -120,7 +120,7 @@ std::string read_input(const std::string& name) {
 
 void note_file_as_text(const std::string& text) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path_of(text), ignored)) return;
+  if (!std::filesystem::is_regular_file(path_of(text), ignored) || printable(text) != text) return;
   print_error(
       concat("'", text, "' is taken as a text; to read the file, write -f ", shell_word(text)));
 }
