@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Iterable, Optional, Union
 
 from .errors import NotFoundError, shown
@@ -43,11 +42,11 @@ def refuse_others(names: Iterable[str]) -> None:
 def not_downloaded(name: PathLike, revision: Optional[str], error: NotFoundError) -> NotFoundError:
     """The error for a model that is not on this machine, with the command that downloads it.
 
-    A name that no model on the hub can have gets no such command.
+    An error that advises no download stays as it is: no model on the hub can have that name.
     """
-    if not re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", os.fspath(name), re.ASCII):
+    where, advice, _ = str(error).partition("; 'hf download ")
+    if not advice:
         return error
-    where = str(error).split("; 'hf download ")[0]
     option = "" if revision is None else f" --revision {revision}"
     return NotFoundError(f"{where}; gpt2cpp downloads nothing when it loads a model: run "
                          f"'hf download {os.fspath(name)}{option}' first")
