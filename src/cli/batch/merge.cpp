@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <vector>
 
 #include "base/fail.h"
@@ -97,7 +98,8 @@ std::size_t merge_shards(const InputFile& input, const std::string& output) {
   }
 
   const std::string unfinished = concat(target.string(), ".partial-", process_id());
-  fs::remove(path_of(unfinished));  // of an old process with this id, or a link to another file
+  std::error_code ignored;
+  fs::remove(path_of(unfinished), ignored);  // of an old process with this id, or a link
   OutputFile merged(unfinished, input);
   const RemovedAtEnd removed{unfinished};
   merged.cut(0);

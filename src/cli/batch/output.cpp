@@ -26,9 +26,12 @@ bool has_error_mark(std::string_view rest) {
   return std::ranges::any_of(kErrorMarks, [&](auto mark) { return rest.starts_with(mark); });
 }
 
+// What stands around the number of the line and the id, with which every record begins.
+constexpr std::string_view kBeforeLine = "{\"line\":", kBeforeId = ",\"id\":\"", kAfterId = "\",";
+
 // The first bytes of every record of a line: its number and its id.
 std::string record_begin(std::size_t line, const std::string& id) {
-  return concat("{\"line\":", line, ",\"id\":\"", id, "\",");
+  return concat(kBeforeLine, line, kBeforeId, id, kAfterId);
 }
 
 // Whether a text is the beginning of a record, as far as it goes.
@@ -39,9 +42,9 @@ bool may_become_record(std::string_view text) {
     text.remove_prefix(common);
     return agrees;
   };
-  if (!take("{\"line\":")) return false;
+  if (!take(kBeforeLine)) return false;
   text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
-  return take(",\"id\":\"");
+  return take(kBeforeId);
 }
 
 void add_sample(Json& record, const RecordHead& head) {
@@ -137,16 +140,14 @@ void OutputFile::fail(const char* action) const {
 }
 
 bool OutputFile::has_only_errors() const {
-  constexpr std::string_view kBegin = "{\"line\":", kId = ",\"id\":\"", kEnd = "\",";
   rewind_file(file_);
   LineReader lines(file_, name_, kBeginBytes);
   for (Line line; lines.next(line);) {
-    const std::size_t id = line.text.find(kId);
-    const bool has_number = line.text.starts_with(kBegin) &&
-                            line.text.find_first_not_of("0123456789", kBegin.size()) == id;
-    if (!line.is_whole || id == line.text.npos || !has_number) return false;
-    const std::size_t end = line.text.find(kEnd, id + kId.size());
-    if (end == line.text.npos || !has_error_mark(line.text.substr(end + kEnd.size()))) return false;
+    const std::size_t id = line.text.find(kBeforeId);
+    if (!line.is_whole || id == line.text.npos || !may_become_record(line.text)) return false;
+    const std::size_t end = line.text.find(kAfterId, id + kBeforeId.size());
+    if (end == line.text.npos || !has_error_mark(line.text.substr(end + kAfterId.size())))
+      return false;
   }
   return true;
 }
