@@ -302,7 +302,7 @@ TEST_CASE("a text that the sink ends can be continued, wherever the session is f
   options.overflow = Overflow::slide;
   Session whole(model(), {.max_tokens = 24});
   const Ids expected = generate(whole, prompt(), options, nullptr).tokens;
-  for (std::size_t stop = 1; stop < 40; ++stop) {
+  for (std::size_t stop = 1; stop < 40; stop += test::is_slow() ? 3 : 1) {
     CAPTURE(stop);
     Session session(model(), {.max_tokens = 24});
     std::size_t seen = 0;
@@ -324,7 +324,7 @@ TEST_CASE("a text whose sink has thrown can be continued, wherever the session i
   options.overflow = Overflow::slide;
   Session whole(model(), {.max_tokens = 24});
   const Ids expected = generate(whole, prompt(), options, nullptr).tokens;
-  for (std::size_t stop = 1; stop < 40; ++stop) {
+  for (std::size_t stop = 1; stop < 40; stop += test::is_slow() ? 3 : 1) {
     CAPTURE(stop);
     Session session(model(), {.max_tokens = 24});
     Ids text;

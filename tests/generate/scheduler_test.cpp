@@ -17,6 +17,7 @@
 #include "measure/random_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/part_of_model.h"
 #include "support/passes.h"
 #include "support/refusal.h"
@@ -144,7 +145,7 @@ Job random_job(Dice& dice) {
 }  // namespace
 
 TEST_CASE("texts that share passes equal texts written alone") {
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < (test::is_slow() ? 6 : 12); ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
     // The keys and values of a text and of its draft.

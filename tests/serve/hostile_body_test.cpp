@@ -8,6 +8,7 @@
 #include "serve/hostile.h"
 #include "serve/schema.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/test_server.h"
 
 using namespace gpt2::test;
@@ -162,10 +163,13 @@ TEST_CASE("a request may not take the memory of all others") {
 }
 
 TEST_CASE("values of every type in every field of every endpoint") {
+  const std::size_t step = is_slow() ? 3 : 1;
+  std::size_t first = 0;  // other values in each field
   for (const std::string& path : kPosts) {
     HttpClient client = server().connect();
     for (const std::string& name : names_of(path)) {
-      for (const std::string& value : kValues) {
+      for (std::size_t i = first++ % step; i < kValues.size(); i += step) {
+        const std::string& value = kValues[i];
         CAPTURE(path, name, value);
         json body = valid_body(path);
         body.erase(name);
@@ -265,12 +269,13 @@ TEST_CASE("a body of which the end is missing is never answered as if it were wh
 }
 
 TEST_CASE("long names, long texts and long lists have short answers") {
-  const std::string mega(7000000, 'a');
+  const std::size_t many = is_slow() ? 1000000 : 7000000;
+  const std::string mega(many, 'a');
   check_refused(server().post("/v1/completions", {{"prompt", "a"}, {mega, 1}}), "unknown key");
   check_refused(server().post("/v1/completions", {{"prompt", "a"}, {"stop", json{{"a", mega}}}}),
                 "stop");
   check_refused(server().post("/v1/completions", {{"prompt", mega}}), "tokens");
-  check_refused(server().post("/v1/completions", {{"prompt", std::string(7000000, ' ')}}),
+  check_refused(server().post("/v1/completions", {{"prompt", std::string(many, ' ')}}),
                 "tokens");
   check_refused(server().post("/v1/completions", {{"prompt", json(std::vector<int>(2000000, 97))}}),
                 "tokens");
