@@ -77,6 +77,7 @@ class PretrainedTest(unittest.TestCase):
     def test_a_missing_model_is_not_downloaded(self):
         cases = [("tellers/tales", "v3", "run 'hf download tellers/tales --revision v3' first"),
                  ("tellers/poems", None, "run 'hf download tellers/poems' first"),
+                 ("tellers/tales@v3", None, "run 'hf download tellers/tales --revision v3' first"),
                  ("tellers/tales", "../../tales", "--revision ../../tales' first")]
         for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
             for name, revision, end in cases:

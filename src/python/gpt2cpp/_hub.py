@@ -39,14 +39,14 @@ def refuse_others(names: Iterable[str]) -> None:
                                                         "leave it out"))
 
 
-def not_downloaded(name: PathLike, revision: Optional[str], error: NotFoundError) -> NotFoundError:
+def not_downloaded(error: NotFoundError) -> NotFoundError:
     """The error for a model that is not on this machine, with the command that downloads it.
 
     An error that advises no download stays as it is: no model on the hub can have that name.
     """
-    where, advice, _ = str(error).partition("; 'hf download ")
+    where, advice, rest = str(error).partition("; 'hf download ")
     if not advice:
         return error
-    option = "" if revision is None else f" --revision {revision}"
+    model, _, _ = rest.partition("'")
     return NotFoundError(f"{where}; gpt2cpp downloads nothing when it loads a model: run "
-                         f"'hf download {os.fspath(name)}{option}' first")
+                         f"'hf download {model}' first")

@@ -89,7 +89,7 @@ class Model(_numbers.Model):
         try:
             path = find_model(name)
         except NotFoundError as error:
-            raise not_downloaded(name_or_path, revision, error) from None
+            raise not_downloaded(error) from None
         return cls(path, dtype=dtype, threads=threads, kv_type=kv_type, on_progress=on_progress)
 
     @classmethod

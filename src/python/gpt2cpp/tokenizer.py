@@ -49,7 +49,7 @@ class Tokenizer(SpecialTokens):
         try:
             return cls(find_path(pretrained_name(name_or_path, revision)))
         except NotFoundError as error:
-            raise not_downloaded(name_or_path, revision, error) from None
+            raise not_downloaded(error) from None
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any]) -> Tokenizer:
