@@ -40,7 +40,8 @@ const json& Members::need(const std::string& name) {
   const json* const value = find(name);
   if (value != nullptr) return *value;
   const std::string path = path_ + name;
-  throw RequestError(concat("expected \"", path, "\", found no such key"), path,
+  const char* const found = object_.contains(name) ? "null" : "no such key";
+  throw RequestError(concat("expected \"", path, "\", found ", found), path,
                      RequestError::kMissing);
 }
 

@@ -404,6 +404,8 @@ TEST_CASE("--choices tells which continuation the model prefers") {
       {"3", "the line is 3; expected an object"},
       {R"({"choices": [" a"]})", "expected \"context\", found no such key"},
       {R"({"context": "a"})", "expected \"choices\", found no such key"},
+      {R"({"context": null, "choices": [" a"]})", "expected \"context\", found null"},
+      {R"({"context": "a", "choices": null})", "expected \"choices\", found null"},
       {R"({"context": "a", "choices": " b"})",
        "choices: expected a list with a choice or more, found string"},
       {R"({"context": "a", "choices": []})",

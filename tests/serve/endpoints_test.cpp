@@ -144,6 +144,7 @@ TEST_CASE("the input of embeddings is a text, token ids, or a list of these") {
 TEST_CASE("embeddings refuse what they cannot do") {
   const std::vector<std::pair<json, std::string>> mistakes = {
       {json::object(), "expected \"input\", found no such key"},
+      {{{"input", nullptr}}, "expected \"input\", found null"},
       {{{"input", ""}}, "input: expected a text of 1 to 512 tokens, found 0"},
       {{{"input", json::array()}}, "input: expected a list of 1 to 2048 elements, found 0"},
       {{{"input", json(std::vector<int>(513, 5))}},
