@@ -17,23 +17,6 @@ using nlohmann::json;
 constexpr std::size_t kMaxPrompts = 2048;
 constexpr std::size_t kMaxChoices = 128;  // for each prompt
 
-// Reads "prompt": a text, a list of token ids, a list of texts, or a list of lists of token ids.
-std::vector<std::vector<TokenId>> read_prompts(const json& prompt, CompletionRequest& request,
-                                               const RequestContext& context) {
-  const TokenReader reader = {context.tokenizer, context.config.vocab_size,
-                              [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
-  if (!prompt.is_array()) return {reader.read_json(prompt, "prompt")};
-  if (prompt.empty() || (!prompt[0].is_number() && prompt.size() > kMaxPrompts)) {
-    reject("prompt: expected a list of 1 to ", kMaxPrompts, " elements, found ", prompt.size());
-  }
-  if (prompt[0].is_number()) return {reader.read_ids(prompt, "prompt")};
-  std::vector<std::vector<TokenId>> prompts;
-  for (const json& one : prompt) {
-    prompts.push_back(reader.read_json(one, concat("prompt[", prompts.size(), "]")));
-  }
-  return prompts;
-}
-
 // The name by which the request gives the number of texts.
 const char* name_of_n(Members& members) {
   return members.find("num_return_sequences") != nullptr ? "num_return_sequences" : "n";
@@ -123,7 +106,9 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
   if (members.find("suffix") != nullptr) {
     reject("suffix: the model continues texts and cannot insert into them: remove it");
   }
-  const auto prompts = read_prompts(members.need("prompt"), request, context);
+  const TokenReader reader = {context.tokenizer, context.config.vocab_size,
+                              [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
+  const auto prompts = reader.read_list(members.need("prompt"), "prompt", kMaxPrompts);
   read_options(members, request.options);
   request.with_logprobs = request.options.top_logprobs.has_value();
   read_answer_members(members, request);

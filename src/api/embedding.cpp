@@ -17,20 +17,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxInputs = 2048;  // as OpenAI's API
 
-std::vector<std::vector<TokenId>> read_inputs(const json& input, const RequestContext& context) {
-  const TokenReader reader = {context.tokenizer, context.config.vocab_size, nullptr};
-  if (!input.is_array()) return {reader.read_json(input, "input")};
-  if (!input.empty() && input[0].is_number()) return {reader.read_ids(input, "input")};
-  if (input.empty() || input.size() > kMaxInputs) {
-    reject("input: expected a list of 1 to ", kMaxInputs, " elements, found ", input.size());
-  }
-  std::vector<std::vector<TokenId>> inputs;
-  for (const json& one : input) {
-    inputs.push_back(reader.read_json(one, concat("input[", inputs.size(), "]")));
-  }
-  return inputs;
-}
-
 void check_length(std::size_t tokens, const std::string& name, const Config& config) {
   if (tokens > 0 && tokens <= config.n_positions) return;
   const std::string message =
@@ -91,7 +77,8 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   Members members(body);
   members.ignore({"user"});
   static_cast<void>(members.text("model"));
-  request.inputs = read_inputs(members.need("input"), context);
+  const TokenReader reader = {context.tokenizer, config.vocab_size};
+  request.inputs = reader.read_list(members.need("input"), "input", kMaxInputs);
   request.is_base64 = read_choice(members, "encoding_format", "base64", "float", false);
   request.options.pooling =
       read_choice(members, "pooling", "last", "mean", false) ? Pooling::last : Pooling::mean;

@@ -64,6 +64,25 @@ std::vector<TokenId> TokenReader::read_json(const json& value, const std::string
   return read_ids(value, name);
 }
 
+std::vector<std::vector<TokenId>> TokenReader::read_list(const json& value, const std::string& name,
+                                                         std::size_t most) const {
+  if (!value.is_string() && !value.is_array()) {
+    reject(name, ": expected a text, a list of token ids, or a list of these, found ",
+           value.type_name());
+  }
+  if (value.is_string() || (!value.empty() && value[0].is_number())) {
+    return {read_json(value, name)};
+  }
+  if (value.empty() || value.size() > most) {
+    reject(name, ": expected a list of 1 to ", most, " elements, found ", value.size());
+  }
+  std::vector<std::vector<TokenId>> texts;
+  for (const json& one : value) {
+    texts.push_back(read_json(one, concat(name, "[", texts.size(), "]")));
+  }
+  return texts;
+}
+
 // In training, the end-of-text token separated the documents, so this token alone asks the model
 // for a new document.
 TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {

@@ -39,6 +39,11 @@ struct TokenReader {
   /// The same for a text or a list of token ids.
   [[nodiscard]] std::vector<TokenId> read_json(const nlohmann::json& value,
                                                const std::string& name) const;
+
+  /// The same for a text, a list of token ids, or a list of 1 to `most` of these.
+  [[nodiscard]] std::vector<std::vector<TokenId>> read_list(const nlohmann::json& value,
+                                                            const std::string& name,
+                                                            std::size_t most) const;
 };
 
 /// Returns the token that stands for an empty prompt. Throws Error if the model has none.
