@@ -124,9 +124,10 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {"once", "the line: invalid JSON at column 1: "},
       {" \r", "expected a JSON object, found an empty line"},
       {"[1]", "the line is an array; expected an object"},
-      {"{}", "neither \"prompt\" nor \"token_ids\" is given"},
-      {prompt + R"("token_ids": [1]})", "both \"prompt\" and \"token_ids\" are given"},
-      {R"({"prompt": 7})", "prompt: expected a text, found 7"},
+      {"{}", "expected either \"prompt\" or \"token_ids\", found neither"},
+      {prompt + R"("token_ids": [1]})",
+       "expected either \"prompt\" or \"token_ids\", found both"},
+      {R"({"prompt": 7})", "prompt: expected a text or a list of token ids, found number"},
       {R"({"prompt": ["a", "b"]})",
        "prompt: expected a text or a list of token ids, found a list of prompts: give each one a "
        "line of its own, or give --format openai"},

@@ -333,9 +333,10 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   const auto records =
       parsed(score_well({"--jsonl", "--logprobs", "1"}, R"({"text": "One\nday", "id": 7})"
                                                         "\r\n" +
-                                                            Json{{"token_ids", ids}}.dump() + "\n")
+                                                            Json{{"token_ids", ids}}.dump() + "\n" +
+                                                            Json{{"text", ids}}.dump() + "\n")
                  .out);
-  REQUIRE(records.size() == 2);
+  REQUIRE(records.size() == 3);
   const Scored expected = by_library("One\nday", {.top_logprobs = 1});
   for (const Json& record : records) {
     check_record(record, expected.perplexity);
@@ -352,7 +353,7 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
       {"[1, 2]", "the line is an array; expected an object"},
       {"{}", "expected either \"text\" or \"token_ids\", found neither"},
       {R"({"text":"a","token_ids":[]})", "expected either \"text\" or \"token_ids\", found both"},
-      {R"({"text":[1,2]})", "text: expected a text, found [1,2]"},
+      {R"({"text":7})", "text: expected a text or a list of token ids, found number"},
       {R"({"token_ids":"a b"})", "token_ids: expected a list of token ids, found string"},
       {R"({"token_ids":[1,2.5]})", "token_ids[1]: expected a token id from 0 to 4095, found 2.5"},
       {R"({"token_ids":[1,"\u0000"]})",

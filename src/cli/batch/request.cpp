@@ -40,7 +40,6 @@ class RequestReader {
   void take_id(const json& object);
   void read_body(json& body);
   void read_completion(Members& members);
-  [[nodiscard]] std::vector<TokenId> read_tokens(Members& members) const;
   void read_scoring(Members& members);
 
   BatchRequest& request_;
@@ -62,27 +61,10 @@ void refuse_lists(const json& body) {
   }
 }
 
-// Reads the prompt of a line, as text or as token ids.
-std::vector<TokenId> RequestReader::read_tokens(Members& members) const {
-  const json* const prompt = members.find("prompt");
-  const json* const ids = members.find("token_ids");
-  if ((prompt != nullptr) == (ids != nullptr)) {
-    reject(prompt ? "both \"prompt\" and \"token_ids\" are given: remove one of them"
-                  : "neither \"prompt\" nor \"token_ids\" is given: give one of them, or \"text\" "
-                    "or \"choices\" to score");
-  }
-  if (ids != nullptr) return reader_.read_ids(*ids, "token_ids");
-  if (prompt->is_array()) return reader_.read_ids(*prompt, "prompt");
-  if (!context_.tokenizer) {
-    reject("with --tokens, there is no tokenizer for \"prompt\": give \"token_ids\"");
-  }
-  return reader_.read(*members.text("prompt"));
-}
-
 // Reads the members of a line in this command's own format. The command chooses the sequence.
 void RequestReader::read_completion(Members& members) {
   CompletionRequest& request = request_.completion;
-  std::vector<TokenId> tokens = read_tokens(members);
+  std::vector<TokenId> tokens = read_tokens(members, reader_, "prompt");
   read_options(members, request.options, {"sequence"});
   if (!context_.tokenizer && !request.options.stop.empty()) {
     reject("stop: with --tokens, there is no tokenizer that could find texts: remove it");

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/members.h"
 #include "base/counted.h"
 #include "base/fail.h"
 
@@ -17,20 +16,25 @@ std::string about_line(std::size_t number, std::string message) {
   return concat("line ", number, ": ", message);
 }
 
+std::vector<TokenId> read_tokens(Members& members, const TokenReader& reader,
+                                 const std::string& name) {
+  const json* const text = members.find(name);
+  const json* const ids = members.find("token_ids");
+  if ((text != nullptr) == (ids != nullptr)) {
+    reject("expected either \"", name, "\" or \"token_ids\", found ", text ? "both" : "neither");
+  }
+  if (ids != nullptr) return reader.read_ids(*ids, "token_ids");
+  if (!reader.tokenizer && text->is_string()) {
+    reject("with --tokens, there is no tokenizer for \"", name, "\": give \"token_ids\"");
+  }
+  return reader.read_json(*text, name);
+}
+
 std::vector<TokenId> read_record(const TokenReader& reader, const std::string& line) {
   json record;
   parse_object(record, line, kLineName);
   Members members(record);
-  const std::optional<std::string> text = members.text("text");
-  const json* const ids = members.find("token_ids");
-  if (text.has_value() == (ids != nullptr)) {
-    reject("expected either \"text\" or \"token_ids\", found ", text ? "both" : "neither");
-  }
-  if (ids != nullptr) return reader.read_ids(*ids, "token_ids");
-  if (!reader.tokenizer) {
-    reject("with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
-  }
-  return reader.read(*text);
+  return read_tokens(members, reader, "text");
 }
 
 std::string line_of(const Json& value) { return json_text(value) + '\n'; }

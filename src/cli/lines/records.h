@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/json_text.h"
+#include "api/members.h"
 #include "api/tokens.h"
 #include "base/text.h"
 #include "cli/lines/reader.h"
@@ -27,8 +28,13 @@ inline constexpr std::string_view kLineName = "the line";
 /// number of the line, which counts from 1.
 [[nodiscard]] std::string about_line(std::size_t number, std::string message);
 
-/// Returns the tokens of a JSON object that has either "text" or "token_ids". Throws Error for any
-/// other line.
+/// Returns the tokens of an object that has either "token_ids" or a member called `name`, which is
+/// a text or a list of token ids. Throws Error for any other object.
+[[nodiscard]] std::vector<TokenId> read_tokens(Members& members, const TokenReader& reader,
+                                               const std::string& name);
+
+/// Returns the tokens of a line that is a JSON object with "text" or "token_ids". Throws Error for
+/// any other line.
 [[nodiscard]] std::vector<TokenId> read_record(const TokenReader& reader, const std::string& line);
 
 /// Returns json_text(value) with a newline.
