@@ -280,7 +280,11 @@ TEST_CASE("/set changes an option") {
 
 TEST_CASE("an invalid line is refused, and ends a talk that is read from a file") {
   check_refused("ab\n/agian\nk\n", "cde\n",
-                "no command '/agian': /help lists them; to begin a text with a slash, type two", 2);
+                "no command '/agian' (did you mean '/again'?): /help lists them; to begin a text "
+                "with a slash, type two",
+                2);
+  check_refused("/json\n", "",
+                "no command '/json': /help lists them; to begin a text with a slash, type two");
   check_refused("/again\n", "", "there is no answer to write again");
   check_refused("/save\n", "", "expected /save FILE");
   check_refused("/reset all\n", "", "expected /reset");
@@ -289,11 +293,11 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
   check_refused("/set top-q 3\n", "", "no option 'top-q' (did you mean 'top_k'?)");
   check_refused("/unset top-q\n", "", "no option 'top-q' (did you mean 'top_k'?)");
-  for (const std::string command : {"/set", "/unset", "/help"}) {
-    check_refused(
-        command + " json\n", "",
-        "no option 'json': those that /set lists change how tokens are drawn and texts end");
-  }
+  const std::string which = " 'json': the options that /set lists change how tokens are drawn and "
+                            "texts end";
+  check_refused("/set json\n", "", "no option" + which);
+  check_refused("/unset json\n", "", "no option" + which);
+  check_refused("/help json\n", "", "no command or option" + which);
   check_refused("/set top-k x\n", "",
                 "top_k: expected a whole number from 0 to 1000000000, found 'x'");
 }
@@ -323,6 +327,18 @@ TEST_CASE("/help COMMAND prints what the command does") {
     CHECK(talk({"-m", alphabet_model()}, "/help " + name + "\n").err ==
           "  /save FILE           save the session to FILE, for /load and --state alone\n");
   }
+}
+
+TEST_CASE("/help of a name that is misspelled says whether a command or an option was meant") {
+  const auto refusal = [](const std::string& wrong, const std::string& right) {
+    return "no command '/" + wrong + "' (did you mean '/" + right +
+           "'?): /help lists them; to begin a text with a slash, type two";
+  };
+  check_refused("/help sav\n", "", refusal("sav", "save"));
+  check_refused("/help /agian\n", "", refusal("agian", "again"));
+  check_refused("/help top-q\n", "", "no command or option 'top-q' (did you mean 'top_k'?)");
+  check_refused("/help /top_k\n", "",
+                "no command '/top_k': /help lists them; to begin a text with a slash, type two");
 }
 
 TEST_CASE("a text that no longer fits the context slides") {

@@ -264,12 +264,6 @@ class Talk {
                  session_.position(), " of ", counted(session_.capacity(), "token"), " used\n"));
   }
 
-  static void help(const std::string& name) {
-    Writing defaults;
-    const std::string text = talk_help(name, text_columns(stderr));
-    print(text.empty() ? TalkOptions(defaults).help(name) : text);
-  }
-
   static void print(const std::string& text) { write_stderr(text); }
 
   // Prints a note, unless the lines come from a file, whose author knows what they do.
@@ -301,7 +295,7 @@ class Talk {
 bool Talk::run_command(const std::string& line) {
   const auto [name, argument] = read_command(line);
   if (name == "again") again();
-  if (name == "help") help(argument);
+  if (name == "help") print(talk_help(argument, text_columns(stderr)));
   if (name == "load") load(file_of(argument));
   if (name == "reset") reset();
   if (name == "save") save(file_of(argument));

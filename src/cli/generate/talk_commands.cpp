@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "api/nearest.h"
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/places.h"
@@ -58,11 +59,27 @@ std::string row_of(const TalkCommand& command) {
   return concat(call, command.help, "\n");
 }
 
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const TalkCommand& command : kTalkCommands) names.emplace_back(command.name);
+  return names;
+}
+
 const TalkCommand& talk_command(const std::string& name) {
   const auto* const command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
   if (command != std::end(kTalkCommands)) return *command;
+  const std::string meant = nearest(name, command_names());
   reject("no command ", quote('/' + name, 60),
+         meant.empty() ? "" : " (did you mean '/" + meant + "'?)",
          ": /help lists them; to begin a text with a slash, type two");
+}
+
+// Whether a name, which may be misspelled, is that of a command rather than that of an option.
+bool means_command(const std::string& name, const TalkOptions& options) {
+  const std::vector<std::string> commands = command_names();
+  std::vector<std::string> all = options.names();
+  all.insert(all.begin(), commands.begin(), commands.end());
+  return name.starts_with('/') || std::ranges::count(commands, nearest(name, all)) != 0;
 }
 
 }  // namespace
@@ -98,12 +115,16 @@ std::filesystem::path file_of(const std::string& argument) {
 }
 
 std::string talk_help(const std::string& name, std::size_t columns) {
-  std::string rows;
-  for (const TalkCommand& command : kTalkCommands) {
-    if (name.empty() || name == command.name || name == concat("/", command.name))
-      rows += row_of(command);
+  if (name.empty()) {
+    std::string rows;
+    for (const TalkCommand& command : kTalkCommands) rows += row_of(command);
+    return filled_paragraphs(kBeforeCommands + rows + kAfterCommands, columns);
   }
-  return filled_paragraphs(name.empty() ? kBeforeCommands + rows + kAfterCommands : rows, columns);
+  Writing defaults;
+  const TalkOptions options(defaults);
+  if (!means_command(name, options)) return options.help(name);
+  const std::string command = name.substr(name.starts_with('/') ? 1 : 0);
+  return filled_paragraphs(row_of(talk_command(command)), columns);
 }
 
 std::vector<std::string> talk_completions(const std::string& begin) {

@@ -22,8 +22,9 @@ struct TypedCommand {
 /// directory. REQUIRES: the argument is not empty.
 [[nodiscard]] std::filesystem::path file_of(const std::string& argument);
 
-/// Returns the text of /help or, for the name of a command, with or without its slash, what it
-/// does. Returns "" for any other name. `columns` is the width of the text.
+/// Returns the text of /help or, for the name of a command, with or without its slash, or of an
+/// option of /set, what it does. Throws Error for any other name. `columns` is the width of the
+/// text.
 [[nodiscard]] std::string talk_help(const std::string& name, std::size_t columns);
 
 /// Returns what the Tab key makes of the beginning of a line.

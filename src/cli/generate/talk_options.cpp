@@ -196,7 +196,7 @@ std::string TalkOptions::list() const {
 }
 
 std::string TalkOptions::help(const std::string& name) const {
-  const Option& option = find(name);
+  const Option& option = find(name, "command or option");
   const std::string form = option.form.empty() ? "" : ' ' + option.form;
   return described("  " + table_name(option.name()) + form, renamed(help_of(option)),
                    text_columns(stderr));
@@ -208,8 +208,9 @@ std::vector<std::string> TalkOptions::names() const {
   return names;
 }
 
-// Returns the option for a name such as top_k or top-k. Throws Error if there is none.
-const Option& TalkOptions::find(const std::string& name) const {
+// Returns the option for a name such as top_k or top-k. Throws Error if there is none; the message
+// says that the name is no `what`.
+const Option& TalkOptions::find(const std::string& name, const char* what) const {
   const std::string wanted = table_name(name);
   for (const Option& option : options_.all()) {
     if (table_name(option.name()) == wanted) return option;
@@ -219,10 +220,11 @@ const Option& TalkOptions::find(const std::string& name) const {
     return std::ranges::count(all, here) == 0 ? "" : "'" + here + "'";
   });
   const std::string meant = nearest(wanted, all);
-  reject("no option ", quote(name, 60),
+  reject("no ", what, " ", quote(name, 60),
          !advice.empty()  ? " (" + advice + ")"
          : !meant.empty() ? " (did you mean '" + meant + "'?)"
-                          : ": those that /set lists change how tokens are drawn and texts end");
+                          : ": the options that /set lists change how tokens are drawn and texts "
+                            "end");
 }
 
 // Returns the message with top_k in place of --top-k, and so on.

@@ -32,14 +32,15 @@ class TalkOptions {
   /// Returns a line for each option with its value. A star marks those without the default value.
   [[nodiscard]] std::string list() const;
 
-  /// Returns the help of an option. Throws Error if there is no such option.
+  /// Returns the help of an option. Throws Error if there is no such option; the message says that
+  /// there is no such command either.
   [[nodiscard]] std::string help(const std::string& name) const;
 
   /// The names of all options.
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
-  [[nodiscard]] const Option& find(const std::string& name) const;
+  [[nodiscard]] const Option& find(const std::string& name, const char* what = "option") const;
   void take(const std::string& name, const std::string& value);
   void restore(const Option& option);
   [[nodiscard]] std::string renamed(const std::string& message) const;
