@@ -83,7 +83,6 @@ TEST_CASE("each line is followed by its answer") {
   write_alphabet_model(smaller, 8);
   CHECK(letters("ab\nklm\n", {"-n", "3", "--draft", smaller}) == "cde\nnop\n");
   CHECK(letters("") == "");
-  CHECK(letters("\n\n") == "");
   CHECK(letters("//\nd\n", {"-n", "1"}) == "a\ne\n");
   CHECK(letters("b\n", {"-n", "2", "a"}) == "bc\ncd\n");
   const std::string file = place().write("scene", "xyz\n").string();
@@ -598,6 +597,11 @@ TEST_CASE("/stats tells the tokens, the speed and the context", "[terminal]") {
   CHECK(stats.starts_with("last answer  3 tokens, "));
   CHECK(stats.find(" tokens/s\nall answers  6 tokens, ") != std::string::npos);
   CHECK(stats.ends_with(" tokens/s\ncontext      8 of 1024 tokens used\n"));
+}
+
+TEST_CASE("an empty line is refused if there is no text to continue") {
+  check_refused("\n", "", "the text is still empty: type its beginning");
+  check_refused("ab\n/reset\n\nk\n", "cde\n", "the text is still empty: type its beginning", 3);
 }
 
 TEST_CASE("an empty line that cannot begin a text has a hint", "[terminal]") {

@@ -76,8 +76,9 @@ class Talk {
  private:
   void take_turn(const std::string& line) {
     std::vector<TokenId> tokens = tokens_of(line);
-    if (tokens.empty() && (settings_.dialog || session_.position() == 0)) {
-      return note(settings_.dialog ? "the line is empty: type a turn of the dialog" : kEmptyText);
+    if (tokens.empty()) {
+      if (settings_.dialog) return note("the line is empty: type a turn of the dialog");
+      require_text();
     }
     require_room(session_, tokens.size());
     before_ = session_.fork();
