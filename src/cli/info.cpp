@@ -139,7 +139,7 @@ std::string rows(const Json& json) {
     } else if (name == "cost") {
       text += cost_in_words(value);
     } else if (name == "walks") {
-      add(name, value == "measured" ? "measured while it writes; gpt2 bench shows the fastest"
+      add(name, value == "measured" ? "measured while it writes; 'gpt2 bench' shows the fastest"
                                     : "fixed, by GPT2_TUNE=off or because the isa has only one");
     } else {
       add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);

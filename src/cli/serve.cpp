@@ -117,7 +117,7 @@ std::string inspect_page(const serve::ServedModel& model, const std::vector<Toke
   const std::size_t heads = model.config.n_layer * model.config.n_head;
   if (heads * tokens.size() * (tokens.size() + 1) / 2 > kMaxWeights) {
     reject("the text has ", tokens.size(), " tokens, too many for a page of a moderate size: ",
-           "give a shorter one, or use gpt2 inspect");
+           "give a shorter one, or use 'gpt2 inspect'");
   }
   Report report = {model.engine.model(), model.tokenizer, model.name, tokens, {}};
   std::set<Observed> seen = kNormInputs;

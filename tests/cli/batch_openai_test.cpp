@@ -219,13 +219,13 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
       {{{"prompt", json::array({"a", 1})}}, "prompt[1]: expected a text or a list of token ids"},
       {{{"prompt", json::array({-1})}}, "prompt[0]: expected a token id"},
       {{{"prompt", "a"}, {"warmth", 1}}, "unknown key 'warmth'"},
-      {{{"prompt", "a"}, {"num_beams", 2}}, "num_beams: gpt2 batch has no beam search"},
+      {{{"prompt", "a"}, {"num_beams", 2}}, "num_beams: 'gpt2 batch' has no beam search"},
       {{{"prompt", "a"}, {"stop", "b"}, {"stop_strings", "b"}}, "stop_strings: \"stop\" says"},
       {{{"prompt", 1}},
        "prompt: expected a text, a list of token ids, or a list of these, found number"},
       {json::object(), "expected \"prompt\", found no such key"},
       {{{"messages", {{{"role", "user"}, {"content", "Hi"}}}}},
-       "messages: gpt2 batch continues texts and has no chats"},
+       "messages: 'gpt2 batch' continues texts and has no chats"},
       {{{"text", "a"}}, "expected \"prompt\", found no such key"},
       {json::array(), "\"body\" is not an object"}};
   std::string input;

@@ -94,7 +94,7 @@ TEST_CASE("requests of OpenAI's batch format") {
   CHECK(found[1]["custom_id"] == "c");
   CHECK(found[1]["error"] ==
         "url: expected \"/v1/completions\", which continues a text, found "
-        "\"/v1/chat/completions\": gpt2 serve answers the others");
+        "\"/v1/chat/completions\": 'gpt2 serve' answers the others");
 }
 
 TEST_CASE("lines of plain text and of token ids") {
@@ -140,9 +140,8 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
        "context: expected a text or a list of token ids, found a list of contexts: give each one a "
        "line of its own"},
       {R"({"messages": [{"role": "user", "content": "Hi"}]})",
-       "messages: gpt2 batch continues texts and has no chats: write them as one \"prompt\", or "
-       "use "
-       "gpt2 serve"},
+       "messages: 'gpt2 batch' continues texts and has no chats: write them as one \"prompt\", or "
+       "use 'gpt2 serve'"},
       {R"({"prompt": "a", "prompt": "b"})", "the line: key 'prompt' appears twice"},
       {R"({"token_ids": [4096]})", "token_ids[0]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids": [-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},

@@ -64,7 +64,7 @@ TEST_CASE("info shows what a model is made of") {
            "0.52 MB, workspace ",
            "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
            "\nusable isas  ",
-           "\nwalks        measured while it writes; gpt2 bench shows the fastest\n",
+           "\nwalks        measured while it writes; 'gpt2 bench' shows the fastest\n",
            "\nthreads      ",
            "\nthreads from cores\n",
            "\nthread cpus  ",

@@ -122,8 +122,8 @@ void RequestReader::read_body(json& body) {
   if (!body.is_object()) reject("\"body\" is not an object: see OpenAI's batch format");
   if (body.contains("messages") && !body["messages"].is_null()) {
     reject(
-        "messages: gpt2 batch continues texts and has no chats: write them as one \"prompt\", or "
-        "use gpt2 serve");
+        "messages: 'gpt2 batch' continues texts and has no chats: write them as one \"prompt\", or "
+        "use 'gpt2 serve'");
   }
   Members members(body);
   static_cast<void>(members.text("custom_id"));
@@ -131,7 +131,7 @@ void RequestReader::read_body(json& body) {
     body.erase("custom_id");  // of a line that is a request without a "body"
     request_.completion = read_completion_request(body, context_);
     if (request_.completion.beams.num_beams > 1) {
-      reject("num_beams: gpt2 batch has no beam search: remove it, or use gpt2 serve");
+      reject("num_beams: 'gpt2 batch' has no beam search: remove it, or use 'gpt2 serve'");
     }
     return;
   }
@@ -162,7 +162,7 @@ void RequestReader::read_json(const std::string& text) {
   const std::string url = members.text("url").value_or("/v1/completions");
   if (url != "/v1/completions") {
     reject("url: expected \"/v1/completions\", which continues a text, found \"", url,
-           "\": gpt2 serve answers the others");
+           "\": 'gpt2 serve' answers the others");
   }
   members.refuse_others();
   read_body(object.at("body"));
