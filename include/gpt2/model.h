@@ -166,10 +166,10 @@ void save_quantized(const Model& model, const std::filesystem::path& source,
                     const std::function<void(double share)>& progress = {});
 
 /// Throws the error that save_quantized() would throw because of `out`, so that a program can check
-/// the directory before long work: Error(invalid_argument) if `out` exists already, even as a
-/// dangling symbolic link, or if its name is empty, "." or ".."; Error(invalid_file) if it cannot
-/// be created. To find out, creates a directory with another name next to `out` and removes it
-/// again.
+/// the directory before long work: Error(invalid_argument) if `out` exists already, or if its name
+/// is empty, "." or ".."; Error(invalid_file) if it cannot be created. If `out` is a symbolic link
+/// to something that does not exist, the directory is its target. To find out, creates a directory
+/// with another name next to it and removes it again.
 ///
 /// Example:
 ///   require_new_directory("models/gpt2-int8");

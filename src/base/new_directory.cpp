@@ -12,14 +12,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns `out` without a trailing slash. Throws if it cannot be the name of a new directory.
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+// Returns the directory to make, without a trailing slash: `out` or, if that is a symbolic link to
+// something that does not exist, its target. Throws if a new directory cannot have this name.
 fs::path checked(const fs::path& out) {
   if (out.empty()) reject("the name of the directory to write is empty");
-  const fs::path directory = out.has_filename() ? out : out.parent_path();
+  refuse_nul(out);
+  const fs::path directory = without_slash(link_target(without_slash(out)));
   const auto refuse = [&](const char* why) {
     fail(ErrorCode::invalid_argument, directory.string(), why);
   };
-  refuse_nul(out);
   // On Windows, "new/.." exists even if "new" does not.
   const fs::path name = directory.filename();
   if (name == "." || name == "..") refuse("expected the name of a new directory");

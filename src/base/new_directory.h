@@ -11,10 +11,11 @@ namespace gpt2 {
 /// for it.
 class NewDirectory {
  public:
-  /// Creates the directory OUT.partial-PID, where OUT stands for `out`, and its missing parents. A
-  /// later change of the working directory has no effect. Throws Error(invalid_argument) if `out`
-  /// exists or cannot be the name of a new directory, and Error(invalid_file) if the system cannot
-  /// create the directory.
+  /// Creates the directory OUT.partial-PID and its missing parents. OUT stands for `out` or, if
+  /// that is a symbolic link to something that does not exist, for its target. A later change of
+  /// the working directory has no effect. Throws Error(invalid_argument) if OUT exists or cannot be
+  /// the name of a new directory, and Error(invalid_file) if the system cannot create the
+  /// directory.
   explicit NewDirectory(const std::filesystem::path& out);
 
   NewDirectory(const NewDirectory&) = delete;

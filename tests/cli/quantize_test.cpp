@@ -176,15 +176,29 @@ TEST_CASE("quantize leaves nothing behind when it fails, and says why in one lin
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
-TEST_CASE("quantize writes nothing through a link that leads nowhere", "[posix]") {
+TEST_CASE("quantize writes through links that lead to nothing, but not into them", "[posix]") {
+  for (const std::string target : {"below/first", "target", "target/"}) {
+    const TemporaryDirectory place;
+    const std::string link = (place.path() / "link").string();
+    fs::create_directory(place.path() / "below");
+    fs::create_symlink("../target", place.path() / "below/first");
+    fs::create_symlink(target, link);
+    check_parent_refused(link);
+    CHECK(run({"quantize", alphabet_model(), link + "/"}).status == 0);
+    CHECK(fs::is_symlink(link));
+    CHECK(fs::is_symlink(place.path() / "below/first"));
+    CHECK(fs::exists(place.path() / "target/model.safetensors"));
+    CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
+    check_taken(link, link);
+  }
+}
+
+TEST_CASE("quantize refuses a loop of links", "[posix]") {
   const TemporaryDirectory place;
-  const std::string link = (place.path() / "link").string();
-  fs::create_symlink(place.path() / "nowhere", link);
-  check_parent_refused(link);
-  check_taken(link, link);
-  check_taken(link + "/", link);
-  CHECK(fs::is_symlink(link));
-  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
+  const std::string loop = (place.path() / "loop").string();
+  fs::create_symlink("loop", loop);
+  check_taken(loop, loop);
+  CHECK(fs::is_symlink(loop));
 }
 
 TEST_CASE("quantize refuses NaN weights, and quantizing at load keeps them NaN") {
