@@ -1,9 +1,12 @@
 // Tests gpt2 batch: what it writes, what it refuses, and how it resumes.
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -416,6 +419,32 @@ TEST_CASE("the input may be standard input, which is given again to resume") {
   CHECK(batch.read("piped") == batch.read());
   CHECK(run_stdin(kPrompts).status == 0);
   CHECK(batch.read("piped") == batch.read());
+}
+
+TEST_CASE("a run whose output is removed or replaced meanwhile fails") {
+  const auto remove = [](const std::filesystem::path& out) { std::filesystem::remove(out); };
+  const auto replace = [](const std::filesystem::path& out) {
+    std::filesystem::rename(out, out.parent_path() / "moved");
+    std::ofstream(out) << "notes";
+  };
+  for (const auto& [change, left] :
+       {std::pair<void (*)(const std::filesystem::path&), std::string>(remove, ""),
+        {replace, "notes"}}) {
+    const Batch batch("");
+    Command command({"batch", "-", "-o", "out", "-n", "8"},
+                    {.pipe = true, .directory = batch.directory.path()});
+    command.write("{\"prompt\": \"Tom\"}\n");
+    while (batch.read().empty() && command.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    change(batch.directory.path() / "out");
+    command.write("{\"prompt\": \"The cat\"}\n");
+    command.close_input();
+    CHECK(command.wait() == 1);
+    CHECK(command.err == "gpt2: out was removed or replaced during the run, so the records are not "
+                         "in it: give the same command again\n");
+    CHECK(batch.read() == left);
+  }
 }
 
 TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal", "[terminal]") {

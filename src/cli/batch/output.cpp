@@ -176,6 +176,13 @@ void OutputFile::sync() {
   last_sync_ = std::chrono::steady_clock::now();
 }
 
+void OutputFile::require_in_place() const {
+  if (is_file_at(file_, path_)) return;
+  reject(name_,
+         " was removed or replaced during the run, so the records are not in it: give the "
+         "same command again");
+}
+
 void OutputFile::rename(const std::string& name) {
   if (!rename_file(path_, name)) fail("renamed");
   name_ = path_ = name;

@@ -73,6 +73,9 @@ class OutputFile {
   /// Waits until all records are on the disk.
   void sync();
 
+  /// Throws Error if the file has been removed or renamed since it was opened.
+  void require_in_place() const;
+
   /// Gives the file another name. Throws Error if that fails.
   void rename(const std::string& name);
 

@@ -150,6 +150,7 @@ BatchSummary BatchRun::run() {
            " does not have: give another -o, or remove ", output_.name());
   }
   output_.sync();
+  output_.require_in_place();
   summary_.errors += records_.errors();
   return summary_;
 }

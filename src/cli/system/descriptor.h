@@ -19,6 +19,7 @@ void close_file(int file);
 [[nodiscard]] bool is_terminal(int file);
 [[nodiscard]] bool is_regular(int file);
 [[nodiscard]] bool is_same_file(int file, int other);
+[[nodiscard]] bool is_file_at(int file, const std::string& name);  ///< whether that is its name
 
 /// Returns the size of a regular file.
 [[nodiscard]] std::size_t size_of(int file);

@@ -19,6 +19,10 @@ struct stat status_of(int file) {
   return status;
 }
 
+bool are_same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 }  // namespace
 
 int open_to_read(const std::string& name) { return open(name.c_str(), O_RDONLY | O_CLOEXEC); }
@@ -35,9 +39,11 @@ bool is_terminal(int file) { return isatty(file) != 0; }
 
 bool is_regular(int file) { return S_ISREG(status_of(file).st_mode); }
 
-bool is_same_file(int file, int other) {
-  const struct stat status = status_of(file), status_of_other = status_of(other);
-  return status.st_dev == status_of_other.st_dev && status.st_ino == status_of_other.st_ino;
+bool is_same_file(int file, int other) { return are_same(status_of(file), status_of(other)); }
+
+bool is_file_at(int file, const std::string& name) {
+  struct stat there = {};
+  return stat(name.c_str(), &there) == 0 && are_same(status_of(file), there);
 }
 
 std::size_t size_of(int file) { return static_cast<std::size_t>(status_of(file).st_size); }

@@ -72,6 +72,14 @@ bool is_same_file(int file, int other) {
          one.nFileIndexHigh == two.nFileIndexHigh && one.nFileIndexLow == two.nFileIndexLow;
 }
 
+bool is_file_at(int file, const std::string& name) {
+  const int there = open_to_read(name);
+  if (there < 0) return false;
+  const bool is_same = is_same_file(file, there);
+  close_file(there);
+  return is_same;
+}
+
 std::size_t size_of(int file) {
   const std::int64_t size = _filelengthi64(file);
   return size < 0 ? 0 : static_cast<std::size_t>(size);
