@@ -1,9 +1,11 @@
 // Tests how gpt2 batch shares out the lines, and joins the files of the shares.
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/system/descriptor.h"
 #include "support/batch.h"
 #include "support/catch.h"
 
@@ -47,6 +49,21 @@ TEST_CASE("the merged shares are what one process writes") {
   CHECK(
       batch.run({"--samples", "2", "--shard", "all"}).err.starts_with("gpt2: 21 lines, 1 error"));
   CHECK(batch.run({"--merge"}).err == "gpt2: out exists: remove it, or give another -o\n");
+}
+
+TEST_CASE("renaming a file, as a merge does in the end, replaces no other file") {
+  const Batch batch("new");
+  batch.directory.write("out", "old");
+  const std::string from = (batch.directory.path() / "in").string();
+  const std::string to = (batch.directory.path() / "out").string();
+  CHECK_FALSE(gpt2::cli::rename_file(from, to));
+  CHECK(errno == EEXIST);
+  CHECK(batch.read("out") == "old");
+  CHECK(batch.read("in") == "new");
+  std::filesystem::remove(to);
+  CHECK(gpt2::cli::rename_file(from, to));
+  CHECK(batch.read("out") == "new");
+  CHECK_FALSE(std::filesystem::exists(from));
 }
 
 TEST_CASE("merging says what is missing") {

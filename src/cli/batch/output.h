@@ -76,7 +76,7 @@ class OutputFile {
   /// Throws Error if the file has been removed or renamed since it was opened.
   void require_in_place() const;
 
-  /// Gives the file another name. Throws Error if that fails.
+  /// Gives the file another name, which no file may have. Throws Error if that fails.
   void rename(const std::string& name);
 
   /// Calls sync() if there are new records, but at most once a second.

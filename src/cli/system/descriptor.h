@@ -47,7 +47,7 @@ enum class Lock { taken, held_by_another, failed };
 /// Waits until what was written is on the disk.
 [[nodiscard]] bool flush_to_disk(int file);
 
-/// Gives a file another name, under which there may be a file already, which is replaced.
+/// Gives a file another name. Fails if there is a file of that name already.
 [[nodiscard]] bool rename_file(const std::string& from, const std::string& to);
 
 /// Makes sure that a new or renamed file is still in its directory after a power failure.

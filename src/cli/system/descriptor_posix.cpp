@@ -78,8 +78,10 @@ Lock lock(int file) {
   return errno == EWOULDBLOCK ? Lock::held_by_another : Lock::failed;
 }
 
+// rename() would replace a file. Some file systems have no hard links, and leave no other way.
 bool rename_file(const std::string& from, const std::string& to) {
-  return std::rename(from.c_str(), to.c_str()) == 0;
+  if (link(from.c_str(), to.c_str()) == 0) return unlink(from.c_str()) == 0;
+  return errno != EEXIST && std::rename(from.c_str(), to.c_str()) == 0;
 }
 
 void flush_directory_of(const std::string& name) {

@@ -136,8 +136,7 @@ Lock lock(int file) {
 bool flush_to_disk(int file) { return checked(FlushFileBuffers(handle_of(file))); }
 
 bool rename_file(const std::string& from, const std::string& to) {
-  return checked(
-      MoveFileExW(path_of(from).c_str(), path_of(to).c_str(), MOVEFILE_REPLACE_EXISTING));
+  return checked(MoveFileExW(path_of(from).c_str(), path_of(to).c_str(), 0));
 }
 
 void flush_directory_of(const std::string&) {}  // the file system keeps a journal of names
