@@ -4,6 +4,8 @@
 #include <random>
 #include <string>
 
+#include "base/paths.h"
+
 namespace gpt2::test {
 
 TemporaryDirectory::TemporaryDirectory() {
@@ -21,7 +23,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 std::filesystem::path TemporaryDirectory::write(std::string_view name,
                                                 std::string_view bytes) const {
-  const std::filesystem::path file = path_ / name;
+  const std::filesystem::path file = path_ / path_of(name);
   std::ofstream(file, std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return file;

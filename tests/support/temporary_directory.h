@@ -15,7 +15,7 @@ class TemporaryDirectory {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Writes a file with these bytes and returns its path.
+  /// Writes a file with these bytes and returns its path. The name is in UTF-8.
   std::filesystem::path write(std::string_view name, std::string_view bytes) const;
 
  private:
