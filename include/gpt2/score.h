@@ -207,11 +207,12 @@ class TextScorer {
   /// Adds tokens at the end of the text. Whenever there are enough whole windows, scores them.
   /// ScoreOptions::progress receives the share of the tokens that are being scored then. An
   /// exception from it or from `take` reaches the caller; the object is then only good for
-  /// perplexity(). Throws Error(invalid_argument) for a token outside the vocabulary and after
-  /// finish(), without adding any.
+  /// perplexity(). Throws Error(invalid_argument) for a token outside the vocabulary, after
+  /// finish(), and if `take` or progress calls it, without adding any.
   void append(std::span<const TokenId> tokens);
 
-  /// Ends the text and scores the rest of it.
+  /// Ends the text and scores the rest of it. Throws Error(invalid_argument) if `take` or progress
+  /// calls it.
   void finish();
 
   /// How many tokens at the beginning of the text have been passed to `take`.

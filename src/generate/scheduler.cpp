@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/set_while_alive.h"
 #include "generate/passes.h"
 #include "generate/prefix_cache.h"
 #include "gpt2/runtime.h"
@@ -63,17 +64,6 @@ struct Text {
 };
 
 using TextPointer = std::unique_ptr<Text>;
-
-class SetWhileAlive {
- public:
-  explicit SetWhileAlive(bool& flag) noexcept : flag_(flag) { flag_ = true; }
-  ~SetWhileAlive() { flag_ = false; }
-  SetWhileAlive(const SetWhileAlive&) = delete;
-  SetWhileAlive& operator=(const SetWhileAlive&) = delete;
-
- private:
-  bool& flag_;
-};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "base/set_while_alive.h"
 #include "generate/check_tokens.h"
 #include "generate/score_summary.h"
 #include "generate/scored_window.h"
@@ -27,6 +28,7 @@ struct TextScorer::Impl {
   std::size_t scored = 0;          // the number of tokens before it in the whole text
   bool after_space = true;         // as units_of() needs it
   bool is_finished = false;
+  bool is_scoring = false;
   ScoreSummary summary = {};
 
   // Returns the next windows that are complete, by their indices in `text`, until they score kGroup
@@ -65,8 +67,13 @@ struct TextScorer::Impl {
     reached = scores.size() - next;
   }
 
+  void require_not_scoring() const {
+    if (is_scoring) reject("'take' and 'progress' cannot use the TextScorer that calls them");
+  }
+
   // Scores windows while there are kGroup tokens to score, or at the end of the text, any.
   void score_windows() {
+    const SetWhileAlive scoring_now(is_scoring);
     for (;;) {
       std::vector<ScoredWindow> windows = next_windows();
       if (windows.empty() || (windows.back().end < reached + kGroup && !is_finished)) return;
@@ -84,6 +91,7 @@ TextScorer::~TextScorer() = default;
 
 void TextScorer::append(std::span<const TokenId> tokens) {
   const DefaultFloatState state;
+  impl_->require_not_scoring();
   if (impl_->is_finished) reject("the text is finished: score further tokens as another text");
   check_tokens(tokens, impl_->engine.model().config(), "the text");
   impl_->text.insert(impl_->text.end(), tokens.begin(), tokens.end());
@@ -92,6 +100,7 @@ void TextScorer::append(std::span<const TokenId> tokens) {
 
 void TextScorer::finish() {
   const DefaultFloatState state;
+  impl_->require_not_scoring();
   impl_->is_finished = true;
   impl_->score_windows();
 }

@@ -656,3 +656,23 @@ TEST_CASE("perplexity refuses windows that score() cannot have made") {
   refuses({.begin = 1, .first = 1, .end = 2, .labels = 1});
   refuses({.begin = 0, .first = 1, .end = 4, .labels = 0});
 }
+
+TEST_CASE("what a scorer calls cannot use it") {
+  const std::vector<TokenId> text = random_tokens(two_block_model(), 9000, 3);
+  const ScoreOptions options{.context = 8, .stride = 8};
+  TextScorer* scorer = nullptr;
+  std::size_t refused = 0;
+  const auto use = [&] {
+    CHECK_THROWS_AS(scorer->append(text), Error);
+    CHECK_THROWS_AS(scorer->finish(), Error);
+    ++refused;
+  };
+  ScoreOptions with_progress = options;
+  with_progress.progress = [&](double) { use(); };
+  TextScorer calls(Engine(two_block_model()), with_progress, {}, [&](auto, auto) { use(); });
+  scorer = &calls;
+  calls.append(text);
+  calls.finish();
+  CHECK(refused > 2);
+  CHECK(calls.scored_tokens() == text.size());
+}
