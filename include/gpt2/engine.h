@@ -62,7 +62,7 @@ struct WalkChoice {
 /// An Engine is a handle: copies refer to the same engine, which is destroyed with the last copy
 /// and the last session that uses it. Any number of threads may call forward; the engine runs their
 /// passes one after another. In a child process of fork(), an engine starts new threads and
-/// works as before.
+/// works as before. A handle that has been moved from can only be destroyed or assigned to.
 ///
 /// Cost: threads - 1 sleeping threads (one more if OpenMP binds them), and address space for about
 /// 512 rows of activations (20 MB for GPT-2 124M), of which only the rows that passes have used

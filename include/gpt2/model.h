@@ -62,8 +62,8 @@ struct ModelDescription {
 ///
 /// A Model is immutable, so any number of threads may use it at the same time. It is cheap to copy,
 /// because copies share the weights. The weights live as long as a copy, an Engine or a Session
-/// uses them. A Model does not compute: a Session (session.h) runs forward passes, and generate()
-/// (generate.h) writes text.
+/// uses them. One that has been moved from can only be destroyed or assigned to. A Model does not
+/// compute: a Session (session.h) runs forward passes, and generate() (generate.h) writes text.
 ///
 /// Example:
 ///   const Model model = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});

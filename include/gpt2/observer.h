@@ -107,7 +107,7 @@ struct Observer {
   /// Called with each observation, in the order in which the pass computes them, on the thread that
   /// called forward(). If it throws, the observer is not called again; the pass runs to its end,
   /// and forward() then throws the same exception. REQUIRES: does not use the engine of the pass,
-  /// whose functions throw Error(invalid_argument) in it.
+  /// whose functions throw Error(invalid_argument) in it, nor sessions on that engine.
   std::function<void(const Observation&)> see = {};
 
   /// Returns whether to observe this. Called before the pass, once for each combination of `what`
@@ -116,7 +116,7 @@ struct Observer {
 
   /// Called like `see`, with the same rows, but before it: `see` is shown the changed values. It
   /// may write any values, including infinities and NaN. REQUIRES: writes only to the elements of
-  /// the rows, and does not use the engine of the pass.
+  /// the rows, and uses neither the engine of the pass nor sessions on that engine.
   std::function<void(const Intervention&)> change = {};
 
   /// Returns whether to call `change` for this. Called like `wants`. Empty: `change` is called for

@@ -266,7 +266,8 @@ void Generation::finish(FinishReason reason) {
 
 void Generation::fail() noexcept {
   error_ = std::current_exception();
-  if (has_begun()) note_written();
+  // A sink may have moved the session away, although it must not use it.
+  if (has_begun() && session_.impl() != nullptr) note_written();
   finished_ = true;
 }
 

@@ -435,3 +435,13 @@ TEST_CASE("perplexity follows from the probabilities, and its progress ends at o
   CHECK(shares.back() == 1.0);
   CHECK(std::is_sorted(shares.begin(), shares.end()));
 }
+
+TEST_CASE("a sink that moves the session away ends the call with an error") {
+  Session session(model());
+  const std::vector<TokenId> prompt = {1, 2, 3};
+  const auto steals = [&](TokenId) {
+    const Session thief = std::move(session);
+    return true;
+  };
+  CHECK_THROWS_AS(generate(session, prompt, {.max_new_tokens = 3}, steals), Error);
+}
