@@ -87,10 +87,14 @@ TEST_CASE("requests of OpenAI's batch format") {
       R"( "prompt": "Tom", "max_tokens": 4, "temperature": 0, "n": 1, "stop": null, "user": "u"}})"
       "\n"
       R"({"custom_id": "c", "url": "/v1/chat/completions", "body": {"messages": []}})"
+      "\n"
+      R"({"custom_id": "d", "method": "POST", "url": "/v1/completions"})"
+      "\n"
+      R"({"custom_id": "e", "method": "GET", "url": "/v1/completions", "body": {"prompt": "Tom"}})"
       "\n");
   CHECK(batch.run({"--samples", "2"}).status == 3);
   const std::vector<json> found = records(batch.read());
-  REQUIRE(found.size() == 2);
+  REQUIRE(found.size() == 4);
   const json alone = json::parse(run({"--json", "--greedy", "-n", "4", "Tom"}).out);
   CHECK(found[0]["text"] == alone["text"]);
   CHECK(found[0]["custom_id"] == "r");
@@ -98,6 +102,8 @@ TEST_CASE("requests of OpenAI's batch format") {
   CHECK(found[1]["error"] ==
         "url: expected \"/v1/completions\", which continues a text, found "
         "\"/v1/chat/completions\": 'gpt2 serve' answers the others");
+  CHECK(found[2]["error"] == "expected \"body\", found no such key");
+  CHECK(found[3]["error"] == "method: expected \"POST\", found \"GET\"");
 }
 
 TEST_CASE("lines of plain text and of token ids") {
@@ -281,6 +287,10 @@ TEST_CASE("prompts without --lines are refused before anything is written") {
   CHECK(outcome.err ==
         "gpt2: in: line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found 'Once "
         "upon': if each line is a prompt as plain text, give --lines\n");
+  const Batch list(R"([{"prompt": "Tom"}])");
+  CHECK(list.run().err ==
+        "gpt2: in: line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found "
+        "'[{\"prompt\": \"Tom\"}]': write each object on a line of its own\n");
   CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
   CHECK(batch.run({"--lines"}).status == 0);
   CHECK(records(batch.read()).size() == 2);
@@ -421,7 +431,7 @@ TEST_CASE("the input may be standard input, which is given again to resume") {
   CHECK(batch.read("piped") == batch.read());
 }
 
-TEST_CASE("a run whose output is removed or replaced meanwhile fails") {
+TEST_CASE("a run whose output is removed or replaced meanwhile fails", "[posix]") {
   const auto remove = [](const std::filesystem::path& out) { std::filesystem::remove(out); };
   const auto replace = [](const std::filesystem::path& out) {
     std::filesystem::rename(out, out.parent_path() / "moved");
@@ -470,6 +480,15 @@ TEST_CASE("Ctrl-C ends a run that waits for its input", "[terminal]") {
   command.await_error("writing out");
   command.send(SIGINT);
   command.await_error("stopped after 0 lines; the same command resumes");
+  CHECK(command.wait() == -SIGINT);
+}
+
+TEST_CASE("Ctrl-C ends a run that reads a line without an end", "[terminal]") {
+  const Batch batch("");
+  Command command({"batch", "/dev/zero", "-o", "out"},
+                  {.directory = batch.directory.path(), .terminal = true, .terminal_errors = true});
+  command.await_error("writing out");
+  command.send(SIGINT);
   CHECK(command.wait() == -SIGINT);
 }
 

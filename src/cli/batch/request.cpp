@@ -155,9 +155,11 @@ void RequestReader::read_json(const std::string& text) {
     throw;
   }
   take_id(object);
-  if (!object.contains("body")) return read_body(object);
+  if (!object.contains("body") && !object.contains("url")) return read_body(object);
   Members members(object);
-  members.ignore({"method", "body"});
+  static_cast<void>(members.need("body"));
+  const std::string method = members.text("method").value_or("POST");
+  if (method != "POST") reject("method: expected \"POST\", found \"", method, "\"");
   static_cast<void>(members.text("custom_id"));
   const std::string url = members.text("url").value_or("/v1/completions");
   if (url != "/v1/completions") {

@@ -231,8 +231,11 @@ void BatchRun::refuse_records() {
 void BatchRun::require_json(const Line& line) const {
   const std::size_t begin = line.text.find_first_not_of(" \t\r");
   if (settings_.lines || begin == line.text.npos || line.text[begin] == '{') return;
+  const bool is_json = line.text[begin] == '[' || line.text[begin] == '"';
   reject(input_.name(), ": line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found ",
-         quote(line.text, 40), ": if each line is a prompt as plain text, give --lines");
+         quote(line.text, 40),
+         is_json ? ": write each object on a line of its own"
+                 : ": if each line is a prompt as plain text, give --lines");
 }
 
 void BatchRun::submit(Text& text) {

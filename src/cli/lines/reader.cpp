@@ -34,11 +34,11 @@ InputFile::~InputFile() { close_file(file_); }
 std::size_t InputFile::bytes() const { return is_regular(file_) ? size_of(file_) : 0; }
 
 // Polls before every read, because a signal that is only recorded would not interrupt a read that
-// blocks.
+// blocks. Input that never ends, such as /dev/zero, never lets it wait.
 bool read_more(int file, const std::string& name, std::string& buffer) {
-  while (!has_input(file, 100)) {
+  do {
     if (interrupted()) return false;
-  }
+  } while (!has_input(file, 100));
   const std::size_t size = buffer.size();
   buffer.resize(size + kBytes);
   const std::ptrdiff_t count = read_some(file, buffer.data() + size, kBytes);

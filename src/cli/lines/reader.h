@@ -35,7 +35,7 @@ class InputFile {
 };
 
 /// Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the
-/// file, and also if interrupted() becomes true while it waits for a pipe. Throws Error if the
+/// file, and also if interrupted() becomes true before the end is read. Throws Error if the
 /// file, whose name is for messages, cannot be read.
 bool read_more(int file, const std::string& name, std::string& buffer);
 
@@ -61,7 +61,7 @@ class LineReader {
   LineReader(int file, std::string name, std::size_t max_bytes);
 
   /// Reads the next line. Its hash continues from `hash`. Returns false at the end of the file, and
-  /// also if interrupted() becomes true while it waits for a pipe; `line` then has at most a part
+  /// also if interrupted() becomes true before the end is read; `line` then has at most a part
   /// of a line. Throws Error if the file cannot be read.
   bool next(Line& line, std::uint64_t hash = 0xcbf29ce484222325);
 
