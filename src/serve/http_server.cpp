@@ -155,6 +155,14 @@ MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
   return result;
 }
 
+// Replaces each %XX of a path or an argument. A NUL, which would end the path, becomes a blank, which
+// no path has.
+std::size_t unescape(void*, MHD_Connection*, char* text) {
+  const std::size_t size = MHD_http_unescape(text);
+  std::replace(text, text + size, '\0', ' ');
+  return size;
+}
+
 MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl) {
   const auto take = [](void* self, MHD_Connection* connection, const char* url, const char* method,
                        const char*, const char* upload, std::size_t* upload_size, void** context) {
@@ -187,7 +195,7 @@ MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, HttpLimits::kHeader, MHD_OPTION_STRICT_FOR_CLIENT, 1,
       MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(complete), impl,
       MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(notify), impl,
-      MHD_OPTION_END);
+      MHD_OPTION_UNESCAPE_CALLBACK, unescape, nullptr, MHD_OPTION_END);
 }
 
 }  // namespace

@@ -224,6 +224,8 @@ TEST_CASE("names of models: the last part of a path, or the one that is given") 
   CHECK(list["data"][1]["id"] == "a/b");
   CHECK(named.get("/v1/models/a/b").status == 200);
   CHECK(named.get("/v1/models/a%2Fb").status == 200);
+  CHECK(named.get("/v1/models/a%2Fb%00c").status == 404);
+  CHECK(named.get("/%00").status == 404);
 }
 
 TEST_CASE("paths and methods that nothing serves") {
