@@ -269,6 +269,7 @@ TEST_CASE("an unknown option is named, whatever its letters and the words around
   check_refused({"batch", "in", "-o", "out", "--num-return-sequences", "2"}, 2,
                 {"(did you mean --samples?); see"});
   check_refused({"--", "-x", "--num-beams"}, 2, {"(did you mean --num-beams, before the --?)"});
+  check_refused({"--", "- milk", "-n", "3"}, 2, {"'-n' (did you mean -n, before the --?)"});
   // The option that resembles --max-length most is --min-length.
   for (const std::string option : {"--n-predict", "--max-length"}) {
     check_refused({option, "5", "x"}, 2,

@@ -75,7 +75,7 @@ TEST_CASE("an idle server ends at SIGTERM and at SIGINT, with status 0") {
     server.command.send(signal);
     CHECK(idle.await_end() == "");
     CHECK(server.command.wait() == 0);
-    CHECK(server.command.err == "gpt2: serving 1 model; Ctrl-C ends the server\n");
+    CHECK(server.command.err == "gpt2: serving 1 model; Ctrl-C or SIGTERM ends it\n");
   }
 }
 

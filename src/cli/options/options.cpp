@@ -126,7 +126,8 @@ void Options::refuse_option(const std::string& word) const {
   if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name());
-  const std::string meant = own.empty() ? nearest(name, names) : own;
+  const Option* const known = find(word);  // the word is then no option because it follows --
+  const std::string meant = known != nullptr ? word : own.empty() ? nearest(name, names) : own;
   const std::string hint =
       !advice.empty() && meant != name ? " (" + advice + ")"
       : !meant.empty() ? " (did you mean " + meant + (meant == word ? ", before the --?)" : "?)")
