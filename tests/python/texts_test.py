@@ -227,6 +227,44 @@ class EncodedTest(ModelTest):
             batch = self.tokenizer(["The cat"], return_tensors="np")
             self.assertEqual(self.model.generate(**batch, max_new_tokens=5), [text])
 
+    def test_a_mask_beside_ids(self):
+        text = self.model.generate("The cat", max_new_tokens=5)
+        ids = self.tokenizer.encode("The cat")
+        padded, mask = [self.tokenizer.eos_token_id] * 2 + ids, [0, 0, *[1] * len(ids)]
+        kinds = [list] if numpy is None else [list, numpy.array]
+        for kind in kinds:
+            self.assertEqual(self.model.generate(kind(padded), attention_mask=kind(mask),
+                                                 max_new_tokens=5), text)
+            self.assertEqual(self.model.generate(kind([padded]), attention_mask=kind([mask]),
+                                                 max_new_tokens=5), [text])
+            self.assertEqual(self.model.generate(kind([padded]), attention_mask=kind([mask]),
+                                                 num_beams=2, max_new_tokens=5),
+                             self.model.generate(["The cat"], num_beams=2, max_new_tokens=5))
+
+    def test_wrong_masks(self):
+        pipe = gpt2cpp.pipeline(model=self.model)
+        for error, message, prompt, mask in (
+                (ValueError, "expected 2 items, as input_ids has, found 1$", [1, 2], [1]),
+                (ValueError, "expected 2 items, as input_ids has, found 1$", [[1, 2]], [[1]]),
+                (TypeError, "expected 0 or 1 for each token id, found 1$", [[1, 2]], [1]),
+                (TypeError, "expected 0 or 1 for each token id, found 1$", [1, 2], 1),
+                (TypeError, "expected 0 or 1 for each token id, found '11'$", [1, 2], "11"),
+                (TypeError, r"expected True or False, found \[1, 1\]$", [1], [[1, 1]]),
+                (TypeError, "expected True or False, found 2$", [1, 2], [1, 2]),
+                (ValueError, "is for token ids, and cannot be combined with 'The cat': leave it "
+                             "out$", "The cat", [1, 1]),
+                (ValueError, "is for token ids, .* with 'The': leave it out$", ["The"], [[1]]),
+                (ValueError, "is for token ids, .* with {", {"input_ids": [1]}, [1])):
+            with self.subTest(prompt, mask=mask), \
+                    self.assertRaisesRegex(error, "^attention_mask: " + message):
+                self.model.generate(prompt, attention_mask=mask)
+        with self.assertRaisesRegex(ValueError, "^attention_mask: is for token ids"):
+            pipe("The cat", attention_mask=[1, 1])
+        session = self.model.session()
+        for call in (self.model.stream, self.model.astream, session.generate, session.stream):
+            with self.assertRaisesRegex(TypeError, "unknown option attention_mask"):
+                call([1, 2], attention_mask=[1, 1])
+
     def test_wrong_dicts(self):
         for wrong, message in (({"ids": [1]}, "expected a dict with input_ids"),
                                ({"input_ids": [1, 2], "attention_mask": [1]},

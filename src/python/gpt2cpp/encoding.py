@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
-from ._arrays import int64_array
+from ._arrays import int64_array, items
 from ._options import count, flag, named
 from .errors import UnsupportedError, shown
 
@@ -33,16 +33,23 @@ def ids_of(encoding: Mapping[str, Any]) -> List[Any]:
     if "input_ids" not in encoding:
         raise ValueError(f"expected a dict with input_ids, as a tokenizer returns, found "
                          f"{shown(dict(encoding))}")
-    ids = list(encoding["input_ids"])
-    masks = encoding.get("attention_mask")
-    if masks is None:
-        return ids
-    if len(masks) != len(ids):
-        raise ValueError(f"attention_mask: expected {len(ids)} items, as input_ids has, found "
-                         f"{len(masks)}")
-    if ids and isinstance(ids[0], Integral):
-        return [id for id, is_text in zip(ids, masks) if is_text]
-    return [ids_of({"input_ids": one, "attention_mask": mask}) for one, mask in zip(ids, masks)]
+    ids, mask = encoding["input_ids"], encoding.get("attention_mask")
+    return list(ids) if mask is None else without_padding(ids, mask)
+
+
+def without_padding(ids: Any, mask: Any) -> List[Any]:
+    """The token ids that have a 1 in the mask, not a 0: of one text, or of each text of a list."""
+    if isinstance(ids, (str, Mapping)):
+        raise ValueError("attention_mask: is for token ids, and cannot be combined with "
+                         f"{shown(ids)}: leave it out")
+    listed = items("input_ids", ids, "token ids")
+    marks = items("attention_mask", mask, "0 or 1 for each token id")
+    if len(marks) != len(listed):
+        raise ValueError(f"attention_mask: expected {len(listed)} items, as input_ids has, found "
+                         f"{len(marks)}")
+    if listed and isinstance(listed[0], Integral):
+        return [id for id, mark in zip(listed, marks) if flag("attention_mask", mark)]
+    return [without_padding(*pair) for pair in zip(listed, marks)]
 
 
 class Shape(NamedTuple):

@@ -20,7 +20,7 @@ from ._option_help import with_options
 from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
-from .encoding import ids_of
+from .encoding import ids_of, without_padding
 from .errors import InvalidArgumentError, NotFoundError, shown
 from .options import max_new_tokens_of, require_different
 from .results import Generation
@@ -247,8 +247,9 @@ class Model(_numbers.Model):
         configured = given.pop("num_return_sequences", None)
         number = configured if num_return_sequences is None else num_return_sequences
         if input_ids is not None:
-            prompt = {"input_ids": input_ids,  # type: ignore[assignment]
-                      "attention_mask": attention_mask}
+            prompt = items("input_ids", input_ids, "token ids")
+        if attention_mask is not None:
+            prompt = without_padding(prompt, attention_mask)
         prompts, is_batch = as_list("prompt", prompt)
         is_list = is_batch or number is not None
         failures = Failures(on_error, is_list)
