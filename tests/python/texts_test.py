@@ -241,6 +241,13 @@ class EncodedTest(ModelTest):
                                                  num_beams=2, max_new_tokens=5),
                              self.model.generate(["The cat"], num_beams=2, max_new_tokens=5))
 
+    def test_a_prompt_beside_ids(self):
+        for prompt in ("The cat", [443], ["The cat"], []):
+            with self.assertRaisesRegex(ValueError, "^prompt, input_ids: give only one of them$"):
+                self.model.generate(prompt, input_ids=[443])
+        with self.assertRaisesRegex(TypeError, "^input_ids: expected token ids, found 'Once'$"):
+            self.model.generate(input_ids="Once")
+
     def test_wrong_masks(self):
         pipe = gpt2cpp.pipeline(model=self.model)
         for error, message, prompt, mask in (

@@ -247,6 +247,8 @@ class Model(_numbers.Model):
         configured = given.pop("num_return_sequences", None)
         number = configured if num_return_sequences is None else num_return_sequences
         if input_ids is not None:
+            if not isinstance(prompt, str) or prompt:
+                raise ValueError("prompt, input_ids: give only one of them")
             prompt = items("input_ids", input_ids, "token ids")
         if attention_mask is not None:
             prompt = without_padding(prompt, attention_mask)
