@@ -12,6 +12,7 @@ import json
 import math
 import mmap
 import os
+import pathlib
 import pickle
 import pkgutil
 import pydoc
@@ -907,6 +908,24 @@ class SessionTest(ModelTest):
             loaded = self.model.load_session(scratch + "/state", max_tokens=100)
         self.assertEqual(loaded.capacity, 100)
         self.assertEqual(loaded.generate(max_new_tokens=9), session.generate(max_new_tokens=9))
+
+    def test_save_replaces_sessions_and_empty_files_alone(self):
+        first, second = self.model.session(), self.model.session()
+        first.append([443])
+        second.append([443, 452])
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch, "state")
+            path.touch()
+            first.save(path)
+            second.save(os.fspath(path))
+            self.assertEqual(self.model.load_session(path).tokens, [443, 452])
+            for content in (b"my novel", b"gpt2", path.read_bytes()[1:]):
+                path.write_bytes(content)
+                with self.assertRaisesRegex(ValueError, f"^{re.escape(str(path))} is not the state "
+                                            "of a session, so it is not replaced by one: give "
+                                            "another file$"):
+                    first.save(path)
+                self.assertEqual(path.read_bytes(), content)
 
     def test_a_loop_of_ones_own(self):
         session = self.model.session()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_size_t
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ._numbers import Tokens
     from .model import Model
     from .options import GenerateOptions
+
+_MAGIC = b"gpt2sess"  # the first bytes of a file of a session
 
 
 class Session(Handle):
@@ -163,9 +166,15 @@ class Session(Handle):
                                             free=lib.gpt2_session_free))
 
     def save(self, path: PathLike) -> None:
-        """Writes the session to a file, which Model.load_session() reads."""
+        """Writes the session to a file, which Model.load_session() reads.
+
+        Like the command's --save-state, replaces a file only if it is a session itself, or empty.
+        For another file, raises InvalidArgumentError and leaves it as it is.
+        """
+        name = c_path(path)
         with self._exclusive() as owned:
-            lib.gpt2_session_save(owned, c_path(path))
+            _require_replaceable(path)
+            lib.gpt2_session_save(owned, name)
 
     def generate(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Generation:
         """Appends the prompt and its continuation by the model, and returns the continuation.
@@ -234,3 +243,12 @@ class Session(Handle):
     def _prompt(self, tokens: Tokens) -> List[int]:
         ids = self._encode("prompt", tokens)
         return ids if ids or len(self) > 0 else self._model._prompt(ids)
+
+
+def _require_replaceable(path: PathLike) -> None:
+    """Refuses a file that is neither a session nor empty. The library refuses what is no file."""
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            if file.read(len(_MAGIC)) not in (b"", _MAGIC):
+                raise InvalidArgumentError(f"{os.fsdecode(path)} is not the state of a session, so "
+                                           "it is not replaced by one: give another file")
