@@ -951,6 +951,19 @@ class SessionTest(ModelTest):
         with self.assertRaises(ValueError):
             session.slide(keep=8, room=5)
 
+    def test_a_full_session_advises_what_helps(self):
+        session = self.model.session(max_tokens=4)
+        session.append([1, 2, 3, 4])
+        for options in ({}, {"truncate": True}):
+            for call in (session.generate, session.stream):
+                with self.assertRaisesRegex(ValueError, "^the session is full with 4 tokens, so it "
+                                            "has no room for a prompt: give overflow='slide' to "
+                                            "drop the oldest ones$"):
+                    call(" more", **options)
+        self.assertEqual(session.generate().finish_reason, "context_full")
+        session.generate(" more", overflow="slide", max_new_tokens=2)
+        self.assertGreater(session.dropped, 0)
+
     def test_the_room_of_a_session_ends_a_text(self):
         text = self.model.session(max_tokens=10).generate("Once", ignore_eos=True)
         self.assertEqual(text.finish_reason, "context_full")

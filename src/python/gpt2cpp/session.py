@@ -237,6 +237,10 @@ class Session(Handle):
         truncate = bool(flag("truncate", given.pop("truncate", None) or False))
         ids, position = self._prompt(prompt), len(self)
         slides = given.get("overflow") == "slide"
+        if ids and position == self.capacity and not slides:
+            raise InvalidArgumentError(
+                f"the session is full with {position} tokens, so it has no room for a prompt: give "
+                "overflow='slide' to drop the oldest ones")
         held = min(position, count("keep", given.get("keep") or 0)) if slides else position
         return (*fit_prompt(ids, self.capacity - held, truncate, max_new_tokens_of(given)), given)
 
