@@ -92,8 +92,18 @@ def texts(name: str, value: Any) -> List[str]:
     return listed
 
 
+def utf8(name: str, text: str) -> bytes:
+    """The text for C. Refuses a lone surrogate, which UTF-8 does not have."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name}: expected characters that UTF-8 can encode, found "
+                         f"{shown(text[error.start])} at index {error.start}: replace or remove it"
+                         ) from None
+
+
 def _texts(name: str, value: Any) -> Any:
-    coded = [text.encode("utf-8", "surrogatepass") for text in texts(name, value)]
+    coded = [utf8(name, text) for text in texts(name, value)]
     array = (c.Bytes * len(coded))(*(c.Bytes(cast(c_char_p(text), c_void_p), len(text))
                                      for text in coded))
     array.coded = coded  # keeps the bytes alive

@@ -15,7 +15,7 @@ from ._byte_names import BYTES_BY_NAME, BYTE_NAMES
 from ._handle import Handle, defaults, new
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
-from ._options import flag
+from ._options import flag, utf8
 from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
 from .encoding import BatchEncoding, Shape, batch, truncated
 from .errors import InvalidArgumentError, NotFoundError, shown
@@ -84,7 +84,7 @@ class Tokenizer(SpecialTokens):
         options.parse_special = flag("parse_special", parse_special)
         if not isinstance(text, str):
             raise TypeError(f"text: expected a str, found {shown(text)}")
-        data = text.encode("utf-8", "surrogatepass")
+        data = utf8("text", text)
         result = POINTER(c.Ids)()
         lib.gpt2_tokenizer_encode(self._use(), data, len(data), byref(options), byref(result))
         try:
