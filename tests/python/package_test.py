@@ -651,6 +651,13 @@ class ObserveTest(ModelTest):
         seen = self.model.observe("The cat", ["mlp_output", "ln_f_output"], [2, 6])
         self.assertEqual(set(seen), {("mlp_output", 2), ("ln_f_output", 6)})
 
+    def test_a_wrong_name_is_corrected(self):
+        seen = self.model.observe("The cat", "block_output", [3])
+        for wrong in (("block_outputs", 3), ("block_output", 4), "block_output"):
+            with self.assertRaisesRegex(KeyError, re.escape(
+                    f"{wrong} (did you mean ('block_output', 3)?)")):
+                seen[wrong]
+
 
 class InterventionTest(ModelTest):
     ids = [443, 452, 258, 401, 317]

@@ -4,6 +4,7 @@ states; support.py says how it is run.
 
 import gc
 import json
+import re
 import struct
 import unittest
 import weakref
@@ -76,6 +77,11 @@ class WeightsTest(ModelTest):
             self.assertNotIn(name, weights)
             with self.assertRaises(KeyError):
                 weights[name]
+        for name in ("h.0.ln1.weight", "transformer.h.0.ln1.weight"):
+            for call in (weights.__getitem__, weights.shape):
+                with self.assertRaisesRegex(KeyError, re.escape(
+                        f"{name} (did you mean h.0.ln_1.weight?)")):
+                    call(name)
         untied = gpt2cpp.Model(f"{CASES}/untied").weights
         self.assertNotEqual(untied["lm_head.weight"].tolist(), untied["wte.weight"].tolist())
 

@@ -14,7 +14,7 @@ from ._handle import Owned, defaults
 from ._library import lib
 from ._options import named, pairs_of
 from ._work import Work
-from .errors import shown
+from .errors import did_you_mean, shown
 
 if TYPE_CHECKING:
     from .model import Model
@@ -141,7 +141,7 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
     def __missing__(self, key: Any) -> FloatArray:
         place = _place_of(key, self._n_layer)
         if place is None or place not in self:
-            raise KeyError(key)
+            raise KeyError(f"{key}{did_you_mean(key, self)}")
         return _shaped_as_hook(place[0], self[place], self._n_head)
 
     def __contains__(self, key: Any) -> bool:

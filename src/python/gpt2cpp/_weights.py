@@ -6,12 +6,12 @@ import array
 import struct
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_size_t, c_ubyte
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Tuple
 
 from . import _structs as c
 from ._handle import Owned
 from ._library import lib
-from .errors import UnsupportedError
+from .errors import UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy
@@ -41,28 +41,28 @@ class Weights(Mapping[str, "numpy.typing.NDArray[Any]"]):
         self._is_tied = is_tied
 
     def __getitem__(self, name: str) -> Any:
-        weight = self._by_name[self._own_name(name)]
+        weight = self._weight(name)
         if weight.dtype not in _NUMPY_TYPES:
             raise UnsupportedError(f"{name}: is quantized, so it has no array of its elements: "
                                    "load the model that it was made from, without dtype=")
         return _array(self._owned, weight)
 
-    def _own_name(self, name: str) -> str:
+    def _weight(self, name: str) -> c.Weight:
+        weight = self._find(name)
+        if weight is None:
+            raise KeyError(f"{name}{did_you_mean(name, self._by_name)}")
+        return weight
+
+    def _find(self, name: Any) -> Optional[c.Weight]:
         if isinstance(name, str):
             if self._is_tied and name == "lm_head.weight":
-                return "wte.weight"
-            if name not in self._by_name and name.startswith(_PREFIX):
+                name = "wte.weight"
+            elif name not in self._by_name and name.startswith(_PREFIX):
                 name = name[len(_PREFIX):]
-        if name not in self._by_name:
-            raise KeyError(name)
-        return name
+        return self._by_name.get(name)
 
     def __contains__(self, name: object) -> bool:
-        try:
-            self._own_name(name)  # type: ignore[arg-type]
-        except KeyError:
-            return False
-        return True
+        return self._find(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_name)
@@ -72,7 +72,7 @@ class Weights(Mapping[str, "numpy.typing.NDArray[Any]"]):
 
     def shape(self, name: str) -> Tuple[int, ...]:
         """The shape of a tensor, also of one that is quantized: the shape of its blocks."""
-        weight = self._by_name[self._own_name(name)]
+        weight = self._weight(name)
         return tuple(weight.shape[:weight.n_shape])
 
 

@@ -19,8 +19,9 @@ An argument of the wrong type and an unknown option raise a TypeError.
 
 from __future__ import annotations
 
+import difflib
 import reprlib
-from typing import Any
+from typing import Any, Iterable
 
 
 class Error(Exception):
@@ -76,3 +77,9 @@ BY_STATUS = (None, NotFoundError, InvalidFileError, UnsupportedError, InvalidArg
 def shown(value: Any) -> str:
     """A value as messages show it: shortened, and on one line."""
     return " ".join(reprlib.repr(value).split())
+
+
+def did_you_mean(name: Any, names: Iterable[Any]) -> str:
+    """The end of a message about a wrong name: the most similar of the names, if one is similar."""
+    similar = difflib.get_close_matches(str(name), map(str, names), 1)
+    return f" (did you mean {similar[0]}?)" if similar else ""

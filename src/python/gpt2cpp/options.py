@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from ctypes import byref, c_float, c_int32, pointer
 from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict,
@@ -17,7 +16,7 @@ from ._progress import TokenCount
 from ._streamer import StreamerCalls
 from ._texts import require_known
 from ._work import Work
-from .errors import InvalidArgumentError, shown
+from .errors import InvalidArgumentError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from .model import Model
@@ -117,9 +116,8 @@ class SamplingArguments:
         """Refuses the options that have not been taken. `why` explains it for those that exist."""
         for name, value in self._left.items():
             if name not in GenerateOptions.__annotations__:
-                meant = difflib.get_close_matches(name, GenerateOptions.__annotations__, 1)
-                hint = f" (did you mean {meant[0]}?)" if meant else ": see help(Model.generate)"
-                raise TypeError(f"unknown option {name}{hint}")
+                hint = did_you_mean(name, GenerateOptions.__annotations__)
+                raise TypeError(f"unknown option {name}{hint or ': see help(Model.generate)'}")
             if value is not None and value != _NEUTRAL.get(name) and value not in ([], ()):
                 raise ValueError(f"{name}: {why}")
 
