@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import operator
 import weakref
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
 from ctypes import py_object
@@ -31,12 +32,21 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
     return list(iterator)
 
 
+def whole(name: str, value: Any, expected: str = "a whole number") -> int:
+    """The value of the argument `name`, which must be a whole number, and no bool."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise TypeError(f"{name}: expected {expected}, found {shown(value)}")
+
+
 def int32(name: str, value: Any, expected: str = "a whole number") -> int:
     """The value of the argument `name`, which must fit in an int32_t."""
+    number = whole(name, value, expected)
     try:
-        return array.array("i", [value])[0]
-    except TypeError:
-        raise TypeError(f"{name}: expected {expected}, found {shown(value)}") from None
+        return array.array("i", [number])[0]
     except OverflowError:
         raise OverflowError(f"{name}: expected a number of 32 bits, found {shown(value)}"
                             ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int32, c_size_t, c_uint64
 from ctypes import Structure, c_void_p, cast, sizeof
@@ -10,7 +9,7 @@ from numbers import Integral
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from . import _structs as c
-from ._arrays import ids_list, ids_struct, ids_structs, int32, items
+from ._arrays import ids_list, ids_struct, ids_structs, int32, items, whole
 from ._library import lib
 from .errors import shown
 
@@ -43,10 +42,7 @@ def real(name: str, value: Any) -> float:
 
 def count(name: str, value: Any) -> int:
     """The value of the argument `name`, which is a number from 0 to 2**64 - 1."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected a whole number, found {shown(value)}") from None
+    number = whole(name, value)
     if not 0 <= number < 2**64:
         raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")
     return number
