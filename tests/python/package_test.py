@@ -503,6 +503,8 @@ class NumbersTest(ModelTest):
                          (line["perplexity"], line["tokens"], line["windows"]))
         self.assertEqual(cost.max_logit_change, line["max_logit_change"])
         self.assertEqual((len(shares), shares[-1]), (cost.n_windows, 1.0))
+        # Floats have 24 bits. So the error of a logprob above -16 is less than 16 / 2**24 < 1e-6.
+        self.assertLess(abs(self.model.score(text).perplexity / cost.perplexity[0] - 1), 1e-6)
         half = gpt2cpp.Model(MODEL, kv_type="f16")
         same = self.model.compare_perplexity(half, "The cat sat on the mat.")
         self.assertNotEqual(*same.perplexity)
