@@ -69,10 +69,19 @@ class PretrainedTest(unittest.TestCase):
         for name, hint in hints.items():
             for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
                 with self.assertRaises(TypeError) as caught:
-                    load("tellers/tales", **{name: "auto"})
+                    load("tellers/tales", **{name: "float16" if name == "torch_dtype" else "auto"})
                 self.assertEqual(str(caught.exception), f"{name}: {hint}")
         with self.assertRaisesRegex(TypeError, "^torch_dtype: give dtype instead"):
-            gpt2cpp.pipeline(model=MODEL, torch_dtype="auto")
+            gpt2cpp.pipeline(model=MODEL, torch_dtype="float16")
+
+    def test_the_type_of_the_checkpoint(self):
+        # As in transformers: "auto" keeps the type in which the checkpoint has the weights.
+        expected = gpt2cpp.Model("tellers/tales")
+        for model in (gpt2cpp.Model.from_pretrained("tellers/tales", torch_dtype="auto"),
+                      gpt2cpp.pipeline(model="tellers/tales", torch_dtype="auto").model):
+            self.assertEqual((model.path, model.dtype), (expected.path, expected.dtype))
+        pipe = gpt2cpp.pipeline(model="tellers/tales", torch_dtype="auto")
+        self.assertIn("Once", pipe("Once", max_new_tokens=2)[0]["generated_text"])
 
     def test_a_missing_model_is_not_downloaded(self):
         cases = [("tellers/tales", "v3", "run 'hf download tellers/tales --revision v3' first"),

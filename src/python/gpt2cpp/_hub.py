@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Iterable, Optional, Union
+from typing import Any, Mapping, Optional, Union
 
 from .errors import NotFoundError, shown
 
@@ -32,9 +32,12 @@ INSTEAD = {
 """What to do instead of giving an argument that only transformers has."""
 
 
-def refuse_others(names: Iterable[str]) -> None:
-    """Refuses arguments that from_pretrained() does not have."""
-    for name in names:
+def refuse_others(others: Mapping[str, Any]) -> None:
+    """Refuses arguments that from_pretrained() does not have. torch_dtype="auto" asks for what it
+    does: it keeps the type of the checkpoint."""
+    for name, value in others.items():
+        if name == "torch_dtype" and value == "auto":
+            continue
         raise TypeError(f"{name}: " + INSTEAD.get(name, "is no argument of from_pretrained(): "
                                                         "leave it out"))
 

@@ -76,7 +76,8 @@ class Model(_numbers.Model):
         `revision` is a branch, a tag or the whole hash of a commit, as the cache has them. The
         model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
         nothing is downloaded, whatever local_files_only is. The other arguments are Model()'s.
-        Those that only transformers has raise a TypeError that says what to do instead.
+        Those that only transformers has raise a TypeError that says what to do instead, except for
+        torch_dtype="auto", which is the default here.
 
         >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
         Traceback (most recent call last):

@@ -97,7 +97,7 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     """
     if task != _TASK:
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
-    refuse_others(INSTEAD.keys() & options.keys())
+    refuse_others({name: options.pop(name) for name in INSTEAD.keys() & options.keys()})
     _require_cpu("device", device, ("-1", "cpu"))
     _require_cpu("device_map", device_map, ("cpu", "auto"))
     if not isinstance(model, Model):
