@@ -63,6 +63,9 @@ void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
   });
 }
 
+// The bytes of a weight and those between it and the next one, which begins a line of the cache.
+std::size_t room_of(const Weight& weight) { return round_up(weight.bytes(), 64); }
+
 }  // namespace
 
 void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files,
@@ -74,37 +77,40 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     const bool is_wpe = &weight == &transformer.embedding.wpe;
     return weight.float_type() && !is_wpe && type != WeightType::stored && type != weight.type;
   };
-  const auto change = [&](Weight& weight) {
-    const FloatType from = *weight.float_type();
-    Weight changed = weight;
-    changed.type = type;
-    const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(changed.bytes());
-    buffer->use_large_pages();
-    if (const auto to = changed.float_type()) {
-      convert_floats(team, buffer->data(), *to, weight, from);
-    } else {
-      quantize(team, buffer->data(), type, weight, from);
-    }
-    for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
-    changed.data = buffer->data();
-    transformer.storage.push_back(buffer);
-    description.converted_bytes += changed.bytes();
-    weight = changed;
+  const auto in_new_type = [&](Weight weight) {
+    weight.type = type;
+    return weight;
   };
   const auto for_each_weight = [&](const auto& f) {
     for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
       if constexpr (std::is_same_v<decltype(tensor), Weight&>) f(tensor);
     });
   };
-  std::size_t total = 0;
+  std::size_t total = 0, room = 0;
   for_each_weight([&](const Weight& weight) {
     (needs_change(weight) ? total : description.mapped_bytes) += weight.bytes();
+    if (needs_change(weight)) room += room_of(in_new_type(weight));
   });
+  const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(room);
+  buffer->use_large_pages();
+  transformer.storage.push_back(buffer);
+  std::byte* to = buffer->data();
   std::size_t done = 0;
   for_each_weight([&](Weight& weight) {
     if (!needs_change(weight)) return;
+    const FloatType from = *weight.float_type();
+    Weight changed = in_new_type(weight);
+    changed.data = to;
+    if (const auto to_floats = changed.float_type()) {
+      convert_floats(team, to, *to_floats, weight, from);
+    } else {
+      quantize(team, to, type, weight, from);
+    }
+    for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
+    to += room_of(changed);
+    description.converted_bytes += changed.bytes();
     done += weight.bytes();
-    change(weight);
+    weight = changed;
     if (progress) progress(static_cast<double>(done) / static_cast<double>(total));
   });
   if (progress && total == 0) progress(1.0);
