@@ -35,6 +35,6 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 cd "$root"
 tests_at_once="$(getconf _NPROCESSORS_ONLN)"
-# Some tests wait more than they compute, unless an emulator or a sanitizer makes them slow.
-if [[ "$preset" == dev ]]; then tests_at_once=$((tests_at_once + 1)); fi
+# Some tests wait more than they compute, unless an emulator makes them slow.
+if [[ "$preset" == dev || "$preset" == asan ]]; then tests_at_once=$((tests_at_once + 1)); fi
 exec ctest --preset "$preset" --parallel "$tests_at_once" "$@"
