@@ -281,7 +281,8 @@ int serve(const Arguments& arguments) {
   write_stdout(server.url() + '\n');
   note_open_host(settings.server);
   if (!progress_is_silent())
-    print_error("serving " + counted(settings.models.size(), "model") + "; Ctrl-C or SIGTERM ends it");
+    print_error(concat("serving ", counted(settings.models.size(), "model"),
+                       "; Ctrl-C or SIGTERM ends it"));
   const std::size_t unanswered = server.run(interrupted);
   obey_interrupt();
   if (unanswered == 0) return 0;

@@ -63,6 +63,16 @@ void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
   });
 }
 
+// Writes the elements of `from` to `data`, in the type of `to`.
+void convert(Team& team, std::byte* data, const Weight& to, const Weight& from) {
+  const FloatType from_type = *from.float_type();
+  if (const auto to_type = to.float_type()) {
+    convert_floats(team, data, *to_type, from, from_type);
+  } else {
+    quantize(team, data, to.type, from, from_type);
+  }
+}
+
 // The bytes of a weight and those between it and the next one, which begins a line of the cache.
 std::size_t room_of(const Weight& weight) { return round_up(weight.bytes(), 64); }
 
@@ -88,8 +98,12 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
   };
   std::size_t total = 0, room = 0;
   for_each_weight([&](const Weight& weight) {
-    (needs_change(weight) ? total : description.mapped_bytes) += weight.bytes();
-    if (needs_change(weight)) room += room_of(in_new_type(weight));
+    if (!needs_change(weight)) {
+      description.mapped_bytes += weight.bytes();
+      return;
+    }
+    total += weight.bytes();
+    room += room_of(in_new_type(weight));
   });
   const auto buffer = std::make_shared<AlignedBuffer<std::byte>>(room);
   buffer->use_large_pages();
@@ -98,14 +112,9 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
   std::size_t done = 0;
   for_each_weight([&](Weight& weight) {
     if (!needs_change(weight)) return;
-    const FloatType from = *weight.float_type();
     Weight changed = in_new_type(weight);
     changed.data = to;
-    if (const auto to_floats = changed.float_type()) {
-      convert_floats(team, to, *to_floats, weight, from);
-    } else {
-      quantize(team, to, type, weight, from);
-    }
+    convert(team, to, changed, weight);
     for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
     to += room_of(changed);
     description.converted_bytes += changed.bytes();

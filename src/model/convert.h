@@ -10,10 +10,11 @@
 namespace gpt2 {
 
 /// Converts the matrices of a transformer that has its weights to another type, in parallel. The
-/// results lie in one new buffer, which is added to transformer.storage: only a large buffer has
-/// large pages. Does not convert wpe, matrices that have the type already, and quantized matrices. Converts nothing if the type is
-/// WeightType::stored. Floats are rounded to nearest, ties to even; model/quantize.h describes how
-/// weights are quantized to int8 and int4. Adds the bytes of all matrices to the description.
+/// results lie in one new buffer, which is added to transformer.storage, because only a large
+/// buffer has large pages. Does not convert wpe, matrices that have the type already, and quantized
+/// matrices. Converts nothing if the type is WeightType::stored. Floats are rounded to nearest,
+/// ties to even; model/quantize.h describes how weights are quantized to int8 and int4. Adds the
+/// bytes of all matrices to the description.
 ///
 /// As soon as a matrix that lies in one of `files` is converted, drops its pages, so that the whole
 /// files and all results are never in memory together. Do not list files that another model is

@@ -34,7 +34,7 @@ InputFile::~InputFile() { close_file(file_); }
 std::size_t InputFile::bytes() const { return is_regular(file_) ? size_of(file_) : 0; }
 
 // Polls before every read, because a signal that is only recorded would not interrupt a read that
-// blocks. Input that never ends, such as /dev/zero, never lets it wait.
+// blocks. Asks for the signal even if there is input, because /dev/zero always has some.
 bool read_more(int file, const std::string& name, std::string& buffer) {
   do {
     if (interrupted()) return false;

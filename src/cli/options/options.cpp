@@ -126,7 +126,7 @@ void Options::refuse_option(const std::string& word) const {
   if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name());
-  const Option* const known = find(word);  // the word is then no option because it follows --
+  const Option* const known = find(word);  // an option, had it not followed a --
   const std::string meant = known != nullptr ? word : own.empty() ? nearest(name, names) : own;
   const std::string hint =
       !advice.empty() && meant != name ? " (" + advice + ")"
