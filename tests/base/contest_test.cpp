@@ -7,7 +7,7 @@
 
 #include "support/catch.h"
 
-using gpt2::Contest;
+namespace gpt2::test::contest_test {
 
 namespace {
 
@@ -101,3 +101,5 @@ TEST_CASE("a contest with a single way has nothing to time") {
   });
   CHECK(contest.best() == 0);
 }
+
+}  // namespace gpt2::test::contest_test

@@ -7,9 +7,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 
-using gpt2::Error;
-using gpt2::ErrorCode;
-using gpt2::test::refusal_of;
+namespace gpt2::test::error_test {
 
 TEST_CASE("an error has its code and its message") {
   const Error error(ErrorCode::unsupported, "f: version 7; expected 1, \u00e9");
@@ -31,3 +29,5 @@ TEST_CASE("control characters in a path do not reach the terminal") {
         "/no/a b : no such file or directory");
   CHECK(refusal_of([] { (void)gpt2::Tokenizer::load("/no/a\nb\x1b"); }).starts_with("/no/a b : "));
 }
+
+}  // namespace gpt2::test::error_test

@@ -6,7 +6,7 @@
 
 #include "support/catch.h"
 
-using namespace gpt2;
+namespace gpt2::test::float16_test {
 
 namespace {
 
@@ -64,3 +64,5 @@ TEST_CASE("every bf16 widens exactly and narrows back; ties go to even") {
     REQUIRE(to_bf16(middle) == (bits % 2 == 0 ? bits : bits + 1));
   }
 }
+
+}  // namespace gpt2::test::float16_test

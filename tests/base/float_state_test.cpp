@@ -25,8 +25,7 @@
 #include <immintrin.h>
 #endif
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::float_state_test {
 
 namespace {
 
@@ -310,3 +309,5 @@ TEST_CASE("the caller's floating-point state does not change any bit of a result
     CHECK(compute(files, started_within, text, logits) == expected);
   }
 }
+
+}  // namespace gpt2::test::float_state_test

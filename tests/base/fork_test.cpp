@@ -16,8 +16,7 @@
 #include "support/catch.h"
 #include "support/passes.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::fork_test {
 
 namespace {
 
@@ -177,3 +176,5 @@ TEST_CASE("a new thread of a child may use the engine that a thread of its paren
   REQUIRE(ends == "well");
 }
 #endif
+
+}  // namespace gpt2::test::fork_test

@@ -8,8 +8,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 
-using gpt2::parse_json;
-using gpt2::test::refusal_of;
+namespace gpt2::test::json_test {
 
 namespace {
 std::string refusal(std::string_view text, gpt2::JsonLimits limits = {}) {
@@ -107,3 +106,5 @@ TEST_CASE("valid_utf8_prefix ends where RFC 3629 says") {
     CHECK(valid(bad) == 1);
   }
 }
+
+}  // namespace gpt2::test::json_test

@@ -12,8 +12,7 @@
 #include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
 
-using gpt2::MappedFile;
-using gpt2::test::refusal_of;
+namespace gpt2::test::mapped_file_posix_test {
 
 TEST_CASE("the last copy of a mapped file unmaps it") {
   const gpt2::test::TemporaryDirectory directory;
@@ -48,3 +47,5 @@ TEST_CASE("a pipe causes an Error that says so") {
   CHECK(refusal_of([&] { const MappedFile file(pipe); }) ==
         pipe.string() + " is not a regular file");
 }
+
+}  // namespace gpt2::test::mapped_file_posix_test

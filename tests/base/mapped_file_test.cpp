@@ -10,8 +10,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using gpt2::MappedFile;
-using gpt2::test::refusal_of;
+namespace gpt2::test::mapped_file_test {
 
 namespace {
 std::string text_of(const MappedFile& file) {
@@ -99,3 +98,5 @@ TEST_CASE("checked arithmetic has a result if and only if the result fits") {
   CHECK(product({0, kMax, kMax}) == 0u);
   CHECK_FALSE(product({kMax, kMax, 0}));
 }
+
+}  // namespace gpt2::test::mapped_file_test

@@ -14,8 +14,8 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using test::refusal_of;
+namespace gpt2::test::new_directory_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -110,3 +110,5 @@ TEST_CASE("a path with a NUL byte is refused, and does not name the file before 
   CHECK(refusal_of([&] { (void)find_model(path); }).find(reason) != std::string::npos);
   CHECK(refusal_of([&] { (void)Config::load(file); }).find(reason) != std::string::npos);
 }
+
+}  // namespace gpt2::test::new_directory_test

@@ -5,6 +5,8 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
+namespace gpt2::test::new_file_posix_test {
+
 namespace fs = std::filesystem;
 
 TEST_CASE("a new file has the permissions of the file that it replaces") {
@@ -17,3 +19,5 @@ TEST_CASE("a new file has the permissions of the file that it replaces") {
   CHECK(fs::file_size(file) == 0);
   CHECK(fs::status(file).permissions() == ours_alone);
 }
+
+}  // namespace gpt2::test::new_file_posix_test

@@ -12,7 +12,7 @@
 #include "base/team.h"
 #include "support/catch.h"
 
-using gpt2::Team;
+namespace gpt2::test::team_posix_test {
 
 TEST_CASE("helpers block signals, so that the host's threads receive them") {
   Team team(3);
@@ -76,3 +76,5 @@ TEST_CASE("a child process of fork starts its own helpers, and finds locks open"
   CHECK(sum == 2 * 4950);
 }
 #endif
+
+}  // namespace gpt2::test::team_posix_test

@@ -8,7 +8,7 @@
 #include "gpt2/runtime.h"
 #include "support/catch.h"
 
-using gpt2::Team;
+namespace gpt2::test::team_test {
 
 TEST_CASE("every index is visited once, and each step sees all results of the one before") {
   for (const int threads : {1, 2, 3, 8}) {
@@ -100,3 +100,5 @@ TEST_CASE("a team may end at any time after a step") {
 }
 
 TEST_CASE("thread_count() is at least one") { CHECK(gpt2::thread_count() >= 1); }
+
+}  // namespace gpt2::test::team_test

@@ -6,8 +6,7 @@
 #include "support/catch.h"
 #include "support/tokenizer_cases.h"
 
-using gpt2::Utf8Stream;
-using gpt2::test::replaced;
+namespace gpt2::test::utf8_stream_test {
 
 namespace {
 
@@ -110,3 +109,5 @@ TEST_CASE("the division into pieces never changes the result") {
     REQUIRE(streamed(bytes, [&](std::size_t) { return random() % 2 == 0; }) == expected);
   }
 }
+
+}  // namespace gpt2::test::utf8_stream_test

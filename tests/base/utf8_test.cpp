@@ -5,7 +5,7 @@
 
 #include "support/catch.h"
 
-using gpt2::place_to_cut;
+namespace gpt2::test::utf8_test {
 
 TEST_CASE("a text is cut between characters") {
   const std::string text = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z";  // of 1, 2, 3, 4 and 1 bytes
@@ -18,3 +18,5 @@ TEST_CASE("a text is cut between characters") {
   CHECK(place_to_cut("\x80\x80", 0) == 0);
   CHECK(place_to_cut(std::string(100, '\x80'), 50) == 47);  // no character has more bytes
 }
+
+}  // namespace gpt2::test::utf8_test

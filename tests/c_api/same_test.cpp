@@ -23,7 +23,8 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
+namespace gpt2::test::same_test {
+
 using namespace gpt2::test::bundled;
 
 namespace {
@@ -1008,3 +1009,5 @@ TEST_CASE("an exception of a callback in C++ does not cross the interface") {
   CHECK(gpt2_observe(&slice, 1, &observer) == GPT2_INTERNAL);
   CHECK(gpt2_last_error() == std::string("changed"));
 }
+
+}  // namespace gpt2::test::same_test

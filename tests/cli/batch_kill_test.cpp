@@ -9,7 +9,7 @@
 #include "support/catch.h"
 #include "support/is_slow.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::batch_kill_test {
 
 namespace {
 
@@ -64,3 +64,5 @@ TEST_CASE("shares that are killed and resumed give the same file when they are m
   CHECK(batch.run({"--merge"}).status == 0);
   CHECK(batch.read() == whole);
 }
+
+}  // namespace gpt2::test::batch_kill_test

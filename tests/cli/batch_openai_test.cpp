@@ -14,7 +14,8 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::batch_openai_test {
+
 using nlohmann::json;
 
 namespace {
@@ -287,3 +288,5 @@ TEST_CASE("answers are resumed and merged as the command's own records are") {
   CHECK(answer(batch, {"--merge"}).status == 3);
   CHECK(batch.read() == whole);
 }
+
+}  // namespace gpt2::test::batch_openai_test

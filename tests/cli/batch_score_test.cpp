@@ -10,7 +10,8 @@
 #include "support/catch.h"
 #include "support/command.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::batch_score_test {
+
 using nlohmann::json;
 
 namespace {
@@ -142,3 +143,5 @@ TEST_CASE("a line that cannot be scored has a record that says why") {
     CHECK(found[i].value("error", "").find(cases[i].second) != std::string::npos);
   }
 }
+
+}  // namespace gpt2::test::batch_score_test

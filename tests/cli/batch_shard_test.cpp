@@ -9,7 +9,7 @@
 #include "support/batch.h"
 #include "support/catch.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::batch_shard_test {
 
 namespace {
 
@@ -174,3 +174,5 @@ TEST_CASE("a launcher that does not say enough is refused") {
     refused({}, {"--shard=" + share + (share.empty() ? " " : "")}, "expected I/N");
   }
 }
+
+}  // namespace gpt2::test::batch_shard_test

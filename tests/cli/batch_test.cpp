@@ -16,7 +16,8 @@
 #include "support/command.h"
 #include "support/is_slow.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::batch_test {
+
 using nlohmann::json;
 
 namespace {
@@ -518,3 +519,5 @@ TEST_CASE("arguments of batch that are wrong are refused") {
   CHECK(outcome.status == 2);
   CHECK(outcome.err.starts_with("gpt2: -o -: the run is resumed where the output ends"));
 }
+
+}  // namespace gpt2::test::batch_test

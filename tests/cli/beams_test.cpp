@@ -12,8 +12,7 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::beams_test {
 
 namespace {
 
@@ -226,3 +225,5 @@ TEST_CASE("a terminal shows the progress of a search, and Ctrl-C writes what was
   CHECK(command.out.starts_with(kPrompt));
   CHECK(command.out.size() > kPrompt.size() + 1);
 }
+
+}  // namespace gpt2::test::beams_test

@@ -12,7 +12,7 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::bench_test {
 
 namespace {
 
@@ -193,3 +193,5 @@ TEST_CASE("bench refuses an empty model name instead of measuring a random model
   CHECK(outcome.err.find("--model: expected a directory, a file or a name, found ''") !=
         std::string::npos);
 }
+
+}  // namespace gpt2::test::bench_test

@@ -12,7 +12,7 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::console_windows_test {
 
 namespace {
 
@@ -109,3 +109,5 @@ TEST_CASE("a console shows names in any language, and takes lines that are typed
   console.type(L"/quit\r");
   CHECK(console.wait() == 0);
 }
+
+}  // namespace gpt2::test::console_windows_test

@@ -15,8 +15,8 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::embed_test {
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -200,3 +200,5 @@ TEST_CASE("embed refuses invalid arguments") {
   }
   CHECK(embed({"--pooling", "max"}).status == 2);
 }
+
+}  // namespace gpt2::test::embed_test

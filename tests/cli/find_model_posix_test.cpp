@@ -9,7 +9,8 @@
 #include "support/command.h"
 #include "support/model_places.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::find_model_posix_test {
+
 namespace fs = std::filesystem;
 
 TEST_CASE("a path that exists but cannot be read is refused with the cause") {
@@ -47,3 +48,5 @@ TEST_CASE("a reference that is a named pipe is not read, because that could hang
   CHECK(places.found("evil", {"HF_HUB_CACHE=" + (places.root() / "hub").string()})
             .starts_with("gpt2: no model 'evil'"));
 }
+
+}  // namespace gpt2::test::find_model_posix_test

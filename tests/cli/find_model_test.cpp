@@ -8,7 +8,8 @@
 #include "support/model_places.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::find_model_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -271,3 +272,5 @@ TEST_CASE("a reference file of zeros, which a crash can leave behind, leads nowh
   CHECK(places.found("zeros", {"HF_HUB_CACHE=" + (places.root() / "hub").generic_string()})
             .starts_with("gpt2: no model 'zeros'"));
 }
+
+}  // namespace gpt2::test::find_model_test

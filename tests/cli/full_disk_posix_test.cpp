@@ -16,7 +16,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::full_disk_posix_test {
 
 namespace {
 
@@ -131,3 +131,5 @@ TEST_CASE("embed --npy keeps the file that was there if there is no room for the
   CHECK(embed().status == 0);
   CHECK(content(file).starts_with("\x93NUMPY\1"));
 }
+
+}  // namespace gpt2::test::full_disk_posix_test

@@ -10,7 +10,7 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::generate_posix_test {
 
 namespace {
 
@@ -62,3 +62,5 @@ TEST_CASE("if the reader goes away, the command dies of SIGPIPE without a messag
   CHECK(command.wait() == -SIGPIPE);
   CHECK(command.err == "");
 }
+
+}  // namespace gpt2::test::generate_posix_test

@@ -10,7 +10,7 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::generate_test {
 
 namespace {
 
@@ -479,3 +479,5 @@ TEST_CASE("if the reader goes away, the command ends without a message") {
   CHECK(command.wait() != 0);
   CHECK(command.err == "");
 }
+
+}  // namespace gpt2::test::generate_test

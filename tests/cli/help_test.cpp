@@ -7,7 +7,7 @@
 #include "support/catch.h"
 #include "support/command.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::help_test {
 
 namespace {
 
@@ -137,3 +137,5 @@ TEST_CASE("a command that writes to standard output says so to those who look fo
   }
   CHECK(run({"quantize", "-o", "x"}).err.find("standard output") == std::string::npos);
 }
+
+}  // namespace gpt2::test::help_test

@@ -12,7 +12,7 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::info_test {
 
 namespace fs = std::filesystem;
 
@@ -373,3 +373,5 @@ TEST_CASE("info shows the memory that a context needs even if no machine has tha
   const nlohmann::json json = json_of({"-m", directory.path().string()});
   CHECK(json["memory"]["keys_and_values_bytes"] == kLayers * 2 * kPositions * kEmbd * 4);
 }
+
+}  // namespace gpt2::test::info_test

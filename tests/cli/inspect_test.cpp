@@ -21,8 +21,8 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::inspect_test {
+
 using nlohmann::json;
 
 namespace {
@@ -527,3 +527,5 @@ TEST_CASE("inspect --npz writes the activations under TransformerLens's names") 
   for (std::size_t i = 0; i < middle.size(); ++i) CHECK(middle[i] == before[i] + added[i]);
   check_refused({"--npz", "/nowhere/a.npz", kText}, 1, "/nowhere");
 }
+
+}  // namespace gpt2::test::inspect_test

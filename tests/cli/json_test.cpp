@@ -8,7 +8,8 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::json_test {
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -227,3 +228,5 @@ TEST_CASE("Ctrl-C ends the text, and the JSON has what was written until then", 
   CHECK(in_prompt["text"] == "");
   CHECK(in_prompt["token_ids"] == Json::array());
 }
+
+}  // namespace gpt2::test::json_test

@@ -9,7 +9,7 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::locked_files_windows_test {
 
 namespace {
 
@@ -59,3 +59,5 @@ TEST_CASE("a file that another program holds is one clear error") {
   CHECK(error_of({"-m", name, "--save-state", state, "ab"}, state) ==
         "gpt2: cannot open " + state + ": another program uses it\n");
 }
+
+}  // namespace gpt2::test::locked_files_windows_test

@@ -7,7 +7,7 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::options_test {
 
 namespace {
 
@@ -140,3 +140,5 @@ TEST_CASE("tokenize and bench have the short options that they can use") {
   CHECK(run({"tokenize", "-m", model(), "--decode", "--file", ids}).out == "ab");
   CHECK(run({"bench", "-t", "x"}).err.starts_with("gpt2: --threads: expected a whole number"));
 }
+
+}  // namespace gpt2::test::options_test

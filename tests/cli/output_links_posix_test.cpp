@@ -10,7 +10,8 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::output_links_posix_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -112,3 +113,5 @@ TEST_CASE("the shares of a batch are merged through a link") {
   CHECK(batch.run({"--merge"}).err ==
         "gpt2: out: cannot be examined: Too many levels of symbolic links\n");
 }
+
+}  // namespace gpt2::test::output_links_posix_test

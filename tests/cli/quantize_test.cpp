@@ -18,7 +18,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::quantize_test {
 
 namespace fs = std::filesystem;
 
@@ -283,3 +283,5 @@ TEST_CASE("Ctrl-C while quantize writes leaves a whole model or nothing") {
     }
   }
 }
+
+}  // namespace gpt2::test::quantize_test

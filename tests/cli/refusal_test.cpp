@@ -10,7 +10,8 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::refusal_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -42,7 +43,7 @@ class DamagedModel {
     std::ofstream(file(name), std::ios::binary) << bytes;
   }
   void check_refused(const Words& parts, const std::string& prompt = "x") const {
-    ::check_refused({"-m", directory_.path().string(), prompt}, 1, parts);
+    refusal_test::check_refused({"-m", directory_.path().string(), prompt}, 1, parts);
   }
 
  private:
@@ -502,3 +503,5 @@ TEST_CASE("invalid token ids are refused") {
   }
   check_refused({"--tokens", "-m", directory, "3", "--stop", "x"}, 2, {"--tokens", "--stop"});
 }
+
+}  // namespace gpt2::test::refusal_test

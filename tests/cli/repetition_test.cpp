@@ -9,6 +9,8 @@
 #include "cli/bench/report.h"
 #include "support/catch.h"
 
+namespace gpt2::test::repetition_test {
+
 using namespace gpt2::cli;
 
 namespace {
@@ -274,3 +276,5 @@ TEST_CASE("the facts about this machine are plausible") {
   CHECK(cpu_use().seconds >= before.seconds);
   CHECK(forced_switches() >= 0.0);
 }
+
+}  // namespace gpt2::test::repetition_test

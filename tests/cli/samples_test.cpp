@@ -12,7 +12,7 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::samples_test {
 
 namespace {
 
@@ -175,3 +175,5 @@ TEST_CASE("options of several samples that contradict each other are refused") {
   check({"--overflow", "wrap", "a"}, "--overflow: expected stop or slide, found 'wrap'");
   check({"--keep", "2", "a"}, "--keep requires --overflow");
 }
+
+}  // namespace gpt2::test::samples_test

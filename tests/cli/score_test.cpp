@@ -16,8 +16,8 @@
 #include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::score_test {
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -490,3 +490,5 @@ TEST_CASE("score refuses what it cannot do in one line") {
     CHECK(usage({"--choices", option, "9"}).find("cannot be combined with") != std::string::npos);
   }
 }
+
+}  // namespace gpt2::test::score_test

@@ -7,7 +7,7 @@
 #include "support/catch.h"
 #include "support/command.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::shared_models_test {
 
 namespace fs = std::filesystem;
 
@@ -105,3 +105,5 @@ TEST_CASE("directories with real configs but no weights are refused for what the
   }
   CHECK(seen == 12);
 }
+
+}  // namespace gpt2::test::shared_models_test

@@ -10,7 +10,8 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::state_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -223,3 +224,5 @@ TEST_CASE("options that make no sense with a state are refused") {
   check_refused({"--state", "", "a"}, 2, "--state: expected a file, found ''" + kHelp);
   check_refused({"--save-state", "", "a"}, 2, "--save-state: expected a file, found ''" + kHelp);
 }
+
+}  // namespace gpt2::test::state_test

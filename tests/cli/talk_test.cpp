@@ -13,7 +13,7 @@
 #include "support/session_file.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::talk_test {
 
 namespace {
 
@@ -702,3 +702,5 @@ TEST_CASE("Ctrl-C ends a talk that is read from a file") {
   from_file.send(SIGINT);
   CHECK(from_file.wait() == -SIGINT);
 }
+
+}  // namespace gpt2::test::talk_test

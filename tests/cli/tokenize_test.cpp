@@ -3,7 +3,7 @@
 #include "support/catch.h"
 #include "support/command.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::tokenize_test {
 
 namespace {
 
@@ -68,3 +68,5 @@ TEST_CASE("--version prints the version") {
   CHECK(outcome.out.starts_with("gpt2 "));
   CHECK(outcome.out.ends_with("\n"));
 }
+
+}  // namespace gpt2::test::tokenize_test

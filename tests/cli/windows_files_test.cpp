@@ -12,8 +12,8 @@
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2::test;
-using gpt2::path_of;
+namespace gpt2::test::windows_files_test {
+
 using nlohmann::json;
 
 namespace {
@@ -156,3 +156,5 @@ TEST_CASE("a quotation mark in a model's name gets the advice to leave out the b
     CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
   }
 }
+
+}  // namespace gpt2::test::windows_files_test

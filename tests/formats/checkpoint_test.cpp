@@ -10,12 +10,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using gpt2::Checkpoint;
-using gpt2::find_model_files;
-using gpt2::Shape;
-using gpt2::test::little_endian;
-using gpt2::test::refusal_of;
-using gpt2::test::TemporaryDirectory;
+namespace gpt2::test::checkpoint_test {
 
 namespace fs = std::filesystem;
 
@@ -209,3 +204,5 @@ TEST_CASE("an error in a shard names the shard") {
   CHECK(refusal(index) ==
         in(directory, "shard") + ": has only 5 bytes; expected weights: download it again");
 }
+
+}  // namespace gpt2::test::checkpoint_test

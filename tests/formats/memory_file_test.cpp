@@ -19,8 +19,7 @@
 #include "support/golden.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using test::refusal_of;
+namespace gpt2::test::memory_file_test {
 
 namespace fs = std::filesystem;
 
@@ -191,3 +190,5 @@ TEST_CASE("the refusal of a tokenizer in memory names the file as the caller did
   CHECK(refusal_of_files(memory) ==
         "memory: no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
 }
+
+}  // namespace gpt2::test::memory_file_test

@@ -11,9 +11,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using test::refusal_of;
-using test::TemporaryDirectory;
+namespace gpt2::test::model_files_posix_test {
 
 namespace fs = std::filesystem;
 
@@ -84,3 +82,5 @@ TEST_CASE("refused: a directory that may not be entered") {
   CHECK(refusal(closed / "x") ==
         (closed / "x").string() + ": cannot be examined: Permission denied");
 }
+
+}  // namespace gpt2::test::model_files_posix_test

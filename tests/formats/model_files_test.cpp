@@ -9,9 +9,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using test::refusal_of;
-using test::TemporaryDirectory;
+namespace gpt2::test::model_files_test {
 
 namespace fs = std::filesystem;
 
@@ -75,3 +73,5 @@ TEST_CASE("refused: PyTorch files without a config inside or beside them") {
            place.path() / "config.json");
   CHECK(refusal(place.path()) == "(accepted)");
 }
+
+}  // namespace gpt2::test::model_files_test

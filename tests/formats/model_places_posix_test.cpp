@@ -8,8 +8,8 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::model_places_posix_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,3 +40,5 @@ TEST_CASE("a place is listed once, although $GPT2_MODELS leads to it as well") {
   more.insert(more.end() - 1, directory.path().string());  // the cache comes last
   CHECK(places_with(directory.path()) == more);
 }
+
+}  // namespace gpt2::test::model_places_posix_test

@@ -9,18 +9,8 @@
 #include "support/refusal.h"
 #include "support/torch_file.h"
 
-using gpt2::Pickle;
-using gpt2::test::as_bytes;
-using gpt2::test::kProto2;
-using gpt2::test::little_endian;
-using gpt2::test::py_dict;
-using gpt2::test::py_global;
-using gpt2::test::py_int;
-using gpt2::test::py_storage;
-using gpt2::test::py_tensor;
-using gpt2::test::py_text;
-using gpt2::test::py_tuple;
-using gpt2::test::refusal_of;
+namespace gpt2::test::pickle_test {
+
 using Kind = Pickle::Kind;
 
 namespace {
@@ -320,3 +310,5 @@ TEST_CASE("refused: a list of pairs that is copied again and again") {
                               repeat("\x85h\3h\2\x85R", 1000) + ".";
   CHECK(refusal(program).find("more than 1000000 steps") != std::string::npos);
 }
+
+}  // namespace gpt2::test::pickle_test

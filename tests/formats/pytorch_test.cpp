@@ -13,13 +13,7 @@
 #include "support/torch_file.h"
 #include "support/zip_writer.h"
 
-using gpt2::Checkpoint;
-using gpt2::find_model_files;
-using gpt2::DType;
-using gpt2::parse_pytorch;
-using gpt2::Shape;
-using gpt2::TensorFile;
-using namespace gpt2::test;
+namespace gpt2::test::pytorch_test {
 
 namespace fs = std::filesystem;
 
@@ -484,3 +478,5 @@ TEST_CASE("models that others trained open; a truncated one is refused with its 
             ": the file ends inside tensor 'transformer.h.2.attn.c_attn.weight', at byte 1740371; "
             "expected 5357537 more bytes: download it again");
 }
+
+}  // namespace gpt2::test::pytorch_test

@@ -12,11 +12,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 
-using gpt2::DType;
-using gpt2::Shape;
-using gpt2::test::as_bytes;
-using gpt2::test::little_endian;
-using gpt2::test::refusal_of;
+namespace gpt2::test::safetensors_test {
 
 namespace {
 
@@ -327,3 +323,5 @@ TEST_CASE("verdicts and reasons are those of the reference reader") {
   }
   CHECK(compared == 45);
 }
+
+}  // namespace gpt2::test::safetensors_test

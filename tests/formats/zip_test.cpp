@@ -8,12 +8,7 @@
 #include "support/refusal.h"
 #include "support/zip_writer.h"
 
-using gpt2::ZipReader;
-using gpt2::test::as_bytes;
-using gpt2::test::refusal_of;
-using gpt2::test::write_zip;
-using gpt2::test::ZipMember;
-using gpt2::test::ZipOptions;
+namespace gpt2::test::zip_test {
 
 namespace {
 
@@ -164,3 +159,5 @@ TEST_CASE("refused: a file whose CRC-32 differs, unless the archive has no CRC-3
   CHECK(refusal(write_zip({{.name = "a", .data = "123456789", .crc32 = 0xcbf43926}})) ==
         "(accepted)");
 }
+
+}  // namespace gpt2::test::zip_test

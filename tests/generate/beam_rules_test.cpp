@@ -23,8 +23,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::beam_rules_test {
 
 namespace {
 
@@ -531,3 +530,5 @@ TEST_CASE("sessions follow their beams wherever these go") {
     }
   }
 }
+
+}  // namespace gpt2::test::beam_rules_test

@@ -12,8 +12,7 @@
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::beam_search_test {
 
 namespace {
 
@@ -165,3 +164,5 @@ TEST_CASE("beams, sequences and scores are those of HuggingFace's generate()") {
   CHECK(others >= 1);
   CHECK(greedy >= 4);
 }
+
+}  // namespace gpt2::test::beam_search_test

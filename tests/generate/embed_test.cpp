@@ -15,8 +15,7 @@
 #include "support/passes.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::embed_test {
 
 namespace {
 
@@ -301,3 +300,5 @@ TEST_CASE("logits of hidden states have the same bits as those of a pass") {
   CHECK(refusal_of([&] { unembed(engine, std::vector<float>(90), logits); }) ==
         "the logits of 2 hidden states take 406 floats, got room for 203");
 }
+
+}  // namespace gpt2::test::embed_test

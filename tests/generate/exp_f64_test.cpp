@@ -8,7 +8,7 @@
 
 #include "support/catch.h"
 
-using gpt2::exp_f64;
+namespace gpt2::test::exp_f64_test {
 
 namespace {
 
@@ -54,3 +54,5 @@ TEST_CASE("exp_f64 at the ends of its range") {
     CHECK(exp_f64(-x - 40.0) == 0.0);
   }
 }
+
+}  // namespace gpt2::test::exp_f64_test

@@ -18,7 +18,8 @@
 #include "support/golden.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
+namespace gpt2::test::generate_test {
+
 using namespace gpt2::test::bundled;
 
 namespace {
@@ -445,3 +446,5 @@ TEST_CASE("a sink that moves the session away ends the call with an error") {
   };
   CHECK_THROWS_AS(generate(session, prompt, {.max_new_tokens = 3}, steals), Error);
 }
+
+}  // namespace gpt2::test::generate_test

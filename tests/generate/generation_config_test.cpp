@@ -9,8 +9,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using gpt2::GenerationConfig;
-using gpt2::test::refusal_of;
+namespace gpt2::test::generation_config_test {
 
 namespace {
 
@@ -288,3 +287,5 @@ TEST_CASE("a directory's generation_config.json is preferred to its config.json"
   CHECK(refusal_of([&] { (void)GenerationConfig::load(directory.path()); }) ==
         file.string() + ": 16777217 bytes; expected at most 16777216");
 }
+
+}  // namespace gpt2::test::generation_config_test

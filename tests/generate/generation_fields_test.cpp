@@ -21,8 +21,8 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::generation_fields_test {
+
 using nlohmann::json;
 
 namespace {
@@ -167,3 +167,5 @@ TEST_CASE("the lines of batch refuse numbers outside of the table of generation"
     check_refused(json::parse(line).value("error", "(accepted)"), one.name);
   }
 }
+
+}  // namespace gpt2::test::generation_fields_test

@@ -13,8 +13,8 @@
 #include "support/passes.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::logprobs_test {
+
 using namespace gpt2::test::bundled;
 
 namespace {
@@ -233,3 +233,5 @@ TEST_CASE("more likely tokens than the vocabulary has are refused") {
   REQUIRE(all.logprobs.size() == 1);
   CHECK(all.logprobs[0].top.size() == vocab_size);
 }
+
+}  // namespace gpt2::test::logprobs_test

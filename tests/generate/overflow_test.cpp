@@ -15,7 +15,8 @@
 #include "support/is_slow.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
+namespace gpt2::test::overflow_test {
+
 using namespace gpt2::test::bundled;
 
 namespace {
@@ -353,3 +354,5 @@ TEST_CASE("a prompt may be a part of the session's own tokens, which a slide mov
   CHECK(generate(session, session.tokens().first(8), options, nullptr).tokens == right.tokens);
   CHECK(std::ranges::equal(session.tokens(), expected.tokens()));
 }
+
+}  // namespace gpt2::test::overflow_test

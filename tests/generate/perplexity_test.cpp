@@ -10,7 +10,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
+namespace gpt2::test::perplexity_test {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("a token outside the vocabulary is refused, even if it is the last one
   CHECK(test::refusal_of([&] { static_cast<void>(compare_perplexity(model, model, one)); }) ==
         "comparing perplexity takes a text of two tokens or more, got 1");
 }
+
+}  // namespace gpt2::test::perplexity_test

@@ -18,8 +18,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using gpt2::test::refusal_of;
+namespace gpt2::test::processor_rules_test {
 
 namespace {
 
@@ -406,3 +405,5 @@ TEST_CASE("exp and log of one number are within 1 ulp") {
     CHECK(std::abs(static_cast<double>(exp_of(-x / 1e5f)) - exp) <= 2.4e-7 * exp);
   }
 }
+
+}  // namespace gpt2::test::processor_rules_test

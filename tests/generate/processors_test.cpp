@@ -13,8 +13,7 @@
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::processors_test {
 
 namespace {
 
@@ -172,3 +171,5 @@ TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's gene
   CHECK(alone >= 846);
   CHECK(whole >= 564);
 }
+
+}  // namespace gpt2::test::processors_test

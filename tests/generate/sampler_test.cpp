@@ -11,7 +11,7 @@
 #include "support/catch.h"
 #include "support/golden.h"
 
-using namespace gpt2;
+namespace gpt2::test::sampler_test {
 
 namespace {
 
@@ -238,3 +238,5 @@ TEST_CASE("invalid options and logits are refused") {
     CHECK(sampler.sample(std::vector<float>{-kInfinity, 1, -kInfinity}, {}) == 1);
   }
 }
+
+}  // namespace gpt2::test::sampler_test

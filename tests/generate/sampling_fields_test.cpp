@@ -25,7 +25,8 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
+namespace gpt2::test::sampling_fields_test {
+
 using nlohmann::json;
 
 namespace {
@@ -310,3 +311,5 @@ TEST_CASE("every sampling option has the same range in Python") {
   }
 }
 #endif
+
+}  // namespace gpt2::test::sampling_fields_test

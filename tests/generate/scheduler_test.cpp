@@ -22,8 +22,8 @@
 #include "support/passes.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using test::refusal_of;
+namespace gpt2::test::scheduler_test {
+
 using test::bundled::tokenizer;
 
 namespace {
@@ -527,3 +527,5 @@ TEST_CASE("a sink that runs its own scheduler is refused, and the other texts go
         "a sink must not run the scheduler that it is called by");
   CHECK(right.get().tokens.size() == 4);
 }
+
+}  // namespace gpt2::test::scheduler_test

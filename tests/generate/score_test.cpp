@@ -17,8 +17,7 @@
 #include "support/passes.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::score_test {
 
 namespace {
 
@@ -676,3 +675,5 @@ TEST_CASE("what a scorer calls cannot use it") {
   CHECK(refused > 2);
   CHECK(calls.scored_tokens() == text.size());
 }
+
+}  // namespace gpt2::test::score_test

@@ -18,10 +18,9 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
+namespace gpt2::test::smaller_draft_test {
+
 using namespace gpt2::test::bundled;
-using test::part_of;
-using test::refusal_of;
 
 namespace {
 
@@ -241,3 +240,5 @@ TEST_CASE("a draft with another number of tokens is refused") {
         "the draft must have the vocabulary of the model: it has 61 tokens, expected 4096");
   CHECK(session.position() == 0);
 }
+
+}  // namespace gpt2::test::smaller_draft_test

@@ -18,7 +18,8 @@
 #include "support/part_of_model.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
+namespace gpt2::test::speculation_test {
+
 using namespace gpt2::test::bundled;
 
 namespace {
@@ -388,3 +389,5 @@ TEST_CASE(
   length.note_drafts(pass_of(1, 3, 1, 0.1, 1.3));
   CHECK(length.next(12, 3) == 12);
 }
+
+}  // namespace gpt2::test::speculation_test

@@ -5,7 +5,7 @@
 
 #include "support/catch.h"
 
-using gpt2::StopFilter;
+namespace gpt2::test::stop_filter_test {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("the stop string that comes first in the text ends it") {
 TEST_CASE("without stop strings, the whole text is written") {
   CHECK(run({}, {"a", "b"}).text == "ab");
 }
+
+}  // namespace gpt2::test::stop_filter_test

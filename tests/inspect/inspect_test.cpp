@@ -20,8 +20,7 @@
 #include "support/passes.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::inspect_test {
 
 namespace {
 
@@ -487,3 +486,5 @@ TEST_CASE("texts that cannot be inspected are refused") {
   refuses(one, "each of the 1 tokens, got 2", {.targets = {1, 2}});
   refuses(one, "the target", {.targets = outside});
 }
+
+}  // namespace gpt2::test::inspect_test

@@ -6,7 +6,8 @@
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
-using namespace gpt2;
+namespace gpt2::test::attention_test {
+
 using namespace kernel_test;
 
 namespace {
@@ -237,3 +238,5 @@ TEST_CASE("later keys and values do not affect an earlier query, even if they ar
     CHECK(same_bits(actual.data(), expected.data(), 11 * 64));
   }
 }
+
+}  // namespace gpt2::test::attention_test

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "support/catch.h"
 
-using namespace gpt2;
+namespace gpt2::test::isa_dispatch_test {
 
 TEST_CASE("force_isa swaps the table, and refuses an unavailable instruction set") {
   const std::string before(isa_name());
@@ -51,3 +51,5 @@ TEST_CASE("every table is complete") {
   }
   force_isa(available_isas().front());
 }
+
+}  // namespace gpt2::test::isa_dispatch_test

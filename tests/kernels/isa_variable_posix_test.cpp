@@ -9,7 +9,7 @@
 #include "gpt2/runtime.h"
 #include "support/catch.h"
 
-using namespace gpt2;
+namespace gpt2::test::isa_variable_posix_test {
 
 namespace {
 
@@ -59,3 +59,5 @@ TEST_CASE("GPT2_ISA chooses the instruction set, and an unavailable one is refus
   CHECK(refusal.find("avx1024") != std::string::npos);
   for (const std::string& isa : available_isas()) CHECK(refusal.find(isa) != std::string::npos);
 }
+
+}  // namespace gpt2::test::isa_variable_posix_test

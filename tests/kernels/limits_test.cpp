@@ -3,6 +3,8 @@
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
+namespace gpt2::test::limits_test {
+
 TEST_CASE("every way of reading memory reads each element exactly once") {
   for (const gpt2::Kernels* k : kernel_test::tables()) {
     for (std::size_t way = 0; way < gpt2::kReadWays; ++way) {
@@ -21,3 +23,5 @@ TEST_CASE("every way of reading memory reads each element exactly once") {
     }
   }
 }
+
+}  // namespace gpt2::test::limits_test

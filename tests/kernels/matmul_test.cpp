@@ -4,7 +4,8 @@
 #include "support/is_slow.h"
 #include "support/kernel_test.h"
 
-using namespace gpt2;
+namespace gpt2::test::matmul_test {
+
 using namespace kernel_test;
 
 namespace {
@@ -266,3 +267,5 @@ TEST_CASE("the error of a matrix product is within the bound for its order of su
     }
   }
 }
+
+}  // namespace gpt2::test::matmul_test

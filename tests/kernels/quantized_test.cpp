@@ -3,7 +3,8 @@
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
-using namespace gpt2;
+namespace gpt2::test::quantized_test {
+
 using namespace kernel_test;
 
 namespace {
@@ -351,3 +352,5 @@ TEST_CASE("quantizing handles zeros and tiny weights, and turns bad blocks into 
     CHECK(std::all_of(y.begin() + 2 * block, y.end(), [](float v) { return std::isnan(v); }));
   }
 }
+
+}  // namespace gpt2::test::quantized_test

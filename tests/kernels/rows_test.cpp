@@ -6,7 +6,8 @@
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
-using namespace gpt2;
+namespace gpt2::test::rows_test {
+
 using namespace kernel_test;
 
 namespace {
@@ -405,3 +406,5 @@ TEST_CASE("gumbel noise is the function of the bits that kernels.h states") {
     CHECK(worst <= 1.0);
   }
 }
+
+}  // namespace gpt2::test::rows_test

@@ -12,6 +12,8 @@
 #include "gpt2/runtime.h"
 #include "support/catch.h"
 
+namespace gpt2::test::spilled_vectors_test {
+
 namespace {
 
 constexpr std::size_t kVectors = 40;  // more than there are registers
@@ -69,4 +71,6 @@ TEST_CASE("vectors on the stack survive, however it is aligned") {
   if (can_run("avx2")) CHECK(at_every_alignment(sum_avx2, x.data()) == 8 * sum(8 * kVectors));
   if (can_run("avx512")) CHECK(at_every_alignment(sum_avx512, x.data()) == 8 * sum(16 * kVectors));
 }
+
+}  // namespace gpt2::test::spilled_vectors_test
 #endif

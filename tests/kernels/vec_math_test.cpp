@@ -5,7 +5,8 @@
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
-using namespace gpt2;
+namespace gpt2::test::vec_math_test {
+
 using namespace kernel_test;
 
 namespace {
@@ -143,3 +144,5 @@ TEST_CASE("the normal distribution function is within 7e-8") {
   CHECK(y.front() == 0.0f);
   CHECK(y.back() == 1.0f);
 }
+
+}  // namespace gpt2::test::vec_math_test

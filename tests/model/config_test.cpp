@@ -8,9 +8,7 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using gpt2::ActivationFunction;
-using gpt2::Config;
-using gpt2::test::refusal_of;
+namespace gpt2::test::config_test {
 
 namespace fs = std::filesystem;
 
@@ -336,3 +334,5 @@ TEST_CASE("real configs load, and the one of a GPTQ model is refused") {
       refusal_of([&] { (void)Config::load(folder / "gpt2-gptq-4bit" / "config.json"); });
   CHECK(message.find("quantization_config (quant_method 'gptq')") != std::string::npos);
 }
+
+}  // namespace gpt2::test::config_test

@@ -25,8 +25,7 @@
 #include "support/seen.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::intervention_test {
 
 namespace {
 
@@ -519,3 +518,5 @@ TEST_CASE("a callback that uses the engine of its pass throws instead of waiting
   });
   other.join();
 }
+
+}  // namespace gpt2::test::intervention_test

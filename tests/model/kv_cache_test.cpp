@@ -14,8 +14,7 @@
 #include "support/catch.h"
 #include "support/passes.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::kv_cache_test {
 
 namespace {
 
@@ -158,3 +157,5 @@ TEST_CASE("types that do not exist are refused") {
   CHECK_THROWS_AS(model.to(static_cast<WeightType>(99)), Error);
   CHECK_THROWS_AS(model.to(WeightType::int8).to(static_cast<WeightType>(99)), Error);
 }
+
+}  // namespace gpt2::test::kv_cache_test

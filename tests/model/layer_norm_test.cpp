@@ -12,10 +12,7 @@
 #include "support/catch.h"
 #include "support/golden.h"
 
-using gpt2::Error;
-using gpt2::LayerNorm;
-using gpt2::Shape;
-using gpt2::Tensor;
+namespace gpt2::test::layer_norm_test {
 
 namespace {
 
@@ -286,3 +283,5 @@ TEST_CASE("rows of subnormal numbers without epsilon are normalized") {
     CHECK(std::abs(y.values()[i] - expected[i]) < 1e-6f);
   }
 }
+
+}  // namespace gpt2::test::layer_norm_test

@@ -21,7 +21,7 @@
 #include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
+namespace gpt2::test::model_test {
 
 namespace fs = std::filesystem;
 
@@ -320,3 +320,5 @@ TEST_CASE("the tensors of a model have the names and shapes of its kind") {
     CHECK((weight.type == WeightType::int8) == is_matrix);
   }
 }
+
+}  // namespace gpt2::test::model_test

@@ -19,8 +19,7 @@
 #include "support/refusal.h"
 #include "support/seen.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::observer_test {
 
 namespace {
 
@@ -350,3 +349,5 @@ TEST_CASE("an exception of an observer reaches the caller after the pass") {
   forward({}, {.see = see});
   CHECK(calls == 1);
 }
+
+}  // namespace gpt2::test::observer_test

@@ -15,8 +15,7 @@
 #include "support/is_slow.h"
 #include "support/passes.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::one_answer_test {
 
 namespace {
 
@@ -221,3 +220,5 @@ TEST_CASE("one answer when threads share the keys of a head") {
     CHECK(same_bits(alone, std::span(expected).subspan(at[1] * vocab_size, vocab_size)));
   }
 }
+
+}  // namespace gpt2::test::one_answer_test

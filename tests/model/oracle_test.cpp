@@ -13,8 +13,7 @@
 #include "support/catch.h"
 #include "support/golden.h"
 
-using namespace gpt2;
-using gpt2::test::Golden;
+namespace gpt2::test::oracle_test {
 
 namespace {
 
@@ -252,3 +251,5 @@ TEST_CASE("tiny-random-gpt2 gives the ids and logits that onnxruntime's tests ex
     CHECK(std::abs(static_cast<double>(logits[200 * i]) - sampled[i]) < 1e-6);
   }
 }
+
+}  // namespace gpt2::test::oracle_test

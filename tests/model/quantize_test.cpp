@@ -8,7 +8,8 @@
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
-using namespace gpt2;
+namespace gpt2::test::quantize_test {
+
 using namespace kernel_test;
 
 namespace {
@@ -211,3 +212,5 @@ TEST_CASE("quantized weights have the bytes of the plain algorithm on every inst
     }
   }
 }
+
+}  // namespace gpt2::test::quantize_test

@@ -14,8 +14,7 @@
 #include "support/is_slow.h"
 #include "support/passes.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::ragged_test {
 
 namespace {
 
@@ -200,3 +199,5 @@ TEST_CASE("a short sequence may precede a long one in a pass") {
   CHECK(same_bits(std::span(logits).first(vocab_size), std::span(expected).first(vocab_size)));
   CHECK(same_bits(std::span(logits).last(vocab_size), std::span(expected).last(vocab_size)));
 }
+
+}  // namespace gpt2::test::ragged_test

@@ -15,8 +15,8 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::session_file_posix_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -75,3 +75,5 @@ TEST_CASE("a file that is there is replaced, through a link too") {
   CHECK(load_session(Engine(model()), real).position() == 3);
   CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 2);
 }
+
+}  // namespace gpt2::test::session_file_posix_test

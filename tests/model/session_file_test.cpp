@@ -24,8 +24,8 @@
 #include "support/session_file.h"
 #include "support/temporary_directory.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::session_file_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -425,3 +425,5 @@ TEST_CASE("impossible arguments are refused") {
   CHECK(refusal_of([&] { (void)load_session(Engine(model()), place().path() / "none"); }) ==
         "cannot open " + (place().path() / "none").string() + ": No such file or directory");
 }
+
+}  // namespace gpt2::test::session_file_test

@@ -17,8 +17,7 @@
 #include "support/passes.h"
 #include "support/refusal.h"
 
-using namespace gpt2;
-using test::same_bits;
+namespace gpt2::test::session_test {
 
 TEST_CASE("the memory of a workspace can be computed even if no machine has that much") {
   constexpr std::size_t kWidest = std::size_t{1} << 24;
@@ -380,3 +379,5 @@ TEST_CASE("a session reports its computed and waiting tokens") {
   session.append(session.tokens().last(2));  // its own
   CHECK(holds(std::vector<TokenId>{ids[0], ids[1], ids[2], ids[3], ids[2], ids[3]}));
 }
+
+}  // namespace gpt2::test::session_test

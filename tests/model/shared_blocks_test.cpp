@@ -18,8 +18,7 @@
 #include "support/is_slow.h"
 #include "support/passes.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::shared_blocks_test {
 
 namespace {
 
@@ -391,3 +390,5 @@ TEST_CASE("a block can be written once no other thread uses it") {
   CHECK(read == std::byte{1});
   CHECK(block.data()[7] == std::byte{2});
 }
+
+}  // namespace gpt2::test::shared_blocks_test

@@ -8,7 +8,7 @@
 #include "support/bundled_model.h"
 #include "support/catch.h"
 
-using namespace gpt2;
+namespace gpt2::test::walk_choices_test {
 
 namespace {
 
@@ -67,3 +67,5 @@ TEST_CASE("the bits do not depend on the walks that an engine tries") {
     }
   }
 }
+
+}  // namespace gpt2::test::walk_choices_test

@@ -11,7 +11,8 @@
 #include "support/temporary_directory.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::access_test {
+
 using nlohmann::json;
 
 namespace {
@@ -364,3 +365,5 @@ TEST_CASE("an answer that takes longer than --timeout is an error 504, in a stre
   check_serves(server);
   server.await_idle();
 }
+
+}  // namespace gpt2::test::access_test

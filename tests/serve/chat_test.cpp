@@ -12,7 +12,8 @@
 #include "support/catch.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::chat_test {
+
 using nlohmann::json;
 
 namespace {
@@ -258,3 +259,5 @@ TEST_CASE("the dialog form ends each message with the end-of-text token") {
   CHECK(request.prompts[0].tokens == expected);
   CHECK(request.options.stop == std::vector<std::string>{"x"});
 }
+
+}  // namespace gpt2::test::chat_test

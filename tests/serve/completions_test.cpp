@@ -11,7 +11,8 @@
 #include "support/is_slow.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::completions_test {
+
 using nlohmann::json;
 
 namespace {
@@ -321,3 +322,5 @@ TEST_CASE("the parts of a stream have the documented members, and usage if it is
     }
   }
 }
+
+}  // namespace gpt2::test::completions_test

@@ -17,7 +17,8 @@
 #include "support/temporary_directory.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::ending_test {
+
 using nlohmann::json;
 
 namespace {
@@ -265,3 +266,5 @@ TEST_CASE("a socket that systemd passes goes on to listen when the server ends")
   const HttpClient next(url);  // waits for the next server
   close(passed);
 }
+
+}  // namespace gpt2::test::ending_test

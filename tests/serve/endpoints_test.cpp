@@ -18,7 +18,8 @@
 #include "support/temporary_directory.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::endpoints_test {
+
 using nlohmann::json;
 
 namespace {
@@ -283,3 +284,5 @@ TEST_CASE("health and metrics") {
     if (!is_comment) CHECK(std::isfinite(std::stod(line.substr(line.rfind(' ')))));
   }
 }
+
+}  // namespace gpt2::test::endpoints_test

@@ -9,7 +9,8 @@
 #include "support/catch.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::errors_test {
+
 using nlohmann::json;
 
 namespace {
@@ -139,3 +140,5 @@ TEST_CASE("errors advise on the names that options have in other programs") {
         "n: \"num_return_sequences\" says the same: remove one of them");
   CHECK(message_for("greedy") == "unknown key 'greedy' (write 'do_sample' with the value false)");
 }
+
+}  // namespace gpt2::test::errors_test

@@ -9,7 +9,8 @@
 #include "support/catch.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::extensions_test {
+
 using nlohmann::json;
 
 namespace {
@@ -104,3 +105,5 @@ TEST_CASE("POST /inspect answers with the page of gpt2 inspect") {
     CHECK(server().post("/inspect", {{"prompt", prompt}}).status == 400);
   }
 }
+
+}  // namespace gpt2::test::extensions_test

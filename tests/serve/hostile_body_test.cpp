@@ -11,7 +11,8 @@
 #include "support/is_slow.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::hostile_body_test {
+
 using nlohmann::json;
 
 namespace {
@@ -345,3 +346,5 @@ TEST_CASE("thousands of stop strings, biases and forbidden tokens") {
   check_answer(server().post("/v1/completions", {{"prompt", "x"}, {"bad_words_ids", bad}}));
   check_serves(server());
 }
+
+}  // namespace gpt2::test::hostile_body_test

@@ -11,7 +11,8 @@
 #include "support/is_slow.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::hostile_http_test {
+
 using nlohmann::json;
 
 namespace {
@@ -294,3 +295,5 @@ TEST_CASE("a client that does not send a whole request in time loses its connect
   for (HttpClient* const client : {&silent, &header, &body, &idle}) client->await_end();
   await_quiet(impatient);
 }
+
+}  // namespace gpt2::test::hostile_http_test

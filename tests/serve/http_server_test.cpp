@@ -11,8 +11,8 @@
 #include "support/catch.h"
 #include "support/http_client.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::http_server_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -90,3 +90,5 @@ TEST_CASE("bodies that together would take too much are refused") {
     CHECK(second.ask(request.substr(600'000)).status == 200);
   }
 }
+
+}  // namespace gpt2::test::http_server_test

@@ -16,7 +16,8 @@
 #include "support/is_slow.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::load_test {
+
 using nlohmann::json;
 
 namespace {
@@ -168,3 +169,5 @@ TEST_CASE("many clients at once have the command's answers, and those who leave 
   server.await_metric("gpt2_connections", 1);  // the one that asks
   CHECK(server.metric("gpt2_kv_bytes") == 0);
 }
+
+}  // namespace gpt2::test::load_test

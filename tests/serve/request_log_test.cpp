@@ -15,7 +15,8 @@
 #include "support/temporary_directory.h"
 #include "support/test_server.h"
 
-using namespace gpt2::test;
+namespace gpt2::test::request_log_test {
+
 using nlohmann::json;
 
 namespace {
@@ -171,3 +172,5 @@ TEST_CASE("without --log-requests, there is no log") {
   check_serves(server);
   CHECK(log_of(server).empty());
 }
+
+}  // namespace gpt2::test::request_log_test

@@ -1,9 +1,7 @@
-// The main function for Catch2 3 and for 2.13.
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
-#else
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
-#endif
+// The main function of the tests. It is a file of its own, because programs that use other parts of
+// this library, such as the fuzz targets, have their own.
+namespace gpt2::test {
+int run_tests(int argc, char* argv[]);
+}
 
-int main(int argc, char* argv[]) { return Catch::Session().run(argc, argv); }
+int main(int argc, char* argv[]) { return gpt2::test::run_tests(argc, argv); }

@@ -12,8 +12,7 @@
 #include "support/refusal.h"
 #include "tensor/dtype.h"
 
-using namespace gpt2;
-using test::refusal_of;
+namespace gpt2::test::tensor_test {
 
 TEST_CASE("a tensor with more elements than memory can hold is refused") {
   const std::string expected = "shape [4611686018427387904] has too many elements";
@@ -64,3 +63,5 @@ TEST_CASE("every type has the name and the size that safetensors gives it") {
   CHECK(seen.size() == static_cast<std::size_t>(DType::c64) + 1);
   for (const char* name : {"", "F128", "f32", "F32 "}) CHECK_FALSE(dtype_named(name));
 }
+
+}  // namespace gpt2::test::tensor_test

@@ -10,8 +10,8 @@
 #include "support/temporary_directory.h"
 #include "support/tokenizer_cases.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::gpt2_ids_test {
+
 using nlohmann::json;
 
 namespace {
@@ -62,3 +62,5 @@ TEST_CASE("ids equal GPT-2's own") {
   }
   CHECK(count.encoded > 150);
 }
+
+}  // namespace gpt2::test::gpt2_ids_test

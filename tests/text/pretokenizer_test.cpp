@@ -10,7 +10,7 @@
 #include "support/catch.h"
 #include "support/tokenizer_cases.h"
 
-using namespace gpt2;
+namespace gpt2::test::pretokenizer_test {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("word characters are letters, marks, digits, underscores and joiners")
     CHECK_FALSE(is_word_char(c));
   }
 }
+
+}  // namespace gpt2::test::pretokenizer_test

@@ -10,8 +10,8 @@
 #include "support/temporary_directory.h"
 #include "support/tokenizer_cases.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::tokenizer_files_test {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -460,3 +460,5 @@ TEST_CASE("real tokenizers load, and GPT-2's give GPT-2's ids") {
   }
   WARN("loaded " << loaded << " real tokenizers");
 }
+
+}  // namespace gpt2::test::tokenizer_files_test

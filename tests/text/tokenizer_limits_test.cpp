@@ -11,7 +11,8 @@
 #include "support/temporary_directory.h"
 #include "support/tokenizer_cases.h"
 
-using namespace gpt2;
+namespace gpt2::test::tokenizer_limits_test {
+
 using nlohmann::json;
 
 namespace {
@@ -104,3 +105,5 @@ TEST_CASE("embeddings may be padded by up to 1024, or by as many as there are to
         "embeddings for 4096; load the tokenizer that the model was trained with");
   CHECK(mismatch_of(4096, 50257) != "(accepted)");
 }
+
+}  // namespace gpt2::test::tokenizer_limits_test

@@ -12,8 +12,8 @@
 #include "support/temporary_directory.h"
 #include "support/tokenizer_cases.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::tokenizer_test {
+
 using nlohmann::json;
 
 namespace {
@@ -365,3 +365,5 @@ TEST_CASE("several threads may use one tokenizer at the same time") {
   for (std::thread& thread : threads) thread.join();
   for (const auto& ids : found) CHECK(ids == expected);
 }
+
+}  // namespace gpt2::test::tokenizer_test

@@ -9,8 +9,8 @@
 #include "support/temporary_directory.h"
 #include "support/tokenizer_cases.h"
 
-using namespace gpt2;
-using namespace gpt2::test;
+namespace gpt2::test::tokenizer_vectors_test {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -184,3 +184,5 @@ TEST_CASE("encoding a megabyte of any text takes no more than a moment") {
     CHECK(seconds < 20.0);
   }
 }
+
+}  // namespace gpt2::test::tokenizer_vectors_test
