@@ -482,6 +482,8 @@ TEST_CASE("inspect --against compares with another model of the same vocabulary"
   for (const json& norm : same["compared_with"]["distance"]) {
     for (const json& distance : norm) CHECK(distance == 0.0);
   }
+  const std::string view = inspect({"-m", model, "--dtype", "int8", "--against", model, kText}).out;
+  CHECK(view.find("\nthe same, as it is stored ") != std::string::npos);
   const std::string other = std::string(GPT2_TEST_DATA) + "/oracle/cases/tiny_default";
   check_refused({"--tokens", "--against", other, "1 2 3"}, 2,
                 "--against: expected a model with the vocabulary of the other");

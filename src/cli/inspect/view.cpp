@@ -169,7 +169,8 @@ class View {
                     (changes.empty() ? "" : "; changed with" + changes),
                 "                                loss  next token and logprob") +
         side(changes.empty() ? report_.model_name : "with the changes", report_.found) +
-        side(other.name, other.found);
+        side(other.name == report_.model_name ? "the same, as it is stored" : other.name,
+             other.found);
     return other.distance.empty() ? text : text + distances();
   }
 
