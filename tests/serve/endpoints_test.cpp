@@ -245,6 +245,16 @@ TEST_CASE("paths and methods that nothing serves") {
   CHECK(ask("GET", "/v1/models?limit=2").status == 200);
 }
 
+TEST_CASE("a request may name the whole URL instead of its path") {
+  const auto ask = [](std::string_view target) {
+    return server().connect().ask(http_request("GET", target));
+  };
+  CHECK(ask("http://localhost/health").status == 200);
+  CHECK(ask("http://localhost:8080/v1/models?limit=2").status == 200);
+  CHECK(ask("http://localhost").status == ask("/").status);
+  check_refused(ask("https://localhost/v1/nothing"), 404, "no such path: GET '/v1/nothing'");
+}
+
 TEST_CASE("tokenize and detokenize use the model's tokenizer") {
   const std::string text = "The caf\xc3\xa9 \xe2\x98\x83";
   const auto ids = bundled::tokenizer().encode(text);
