@@ -78,6 +78,8 @@ class PretrainedTest(unittest.TestCase):
         # As in transformers: "auto" keeps the type in which the checkpoint has the weights.
         expected = gpt2cpp.Model("tellers/tales")
         for model in (gpt2cpp.Model.from_pretrained("tellers/tales", torch_dtype="auto"),
+                      gpt2cpp.Model.from_pretrained("tellers/tales", dtype="auto"),
+                      gpt2cpp.pipeline(model="tellers/tales", dtype="auto").model,
                       gpt2cpp.pipeline(model="tellers/tales", torch_dtype="auto").model):
             self.assertEqual((model.path, model.dtype), (expected.path, expected.dtype))
         pipe = gpt2cpp.pipeline(model="tellers/tales", torch_dtype="auto")

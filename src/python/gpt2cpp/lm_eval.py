@@ -74,8 +74,7 @@ class Gpt2CppLM(_Base):
             self.model = pretrained
         else:
             self.model = Model.from_pretrained(
-                pretrained, revision=revision, dtype=None if dtype == "auto" else dtype,
-                threads=threads)
+                pretrained, revision=revision, dtype=dtype, threads=threads)
         if isinstance(tokenizer, str):
             tokenizer = Tokenizer.from_pretrained(tokenizer)
         self.tokenizer: Any = self.model.tokenizer if tokenizer is None else tokenizer

@@ -77,7 +77,7 @@ class Model(_numbers.Model):
         model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
         nothing is downloaded, whatever local_files_only is. The other arguments are Model()'s.
         Those that only transformers has raise a TypeError that says what to do instead, except for
-        torch_dtype="auto", which is the default here.
+        torch_dtype="auto", which is the default here, as is dtype="auto".
 
         >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -91,7 +91,8 @@ class Model(_numbers.Model):
             path = find_model(name)
         except NotFoundError as error:
             raise not_downloaded(error) from None
-        return cls(path, dtype=dtype, threads=threads, kv_type=kv_type, on_progress=on_progress)
+        return cls(path, dtype=None if dtype == "auto" else dtype, threads=threads, kv_type=kv_type,
+                   on_progress=on_progress)
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
