@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/paths.h"
 #include "base/places.h"
@@ -114,10 +115,11 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
                      CREATE_UNICODE_ENVIRONMENT |
                          (surroundings.console ? CREATE_NO_WINDOW : DETACHED_PROCESS),
                      variables.data(), surroundings.directory.c_str(), &startup, &started);
+  const auto failure = static_cast<int>(GetLastError());
   std::fclose(input);
   close_handle(reading);
   close_handle(writing);
-  if (!has_started) throw std::runtime_error("no process");
+  if (!has_started) throw std::system_error(failure, std::system_category(), "no process");
   CloseHandle(started.hThread);
   process_->handle = started.hProcess;
   process_->id = started.dwProcessId;
