@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "api/completion.h"
 #include "base/fail.h"
 #include "serve/body_framing.h"
+#include "serve/request_target.h"
 #include "serve/sockets.h"
 #include "serve/waker.h"
 
@@ -46,27 +46,6 @@ struct Connection {
   Clock::time_point since = Clock::now();  // the time of the last answer, or of connecting
   Exchange* exchange = nullptr;
 };
-
-HttpAnswer error_answer(int status, const std::string& message) {
-  return json_answer(status, error_json(message));
-}
-
-// What a request asks for: the path, and the host if the line of the request names it.
-struct Target {
-  std::string_view path;
-  std::optional<std::string_view> host = {};
-};
-
-// A client may write the whole URL where most write its path (RFC 9112, section 3.2.2).
-Target target_of(std::string_view url) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!url.starts_with(scheme)) continue;
-    const std::string_view rest = url.substr(scheme.size());
-    const std::size_t end = std::min(rest.find('/'), rest.size());
-    return {.path = end < rest.size() ? rest.substr(end) : "/", .host = rest.substr(0, end)};
-  }
-  return {.path = url};
-}
 
 // Returns 8 hexadecimal digits, so that the ids of two processes differ.
 std::string random_digits() {
@@ -335,18 +314,17 @@ void HttpServer::Impl::read_headers(MHD_Connection* connection, const char* url,
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   const bool is_known = info != nullptr && info->client_addr != nullptr;
   const std::string id = concat(first_digits_, "-", ++requests_);
-  const Target target = target_of(url);
+  const RequestTarget target = parse_target(url);
   exchange.record = {.id = id,
                      .client = is_known ? address_of(*info->client_addr) : "",
                      .method = method,
-                     .path = std::string(target.path)};
+                     .path = target.path};
   exchange.request = {.id = id,
                       .method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
-                      .path = std::string(target.path),
+                      .path = target.path,
                       .authorization = header_of(connection, "Authorization"),
                       .origin = header_of(connection, "Origin"),
-                      .host = target.host ? std::string(*target.host)
-                                          : header_of(connection, "Host")};
+                      .host = target.host ? *target.host : header_of(connection, "Host")};
 }
 
 // Takes a piece of the body.

@@ -12,6 +12,10 @@ HttpAnswer json_answer(int status, const Json& body) {
   return {.status = status, .body = json_text(body) + '\n'};
 }
 
+HttpAnswer error_answer(int status, const std::string& message) {
+  return json_answer(status, error_json(message));
+}
+
 HttpAnswer busy_answer(const std::string& reason) {
   HttpAnswer answer =
       json_answer(503, error_json(reason + ": try again later", "server_error", "overloaded"));

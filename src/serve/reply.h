@@ -31,6 +31,9 @@ struct HttpAnswer {
 /// Returns an answer whose body is this JSON.
 [[nodiscard]] HttpAnswer json_answer(int status, const Json& body);
 
+/// Returns an answer that is an error of OpenAI's API, about a mistake in the request.
+[[nodiscard]] HttpAnswer error_answer(int status, const std::string& message);
+
 /// Returns an answer that asks the client to come back later.
 [[nodiscard]] HttpAnswer busy_answer(const std::string& reason);
 
