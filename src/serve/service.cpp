@@ -150,9 +150,9 @@ std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const 
                         "invalid_request_error", "unknown_host"));
   }
   if (!admits_origin(request)) {
-    return json_answer(403, error_json(concat("pages of ", quote(request.origin, 100),
-                                              " may not use this server; its option --cors "
-                                              "allows an origin")));
+    return error_answer(403, concat("pages of ", quote(request.origin, 100),
+                                    " may not use this server; its option --cors allows an "
+                                    "origin"));
   }
   if (request.method == "OPTIONS" && !options_.cors.empty()) return HttpAnswer{.status = 204};
   const Route* const route = find_route(request.path);
@@ -171,7 +171,7 @@ std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const 
   }
   if (request.method != route->method) {
     HttpAnswer answer =
-        json_answer(405, error_json(concat(route->path, " expects the method ", route->method)));
+        error_answer(405, concat(route->path, " expects the method ", route->method));
     answer.headers.emplace_back("Allow", route->method);
     return answer;
   }
