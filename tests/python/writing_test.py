@@ -333,9 +333,15 @@ class PipelineTest(ModelTest):
 
     def test_failures(self):
         pipe = gpt2cpp.pipeline(model=self.model, max_new_tokens=2)
-        good, bad = pipe([self.prompt, self.prompt * 600], on_error="return")
+        long = self.prompt * 600
+        good, bad = pipe([self.prompt, long], on_error="return")
         self.assertIn("generated_text", good[0])
         self.assertIsInstance(bad[0], ValueError)
+        self.assertEqual(pipe([long], truncation=True, batch_size=8)[0][0]["generated_text"],
+                         long + self.model.generate(long, truncate=True, max_new_tokens=2,
+                                                    do_sample=False))
+        with self.assertRaisesRegex(TypeError, "^batch_size: expected"):
+            pipe(self.prompt, batch_size="8")
         with self.assertRaisesRegex(TypeError, "^text_inputs: expected a text or a list of texts, "
                                                "found 5$"):
             pipe(5)
@@ -352,10 +358,18 @@ class PipelineTest(ModelTest):
                 gpt2cpp.pipeline(model=self.model, **wrong)
         for own in (MODEL, gpt2cpp.Tokenizer.from_pretrained(MODEL), self.model.tokenizer):
             gpt2cpp.pipeline(model=self.model, tokenizer=own)
+            stopped = dict(max_new_tokens=40, do_sample=False, stop_strings=".", tokenizer=own)
+            self.assertEqual(self.model.generate("Once", **stopped),
+                             self.model.generate("Once", max_new_tokens=40, do_sample=False,
+                                                 stop="."))
+            self.assertEqual("".join(self.model.stream("Once", **stopped)),
+                             self.model.generate("Once", **stopped))
         for other in (5, gpt2cpp.Tokenizer("tests/data/tokenizer/small")):
             with self.assertRaisesRegex(gpt2cpp.UnsupportedError,
                                         "^tokenizer: expected that of the model, .*: leave it out$"):
                 gpt2cpp.pipeline(model=self.model, tokenizer=other)
+            with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "^tokenizer: expected that"):
+                self.model.generate("Once", stop_strings=".", tokenizer=other)
         with self.assertRaisesRegex(FileNotFoundError, "hf download no/model --revision v2"):
             gpt2cpp.pipeline(model="no/model", revision="v2")
 

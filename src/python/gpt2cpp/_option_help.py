@@ -29,6 +29,7 @@ _HELP = {
     "truncate": "Leave out the beginning of a prompt that is longer than the context",
     "generation_config": "Options as a dict, or transformers' GenerationConfig; those that are "
                          "given themselves take precedence",
+    "tokenizer": "That of the model, which transformers asks for beside stop_strings; never needed",
     "use_cache": "Has no effect: keys and values are always cached, which changes no text",
     "num_beams": "Only Model.generate(): above 1, search for the most probable text with so many "
                  "beams, which draws nothing"}

@@ -26,7 +26,7 @@ from .options import max_new_tokens_of, require_different
 from .results import Generation
 from .session import Session
 from .stream import AsyncStream, Stream
-from .tokenizer import Tokenizer, c_path, find_path, memory_files
+from .tokenizer import Tokenizer, c_path, find_path, memory_files, require_own
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -245,7 +245,7 @@ class Model(_numbers.Model):
         >>> model.generate("The cat", num_beams=3, max_new_tokens=4)
         ' and the dog were'
         """
-        given = _generation_config.merged(options)
+        given = self._options_of(options)
         configured = given.pop("num_return_sequences", None)
         number = configured if num_return_sequences is None else num_return_sequences
         if input_ids is not None:
@@ -340,6 +340,14 @@ class Model(_numbers.Model):
             raise NotFoundError(f"{self.path or 'the model in memory'}: has no tokenizer, which "
                                 "texts need: give token ids")
         return self._tokenizer
+
+    def _options_of(self, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """The options, with those of generation_config and without the tokenizer."""
+        given = _generation_config.merged(options)
+        tokenizer = given.pop("tokenizer", None)
+        if tokenizer is not None:
+            require_own(tokenizer, self._require_tokenizer())
+        return given
 
     def _encode(self, name: str, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
         """The token ids of the argument `name`."""

@@ -87,6 +87,7 @@ class GenerateOptions(SamplingOptions, total=False):
     streamer: Any
     truncate: bool
     generation_config: Any
+    tokenizer: Any
     use_cache: bool
     pad_token_id: int
     num_beams: int

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from os.path import samefile
 from typing import Any, Dict, Optional, Sequence, Union
 
 from ._generation_config import load_for_task
 from ._hub import INSTEAD, PathLike, refuse_others
-from ._options import flag, texts
+from ._options import count, flag, texts
 from .errors import UnsupportedError, shown
 from .model import Model
-from .tokenizer import Tokenizer, find_path
+from .tokenizer import Tokenizer, require_own
 
 _TASK = "text-generation"
 
@@ -30,7 +29,9 @@ class TextGenerationPipeline:
                  return_full_text: Optional[bool] = None, **options: Any) -> Any:
         """[{"generated_text": text}] for a text; a list of such lists for a list of texts.
 
-        The text begins with the prompt unless return_full_text is False.
+        The text begins with the prompt unless return_full_text is False. truncation=True leaves out
+        the beginning of a prompt that is longer than the context. batch_size has no effect: all
+        texts of a call share their passes.
 
         >>> pipe = pipeline("text-generation")
         >>> pipe("Once upon a time", max_new_tokens=6, do_sample=False)
@@ -56,7 +57,13 @@ class TextGenerationPipeline:
         if "max_length" in options or "max_new_tokens" in options:
             base.pop("max_length", None)
             base.pop("max_new_tokens", None)
-        return {**base, **options}
+        given = {**base, **options}
+        size, truncation = given.pop("batch_size", None), given.pop("truncation", None)
+        if size is not None:
+            count("batch_size", size)
+        if truncation is not None:
+            given["truncate"] = bool(flag("truncation", truncation))
+        return given
 
 
 def _result(prompt: str, text: Any, is_full: bool) -> Any:
@@ -69,16 +76,6 @@ def _require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
     if device is not None and str(device) not in names:  # str() for a torch.device
         raise UnsupportedError(f"{name}: expected {' or '.join(names)}, because gpt2cpp computes "
                                f"on the CPU alone, found {shown(device)}: leave it out")
-
-
-def _require_own(tokenizer: Any, own: Tokenizer) -> None:
-    name = tokenizer if isinstance(tokenizer, str) else getattr(tokenizer, "_name", None)
-    if tokenizer is own:
-        return
-    if name is not None and own._name is not None and samefile(find_path(name), own._name):
-        return
-    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(tokenizer)}: "
-                           "leave it out")
 
 
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
@@ -104,5 +101,5 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
     if tokenizer is not None:
-        _require_own(tokenizer, model._require_tokenizer())
+        require_own(tokenizer, model._require_tokenizer())
     return TextGenerationPipeline(model, **options)

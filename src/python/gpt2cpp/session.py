@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional,
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_list, zeros
-from ._generation_config import merged
 from ._handle import Handle, Owned, new
 from ._hub import PathLike
 from ._library import lib
@@ -233,7 +232,7 @@ class Session(Handle):
 
     def _prepared(self, prompt: Tokens, options: Any) -> Tuple[List[int], int, Dict[str, Any]]:
         """The tokens of the prompt, how many were removed from its beginning, and the options."""
-        given = merged(options)
+        given = self._model._options_of(options)
         truncate = bool(flag("truncate", given.pop("truncate", None) or False))
         ids, position = self._prompt(prompt), len(self)
         slides = given.get("overflow") == "slide"

@@ -18,7 +18,7 @@ from ._library import lib
 from ._options import flag, utf8
 from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
 from .encoding import BatchEncoding, Shape, batch, truncated
-from .errors import InvalidArgumentError, NotFoundError, shown
+from .errors import InvalidArgumentError, NotFoundError, UnsupportedError, shown
 from .results import Generation
 
 
@@ -285,6 +285,17 @@ def find_path(name: PathLike) -> str:
         return os.fsdecode(string_at(result.contents.data, result.contents.size))
     finally:
         lib.gpt2_bytes_free(result)
+
+
+def require_own(given: Any, own: Tokenizer) -> None:
+    """Refuses a tokenizer, or the name of one, that is not that of the model."""
+    name = given if isinstance(given, str) else getattr(given, "_name", None)
+    if given is own:
+        return
+    if name is not None and own._name is not None and os.path.samefile(find_path(name), own._name):
+        return
+    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(given)}: leave it "
+                           "out")
 
 
 def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
