@@ -19,8 +19,8 @@ import unicodedata
 
 MOST_BYTES = 29_000
 END_OF_TEXT = "<|endoftext|>"
-ABOUT = ("Facts about GPT-2's tokenizer, for tests/gpt2_ids_test.cpp: texts with the token ids that "
-         "HuggingFace gives them, and those merges (rank, left, right) of GPT-2's vocabulary that "
+ABOUT = ("Facts about GPT-2's tokenizer, for tests/text/gpt2_ids_test.cpp: texts with the token ids "
+         "that HuggingFace gives them, and those merges (rank, left, right) of GPT-2's vocabulary that "
          "could apply on the way to them. Made by tools/make_gpt2_subset.py.")
 HERE = os.path.dirname(os.path.abspath(__file__))
 CASES = os.path.join(HERE, "../tests/data/tokenizer/tokenizer_cases.jsonl")

@@ -4,8 +4,9 @@
 #   tools/release.sh TAG
 #
 # The packages of tools/package.sh, the wheel, the .zip for Windows, a list of what is inside them
-# (SPDX) and the hashes of all of these. They are built in a clone of the tag, so nothing that is not in the tag gets into
-# them. Two runs give the same bytes if the packages of the system have the same versions.
+# (SPDX) and the hashes of all of these. They are built in a clone of the tag, so nothing that is not
+# in the tag gets into them. Two runs give the same bytes if the packages of the system have the same
+# versions.
 set -euo pipefail
 
 tag="${1:-}"

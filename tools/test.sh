@@ -4,7 +4,7 @@
 #   tools/test.sh [--asan | --tsan | --aarch64 | --windows] [ctest's options, such as -R tokenizer]
 #
 #   --asan     under AddressSanitizer and UndefinedBehaviorSanitizer
-#   --tsan     under ThreadSanitizer, only the tests that start threads
+#   --tsan     under ThreadSanitizer, only the tests that start threads and those of the server
 #   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
 #   --windows  compiled for 64-bit Windows and run with wine; needs a Debian machine
 set -euo pipefail
@@ -28,11 +28,12 @@ else
   "$root/tools/install_dependencies.sh"
 fi
 "$root/tools/build.sh" "$preset"
-if [[ "$preset" == asan ]]; then "$root/tools/build.sh" dev gpt2_command_tests; fi
+if [[ "$preset" == [at]san ]]; then "$root/tools/build.sh" dev gpt2_command_tests; fi
 if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # run only a part of the long tests
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
 cd "$root"
 tests_at_once="$(getconf _NPROCESSORS_ONLN)"
 # Some tests wait more than they compute, unless an emulator makes them slow.

@@ -1,7 +1,7 @@
 # There is one object library for each instruction set. Only the files of these libraries may use
 # instructions beyond the baseline of the architecture. They include only the headers of kernels, so
 # that no shared inline function is compiled for a newer CPU: the linker could choose that copy for
-# the whole program. tests/isa_symbols_test.cmake inspects the objects.
+# the whole program. tests/project/isa_symbols_test.cmake inspects the objects.
 set(gpt2_isa_flags_scalar "")
 set(gpt2_isa_flags_avx2 -mavx2 -mfma -mf16c)
 set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c

@@ -195,7 +195,7 @@ struct PhiloxStream {
 inline constexpr std::size_t kReadWays = 4;
 
 /// The kernel of LayerNorm. Because it has a table of its own, the linker can leave all other
-/// kernels out of a program that uses LayerNorm alone (--gc-sections; tests/link_test.sh).
+/// kernels out of a program that uses LayerNorm alone (--gc-sections; tests/project/link_test.sh).
 struct NormKernels {
   const char* name;  ///< "scalar", "avx2", "avx512", "neon", "neon_dotprod"
 

@@ -10,7 +10,7 @@
 // terms to make its own error smaller than half an ulp (2^-25 to 2^-24 of the result), which every
 // rounding adds anyway. The comments give the error of the polynomial alone, without the rounding
 // errors of the operations.
-// tests/vec_math_test.cpp checks the bounds of the functions against double precision.
+// tests/kernels/vec_math_test.cpp checks the bounds of the functions against double precision.
 
 namespace gpt2 {
 

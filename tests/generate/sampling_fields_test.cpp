@@ -285,8 +285,6 @@ TEST_CASE("every sampling option has the same range in /set") {
   for (const Case& one : cases()) {
     const auto text = text_of(one);
     if (!text || one.value.is_boolean() || one.name == "sequence") continue;
-    const bool is_switch = one.name == "remove_invalid_values" || one.name == "renormalize_logits";
-    if (is_switch) continue;  // it takes no value
     const test::Outcome outcome =
         test::run({"-i"}, {.input = "/set " + one.name + " " + *text + "\n"});
     check_verdict(one, outcome.err.empty() ? kAccepted : outcome.err);
