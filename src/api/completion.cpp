@@ -46,10 +46,13 @@ Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
   return lists.take();
 }
 
+// A text without tokens has no mean. It comes last, because 0 would be better than any mean.
 double mean_logprob(const CompletionChoice& choice) {
+  const std::vector<TokenLogprob>& scores = choice.result.logprobs;
+  if (scores.empty()) return -std::numeric_limits<double>::infinity();
   double sum = 0.0;
-  for (const TokenLogprob& score : choice.result.logprobs) sum += score.logprob;
-  return sum / static_cast<double>(std::max<std::size_t>(1, choice.result.logprobs.size()));
+  for (const TokenLogprob& score : scores) sum += score.logprob;
+  return sum / static_cast<double>(scores.size());
 }
 
 Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,

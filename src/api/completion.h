@@ -48,7 +48,7 @@ struct AnswerHead {
 [[nodiscard]] Json head_json(const AnswerHead& head, const char* object);
 
 /// Counts the tokens of all texts. If there are more than `n` texts, keeps those whose tokens have
-/// the highest mean log-probability, best first.
+/// the highest mean log-probability, best first. A text without tokens comes last.
 void keep_best(CompletedPrompt& prompt, std::size_t n);
 
 /// Returns the log-probabilities of the tokens of a prompt, with the `top` likeliest tokens at each

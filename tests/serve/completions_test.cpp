@@ -177,6 +177,16 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
   }
 }
 
+TEST_CASE("best_of prefers any text to one without tokens") {
+  auto written = generated("Tom", {"--samples", "6", "--logprobs", "0", "--logit-bias", "4095=11"});
+  const auto lacks_tokens = [](const json& one) { return one["token_ids"].empty(); };
+  CHECK(std::erase_if(written, lacks_tokens) > 0);
+  REQUIRE(!written.empty());
+  std::ranges::stable_sort(written, std::greater<>(), mean_of);
+  const json body = {{"prompt", "Tom"}, {"best_of", 6}, {"logit_bias", {{"4095", 11}}}};
+  check_same(choices(body)[0], written[0]);
+}
+
 TEST_CASE("offsets count the text alone: no empty prompt, and no special tokens") {
   const json found = choices({{"prompt", ""},
                               {"max_tokens", 40},
