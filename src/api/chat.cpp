@@ -141,9 +141,8 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   for (const char* const other : {"max_tokens", "max_new_tokens"}) {
     members.refuse_both("max_completion_tokens", other);
   }
-  if (const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens)) {
-    request.options.max_new_tokens = *count;
-  }
+  const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens);
+  if (count) request.options.max_new_tokens = *count;
   read_logprobs(members, request);
   read_answer_members(members, request);
   request.best_of = request.n;
@@ -151,6 +150,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   RequestContext own = context;
   own.truncate = members.flag("truncate").value_or(context.truncate);
   own.max_length = read_max_length(members, context.max_length);
+  if (count) own.max_length.reset();
   members.refuse_others();
   if (form == ChatForm::transcript) request.options.stop.push_back(concat("\n", kUser));
   std::vector<TokenId> prompt = prompt_of(messages, context, form);

@@ -120,6 +120,11 @@ TEST_CASE("messages become a transcript, which the model continues until the use
   const json parts = {{{"type", "text"}, {"text", "Hel"}}, {{"type", "text"}, {"text", "lo"}}};
   check_continues({{"messages", {{{"role", "user"}, {"content", parts}}}}, {"max_tokens", 5}},
                   hello, {"-n", "5"});
+  for (const char* const name : {"max_tokens", "max_new_tokens", "max_completion_tokens"}) {
+    CAPTURE(name);
+    check_continues({{"messages", {user("Hello")}}, {name, 5}, {"max_length", 100}}, hello,
+                    {"-n", "5"});
+  }
   check_continues({{"messages", {user("Hello")}}, {"stop", {"."}}, {"max_tokens", 99}}, hello,
                   {"--stop", ".", "-n", "99"});
 }

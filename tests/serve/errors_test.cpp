@@ -61,6 +61,10 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
        "stream_options.usage",
        unknown},
       {embeddings, {{"input", "a"}, {"temperature", 1}}, "temperature", unknown},
+      {completions,
+       {{"prompt", "a"}, {"max_completion_tokens", 1}},
+       "max_completion_tokens",
+       unknown},
       {completions, {{"prompt", "a"}, {"temperature", "hot"}}, "temperature", nullptr},
       {completions, {{"prompt", {1, -1}}}, "prompt[1]", nullptr}};
   for (const auto& [path, body, param, code] : cases) {
