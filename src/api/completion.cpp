@@ -37,11 +37,7 @@ Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
   if (!request.with_logprobs) return nullptr;
   if (choice.result.logprobs.empty() && prompt.logprobs.empty()) return nullptr;
   LogprobLists lists(tokenizer, request.with_token_ids);
-  if (prompt.logprobs.empty()) {
-    if (!prompt.prompt.is_empty) lists.skip(prompt.prompt.tokens);
-  } else {
-    lists.append_prompt(prompt.prompt.tokens, prompt.logprobs);
-  }
+  lists.begin(prompt);
   lists.append(choice.result.tokens, choice.result.logprobs);
   return lists.take();
 }
@@ -80,24 +76,22 @@ std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vecto
   return scores.front().tokens;
 }
 
-void LogprobLists::skip(std::span<const TokenId> tokens) {
-  for (const TokenId id : tokens) offset_ += count_characters(tokenizer_.bytes(id));
-}
-
-void LogprobLists::append_prompt(std::span<const TokenId> tokens,
-                                 std::span<const TokenLogprob> scores) {
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    append_row(tokens[i], scores[i]);
-    skip(tokens.subspan(i, 1));
+void LogprobLists::begin(const CompletedPrompt& prompt) {
+  const std::vector<TokenId>& tokens = prompt.prompt.tokens;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!prompt.logprobs.empty()) append_row(tokens[i], prompt.logprobs[i]);
+    if (!prompt.prompt.is_empty) skip(tokens[i]);
   }
 }
 
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     append_row(tokens[i], scores[i]);
-    if (!tokenizer_.is_special(tokens[i])) skip(tokens.subspan(i, 1));
+    if (!tokenizer_.is_special(tokens[i])) skip(tokens[i]);
   }
 }
+
+void LogprobLists::skip(TokenId token) { offset_ += count_characters(tokenizer_.bytes(token)); }
 
 void LogprobLists::append_row(TokenId token, const TokenLogprob& score) {
   Json& row = rows_.emplace_back();

@@ -64,11 +64,9 @@ class LogprobLists {
   LogprobLists(const Tokenizer& tokenizer, bool with_token_ids)
       : tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
 
-  /// Counts the characters of these tokens, which come before those of the lists.
-  void skip(std::span<const TokenId> tokens);
-
-  /// Appends one token of a prompt for each score.
-  void append_prompt(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
+  /// Counts the characters of the prompt, of which an empty prompt has none. If the prompt has
+  /// log-probabilities, appends its tokens.
+  void begin(const CompletedPrompt& prompt);
 
   /// Appends one new token for each score. The text of an answer has no special tokens.
   void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
@@ -79,6 +77,7 @@ class LogprobLists {
 
  private:
   void append_row(TokenId token, const TokenLogprob& score);
+  void skip(TokenId token);
 
   const Tokenizer& tokenizer_;
   const bool with_token_ids_;

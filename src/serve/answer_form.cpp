@@ -23,9 +23,8 @@ class CompletionAnswer : public AnswerForm {
   [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
                            const CompletedPrompt& prompt) override {
     LogprobLists& lists = lists_.try_emplace(index, tokenizer_, with_token_ids_).first->second;
-    lists.append_prompt(prompt.prompt.tokens, prompt.logprobs);
+    lists.begin(prompt);
     const Json logprobs = prompt.logprobs.empty() ? Json() : lists.take();
-    if (prompt.logprobs.empty() && !prompt.prompt.is_empty) lists.skip(prompt.prompt.tokens);
     if (!request.echo && !with_token_ids_) return nullptr;
     const std::string text = request.echo ? echo_text(tokenizer_, prompt.prompt) : "";
     return chunk(index, text, prompt.prompt.tokens, {}, logprobs);

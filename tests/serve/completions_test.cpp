@@ -206,6 +206,22 @@ TEST_CASE("offsets count the text alone: no empty prompt, and no special tokens"
   CHECK(offset == characters(found["text"]));
 }
 
+TEST_CASE("the echo of an empty prompt has no characters") {
+  const json body = {{"prompt", ""}, {"echo", true}, {"logprobs", 0}, {"max_tokens", 3}};
+  const json found = choices(body)[0];
+  const json& lists = found["logprobs"];
+  REQUIRE(lists["tokens"].size() == 4);
+  CHECK(lists["tokens"][0] == "<|endoftext|>");  // stands for the prompt
+  CHECK(lists["text_offset"][0] == 0);
+  std::size_t offset = 0;
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(lists["text_offset"][i] == offset);
+    offset += characters(lists["tokens"][i]);
+  }
+  CHECK(offset == characters(found["text"]));
+  CHECK(joined(complete(with(body, {{"stream", true}}))) == json::array({found}));
+}
+
 TEST_CASE("beam search finds the texts of gpt2 generate --num-beams") {
   const json body = {
       {"prompt", "Tom"}, {"num_beams", 4}, {"n", 3}, {"length_penalty", 0.5}, {"max_tokens", 12}};
