@@ -23,12 +23,15 @@ std::size_t option_bytes(const GenerationOptions& options) {
   return bytes + 16 * sampling.logit_bias.size();
 }
 
-// The number of log-probabilities in the answer.
-std::size_t logprobs_of(const CompletionRequest& request) {
+// The max number of log-probabilities in the answer. The last token of a text needs no room in the
+// context.
+std::size_t logprobs_of(const CompletionRequest& request, std::size_t n_positions) {
   if (!request.options.top_logprobs) return 0;
+  const bool slides = request.options.overflow == Overflow::slide;
   std::size_t tokens = 0;
   for (const CompletionPrompt& prompt : request.prompts) {
-    tokens += std::min(prompt.max_new_tokens, kMaxLogprobs);
+    const std::size_t room = slides ? kMaxLogprobs : n_positions - prompt.tokens.size() + 1;
+    tokens += std::min(prompt.max_new_tokens, room);
     if (request.echo) tokens += prompt.tokens.size();
   }
   return tokens * request.best_of * (1 + *request.options.top_logprobs);
@@ -59,7 +62,8 @@ void check_limits(const CompletionRequest& request, const ServedModel& model) {
            " bytes of stop strings and lists of tokens each, but may have at most ",
            kMaxOptionBytes, " bytes in all: divide it");
   }
-  if (const std::size_t count = logprobs_of(request); count > kMaxLogprobs) {
+  const std::size_t count = logprobs_of(request, model.config.n_positions);
+  if (count > kMaxLogprobs) {
     reject("the answer may have ", count, " log-probabilities, but at most ", kMaxLogprobs,
            " are allowed: divide the request, or ask for fewer logprobs or max_tokens");
   }

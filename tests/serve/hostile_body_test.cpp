@@ -163,6 +163,19 @@ TEST_CASE("a request may not take the memory of all others") {
   check_serves(server());
 }
 
+TEST_CASE("the log-probabilities of a request are at most those that its context has room for") {
+  json body = {{"prompt", "x"}, {"max_tokens", 100000}, {"logprobs", 20}, {"ignore_eos", true}};
+  const HttpResponse full = server().post("/v1/completions", body);
+  REQUIRE(full.status == 200);
+  // The model takes 1,024 tokens: the prompt and all new ones but the last.
+  CHECK(full.json()["usage"]["completion_tokens"] == 1024);
+  json chat = valid_body("/v1/chat/completions");
+  chat.update({{"max_tokens", 100000}, {"logprobs", true}, {"top_logprobs", 20}});
+  CHECK(server().post("/v1/chat/completions", chat).status == 200);
+  body["overflow"] = "slide";
+  check_refused(server().post("/v1/completions", body), "2100000 log-probabilities");
+}
+
 TEST_CASE("values of every type in every field of every endpoint") {
   const std::size_t step = is_slow() ? 3 : 1;
   std::size_t first = 0;  // other values in each field
