@@ -76,6 +76,7 @@ void read_answer_members(Members& members, CompletionRequest& request) {
   }
   request.stream = members.flag("stream").value_or(false);
   if (const json* const options = members.find("stream_options")) {
+    if (!request.stream) reject("stream_options: needs \"stream\": true");
     if (!options->is_object()) members.refuse("stream_options", "an object");
     Members stream(*options, "stream_options.");
     stream.ignore({"include_obfuscation"});

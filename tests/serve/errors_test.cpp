@@ -2,6 +2,7 @@
 // as OpenAI's API does.
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "serve/hostile.h"
@@ -57,7 +58,7 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
       {completions, {{"prompt", "a"}, {"warmth", 1}}, "warmth", unknown},
       {completions, {{"prompt", "a"}, {"temprature", 1}}, "temprature", unknown},
       {completions,
-       {{"prompt", "a"}, {"stream_options", {{"usage", 1}}}},
+       {{"prompt", "a"}, {"stream", true}, {"stream_options", {{"usage", 1}}}},
        "stream_options.usage",
        unknown},
       {embeddings, {{"input", "a"}, {"temperature", 1}}, "temperature", unknown},
@@ -72,6 +73,23 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
     CAPTURE(error);
     CHECK(error["param"] == param);
     CHECK(error["code"] == code);
+  }
+}
+
+TEST_CASE("stream_options need a stream, as in OpenAI's API") {
+  const json chat = message({{"role", "user"}, {"content", "a"}});
+  for (auto [path, body] : std::vector<std::pair<std::string, json>>{
+           {"/v1/completions", {{"prompt", "a"}}}, {"/v1/chat/completions", chat}}) {
+    body["max_tokens"] = 1;
+    body["stream_options"] = {{"include_usage", true}};
+    for (const json& stream : {json(nullptr), json(false)}) {
+      body["stream"] = stream;
+      const json error = error_of(path, body);
+      CHECK(error["message"] == "stream_options: needs \"stream\": true");
+      CHECK(error["param"] == "stream_options");
+    }
+    body["stream_options"] = nullptr;
+    CHECK(server().post(path, body).status == 200);
   }
 }
 
