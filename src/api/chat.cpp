@@ -180,7 +180,7 @@ Json chat_json(const AnswerHead& head, const CompletionRequest& request, const T
   }
   Json answer = head_json(head, "chat.completion");
   answer["choices"] = std::move(list);
-  answer["usage"] = usage_json(completed.prompt.tokens.size(), completed.completion_tokens);
+  answer["usage"] = usage_json({&completed, 1});
   return answer;
 }
 

@@ -118,10 +118,7 @@ Json LogprobLists::take() {
 Json completion_json(const AnswerHead& head, const CompletionRequest& request,
                      const Tokenizer& tokenizer, const std::vector<CompletedPrompt>& prompts) {
   Json list = Json::array();
-  std::size_t prompt_tokens = 0, completion_tokens = 0;
   for (const CompletedPrompt& prompt : prompts) {
-    prompt_tokens += prompt.prompt.tokens.size();
-    completion_tokens += prompt.completion_tokens;
     const std::string begin = request.echo ? echo_text(tokenizer, prompt.prompt) : "";
     for (const CompletionChoice& choice : prompt.choices) {
       const Json logprobs = logprobs_of(tokenizer, request, prompt, choice);
@@ -134,7 +131,7 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
   }
   Json answer = head_json(head, "text_completion");
   answer["choices"] = std::move(list);
-  answer["usage"] = usage_json(prompt_tokens, completion_tokens);
+  answer["usage"] = usage_json(prompts);
   return answer;
 }
 
@@ -162,7 +159,12 @@ std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt
   return prompt.is_empty ? "" : tokenizer.decode(prompt.tokens);
 }
 
-Json usage_json(std::size_t prompt_tokens, std::size_t completion_tokens) {
+Json usage_json(std::span<const CompletedPrompt> prompts) {
+  std::size_t prompt_tokens = 0, completion_tokens = 0;
+  for (const CompletedPrompt& prompt : prompts) {
+    prompt_tokens += prompt.prompt.tokens.size();
+    completion_tokens += prompt.completion_tokens;
+  }
   return {{"prompt_tokens", prompt_tokens},
           {"completion_tokens", completion_tokens},
           {"total_tokens", prompt_tokens + completion_tokens}};

@@ -104,7 +104,7 @@ void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<cons
 [[nodiscard]] std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt);
 
 /// Returns {"prompt_tokens", "completion_tokens", "total_tokens"}.
-[[nodiscard]] Json usage_json(std::size_t prompt_tokens, std::size_t completion_tokens);
+[[nodiscard]] Json usage_json(std::span<const CompletedPrompt> prompts);
 
 /// Returns OpenAI's name of a reason: "stop" or "length".
 [[nodiscard]] const char* finish_reason_of(FinishReason reason);

@@ -211,12 +211,11 @@ void CompletionJob::answer() {
   }
   for (CompletedPrompt& prompt : prompts_) keep_best(prompt, request_.n);
   count_tokens();
-  const Json body = form_->whole(request_, prompts_);
-  if (!request_.stream) return call_->send(200, body);
+  if (!request_.stream) return call_->send(200, form_->whole(request_, prompts_));
   if (request_.include_usage) {
     Json last = form_->end(0, FinishReason::length);
     last["choices"] = Json::array();
-    last["usage"] = body["usage"];
+    last["usage"] = usage_json(prompts_);
     call_->write_event(last);
   }
   call_->end_stream();

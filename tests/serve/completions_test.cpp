@@ -327,7 +327,9 @@ TEST_CASE("text_offset counts the characters before each token") {
 
 TEST_CASE("the parts of a stream have the documented members, and usage if it is asked for") {
   for (const bool with_usage : {false, true}) {
-    json body = {{"prompt", {"Tom", "The cat"}}, {"n", 2}, {"stream", true}, {"logprobs", 1}};
+    json body = {{"prompt", {"Tom", "The cat"}}, {"n", 2}, {"logprobs", 1}};
+    const json whole = complete(body).json();
+    body["stream"] = true;
     if (with_usage) body["stream_options"] = {{"include_usage", true}};
     const HttpResponse response = complete(body);
     CHECK(response.headers.at("content-type") == "text/event-stream");
@@ -341,7 +343,7 @@ TEST_CASE("the parts of a stream have the documented members, and usage if it is
       const bool is_usage = with_usage && i + 1 == events.size();
       check_completion(chunk, with_usage ? Types{is_usage ? "object" : "null"} : Types());
       CHECK(chunk["choices"].size() == (is_usage ? 0 : 1));
-      if (is_usage) CHECK(chunk["usage"]["completion_tokens"] == 4 * 16);
+      if (is_usage) CHECK(chunk["usage"] == whole["usage"]);
       chunk.erase("choices");
       if (is_usage) chunk["usage"] = nullptr;
       CHECK(chunk == head);
