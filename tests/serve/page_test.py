@@ -113,6 +113,15 @@ class PageTest(unittest.TestCase):
         command = self.check_command()
         self.assertIn("'--stop= the'", command)
 
+    def test_special_tokens_are_no_part_of_the_text(self):
+        end = self.tokenize("<|endoftext|>")
+        self.assertEqual(len(end), 1)
+        browser = self.write(ignore_eos=True, stop=["day"], logit_bias={end[0]: 6}, max_new_tokens=60)
+        shown = browser.run("shown()")
+        self.assertIn("<|endoftext|>", shown)
+        self.assertEqual(shown.replace("<|endoftext|>", ""), self.text())
+        self.assertEqual(browser.run("document.querySelectorAll('s').length"), 1)
+
     def test_prompts_that_a_shell_could_change(self):
         for prompt in "", "- milk", "-", "It's $HOME `ls` \\n \"x\"\nand more ", HOSTILE:
             with self.subTest(prompt=prompt):

@@ -73,13 +73,16 @@ function addToken(text, token) {
   text.element.append(element);
 }
 
-// Marks what the text lacks because a stop string ended it.
+// Marks what the text lacks because a stop string ended it. The text has no special tokens, so they
+// do not count.
 function finish(text, reason) {
   text.reason = reason;
   text.element.classList.remove("busy");
   let begin = 0;
   for (const { element, shown } of reason === "stop" ? text.tokens.slice(state.prefix.length) : []) {
-    const kept = Math.max(text.text.length - begin, 0);
+    const rest = text.text.slice(begin);
+    if (!rest.startsWith(shown) && !shown.startsWith(rest)) continue;
+    const kept = rest.length;
     if (kept < shown.length) element.replaceChildren(shown.slice(0, kept), make("s", {}, shown.slice(kept)));
     begin += shown.length;
   }
