@@ -10,8 +10,11 @@ namespace gpt2::serve {
 namespace {
 
 constexpr std::size_t kMaxTexts = 2048;
+constexpr std::size_t kMaxStops = 256;             // each is sought in the text at each token
 constexpr std::size_t kMaxOptionBytes = 64 << 20;  // of all texts
 constexpr std::size_t kMaxLogprobs = 2'000'000;    // of an answer, those of other tokens included
+constexpr std::size_t kTextBytes = 4096;           // that a text holds, without its lists
+constexpr std::size_t kLogprobBytes = 16;          // that a log-probability holds with its token
 
 // The bytes that one text needs for the lists among its options.
 std::size_t option_bytes(const GenerationOptions& options) {
@@ -56,6 +59,9 @@ void check_limits(const CompletionRequest& request, const ServedModel& model) {
     reject("the request is for ", texts, " texts, but one request may have at most ", kMaxTexts,
            ": divide it");
   }
+  if (const std::size_t stops = request.options.stop.size(); stops > kMaxStops) {
+    reject("stop: expected at most ", kMaxStops, " strings, found ", stops);
+  }
   const std::size_t bytes = option_bytes(request.options);
   if (bytes > kMaxOptionBytes / texts) {
     reject("the request is for ", texts, " texts with ", bytes,
@@ -73,6 +79,21 @@ void check_limits(const CompletionRequest& request, const ServedModel& model) {
            " bytes for keys and values, but the server has ", model.max_memory,
            ": give fewer beams or a smaller max_tokens");
   }
+}
+
+std::size_t held_bytes(const CompletionRequest& request, const ServedModel& model) {
+  const std::size_t one = kTextBytes + option_bytes(request.options);
+  std::size_t bytes = kLogprobBytes * logprobs_of(request, model.config.n_positions);
+  for (const CompletionPrompt& prompt : request.prompts) {
+    bytes += request.best_of * (one + sizeof(TokenId) * prompt.tokens.size());
+  }
+  return bytes;
+}
+
+std::size_t held_bytes(const EmbeddingRequest& request) {
+  std::size_t tokens = 0;
+  for (const auto& input : request.inputs) tokens += input.size();
+  return sizeof(TokenId) * tokens;
 }
 
 }  // namespace gpt2::serve

@@ -230,9 +230,10 @@ void Service::post_completions(const HttpRequest& request, const std::shared_ptr
   ServedModel& model = model_of(body.root);
   CompletionRequest completion = read_completion_request(body.root, model.context());
   check_limits(completion, model);
+  const std::size_t bytes = held_bytes(completion, model);
   call->id = "cmpl-" + request.id;
   auto form = completion_form(head_of(*call, model), *model.tokenizer, completion.with_token_ids);
-  submit(completion_job(model, std::move(completion), std::move(form), call), call);
+  submit(completion_job(model, std::move(completion), std::move(form), call), bytes, call);
 }
 
 void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call) {
@@ -240,21 +241,26 @@ void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>&
   ServedModel& model = model_of(body.root);
   CompletionRequest completion = read_chat_request(body.root, model.context(), model.chat);
   check_limits(completion, model);
+  const std::size_t bytes = held_bytes(completion, model);
   call->id = "chatcmpl-" + request.id;
   auto form = chat_form(head_of(*call, model), *model.tokenizer);
-  submit(completion_job(model, std::move(completion), std::move(form), call), call);
+  submit(completion_job(model, std::move(completion), std::move(form), call), bytes, call);
 }
 
 void Service::post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call) {
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
-  submit(embedding_job(model, read_embedding_request(body.root, model.context()), call), call);
+  EmbeddingRequest embedding = read_embedding_request(body.root, model.context());
+  const std::size_t bytes = held_bytes(embedding);
+  submit(embedding_job(model, std::move(embedding), call), bytes, call);
 }
 
 void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call) {
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
-  submit(inspect_job(model, read_tokens(body.root, model), options_.inspect, call), call);
+  std::vector<TokenId> tokens = read_tokens(body.root, model);
+  const std::size_t bytes = sizeof(TokenId) * tokens.size();
+  submit(inspect_job(model, std::move(tokens), options_.inspect, call), bytes, call);
 }
 
 void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
@@ -289,9 +295,10 @@ ServedModel& Service::model_of(const Body& body) {
                             ": the server's option -m NAME=MODEL gives a model another name")};
 }
 
-void Service::submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call) {
-  call->before_end = [this] { worker_.release(); };
-  if (worker_.submit(job)) return;
+void Service::submit(std::unique_ptr<Job> job, std::size_t bytes,
+                     const std::shared_ptr<Call>& call) {
+  call->before_end = [this, bytes] { worker_.release(bytes); };
+  if (worker_.submit(job, bytes)) return;
   call->before_end = nullptr;
   call->send(busy_answer("the server is busy or about to end"));
 }

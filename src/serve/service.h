@@ -81,7 +81,7 @@ class Service {
   void post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
 
   [[nodiscard]] ServedModel& model_of(const Body& body);
-  void submit(std::unique_ptr<Job> job, const std::shared_ptr<Call>& call);
+  void submit(std::unique_ptr<Job> job, std::size_t bytes, const std::shared_ptr<Call>& call);
 
   const ServiceOptions options_;
   bool is_closed_ = false;

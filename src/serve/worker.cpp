@@ -15,15 +15,21 @@ Worker::~Worker() {
   thread_.join();
 }
 
-bool Worker::submit(std::unique_ptr<Job>& job) {
+bool Worker::submit(std::unique_ptr<Job>& job, std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_closed_ || jobs_ >= max_jobs_) return false;
+    if (is_closed_ || jobs_ >= max_jobs_ || held_ + bytes > kMaxHeld) return false;
     ++jobs_;
+    held_ += bytes;
     new_.push_back(std::move(job));
   }
   has_new_.notify_one();
   return true;
+}
+
+void Worker::release(std::size_t bytes) {
+  held_ -= bytes;
+  --jobs_;
 }
 
 void Worker::close() {

@@ -30,13 +30,15 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Takes a job, which must call release(), or returns false if there are too many, or after
+  /// Takes a job that holds this many bytes until it is answered, and that must call release().
+  /// Returns false if there are too many jobs, if they would hold more than kMaxHeld, or after
   /// close().
-  [[nodiscard]] bool submit(std::unique_ptr<Job>& job);
+  [[nodiscard]] bool submit(std::unique_ptr<Job>& job, std::size_t bytes);
+  static constexpr std::size_t kMaxHeld = 512 << 20;
 
-  /// Says that a job has been answered, so that another one may take its place. To be called once
-  /// for each job.
-  void release() { --jobs_; }
+  /// Says that a job of so many bytes has been answered, so that another one may take its place. To
+  /// be called once for each job.
+  void release(std::size_t bytes);
 
   /// From now on, accepts no jobs.
   void close();
@@ -72,7 +74,8 @@ class Worker {
   bool stops_ = false;
 
   std::atomic<std::size_t> jobs_ = 0;
-  Jobs to_compute_;  // those with passes of their own, in order
+  std::atomic<std::size_t> held_ = 0;  // bytes of these jobs
+  Jobs to_compute_;                    // those with passes of their own, in order
   Jobs running_;
   std::thread thread_;  // uses all of the above
 };

@@ -284,6 +284,33 @@ TEST_CASE("while too many requests are open, further ones get status 503") {
   check_serves(server);
 }
 
+TEST_CASE("while the open requests may hold 512 MiB, further ones get status 503") {
+  const TestServer server(alphabet({"--parallel", "1"}));
+  const json body = {{"prompt", "a"},
+                     {"max_tokens", 19000},
+                     {"overflow", "slide"},
+                     {"logprobs", 100},
+                     {"ignore_eos", true}};
+  const std::string request = http_request("POST", "/v1/completions", body.dump());
+  std::vector<HttpClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(server.connect());
+    clients.back().send(request);
+  }
+  // The answer to one of them may have 1,919,000 log-probabilities of 16 bytes.
+  server.await_metric("gpt2_requests_total{path=\"/v1/completions\",status=\"503\"}", 3);
+  CHECK(server.metric("gpt2_requests_open") == 17);
+  const HttpResponse refused = server.post("/v1/completions", body);
+  CHECK(refused.status == 503);
+  CHECK(std::stoi(refused.headers.at("retry-after")) >= 1);
+  CHECK(refused.json()["error"]["type"] == "server_error");
+  clients.clear();
+  server.await_idle();
+  HttpClient next = server.connect();
+  next.send(request);
+  server.await_metric("gpt2_requests_open", 1);
+}
+
 TEST_CASE(
     "a client that has its answer may ask again at once, even if there is room for one request") {
   const TestServer server(alphabet({"--max-requests", "1"}));
