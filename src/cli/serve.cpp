@@ -238,8 +238,9 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   tokenizer.require_match(engine.model().config());
   const Config& config = engine.model().config();
   SchedulerOptions scheduler = settings.scheduler;
+  // Each scheduler has a share, and the beam search has one, because only one runs at a time.
   scheduler.max_memory =
-      std::max(available_memory() / 2 / models,
+      std::max(available_memory() / 2 / (models + 1),
                Session::memory_bytes(config, engine.kv_type(), config.n_positions));
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
   served->defaults = openai_defaults();

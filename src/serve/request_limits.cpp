@@ -40,7 +40,7 @@ std::size_t logprobs_of(const CompletionRequest& request, std::size_t n_position
   return tokens * request.best_of * (1 + *request.options.top_logprobs);
 }
 
-// The bytes of keys and values of the largest of the request's beam searches.
+// The bytes of keys, values and logits of the largest of the request's beam searches.
 std::size_t beam_bytes(const CompletionRequest& request, const ServedModel& model) {
   std::size_t tokens = 0;
   for (const CompletionPrompt& prompt : request.prompts) {
@@ -48,7 +48,7 @@ std::size_t beam_bytes(const CompletionRequest& request, const ServedModel& mode
     tokens = std::max(tokens, prompt.tokens.size() + std::min(prompt.max_new_tokens, room));
   }
   const std::size_t one = Session::memory_bytes(model.config, model.engine.kv_type(), tokens);
-  return request.beams.num_beams * one;
+  return request.beams.num_beams * (one + sizeof(float) * model.config.vocab_size);
 }
 
 }  // namespace
@@ -74,9 +74,9 @@ void check_limits(const CompletionRequest& request, const ServedModel& model) {
            " are allowed: divide the request, or ask for fewer logprobs or max_tokens");
   }
   if (request.beams.num_beams == 1) return;
-  if (const std::size_t needed = beam_bytes(request, model); needed > model.max_memory) {
+  if (const std::size_t needed = beam_bytes(request, model); needed > model.beam_memory) {
     reject("num_beams: ", request.beams.num_beams, " beams need ", needed,
-           " bytes for keys and values, but the server has ", model.max_memory,
+           " bytes for keys, values and logits, but the server has ", model.beam_memory,
            ": give fewer beams or a smaller max_tokens");
   }
 }

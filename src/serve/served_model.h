@@ -21,14 +21,14 @@ struct ServedModel {
         tokenizer(std::move(texts)),
         config(engine.model().config()),
         scheduler(engine, options),
-        max_memory(options.max_memory) {}
+        beam_memory(options.max_memory) {}
 
   std::string name;  ///< by which requests choose it
   Engine engine;
   std::optional<Tokenizer> tokenizer;  ///< always set; optional because functions of api/ take one
   Config config;
-  Scheduler scheduler;     ///< used by the worker alone
-  std::size_t max_memory;  ///< for keys and values, in bytes
+  Scheduler scheduler;      ///< used by the worker alone
+  std::size_t beam_memory;  ///< that a beam search may take, in bytes: as much as the scheduler
   ChatForm chat = ChatForm::transcript;
   GenerationOptions defaults = {};        ///< of what a request does not set
   std::int64_t created = 0;               ///< when its files were written, in seconds since 1970
