@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "api/request_error.h"
 #include "base/utf8.h"
@@ -69,10 +70,11 @@ void keep_best(CompletedPrompt& prompt, std::size_t n) {
 }
 
 std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vector<TokenId>& prompt,
-                                          std::size_t top) {
+                                          std::size_t top, std::function<void(double)> progress) {
   std::vector<TokenLogprob> logprobs = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
   if (prompt.size() < 2) return logprobs;
-  const auto scores = score(engine, {&prompt, 1}, {.top_logprobs = top});
+  const auto scores =
+      score(engine, {&prompt, 1}, {.top_logprobs = top, .progress = std::move(progress)});
   return scores.front().tokens;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -52,11 +53,12 @@ struct AnswerHead {
 void keep_best(CompletedPrompt& prompt, std::size_t n);
 
 /// Returns the log-probabilities of the tokens of a prompt, with the `top` likeliest tokens at each
-/// position. Those of the first token are NaN, because nothing predicts it. Throws what score()
-/// throws. Costs a forward pass over the prompt.
+/// position. Those of the first token are NaN, because nothing predicts it. `progress` is that of
+/// ScoreOptions. Throws what score() throws. Costs a forward pass over the prompt.
 [[nodiscard]] std::vector<TokenLogprob> prompt_logprobs(const Engine& engine,
                                                         const std::vector<TokenId>& prompt,
-                                                        std::size_t top);
+                                                        std::size_t top,
+                                                        std::function<void(double)> progress = {});
 
 /// The lists of a choice's "logprobs", to which tokens are appended in order.
 class LogprobLists {

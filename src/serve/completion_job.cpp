@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail.h"
 #include "base/seconds_since.h"
 #include "gpt2/beam_search.h"
 
@@ -70,6 +71,10 @@ class CompletionJob : public Job {
 };
 
 void CompletionJob::compute(const std::function<void()>& between) {
+  const auto progress = [&](double) {
+    between();
+    if (!is_wanted()) reject("cancelled");
+  };
   for (CompletedPrompt& prompt : prompts_) {
     if (!is_wanted()) return;
     if (searches()) {
@@ -77,8 +82,7 @@ void CompletionJob::compute(const std::function<void()>& between) {
       continue;
     }
     const std::size_t top = *request_.options.top_logprobs;
-    prompt.logprobs = prompt_logprobs(model_.engine, prompt.prompt.tokens, top);
-    between();
+    prompt.logprobs = prompt_logprobs(model_.engine, prompt.prompt.tokens, top, progress);
   }
 }
 
@@ -89,10 +93,12 @@ void CompletionJob::search(CompletedPrompt& prompt, const std::function<void()>&
                                .stop_tokens = request_.options.stop_tokens,
                                .ignore_eos = request_.options.ignore_eos,
                                .tokenizer = model_.tokenizer};
-  options.on_step = [&](const BeamStep&) {
+  const auto goes_on = [&] {
     between();
     return is_wanted();
   };
+  options.on_prompt = [&](std::size_t, std::size_t) { return goes_on(); };
+  options.on_step = [&](const BeamStep&) { return goes_on(); };
   for (BeamSequence& found : beam_search(model_.engine, prompt.prompt.tokens, options)) {
     GenerationResult result = {.finish_reason = found.finish_reason,
                                .tokens = std::move(found.tokens)};
