@@ -65,12 +65,14 @@ class Call {
  private:
   void answer_error(std::exception_ptr error);
   void send_error(int status, const std::string& body);
+  void count(int status);
   void prepare_end();
 
   const std::string path_;
   const std::shared_ptr<Reply> reply_;
   const Clock::time_point deadline_;
   std::atomic<bool> is_cancelled_ = false;
+  std::atomic<bool> is_counted_ = false;  // whether the metrics have the status
 };
 
 }  // namespace gpt2::serve
