@@ -283,6 +283,7 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
                                                    const HttpRequest& request) const {
   if (!has_one_length(connection))
     return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
+  if (request.path.empty()) return error_answer(400, "expected a path, or a URL with a host alone");
   const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   const bool is_too_long = std::strtoull(length, nullptr, 10) > limits_.max_body;
   if (auto answer = gate_(request)) return answer;

@@ -246,13 +246,25 @@ TEST_CASE("paths and methods that nothing serves") {
 }
 
 TEST_CASE("a request may name the whole URL instead of its path") {
-  const auto ask = [](std::string_view target) {
-    return server().connect().ask(http_request("GET", target));
+  const auto ask = [](std::string_view target, const std::string& host = "localhost") {
+    return server().connect().ask("GET " + std::string(target) + " HTTP/1.1\r\nHost: " + host +
+                                  "\r\n\r\n");
   };
-  CHECK(ask("http://localhost/health").status == 200);
+  for (const char* const scheme : {"http", "https", "HTTP", "hTTpS"}) {
+    CHECK(ask(std::string(scheme) + "://localhost/health").status == 200);
+  }
   CHECK(ask("http://localhost:8080/v1/models?limit=2").status == 200);
   CHECK(ask("http://localhost").status == ask("/").status);
   check_refused(ask("https://localhost/v1/nothing"), 404, "no such path: GET '/v1/nothing'");
+  // The host of the URL counts, not that of the header (RFC 9112, section 3.2.2).
+  CHECK(ask("http://localhost/health", "evil.example").status == 200);
+  CHECK(ask("http://evil.example/health").status == 403);
+  for (const char* const target :
+       {"http:///health", "http://", "http://:80/health", "http://localhost@evil.example/health",
+        "http://evil.example@localhost/health", "http://@localhost/"}) {
+    CAPTURE(target);
+    check_refused(ask(target), 400, "expected a path, or a URL with a host");
+  }
 }
 
 TEST_CASE("tokenize and detokenize use the model's tokenizer") {
