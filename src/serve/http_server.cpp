@@ -336,7 +336,7 @@ void HttpServer::Impl::receive(Exchange& exchange, std::string_view piece) {
     // Only a body in chunks can be too long here, whose length was not known.
     exchange.refusal = error_answer(413, concat("the body is longer than the ", limits_.max_body,
                                                 " bytes that the server accepts"));
-  } else if (piece.size() > limits_.max_received - received_) {
+  } else if (piece.size() > std::max(limits_.max_received, limits_.max_body) - received_) {
     exchange.refusal = busy_answer("the server is receiving too many long requests");
   } else {
     body += piece;

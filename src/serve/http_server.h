@@ -32,7 +32,8 @@ struct HttpLimits {
   std::chrono::seconds receive_time{60};  ///< from connecting, or from the last answer, until
                                           ///< a whole request is there
   std::chrono::seconds send_time{60};     ///< from the end of an answer until it is sent
-  std::size_t max_received = 256 << 20;   ///< bytes of all bodies that are not complete
+  std::size_t max_received = 256 << 20;   ///< bytes of all bodies that are not complete; max_body
+                                          ///< if that is more
   std::size_t max_unread = 512 << 20;     ///< bytes of all answers that clients have not read
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< of all answers
   static constexpr std::size_t kHeader = 32768;  ///< bytes of a request before its body

@@ -91,4 +91,10 @@ TEST_CASE("bodies that together would take too much are refused") {
   }
 }
 
+TEST_CASE("a body as long as max_body is accepted, even if max_received is less") {
+  const Running server({.max_body = 2 << 20, .max_received = 1 << 20}, 10);
+  const std::string request = http_request("POST", "/", std::string(2 << 20, 'x'));
+  for (int i = 0; i < 2; ++i) CHECK(server.connect().ask(request).status == 200);
+}
+
 }  // namespace gpt2::test::http_server_test
