@@ -8,18 +8,18 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <list>
-#include <random>
+#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "serve/body_framing.h"
+#include "serve/request_ids.h"
 #include "serve/request_target.h"
 #include "serve/sockets.h"
 #include "serve/waker.h"
@@ -46,13 +46,6 @@ struct Connection {
   Clock::time_point since = Clock::now();  // the time of the last answer, or of connecting
   Exchange* exchange = nullptr;
 };
-
-// Returns 8 hexadecimal digits, so that the ids of two processes differ.
-std::string random_digits() {
-  char digits[9];
-  std::snprintf(digits, sizeof digits, "%08x", std::random_device{}());
-  return digits;
-}
 
 }  // namespace
 
@@ -89,8 +82,7 @@ struct HttpServer::Impl {
   const Gate gate_;
   const Handler handler_;
   const Log log_;
-  const std::string first_digits_ = random_digits();  // of the ids of requests
-  std::size_t requests_ = 0;
+  RequestIds ids_;
   Clock::time_point swept_ = Clock::now();
   std::size_t received_ = 0;     // bytes of bodies that are not complete
   bool has_progressed_ = false;  // whether a request has been taken since the last turn
@@ -98,9 +90,10 @@ struct HttpServer::Impl {
 
 namespace {
 
-Connection& tracked(MHD_Connection* connection) {
+// Returns nullptr if there was no memory to take note of the connection.
+Connection* tracked(MHD_Connection* connection) {
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-  return *static_cast<Connection*>(info->socket_context);
+  return static_cast<Connection*>(info->socket_context);
 }
 
 // The function that goes on with a connection that has been suspended, on any thread.
@@ -138,10 +131,12 @@ void add_headers(MHD_Response* response, const Headers& headers) {
 
 MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
                  const std::shared_ptr<Reply>& reply, const Headers& more, const Waker& waker) {
-  MHD_Response* const response = MHD_create_response_from_callback(
-      reply->is_stream() ? MHD_SIZE_UNKNOWN : reply->held(), kBlock, Body::read,
-      new Body{connection, reply, waker}, Body::free);
+  std::unique_ptr<Body> body(new Body{connection, reply, waker});
+  MHD_Response* const response =
+      MHD_create_response_from_callback(reply->is_stream() ? MHD_SIZE_UNKNOWN : reply->held(),
+                                        kBlock, Body::read, body.get(), Body::free);
   if (response == nullptr) return MHD_NO;
+  static_cast<void>(body.release());
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
   add_headers(response, answer.headers);
   add_headers(response, more);
@@ -228,7 +223,11 @@ void HttpServer::Impl::run(std::chrono::milliseconds wait) {
   poll(events.data(), events.size(), static_cast<int>(wait.count()));
   waker.clear();
   MHD_run(daemon);
-  if (Clock::now() - swept_ >= kSweep) sweep();
+  if (Clock::now() - swept_ < kSweep) return;
+  try {
+    sweep();
+  } catch (const std::bad_alloc&) {  // the next one finds them
+  }
 }
 
 // Finds the clients that have gone away, and those that take too long.
@@ -296,8 +295,9 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
                                   const char* upload, std::size_t& upload_size, void*& context) {
   has_progressed_ = true;
   if (context == nullptr) {
+    if (tracked(connection) == nullptr) return MHD_NO;
     auto* const exchange = new Exchange;
-    context = tracked(connection).exchange = exchange;
+    context = tracked(connection)->exchange = exchange;
     read_headers(connection, url, method, *exchange);
     exchange->refusal = refuse(connection, exchange->request);
     if (!exchange->refusal || takes_refused_body(connection)) return MHD_YES;
@@ -314,7 +314,7 @@ void HttpServer::Impl::read_headers(MHD_Connection* connection, const char* url,
                                     Exchange& exchange) {
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   const bool is_known = info != nullptr && info->client_addr != nullptr;
-  const std::string id = concat(first_digits_, "-", ++requests_);
+  const std::string id = ids_.next();
   const RequestTarget target = parse_target(url);
   exchange.record = {.id = id,
                      .client = is_known ? address_of(*info->client_addr) : "",
@@ -370,8 +370,11 @@ MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchan
 
 void HttpServer::Impl::open(MHD_Connection* connection, void*& context) {
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  connections.push_back({.socket = info->connect_fd});
-  context = &connections.back();
+  try {
+    context = &connections.emplace_back(Connection{.socket = info->connect_fd});
+  } catch (const std::bad_alloc&) {
+    shutdown(info->connect_fd, SHUT_RDWR);
+  }
 }
 
 void HttpServer::Impl::close(void*& context) {
@@ -387,8 +390,7 @@ void HttpServer::Impl::complete(MHD_Connection* connection, void*& context, bool
   if (log_) log_(exchange->record);
   delete exchange;
   context = nullptr;
-  tracked(connection).exchange = nullptr;
-  tracked(connection).since = Clock::now();
+  *tracked(connection) = {.socket = tracked(connection)->socket};
 }
 
 std::size_t HttpServer::Impl::open_requests() const {
