@@ -252,11 +252,8 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
 }
 
 // Says so if programs on other machines may use the server without a key.
-void note_open_host(const serve::ServerOptions& options) {
-  const std::string& host = options.address.host;
-  const bool is_local = host == "127.0.0.1" || host == "::1" || host == "localhost" ||
-                        !options.address.unix_socket.empty();
-  if (is_local || !options.service.keys.empty()) return;
+void note_open_host(const serve::Server& server, const serve::ServerOptions& options) {
+  if (server.is_local() || !options.service.keys.empty()) return;
   print_error(
       "every program that reaches this machine may use the server: --api-key-file gives "
       "it keys");
@@ -280,7 +277,7 @@ int serve(const Arguments& arguments) {
   }
   serve::Server server(std::move(models), settings.server);
   write_stdout(server.url() + '\n');
-  note_open_host(settings.server);
+  note_open_host(server, settings.server);
   if (!progress_is_silent())
     print_error(concat("serving ", counted(settings.models.size(), "model"),
                        "; Ctrl-C or SIGTERM ends it"));

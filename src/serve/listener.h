@@ -36,6 +36,11 @@ class Listener {
            url_.starts_with("http://[::ffff:127.");
   }
 
+  /// Whether only programs on this machine can reach it.
+  [[nodiscard]] bool is_local() const noexcept {
+    return is_loopback() || url_.starts_with("unix:");
+  }
+
  private:
   void listen_on_path(const std::string& path);
   void listen_on_port(const std::string& host, int port);

@@ -35,6 +35,9 @@ class Server {
   /// The address at which it listens.
   [[nodiscard]] const std::string& url() const noexcept { return listener_.url(); }
 
+  /// Whether only programs on this machine can reach it.
+  [[nodiscard]] bool is_local() const noexcept { return listener_.is_local(); }
+
   /// Serves until `ends` returns true; it is asked at least once a second and after each signal.
   /// Then refuses new work, and returns when all open requests have been answered. Those that are
   /// open when the grace time is over get an error as their answer, or at the end of their stream.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "serve/hostile.h"
@@ -56,14 +57,34 @@ void leave_socket(const std::string& path) {
 }
 
 // A socket of this process that listens, and that programs which it starts inherit.
-int listening_socket() {
+int listening_socket(in_addr_t host) {
   const int one = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(host);
   REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   REQUIRE(listen(one, 10) == 0);
   return one;
+}
+
+// The arguments with which bash starts a server that gets this socket as from systemd.
+Words with_socket(int passed) {
+  return {"-c", "exec 3<&" + std::to_string(passed) +
+                    "; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve -m \"" + alphabet_model() +
+                    "\" --port 1"};
+}
+
+// Waits until a server listens. Returns its address.
+std::string url_of(Command& server) {
+  while (!server.out.ends_with('\n')) server.read(server.out.size() + 1);
+  return server.out.substr(0, server.out.size() - 1);
+}
+
+// Ends a server. Returns whether it has said that it is open to other machines.
+bool has_warned(Command& server) {
+  server.send(SIGTERM);
+  CHECK(server.wait() == 0);
+  return server.err.find("every program that reaches this machine may use") != std::string::npos;
 }
 
 }  // namespace
@@ -253,18 +274,32 @@ TEST_CASE("a Unix socket, which the server removes when it ends") {
 }
 
 TEST_CASE("a socket that systemd passes goes on to listen when the server ends") {
-  const int passed = listening_socket();
-  const std::string script = "exec 3<&" + std::to_string(passed) +
-                             "; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve -m \"" +
-                             alphabet_model() + "\" --port 1";
-  Command command({"-c", script}, {.program = "/bin/bash"});
-  while (!command.out.ends_with('\n')) command.read(command.out.size() + 1);
-  const std::string url = command.out.substr(0, command.out.size() - 1);
+  const int passed = listening_socket(INADDR_LOOPBACK);
+  Command command(with_socket(passed), {.program = "/bin/bash"});
+  const std::string url = url_of(command);
   check_normal(HttpClient(url).ask(http_request("POST", "/v1/completions", kNormal.dump())));
-  command.send(SIGTERM);
-  CHECK(command.wait() == 0);
+  CHECK_FALSE(has_warned(command));
   const HttpClient next(url);  // waits for the next server
   close(passed);
+}
+
+TEST_CASE("the server warns if other machines can reach its socket and need no key") {
+  const int passed = listening_socket(INADDR_ANY);
+  Command command(with_socket(passed), {.program = "/bin/bash"});
+  CHECK(url_of(command).starts_with("http://0.0.0.0:"));
+  CHECK(has_warned(command));
+  close(passed);
+  const TemporaryDirectory place;
+  for (const auto& [options, warns] : std::vector<std::pair<Words, bool>>{
+           {{"--host", "0.0.0.0"}, true},
+           {{"--host", "0.0.0.0", "--api-key", "k"}, false},
+           {{"--host", "127.0.0.2"}, false},
+           {{"--host", "localhost"}, false},
+           {{"--unix", (place.path() / "socket").string()}, false}}) {
+    CAPTURE(options);
+    TestServer server(alphabet(options));
+    CHECK(has_warned(server.command) == warns);
+  }
 }
 
 }  // namespace gpt2::test::ending_test
