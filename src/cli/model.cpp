@@ -6,6 +6,7 @@
 
 #include "api/nearest.h"
 #include "base/seconds_since.h"
+#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
 #include "gpt2/model_files.h"
@@ -116,6 +117,7 @@ Model load_model(const ModelSettings& settings) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> shown;
   const auto progress = [&](double share) {
+    end_if_interrupted();
     if (!shown && seconds_since(start) < kPatience) return;
     if (!shown) shown.emplace("loading " + settings.path.string());
     shown->part(share);

@@ -284,7 +284,7 @@ int serve(const Arguments& arguments) {
   const std::size_t unanswered = server.run(interrupted);
   obey_interrupt();
   if (unanswered == 0) return 0;
-  print_error("ended with " + counted(unanswered, "request") + " without an answer");
+  print_error("ended with " + counted(unanswered, "request") + " without a complete answer");
   return 1;
 }
 

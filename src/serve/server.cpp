@@ -1,5 +1,6 @@
 #include "serve/server.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -68,7 +69,7 @@ std::size_t Server::run(const std::function<bool()>& ends) {
   // The worker ends when it has computed the pass that is running.
   while (service_.open_requests() != 0) http_.run(std::chrono::milliseconds(50));
   run_until(Clock::now() + kFarewell);
-  return unanswered;
+  return std::max(unanswered, http_.open_requests());
 }
 
 }  // namespace gpt2::serve

@@ -41,7 +41,8 @@ class Server {
   /// Serves until `ends` returns true; it is asked at least once a second and after each signal.
   /// Then refuses new work, and returns when all open requests have been answered. Those that are
   /// open when the grace time is over get an error as their answer, or at the end of their stream.
-  /// Returns how many these are.
+  /// What clients have not read a second later is lost. Returns how many requests, at least, have
+  /// ended without a complete answer; 0 if none has.
   std::size_t run(const std::function<bool()>& ends);
 
  private:
