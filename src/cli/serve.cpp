@@ -72,7 +72,11 @@ void add_address_options(Options& options, ServeSettings& settings) {
            "Serve only clients that give this key; may be repeated. Also set by GPT2_API_KEY, "
            "which other users of the machine cannot see",
            [&settings](const std::string& key) {
-             settings.server.service.keys.add(key, "--api-key");
+             try {
+               settings.server.service.keys.add(key, "--api-key");
+             } catch (const Error& error) {
+               throw UsageError(error.what());
+             }
            })
       .is_repeatable = true;
   options.add_file(
