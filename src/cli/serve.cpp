@@ -251,7 +251,9 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.path);
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));
-  served->fingerprint = "gpt2_" + hash_text(hash_of_model(engine, served->tokenizer));
+  const char* const chat = served->chat == ChatForm::dialog ? "dialog" : "transcript";
+  served->fingerprint =
+      "gpt2_" + hash_text(hash_bytes(chat, hash_of_model(engine, served->tokenizer)));
   return served;
 }
 

@@ -33,7 +33,8 @@ struct ServedModel {
   GenerationOptions defaults = {};        ///< of what a request does not set
   std::int64_t created = 0;               ///< when its files were written, in seconds since 1970
   std::vector<std::string> command = {};  ///< a command that writes the texts of the same model
-  std::string fingerprint = {};           ///< the same if and only if all answers are the same
+  std::string fingerprint = {};  ///< a hash of the config, the tokens, the logits of a short text
+                                 ///< and the form of chats
 
   [[nodiscard]] RequestContext context() const { return {tokenizer, config, defaults}; }
 };

@@ -265,4 +265,15 @@ TEST_CASE("the dialog form ends each message with the end-of-text token") {
   CHECK(request.options.stop == std::vector<std::string>{"x"});
 }
 
+TEST_CASE("two forms of chats have two fingerprints, because their answers differ") {
+  const auto fingerprint = [](const Words& options) {
+    const TestServer server(options);
+    const json body = {{"messages", {user("Hi")}}, {"max_tokens", 1}};
+    return server.post("/v1/chat/completions", body).json()["system_fingerprint"];
+  };
+  const json transcript = fingerprint({"--chat", "transcript"});
+  CHECK(fingerprint({"--chat", "dialog"}) != transcript);
+  CHECK(fingerprint({}) == transcript);  // the bundled model is none of dialogs
+}
+
 }  // namespace gpt2::test::chat_test
