@@ -292,6 +292,10 @@ TEST_CASE("prompts without --lines are refused before anything is written") {
   CHECK(list.run().err ==
         "gpt2: in: line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found "
         "'[{\"prompt\": \"Tom\"}]': write each object on a line of its own\n");
+  const Batch pretty("{\n  \"prompt\": \"Tom\"\n}\n");
+  CHECK(pretty.run().err ==
+        "gpt2: in: line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found '{': "
+        "write each object on a line of its own\n");
   CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
   CHECK(batch.run({"--lines"}).status == 0);
   CHECK(records(batch.read()).size() == 2);

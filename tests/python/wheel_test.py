@@ -92,6 +92,11 @@ class WheelTest(unittest.TestCase):
         found = run(python, "-c", "import gpt2cpp; print(gpt2cpp.__file__)",
                     cwd=self.scratch.name, env=CLEAN)
         self.assertTrue(found.startswith(environment), found)
+        named = run(python, "-c", "import gpt2cpp as g; name = 'gpt2-stories'; "
+                    "m = g.Model.from_pretrained(name); g.pipeline(model=name, tokenizer=name); "
+                    "print(m.path == g.Model().path, g.Tokenizer.from_pretrained(name).decode([443]))",
+                    cwd=self.scratch.name, env=CLEAN)
+        self.assertEqual(named, "True Once\n")
 
     def test_the_description_has_no_links_into_the_repository(self):
         self.assertTrue(self.description().startswith("# gpt2cpp\n"))

@@ -122,6 +122,12 @@ class StreamerTest(ModelTest):
         for options in ({"num_return_sequences": 2}, {"num_beams": 2}):
             with self.assertRaisesRegex(ValueError, "^streamer: "):
                 self.model.generate(self.prompt, streamer=Recorder(), **options)
+        for one in ([self.prompt], self.model.tokenizer([self.prompt])):
+            streamer = Recorder()
+            text, = self.model.generate(one, streamer=streamer, num_return_sequences=1,
+                                        max_new_tokens=3)
+            self.assertEqual(text, self.model.generate(self.prompt, max_new_tokens=3))
+            self.assertEqual(len(streamer.calls), 5)  # the prompt, three tokens, the end
         with self.assertRaisesRegex(ValueError, "^streamer: takes a single text"):
             self.model.generate(["Once", "The"], streamer=Recorder())
         with self.assertRaisesRegex(TypeError, "streamer: expected an object with the methods"):

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -230,8 +231,10 @@ void BatchRun::refuse_records() {
 // becomes an error.
 void BatchRun::require_json(const Line& line) const {
   const std::size_t begin = line.text.find_first_not_of(" \t\r");
-  if (settings_.lines || begin == line.text.npos || line.text[begin] == '{') return;
-  const bool is_json = line.text[begin] == '[' || line.text[begin] == '"';
+  if (settings_.lines || begin == line.text.npos) return;
+  const bool is_alone = line.text.find_first_not_of(" \t\r", begin + 1) == line.text.npos;
+  if (line.text[begin] == '{' && !is_alone) return;
+  const bool is_json = std::string_view("{[\"").find(line.text[begin]) != std::string_view::npos;
   reject(input_.name(), ": line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found ",
          quote(line.text, 40),
          is_json ? ": write each object on a line of its own"

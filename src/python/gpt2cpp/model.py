@@ -26,7 +26,7 @@ from .options import max_new_tokens_of, require_different
 from .results import Generation
 from .session import Session
 from .stream import AsyncStream, Stream
-from .tokenizer import Tokenizer, c_path, find_path, memory_files, require_own
+from .tokenizer import Tokenizer, c_path, find_path, in_package, memory_files, require_own
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -60,7 +60,7 @@ class Model(_numbers.Model):
                   or int4, and f32 otherwise
         on_progress:  called with the share of the weights converted so far
         """
-        file = c_path(_bundled() if name is None else name)
+        file = c_path(in_package("gpt2-stories" if name is None else name))
         self._setup(_loaded(lib.gpt2_model_load, file, dtype=dtype, on_progress=on_progress),
                     threads, kv_type)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
@@ -260,7 +260,7 @@ class Model(_numbers.Model):
         copies = 1 if number is None else count("num_return_sequences", number)
         if given.get("num_beams") not in (None, 1):
             texts = _beams.search_all(self, prompts, copies, given, failures)
-        elif is_list:
+        elif is_list and len(prompts) * copies != 1:
             require_different(copies, given)
             texts = write_texts(self, [one for one in prompts for _ in range(copies)], given,
                                 failures)
@@ -396,12 +396,6 @@ def find_model(name: PathLike) -> str:
 def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int],
           kv_type: Optional[str]) -> Model:
     return Model(name, dtype=dtype, threads=threads, kv_type=kv_type)
-
-
-def _bundled() -> str:
-    """The bundled model. A wheel has it in the package."""
-    path = os.path.join(os.path.dirname(__file__), "models", "gpt2-stories")
-    return path if os.path.exists(path) else "gpt2-stories"
 
 
 def _loaded(function: Callable[..., int], *arguments: Any, dtype: Optional[str],

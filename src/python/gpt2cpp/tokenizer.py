@@ -35,7 +35,7 @@ class Tokenizer(SpecialTokens):
 
     def __init__(self, name: PathLike):
         """Loads the tokenizer in a model's directory, by the model's name or path."""
-        super().__init__(new(lib.gpt2_tokenizer_load, c_path(name),
+        super().__init__(new(lib.gpt2_tokenizer_load, c_path(in_package(name)),
                              free=lib.gpt2_tokenizer_free))
         self._name: Optional[PathLike] = name
         self._set_special(reader_of_directory(find_path(name)))
@@ -277,10 +277,17 @@ def c_path(path: PathLike) -> bytes:
     return name
 
 
+def in_package(name: PathLike) -> PathLike:
+    """The path of the bundled model for its name, if this is a wheel, which has it in the package;
+    any other name as it is."""
+    path = os.path.join(os.path.dirname(__file__), "models", "gpt2-stories")
+    return path if name == "gpt2-stories" and os.path.isdir(path) else name
+
+
 def find_path(name: PathLike) -> str:
     """The path of the model with this name. Downloads nothing."""
     result = POINTER(c.Bytes)()
-    lib.gpt2_find_model(c_path(name), byref(result))
+    lib.gpt2_find_model(c_path(in_package(name)), byref(result))
     try:
         return os.fsdecode(string_at(result.contents.data, result.contents.size))
     finally:
