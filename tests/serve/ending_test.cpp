@@ -101,6 +101,20 @@ TEST_CASE("an idle server ends at SIGTERM and at SIGINT, with status 0") {
   }
 }
 
+TEST_CASE("a second signal, whichever it is, ends the server at once") {
+  for (const int second : {SIGTERM, SIGINT}) {
+    TestServer server(alphabet());
+    HttpClient idle = server.connect(), stream = server.connect();
+    stream.send(endless(true));
+    stream.await("data: ");
+    server.command.send(SIGTERM);
+    HttpResponse health = idle.ask(http_request("GET", "/health"));
+    while (health.status == 200) health = idle.ask(http_request("GET", "/health"));
+    server.command.send(second);
+    CHECK(server.command.wait() == -second);
+  }
+}
+
 TEST_CASE("a request that has not arrived does not hold up the end") {
   TestServer server(alphabet());
   HttpClient half = server.connect();

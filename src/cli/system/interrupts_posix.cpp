@@ -27,7 +27,10 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler sets it")
 }
 
 // Sets the action of the signals that note_interrupts() records, except those that are ignored.
-void set_action(const struct sigaction& action) {
+void set_action(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
   for (const int signal : kNotedSignals) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);
@@ -38,16 +41,14 @@ void set_action(const struct sigaction& action) {
 }  // namespace
 
 void note_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = [](int signal) { noted = signal; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  set_action(action);
+  set_action([](int signal) {
+    noted = signal;
+    set_action(SIG_DFL);
+  });
 }
 
 void forget_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = SIG_DFL;
-  set_action(action);
+  set_action(SIG_DFL);
   int ctrl_c = SIGINT;
   noted.compare_exchange_strong(ctrl_c, 0);
   end_if_interrupted();
