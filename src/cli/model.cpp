@@ -155,8 +155,7 @@ Tokenizer load_tokenizer(const std::filesystem::path& model, bool takes_tokens) 
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found || !takes_tokens) throw;
     throw Error(error.code(), std::string(error.what()) +
-                                  "; or give --tokens and a prompt of token ids, which need no "
-                                  "tokenizer");
+                                  "; or give --tokens and token ids, which need no tokenizer");
   }
 }
 

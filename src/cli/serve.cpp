@@ -187,6 +187,8 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
 std::pair<std::string, std::string> name_of_model(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == 0) throw UsageError("--model", "expected NAME=MODEL, found no name before the '='");
+  if (equals + 1 == text.size())
+    throw UsageError("--model", "expected NAME=MODEL, found no model after the '='");
   if (equals != text.npos && !std::filesystem::exists(text))
     return {text.substr(0, equals), text.substr(equals + 1)};
   const std::size_t end = text.find_last_not_of('/');

@@ -168,14 +168,13 @@ TEST_CASE("a model without a tokenizer runs with --tokens; without it, the error
   std::filesystem::remove(directory.path() / "merges.txt");
   CHECK(run({"-m", path, "x"}).err ==
         "gpt2: cannot open " + (directory.path() / "merges.txt").string() +
-            ": No such file or directory; or give --tokens and a prompt of token ids, which need "
-            "no tokenizer\n");
+            ": No such file or directory; or give --tokens and token ids, which need no tokenizer\n");
   std::filesystem::remove(directory.path() / "vocab.json");
   const Outcome refused = run({"-m", path, "x"});
   CHECK(refused.status == 1);
   CHECK(refused.err == "gpt2: " + path +
                            ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; "
-                           "or give --tokens and a prompt of token ids, which need no tokenizer\n");
+                           "or give --tokens and token ids, which need no tokenizer\n");
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
   // A talk refuses --tokens, so its message does not suggest it.
   CHECK(run({"-m", path, "-i"}).err == "gpt2: " + path +

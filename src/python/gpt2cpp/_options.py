@@ -41,10 +41,12 @@ def real(name: str, value: Any) -> float:
 
 
 def count(name: str, value: Any) -> int:
-    """The value of the argument `name`, which is a number from 0 to 2**64 - 1."""
+    """The value of the argument `name`, which is a number that the library's size_t can hold. The
+    library knows its range."""
     number = whole(name, value)
     if not 0 <= number < 2**64:
-        raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {value}")
+        limit = "of at least 0" if number < 0 else "below 2**64"
+        raise ValueError(f"{name}: expected a whole number {limit}, found {value}")
     return number
 
 

@@ -221,8 +221,8 @@ class GenerateArguments(_TextArguments):
             owned = draft._use()
             self._kept.append(owned)
             self.struct.draft = owned.address
-        self.refuse_others("is for a beam search: give it to Model.generate(), with a num_beams of "
-                           "at least 2")
+        self.refuse_others("is for a beam search: give Model.generate() a num_beams of at least 2, "
+                           "too")
 
     def _watch(self, work: Work) -> None:
         """Sets the callback that gets each new token, for streamer and on_progress."""
