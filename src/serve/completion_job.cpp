@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
 #include "base/seconds_since.h"
 #include "gpt2/beam_search.h"
 
@@ -71,10 +70,6 @@ class CompletionJob : public Job {
 };
 
 void CompletionJob::compute(const std::function<void()>& between) {
-  const auto progress = [&](double) {
-    between();
-    if (!is_wanted()) reject("cancelled");
-  };
   for (CompletedPrompt& prompt : prompts_) {
     if (!is_wanted()) return;
     if (searches()) {
@@ -82,7 +77,8 @@ void CompletionJob::compute(const std::function<void()>& between) {
       continue;
     }
     const std::size_t top = *request_.options.top_logprobs;
-    prompt.logprobs = prompt_logprobs(model_.engine, prompt.prompt.tokens, top, progress);
+    prompt.logprobs = prompt_logprobs(model_.engine, prompt.prompt.tokens, top,
+                                      [&](double) { pause(between); });
   }
 }
 

@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/fail.h"
-
 namespace gpt2::serve {
 namespace {
 
@@ -17,10 +15,7 @@ class EmbeddingJob : public Job {
 
   void compute(const std::function<void()>& between) override {
     EmbedOptions options = request_.options;
-    options.progress = [&](double) {
-      between();
-      if (!is_wanted()) reject("cancelled");
-    };
+    options.progress = [&](double) { pause(between); };
     auto vectors = embed(model_.engine, request_.inputs, options);
     for (const auto& input : request_.inputs) call_->metrics.count_tokens(input.size(), 0);
     call_->send(200, embedding_json(request_, model_.name, std::move(vectors)));

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/fail.h"
-
 namespace gpt2::serve {
 namespace {
 
@@ -16,11 +14,7 @@ class InspectJob : public Job {
   [[nodiscard]] bool has_own_passes() const override { return true; }
 
   void compute(const std::function<void()>& between) override {
-    const auto continues = [&] {
-      between();
-      if (!is_wanted()) reject("cancelled");
-    };
-    std::string page = page_(model_, tokens_, continues);
+    std::string page = page_(model_, tokens_, [&] { pause(between); });
     call_->metrics.count_tokens(tokens_.size(), 0);
     call_->send({.body = std::move(page), .content_type = "text/html; charset=utf-8"});
   }

@@ -40,10 +40,20 @@ class Job {
   void fail(std::exception_ptr error) noexcept { call_->fail(std::move(error)); }
 
   /// Ends a job that is not wanted any more. Nothing is called after it.
-  void give_up() { fail(std::make_exception_ptr(Error(ErrorCode::invalid_argument, "cancelled"))); }
+  void give_up() { fail(std::make_exception_ptr(cancelled())); }
 
  protected:
+  /// Lets the texts of other requests go on, between two passes of compute(). Throws Error if the
+  /// job is not wanted any more.
+  void pause(const std::function<void()>& between) const {
+    between();
+    if (!is_wanted()) throw cancelled();
+  }
+
   const std::shared_ptr<Call> call_;
+
+ private:
+  static Error cancelled() { return Error(ErrorCode::invalid_argument, "cancelled"); }
 };
 
 }  // namespace gpt2::serve

@@ -342,7 +342,7 @@ class Model(_numbers.Model):
         return self._tokenizer
 
     def _options_of(self, options: Mapping[str, Any]) -> Dict[str, Any]:
-        """The options, with those of generation_config and without the tokenizer."""
+        """The options with those of generation_config. Refuses any tokenizer but the model's."""
         given = _generation_config.merged(options)
         tokenizer = given.pop("tokenizer", None)
         if tokenizer is not None:
