@@ -50,8 +50,9 @@ std::string read_content(const json& content, const std::string& name) {
   return text;
 }
 
-std::vector<Message> read_messages(const json& list) {
-  if (!list.is_array() || list.empty()) reject("messages: expected a list of at least one message");
+std::vector<Message> read_messages(Members& body) {
+  const json& list = body.need("messages");
+  if (!list.is_array() || list.empty()) body.refuse("messages", "a list of at least one message");
   std::vector<Message> messages;
   for (const json& one : list) {
     const std::string name = concat("messages[", messages.size(), "]");
@@ -136,7 +137,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
                   "prompt_cache_key", "safety_identifier"});
   static_cast<void>(members.text("model"));
-  const std::vector<Message> messages = read_messages(members.need("messages"));
+  const std::vector<Message> messages = read_messages(members);
   read_options(members, request.options, {"logprobs"});
   for (const char* const other : {"max_tokens", "max_new_tokens"}) {
     members.refuse_both("max_completion_tokens", other);
@@ -148,6 +149,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   request.best_of = request.n;
   refuse_tools(members);
   RequestContext own = context;
+  own.prompt_name = "messages";
   own.truncate = members.flag("truncate").value_or(context.truncate);
   own.max_length = read_max_length(members, context.max_length);
   if (count) own.max_length.reset();

@@ -92,7 +92,7 @@ void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
   prompt.is_empty = prompt.tokens.empty();
   if (prompt.is_empty) prompt.tokens = {first_token(context.tokenizer, context.config)};
   request.truncated += fit_context(prompt.tokens, context.truncate, prompt.max_new_tokens,
-                                   context.config.n_positions, "truncate");
+                                   context.config.n_positions, "truncate", context.prompt_name);
   if (context.max_length) {
     prompt.max_new_tokens = new_tokens(*context.max_length, prompt.tokens.size());
   }

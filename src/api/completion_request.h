@@ -25,6 +25,7 @@ struct RequestContext {
   const GenerationOptions& defaults;
   std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
   bool truncate = false;  ///< whether a prompt that is too long loses its beginning
+  const char* prompt_name = "prompt";  ///< the member that has the prompt
 };
 
 /// A prompt to be continued.

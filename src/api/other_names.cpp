@@ -19,6 +19,7 @@ constexpr OtherName kOtherNames[] = {
      "the files of the model name the tokens that end a text; %stop gives strings that end it"},
     {"greedy", "write %do_sample with the value false"},
     {"hf", "did you mean %model?"},
+    {"max_completion_tokens", "did you mean %max_new_tokens?"},
     {"max_length", "did you mean %max_new_tokens?"},
     {"n", "did you mean %max_new_tokens?"},
     {"n_predict", "did you mean %max_new_tokens?"},

@@ -94,13 +94,13 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
 }
 
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
-                        std::size_t n_positions, const char* option) {
+                        std::size_t n_positions, const char* option, const char* param) {
   if (tokens.size() <= n_positions) return 0;
   if (!truncate) {
     throw RequestError(
         concat("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
                n_positions, ": shorten it, or give ", option, " to leave out its beginning"),
-        "", RequestError::kTooLong);
+        param, RequestError::kTooLong);
   }
   const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
   const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);

@@ -51,9 +51,9 @@ struct TokenReader {
 
 /// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
 /// beginning, so that there is room for max_new_tokens or, if the context is not larger than that,
-/// for one token. Without `truncate`, throws Error, which calls the option by `option`. Returns how
-/// many tokens were removed.
+/// for one token. Without `truncate`, throws Error, which calls the option by `option`. `param` is
+/// the member of a request that has the prompt, or "". Returns how many tokens were removed.
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
-                        std::size_t n_positions, const char* option);
+                        std::size_t n_positions, const char* option, const char* param = "");
 
 }  // namespace gpt2

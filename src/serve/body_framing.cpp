@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/fail.h"
+
 namespace gpt2::serve {
 namespace {
 
@@ -38,6 +40,18 @@ bool has_one_length(MHD_Connection* connection) {
   }
   const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   return lengths + codings <= 1 && std::strspn(length, "0123456789") == std::strlen(length);
+}
+
+std::optional<HttpAnswer> refuse_body(MHD_Connection* connection, std::size_t max_body) {
+  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  if (std::strtoull(length, nullptr, 10) > max_body) {
+    return error_answer(
+        413, concat("the body has ", length, " bytes, but the server accepts at most ", max_body));
+  }
+  const char* const coding = header_of(connection, MHD_HTTP_HEADER_CONTENT_ENCODING);
+  if (*coding == '\0' || strcasecmp(coding, "identity") == 0) return std::nullopt;
+  return error_answer(415, concat("the body has the Content-Encoding ", quote(coding, 60),
+                                  ": send it without compression"));
 }
 
 bool takes_refused_body(MHD_Connection* connection) {

@@ -2,6 +2,11 @@
 
 #include <microhttpd.h>
 
+#include <cstddef>
+#include <optional>
+
+#include "serve/reply.h"
+
 namespace gpt2::serve {
 
 /// Returns the value of a header of the request, or "" if it has none.
@@ -11,6 +16,11 @@ namespace gpt2::serve {
 /// request for this server and two for a proxy before it, which lets a client slip a request past
 /// the proxy.
 [[nodiscard]] bool has_one_length(MHD_Connection* connection);
+
+/// Returns the answer to a request whose headers announce a body that is longer than max_body bytes
+/// or compressed, or nothing if it may be received.
+[[nodiscard]] std::optional<HttpAnswer> refuse_body(MHD_Connection* connection,
+                                                    std::size_t max_body);
 
 /// Whether the body of a refused request is received, and thrown away, before the answer is sent.
 /// Otherwise the connection is closed while the client still sends, and then most clients report

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <list>
@@ -283,12 +282,8 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
   if (!has_one_length(connection))
     return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
   if (request.path.empty()) return error_answer(400, "expected a path, or a URL with a host alone");
-  const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
-  const bool is_too_long = std::strtoull(length, nullptr, 10) > limits_.max_body;
   if (auto answer = gate_(request)) return answer;
-  if (!is_too_long) return std::nullopt;
-  return error_answer(413, concat("the body has ", length,
-                                  " bytes, but the server accepts at most ", limits_.max_body));
+  return refuse_body(connection, limits_.max_body);
 }
 
 MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, const char* method,

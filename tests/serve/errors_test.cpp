@@ -96,13 +96,27 @@ TEST_CASE("stream_options need a stream, as in OpenAI's API") {
 TEST_CASE("a text that is longer than the context is an error with a code of its own") {
   const std::string text(1025, 'a');  // the model takes 1,024 tokens
   const json message = {{"role", "user"}, {"content", text}};
-  for (const auto& [path, body] : std::vector<std::pair<std::string, json>>{
-           {"/v1/completions", {{"prompt", text}}},
-           {"/v1/completions", {{"prompt", {"a", text}}}},
-           {"/v1/chat/completions", {{"messages", json::array({message})}}},
-           {"/v1/embeddings", {{"input", text}}}}) {
-    CHECK(error_of(path, body)["code"] == "context_length_exceeded");
+  for (const auto& [path, body, param] : std::vector<std::tuple<std::string, json, std::string>>{
+           {"/v1/completions", {{"prompt", text}}, "prompt"},
+           {"/v1/completions", {{"prompt", {"a", text}}}, "prompt"},
+           {"/v1/chat/completions", {{"messages", json::array({message})}}, "messages"},
+           {"/v1/embeddings", {{"input", text}}, "input"}}) {
+    const json error = error_of(path, body);
+    CHECK(error["code"] == "context_length_exceeded");
+    CHECK(error["param"] == param);
   }
+}
+
+TEST_CASE("an error about messages says what was found") {
+  const json error = error_of("/v1/chat/completions", {{"messages", "hi"}});
+  CHECK(error["message"] == "messages: expected a list of at least one message, found \"hi\"");
+  CHECK(error["param"] == "messages");
+}
+
+TEST_CASE("a completion that has the name of the limit of a chat is told its own") {
+  const json error = error_of("/v1/completions", {{"prompt", "a"}, {"max_completion_tokens", 1}});
+  CHECK(error["message"] ==
+        "unknown key 'max_completion_tokens' (did you mean 'max_new_tokens'?)");
 }
 
 TEST_CASE("an error of embeddings says which of the inputs it is about") {

@@ -154,6 +154,16 @@ TEST_CASE("a body that is too large is refused with status 413, which the client
   CHECK(small.connect().ask(raw(length(fits + " "), fits + " ")).status == 413);
 }
 
+TEST_CASE("a compressed body is refused with status 415") {
+  for (const std::string coding : {"gzip", "br", "gzip, identity"}) {
+    const std::string headers = length(kBody) + "Content-Encoding: " + coding + "\r\n";
+    const HttpResponse response = server().connect().ask(raw(headers, kBody));
+    CHECK(response.status == 415);
+    CHECK(check_error(response.json()).find(coding) != std::string::npos);
+  }
+  check_normal(server().connect().ask(raw(length(kBody) + "Content-Encoding: Identity\r\n", kBody)));
+}
+
 TEST_CASE("a connection serves request after request, even if they come at once") {
   HttpClient client = server().connect();
   const std::string request = raw(length(kBody), kBody);
