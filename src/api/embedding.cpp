@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/request_error.h"
 #include "api/tokens.h"
 #include "base/fail.h"
 
@@ -16,14 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxInputs = 2048;  // as OpenAI's API
-
-void check_length(std::size_t tokens, const std::string& name, const Config& config) {
-  if (tokens > 0 && tokens <= config.n_positions) return;
-  const std::string message =
-      concat(name, ": expected a text of 1 to ", config.n_positions, " tokens, found ", tokens);
-  if (tokens > 0) throw RequestError(message, name, RequestError::kTooLong);
-  reject(message);
-}
 
 // Returns true for the first of two words, false for the second one.
 bool read_choice(Members& members, const char* name, const char* first, const char* second,

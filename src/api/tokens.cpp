@@ -109,4 +109,12 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
   return removed;
 }
 
+void check_length(std::size_t tokens, const std::string& name, const Config& config) {
+  if (tokens > 0 && tokens <= config.n_positions) return;
+  const std::string message =
+      concat(name, ": expected a text of 1 to ", config.n_positions, " tokens, found ", tokens);
+  if (tokens > 0) throw RequestError(message, name, RequestError::kTooLong);
+  reject(message);
+}
+
 }  // namespace gpt2

@@ -56,4 +56,7 @@ struct TokenReader {
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
                         std::size_t n_positions, const char* option, const char* param = "");
 
+/// Throws Error unless a text, in the member `name` of a request, has 1 to n_positions tokens.
+void check_length(std::size_t tokens, const std::string& name, const Config& config);
+
 }  // namespace gpt2

@@ -259,6 +259,7 @@ void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Cal
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
   std::vector<TokenId> tokens = read_tokens(body.root, model);
+  check_length(tokens.size(), "prompt", model.config);
   const std::size_t bytes = sizeof(TokenId) * tokens.size();
   submit(inspect_job(model, std::move(tokens), options_.inspect, call), bytes, call);
 }

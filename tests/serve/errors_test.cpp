@@ -100,7 +100,8 @@ TEST_CASE("a text that is longer than the context is an error with a code of its
            {"/v1/completions", {{"prompt", text}}, "prompt"},
            {"/v1/completions", {{"prompt", {"a", text}}}, "prompt"},
            {"/v1/chat/completions", {{"messages", json::array({message})}}, "messages"},
-           {"/v1/embeddings", {{"input", text}}, "input"}}) {
+           {"/v1/embeddings", {{"input", text}}, "input"},
+           {"/inspect", {{"prompt", text}}, "prompt"}}) {
     const json error = error_of(path, body);
     CHECK(error["code"] == "context_length_exceeded");
     CHECK(error["param"] == param);
