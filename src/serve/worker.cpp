@@ -129,6 +129,11 @@ void Worker::turn() {
     gauges.kv_bytes += stats.memory;
     gauges.reused_tokens += stats.reused_tokens;
   }
+  {
+    // Before the answers are sent, whose clients may ask for the metrics next.
+    const std::lock_guard lock(mutex_);
+    gauges_ = gauges;
+  }
   running_.remove_if([](const std::unique_ptr<Job>& job) {
     try {
       return job->advance();
@@ -142,8 +147,6 @@ void Worker::turn() {
     job->give_up();
     return true;
   });
-  const std::lock_guard lock(mutex_);
-  gauges_ = gauges;
 }
 
 void Worker::fail_all(const std::exception_ptr& error) {

@@ -293,6 +293,7 @@ TEST_CASE("health and metrics") {
   const auto prompt = static_cast<double>(bundled::tokenizer().encode("Tom").size());
   CHECK(fresh.metric("gpt2_prompt_tokens_total") == prompt);
   CHECK(fresh.metric("gpt2_completion_tokens_total") == 5);
+  CHECK(fresh.metric("gpt2_batch_size") == 0);
   CHECK(fresh.metric("gpt2_time_to_first_token_seconds_count") == 1);
   CHECK(fresh.metric("gpt2_time_per_token_seconds_count") == 4);
   const HttpClient idle = fresh.connect();
