@@ -7,6 +7,7 @@ padding and truncation are those of transformers' page "Padding and truncation".
 
 import json
 import os
+import pickle
 import tempfile
 import unittest
 
@@ -45,6 +46,14 @@ class EncodingTest(unittest.TestCase):
         self.assertEqual(self.tokenizer([]), {"input_ids": [], "attention_mask": []})
         with self.assertRaisesRegex(AttributeError, "no labels: found input_ids, attention_mask"):
             one.labels
+
+    def test_the_default_is_that_of_a_model(self):
+        default = gpt2cpp.Tokenizer()
+        self.assertEqual(default(self.short).input_ids, self.ids[self.short])
+        self.assertEqual(pickle.loads(pickle.dumps(default)).description, default.description)
+        stopped = dict(max_new_tokens=40, stop_strings=".")
+        self.assertEqual(gpt2cpp.Model().generate("Once", tokenizer=default, **stopped),
+                         gpt2cpp.Model(MODEL).generate("Once", **stopped))
 
     def test_padding_needs_a_token(self):
         self.assertIsNone(self.tokenizer.pad_token)

@@ -48,7 +48,7 @@ class PretrainedTest(unittest.TestCase):
                                  gpt2cpp.Model(MODEL).generate([443], max_new_tokens=3,
                                                                do_sample=False).token_ids)
                 tokenizer = gpt2cpp.Tokenizer.from_pretrained("tellers/tales", revision=revision)
-                self.assertIn(commit, tokenizer.description + os.fspath(tokenizer._name))
+                self.assertIn(commit, tokenizer.description + tokenizer._path)
 
     def test_a_path_has_no_revisions(self):
         for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):

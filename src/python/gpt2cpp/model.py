@@ -26,7 +26,7 @@ from .options import max_new_tokens_of, require_different
 from .results import Generation
 from .session import Session
 from .stream import AsyncStream, Stream
-from .tokenizer import Tokenizer, c_path, find_path, in_package, memory_files, require_own
+from .tokenizer import Tokenizer, c_path, find_path, memory_files, require_own
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -60,9 +60,8 @@ class Model(_numbers.Model):
                   or int4, and f32 otherwise
         on_progress:  called with the share of the weights converted so far
         """
-        file = c_path(in_package("gpt2-stories" if name is None else name))
-        self._setup(_loaded(lib.gpt2_model_load, file, dtype=dtype, on_progress=on_progress),
-                    threads, kv_type)
+        self._setup(_loaded(lib.gpt2_model_load, c_path(find_path(name)), dtype=dtype,
+                            on_progress=on_progress), threads, kv_type)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
         self._set_tokenizer(lambda: Tokenizer(self.path))
 

@@ -21,6 +21,8 @@ from .encoding import BatchEncoding, Shape, batch, truncated
 from .errors import InvalidArgumentError, NotFoundError, UnsupportedError, shown
 from .results import Generation
 
+_BUNDLED = "gpt2-stories"
+
 
 class Tokenizer(SpecialTokens):
     """GPT-2's byte-level BPE. Any number of threads may use one.
@@ -33,12 +35,12 @@ class Tokenizer(SpecialTokens):
     'Once upon'
     """
 
-    def __init__(self, name: PathLike):
-        """Loads the tokenizer in a model's directory, by the model's name or path."""
-        super().__init__(new(lib.gpt2_tokenizer_load, c_path(in_package(name)),
-                             free=lib.gpt2_tokenizer_free))
-        self._name: Optional[PathLike] = name
-        self._set_special(reader_of_directory(find_path(name)))
+    def __init__(self, name: Optional[PathLike] = None):
+        """Loads the tokenizer in a model's directory, by the model's name or path, as Model()."""
+        path = find_path(name)
+        super().__init__(new(lib.gpt2_tokenizer_load, c_path(path), free=lib.gpt2_tokenizer_free))
+        self._path: Optional[str] = path
+        self._set_special(reader_of_directory(path))
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
@@ -58,16 +60,16 @@ class Tokenizer(SpecialTokens):
         structs, _ = memory_files(files)
         Handle.__init__(tokenizer, new(lib.gpt2_tokenizer_load_memory, structs, len(structs),
                                        free=lib.gpt2_tokenizer_free))
-        tokenizer._name = None
+        tokenizer._path = None
         tokenizer._set_special(reader_of_memory(files))
         return tokenizer
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        if self._name is None:
+        if self._path is None:
             raise TypeError("a Tokenizer from memory cannot be pickled: load it by its path")
         state = {name: getattr(self, name) for name in (
             "_tokens", "model_max_length", "padding_side", "truncation_side")}
-        return Tokenizer, (self._name,), state
+        return Tokenizer, (self._path,), state
 
     def __repr__(self) -> str:
         return "Tokenizer(closed)" if self.closed else f"Tokenizer({self.description!r})"
@@ -277,17 +279,13 @@ def c_path(path: PathLike) -> bytes:
     return name
 
 
-def in_package(name: PathLike) -> PathLike:
-    """The path of the bundled model for its name, if this is a wheel, which has it in the package;
-    any other name as it is."""
-    path = os.path.join(os.path.dirname(__file__), "models", "gpt2-stories")
-    return path if name == "gpt2-stories" and os.path.isdir(path) else name
-
-
-def find_path(name: PathLike) -> str:
-    """The path of the model with this name. Downloads nothing."""
+def find_path(name: Optional[PathLike]) -> str:
+    """The path of the model with this name; None stands for the bundled one. Downloads nothing."""
+    if name in (None, _BUNDLED):
+        path = os.path.join(os.path.dirname(__file__), "models", _BUNDLED)
+        name = path if os.path.isdir(path) else _BUNDLED  # a wheel has it in the package
     result = POINTER(c.Bytes)()
-    lib.gpt2_find_model(c_path(in_package(name)), byref(result))
+    lib.gpt2_find_model(c_path(name), byref(result))
     try:
         return os.fsdecode(string_at(result.contents.data, result.contents.size))
     finally:
@@ -296,10 +294,10 @@ def find_path(name: PathLike) -> str:
 
 def require_own(given: Any, own: Tokenizer) -> None:
     """Refuses a tokenizer, or the name of one, that is not that of the model."""
-    name = given if isinstance(given, str) else getattr(given, "_name", None)
+    name = given if isinstance(given, str) else getattr(given, "_path", None)
     if given is own:
         return
-    if name is not None and own._name is not None and os.path.samefile(find_path(name), own._name):
+    if name is not None and own._path is not None and os.path.samefile(find_path(name), own._path):
         return
     raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(given)}: leave it "
                            "out")
