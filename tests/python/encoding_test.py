@@ -8,6 +8,7 @@ padding and truncation are those of transformers' page "Padding and truncation".
 import json
 import os
 import pickle
+import re
 import tempfile
 import unittest
 
@@ -155,17 +156,13 @@ class EncodingTest(unittest.TestCase):
             with self.subTest(options), self.assertRaisesRegex(kind, message):
                 self.tokenizer("Once", **options)
 
-
     def test_wrong_sides(self):
-        self.tokenizer.pad_token = self.tokenizer.eos_token
-        for name, options in (("padding_side", {"padding": True}),
-                              ("truncation_side", {"truncation": True, "max_length": 2})):
-            setattr(self.tokenizer, name, "middle")
-            with self.assertRaisesRegex(ValueError, f"^{name}: expected one of left, right, found "
-                                                    "'middle'$"):
-                self.tokenizer(["Once", self.long], **options)
-            setattr(self.tokenizer, name, "left")
-            self.tokenizer(["Once", self.long], **options)
+        for name in ("padding_side", "truncation_side"):
+            for wrong in ("up", "", None, ["left"]):
+                with self.assertRaisesRegex(ValueError, f"^{name}: expected one of left, right, "
+                                                        f"found {re.escape(repr(wrong))}$"):
+                    setattr(self.tokenizer, name, wrong)
+            self.assertEqual(getattr(self.tokenizer, name), "right")
 
 
 class VocabularyTest(ModelTest):
@@ -235,6 +232,11 @@ class SpecialTokensTest(unittest.TestCase):
         ids = tokenizer(["Once", "a"], padding="max_length", max_length=2).input_ids
         self.assertEqual([ids[0][0], ids[1][0]], [4096, 4096])
         self.assertEqual(tokenizer.decode([4096, 443, 64], skip_special_tokens=True), "a")
+
+    def test_a_file_with_a_wrong_side_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "^padding_side: expected one of left, right, found "
+                                                "'up'$"):
+            self.tokenizer(tokenizer_config={"padding_side": "up"})
 
     def test_the_tokenizer_of_a_model_has_its_length(self):
         self.assertEqual(gpt2cpp.Model(MODEL).tokenizer.model_max_length, 512)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ._handle import Handle
-from .encoding import UNLIMITED
+from ._options import named
+from .encoding import SIDES, UNLIMITED
 from .errors import shown
 
 NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
@@ -73,6 +74,19 @@ def _content(token: Any) -> Optional[str]:
     return token if isinstance(token, str) else None
 
 
+class _Side:
+    """An attribute of a tokenizer that is "left" or "right"."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tokenizer: Optional[SpecialTokens], owner: Optional[type] = None) -> Any:
+        return self if tokenizer is None else tokenizer.__dict__[self._name]
+
+    def __set__(self, tokenizer: SpecialTokens, side: str) -> None:
+        tokenizer.__dict__[self._name] = SIDES[named(self._name, side, SIDES)]
+
+
 class SpecialTokens(Handle):
     """The special tokens of a tokenizer, as attributes that have transformers' names."""
 
@@ -88,8 +102,8 @@ class SpecialTokens(Handle):
         def token_bytes(self, id: int) -> bytes: ...
 
     model_max_length: int  # transformers' int(1e30) if nothing says it; a Model sets its own
-    padding_side: str  # "right" or "left"; may be changed, like the next one
-    truncation_side: str
+    padding_side = _Side()  # may be changed, like the next one
+    truncation_side = _Side()
 
     def _set_special(self, read: Read) -> None:
         has_default = self._id_of("<|endoftext|>") is not None

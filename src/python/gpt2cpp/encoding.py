@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 from ._arrays import int64_array, items
-from ._options import count, flag, named
+from ._options import count, flag
 from .errors import UnsupportedError, shown
 
 UNLIMITED = int(1e30)  # transformers' VERY_LARGE_INTEGER: no model_max_length is known
@@ -15,7 +15,7 @@ UNLIMITED = int(1e30)  # transformers' VERY_LARGE_INTEGER: no model_max_length i
 _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "longest": "longest",
              "max_length": "max_length"}
 
-_SIDES = ("left", "right")
+SIDES = ("left", "right")
 
 
 class BatchEncoding(Dict[str, Any]):
@@ -116,7 +116,7 @@ def batch(lists: List[List[int]], shape: Shape, pad_id: Optional[int], side: str
 
 def _padded(numbers: List[int], length: int, pad: int, side: str) -> List[int]:
     padding = [pad] * (length - len(numbers))
-    return numbers + padding if named("padding_side", side, _SIDES) else padding + numbers
+    return numbers + padding if side == "right" else padding + numbers
 
 
 def truncated(whole: List[int], bare: List[int], length: int, side: str) -> List[int]:
@@ -127,5 +127,5 @@ def truncated(whole: List[int], bare: List[int], length: int, side: str) -> List
     added = len(whole) - len(bare)
     before = next((i for i in range(added + 1) if whole[i:i + len(bare)] == bare), 0)
     kept = max(min(length - added, len(bare)), 0)
-    text = bare[:kept] if named("truncation_side", side, _SIDES) else bare[len(bare) - kept:]
+    text = bare[:kept] if side == "right" else bare[len(bare) - kept:]
     return [*whole[:before], *text, *whole[before + len(bare):]]
