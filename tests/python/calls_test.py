@@ -392,6 +392,9 @@ class ErrorTest(ModelTest):
             (ValueError, "seed: cannot be combined with num_beams", {"num_beams": 2, "seed": 1}),
             (ValueError, "num_beams must be a whole number from 1 to 1024, got 0", {"num_beams": 0}),
             (ValueError, "num_return_sequences", {"num_beams": 2, "num_return_sequences": 3}),
+            *((ValueError, f"^num_return_sequences: expected .* of at least 1, found {n}$",
+               {"num_return_sequences": n, **beams})
+              for n in (0, -1) for beams in ({}, {"num_beams": 2})),
             (ValueError, "early_stopping: expected one of False, True, never, found 'no'",
              {"num_beams": 2, "early_stopping": "no"}),
             (TypeError, "top_k: expected a whole number, found 'x'", {"top_k": "x"}),

@@ -40,12 +40,12 @@ def real(name: str, value: Any) -> float:
     raise TypeError(f"{name}: expected a number, found {shown(value)}")
 
 
-def count(name: str, value: Any) -> int:
+def count(name: str, value: Any, at_least: int = 0) -> int:
     """The value of the argument `name`, which is a number that the library's size_t can hold. The
     library knows its range."""
     number = whole(name, value)
-    if not 0 <= number < 2**64:
-        limit = "of at least 0" if number < 0 else "below 2**64"
+    if not at_least <= number < 2**64:
+        limit = f"of at least {at_least}" if number < at_least else "below 2**64"
         raise ValueError(f"{name}: expected a whole number {limit}, found {value}")
     return number
 

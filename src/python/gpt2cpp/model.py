@@ -256,7 +256,7 @@ class Model(_numbers.Model):
         prompts, is_batch = as_list("prompt", prompt)
         is_list = is_batch or number is not None
         failures = Failures(on_error, is_list)
-        copies = 1 if number is None else count("num_return_sequences", number)
+        copies = 1 if number is None else count("num_return_sequences", number, at_least=1)
         if given.get("num_beams") not in (None, 1):
             texts = _beams.search_all(self, prompts, copies, given, failures)
         elif is_list and len(prompts) * copies != 1:
