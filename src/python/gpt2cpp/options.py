@@ -269,8 +269,7 @@ class BeamArguments(_TextArguments):
         for name in _DRAWING:
             if given.get(name):
                 self._left[name] = given[name]
-        self.refuse_others("cannot be combined with num_beams, because beam search draws nothing, "
-                           "drafts nothing and looks at no text: leave it out")
+        self.refuse_others("cannot be combined with num_beams: leave one of them out")
 
 
 def _process_with(name: str,
