@@ -479,6 +479,32 @@ class ErrorTest(ModelTest):
             with self.assertRaises(ValueError):
                 call()
 
+    def test_options_that_only_transformers_has(self):
+        advice = {"max_time": "give an on_progress that returns False when the time is over",
+                  "stopping_criteria": "give stop, stop_tokens or an on_progress that returns "
+                                       "False",
+                  "prefix_allowed_tokens_fn": "give a logits_processor that sets the other scores "
+                                              "to -inf",
+                  "return_dict_in_generate": "leave it out, because texts have token_ids and "
+                                             "finish_reason",
+                  "output_scores": "give logprobs=5, for example, and read logprobs of the text",
+                  "handle_long_generation": "give truncate=True",
+                  "inputs": "give the prompt as the first argument",
+                  "assistant_model": "give draft"}
+        for name, text in advice.items():
+            for options in ({}, {"num_beams": 2}, {"num_return_sequences": 2}):
+                with self.assertRaises(TypeError) as caught:
+                    self.model.generate("Once", **{name: True}, **options)
+                self.assertEqual(str(caught.exception), f"unknown option {name}: {text}")
+            with self.assertRaisesRegex(TypeError, f"^unknown option {name}: "):
+                self.model.stream("Once", **{name: True})
+        # What max_time advises.
+        begin = time.monotonic()
+        text = self.model.generate(
+            "Once", on_progress=lambda _: time.monotonic() < begin + 0.1, **ENDLESS)
+        self.assertEqual(text.finish_reason, "cancelled")
+        self.assertGreater(len(text.token_ids), 0)
+
     def test_messages_about_unknown_arguments_name_the_public_class(self):
         for call in (self.model.embed, self.model.score, self.model.logits, self.model.observe):
             with self.assertRaisesRegex(TypeError, "^(Model.)?[a-z]+.. got an unexpected keyword"):

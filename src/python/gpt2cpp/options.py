@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ctypes import byref, c_float, c_int32, pointer
 from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict,
-                    Union)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
+                    TypedDict, Union)
 
 from . import _structs as c
 from ._arrays import ids_array, ids_struct, int32, items, view
@@ -117,8 +117,7 @@ class SamplingArguments:
         """Refuses the options that have not been taken. `why` explains it for those that exist."""
         for name, value in self._left.items():
             if name not in GenerateOptions.__annotations__:
-                hint = did_you_mean(name, GenerateOptions.__annotations__)
-                raise TypeError(f"unknown option {name}{hint or ': see help(Model.generate)'}")
+                raise unknown(name, GenerateOptions.__annotations__, "help(Model.generate)")
             if value is not None and value != _NEUTRAL.get(name) and value not in ([], ()):
                 raise ValueError(f"{name}: {why}")
 
@@ -294,6 +293,36 @@ _DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.r
 _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
             "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
             "constant_draft": False, "ignore_eos": False, "truncate": False}
+
+# What to do instead of giving an option that only transformers has.
+_INSTEAD = {
+    "inputs": "give the prompt as the first argument",
+    "bos_token_id": "leave it out, because the model has its own",
+    "max_time": "give an on_progress that returns False when the time is over",
+    "stopping_criteria": "give stop, stop_tokens or an on_progress that returns False",
+    "stop_sequence": "give stop",
+    "prefix_allowed_tokens_fn": "give a logits_processor that sets the other scores to -inf",
+    "force_words_ids": "give sequence_bias",
+    "constraints": "give sequence_bias",
+    "assistant_model": "give draft",
+    "num_assistant_tokens": "give max_draft_tokens",
+    "prompt_lookup_num_tokens": "give prompt_lookup=True and max_draft_tokens",
+    "past_key_values": "use Model.session(), which keeps them",
+    "return_dict_in_generate": "leave it out, because texts have token_ids and finish_reason",
+    "output_scores": "give logprobs=5, for example, and read logprobs of the text",
+    "output_logits": "use Model.logits()",
+    "output_hidden_states": "use Model.hidden_states()",
+    "output_attentions": 'use Model.observe(text, "attention_weights")',
+    "handle_long_generation": "give truncate=True",
+    "return_tensors": "use Model.generate(), whose texts have token_ids",
+    "clean_up_tokenization_spaces": "leave it out, because no spaces are removed"}
+
+
+def unknown(name: str, names: Iterable[str], where: str) -> TypeError:
+    """The error for an option that is none of the names. `where` is the place that lists them."""
+    advice = _INSTEAD.get(name)
+    hint = did_you_mean(name, names) if advice is None else f": {advice}"
+    return TypeError(f"unknown option {name}{hint or ': see ' + where}")
 
 
 def require_different(number: int, options: Dict[str, Any]) -> None:
