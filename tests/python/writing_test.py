@@ -343,6 +343,15 @@ class PipelineTest(ModelTest):
         good, bad = pipe([self.prompt, long], on_error="return")
         self.assertIn("generated_text", good[0])
         self.assertIsInstance(bad[0], ValueError)
+        advice = "shorten it, or give truncation=True to leave out its beginning$"
+        self.assertRegex(str(bad[0]), advice)
+        for prompt in (long, [self.prompt, long]):
+            with self.assertRaisesRegex(ValueError, advice):
+                pipe(prompt)
+        for name, hint in (("foo", "see help.TextGenerationPipeline."),
+                           ("handle_long_generation", "give truncation=True")):
+            with self.assertRaisesRegex(TypeError, f"^unknown option {name}: {hint}$"):
+                pipe(self.prompt, **{name: 1})
         self.assertEqual(pipe([long], truncation=True, batch_size=8)[0][0]["generated_text"],
                          long + self.model.generate(long, truncate=True, max_new_tokens=2,
                                                     do_sample=False))

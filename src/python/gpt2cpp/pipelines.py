@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Sequence, Union
 from ._generation_config import load_for_task
 from ._hub import INSTEAD, PathLike, refuse_others
 from ._options import count, flag, texts
-from .errors import UnsupportedError, shown
+from .errors import InvalidArgumentError, UnsupportedError, shown
 from .model import Model
 from .tokenizer import Tokenizer, require_own
 
@@ -42,10 +42,13 @@ class TextGenerationPipeline:
         full = return_full_text is None or bool(flag("return_full_text", return_full_text))
         given = self._given(options)
         number = given.get("num_return_sequences")
-        if not is_list and number is None:
-            found = [self.model.generate(prompts[0], **given)]
-        else:
-            found = self.model.generate(prompts, **given)
+        try:
+            if not is_list and number is None:
+                found = [self.model.generate(prompts[0], **given)]
+            else:
+                found = self.model.generate(prompts, **given)
+        except (InvalidArgumentError, TypeError) as error:
+            raise _renamed(error)
         n = len(found) // len(prompts) if prompts else 1
         results = [[_result(prompt, text, full) for text in found[i * n:(i + 1) * n]]
                    for i, prompt in enumerate(prompts)]
@@ -66,9 +69,21 @@ class TextGenerationPipeline:
         return given
 
 
+_NAMES = {"truncate=True": "truncation=True",
+          "help(Model.generate)": "help(TextGenerationPipeline)"}
+"""What Model.generate() advises in its messages, and what is the same for a pipeline."""
+
+
+def _renamed(error: Exception) -> Exception:
+    for theirs, ours in _NAMES.items():
+        if theirs in str(error):
+            error.args = (str(error).replace(theirs, ours),)
+    return error
+
+
 def _result(prompt: str, text: Any, is_full: bool) -> Any:
     if isinstance(text, Exception):  # with on_error="return"
-        return text
+        return _renamed(text)
     return {"generated_text": (prompt if is_full else "") + str(text)}
 
 
