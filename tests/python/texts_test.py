@@ -218,14 +218,27 @@ class EncodedTest(ModelTest):
         text = self.model.generate("The cat", max_new_tokens=5)
         for call in (lambda: self.model.generate(one, max_new_tokens=5),
                      lambda: self.model.generate(**one, max_new_tokens=5),
-                     lambda: self.model.session().generate(one, max_new_tokens=5)):
+                     lambda: self.model.session().generate(one, max_new_tokens=5),
+                     lambda: self.model.session().generate(**one, max_new_tokens=5),
+                     lambda: "".join(self.model.stream(**one, max_new_tokens=5))):
             self.assertEqual(call(), text)
-        self.assertEqual(self.model.logits(one).tolist(), self.model.logits("The cat").tolist())
+        logits = self.model.logits("The cat").tolist()
+        self.assertEqual(self.model.logits(one).tolist(), logits)
+        self.assertEqual(self.model.logits(**one).tolist(), logits)
         no_mask = self.model.generate(input_ids=one.input_ids, max_new_tokens=5)
         self.assertEqual(no_mask, text)
         if numpy is not None:
             batch = self.tokenizer(["The cat"], return_tensors="np")
             self.assertEqual(self.model.generate(**batch, max_new_tokens=5), [text])
+            self.assertEqual("".join(self.model.stream(**batch, max_new_tokens=5)), text)
+            self.assertEqual(self.model.logits(**batch).tolist(), logits)
+
+    def test_calls_for_one_text_refuse_several(self):
+        two = self.tokenizer(["The cat", "Once upon a time"], padding=True)
+        for call in (self.model.logits, self.model.stream, self.model.session().generate):
+            with self.assertRaisesRegex(TypeError, "^(text|prompt): expected one text or its token "
+                                                   "ids, found .*: make a call for each text$"):
+                call(**two)
 
     def test_a_mask_beside_ids(self):
         text = self.model.generate("The cat", max_new_tokens=5)
@@ -237,6 +250,8 @@ class EncodedTest(ModelTest):
                                                  max_new_tokens=5), text)
             self.assertEqual(self.model.generate(kind([padded]), attention_mask=kind([mask]),
                                                  max_new_tokens=5), [text])
+            self.assertEqual("".join(self.model.stream(kind(padded), attention_mask=kind(mask),
+                                                       max_new_tokens=5)), text)
             self.assertEqual(self.model.generate(kind([padded]), attention_mask=kind([mask]),
                                                  num_beams=2, max_new_tokens=5),
                              self.model.generate(["The cat"], num_beams=2, max_new_tokens=5))
@@ -245,8 +260,11 @@ class EncodedTest(ModelTest):
         for prompt in ("The cat", [443], ["The cat"], []):
             with self.assertRaisesRegex(ValueError, "^prompt, input_ids: give only one of them$"):
                 self.model.generate(prompt, input_ids=[443])
-        with self.assertRaisesRegex(TypeError, "^input_ids: expected token ids, found 'Once'$"):
-            self.model.generate(input_ids="Once")
+        for call in (self.model.generate, self.model.stream, self.model.logits):
+            with self.assertRaisesRegex(TypeError, "^input_ids: expected token ids, found 'Once'$"):
+                call(input_ids="Once")
+        with self.assertRaisesRegex(ValueError, "^text, input_ids: give only one of them$"):
+            self.model.logits("The cat", input_ids=[443])
 
     def test_wrong_masks(self):
         pipe = gpt2cpp.pipeline(model=self.model)
@@ -269,8 +287,8 @@ class EncodedTest(ModelTest):
             pipe("The cat", attention_mask=[1, 1])
         session = self.model.session()
         for call in (self.model.stream, self.model.astream, session.generate, session.stream):
-            with self.assertRaisesRegex(TypeError, "unknown option attention_mask"):
-                call([1, 2], attention_mask=[1, 1])
+            with self.assertRaisesRegex(ValueError, "^attention_mask: expected 2 items"):
+                call([1, 2], attention_mask=[1])
 
     def test_wrong_dicts(self):
         for wrong, message in (({"ids": [1]}, "expected a dict with input_ids"),

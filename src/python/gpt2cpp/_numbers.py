@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ctypes import byref
 from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
-                    Union, overload)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
+                    Sequence, Tuple, Union, overload)
 
 from . import _structs as c
 from . import _scoring
@@ -19,7 +19,7 @@ from ._progress import shown_progress
 from ._texts import Failures, fit_continuation, fit_text, require_known
 from ._weights import Weights
 from ._work import OnProgress
-from .encoding import ids_of
+from .encoding import ids_of, text_or_ids
 from .errors import InvalidArgumentError, shown
 from .results import Choice, Comparison, Scores
 
@@ -51,13 +51,16 @@ class Model(Handle):
 
         def _set_engine(self, options: Any) -> None: ...
 
-    def logits(self, text: Tokens) -> FloatArray:
+    def logits(self, text: Tokens = "", *, input_ids: Any = None,
+               attention_mask: Any = None) -> FloatArray:
         """The logits after each token of the text: (n_tokens, vocab_size) floats.
 
-        This is one forward pass. Ctrl-C cannot interrupt it and takes effect when it is over. The
-        same is true of hidden_states() with a layer, and of these two functions of a Session.
+        The text may be what a tokenizer returned, also as in logits(**tokenizer(...)). This is one
+        forward pass. Ctrl-C cannot interrupt it and takes effect when it is over. The same is true
+        of hidden_states() with a layer, and of these two functions of a Session.
         """
-        return self._rows(text, self.vocab_size, lib.gpt2_forward)
+        given = text_or_ids("text", text, input_ids, attention_mask)
+        return self._rows(given, self.vocab_size, lib.gpt2_forward)
 
     @overload
     def hidden_states(self, text: Tokens) -> Tuple[FloatArray, ...]: ...

@@ -52,6 +52,16 @@ def without_padding(ids: Any, mask: Any) -> List[Any]:
     return [without_padding(*pair) for pair in zip(listed, marks)]
 
 
+def text_or_ids(name: str, text: Any, input_ids: Any, attention_mask: Any) -> Any:
+    """The argument `name`, or the token ids that stand in its place, as in transformers' calls
+    f(**tokenizer(text)); without padding if there is a mask."""
+    if input_ids is not None:
+        if not isinstance(text, str) or text:
+            raise ValueError(f"{name}, input_ids: give only one of them")
+        text = items("input_ids", input_ids, "token ids")
+    return text if attention_mask is None else without_padding(text, attention_mask)
+
+
 class Shape(NamedTuple):
     """How long the sequences become: the arguments of a tokenizer's call."""
 

@@ -20,7 +20,7 @@ from ._option_help import with_options
 from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
-from .encoding import ids_of, without_padding
+from .encoding import ids_of, text_or_ids
 from .errors import InvalidArgumentError, NotFoundError, shown
 from .options import max_new_tokens_of, require_different
 from .results import Generation
@@ -223,7 +223,6 @@ class Model(_numbers.Model):
     @with_options
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
                  num_return_sequences: Optional[int] = None, on_error: str = "raise",
-                 input_ids: Any = None, attention_mask: Any = None,
                  **options: Unpack[GenerateOptions]) -> Any:
         """Returns the continuation of the prompt as a Generation, which is a str.
 
@@ -244,15 +243,9 @@ class Model(_numbers.Model):
         >>> model.generate("The cat", num_beams=3, max_new_tokens=4)
         ' and the dog were'
         """
-        given = self._options_of(options)
+        prompt, given = self._given(prompt, options)
         configured = given.pop("num_return_sequences", None)
         number = configured if num_return_sequences is None else num_return_sequences
-        if input_ids is not None:
-            if not isinstance(prompt, str) or prompt:
-                raise ValueError("prompt, input_ids: give only one of them")
-            prompt = items("input_ids", input_ids, "token ids")
-        if attention_mask is not None:
-            prompt = without_padding(prompt, attention_mask)
         prompts, is_batch = as_list("prompt", prompt)
         is_list = is_batch or number is not None
         failures = Failures(on_error, is_list)
@@ -340,13 +333,15 @@ class Model(_numbers.Model):
                                 "texts need: give token ids")
         return self._tokenizer
 
-    def _options_of(self, options: Mapping[str, Any]) -> Dict[str, Any]:
-        """The options with those of generation_config. Refuses any tokenizer but the model's."""
+    def _given(self, prompt: Any, options: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
+        """The prompt, which may be the option input_ids, and the other options with those of
+        generation_config. Refuses any tokenizer but the model's."""
         given = _generation_config.merged(options)
         tokenizer = given.pop("tokenizer", None)
         if tokenizer is not None:
             require_own(tokenizer, self._require_tokenizer())
-        return given
+        ids, mask = given.pop("input_ids", None), given.pop("attention_mask", None)
+        return text_or_ids("prompt", prompt, ids, mask), given
 
     def _encode(self, name: str, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
         """The token ids of the argument `name`."""

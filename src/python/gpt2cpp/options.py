@@ -67,6 +67,8 @@ class GenerateOptions(SamplingOptions, total=False):
     use the session of the call. They run on another thread if the main thread makes the call.
     """
 
+    input_ids: Any
+    attention_mask: Any
     max_new_tokens: int
     max_length: int
     stop: Union[str, Sequence[str]]

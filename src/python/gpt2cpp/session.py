@@ -232,7 +232,7 @@ class Session(Handle):
 
     def _prepared(self, prompt: Tokens, options: Any) -> Tuple[List[int], int, Dict[str, Any]]:
         """The tokens of the prompt, how many were removed from its beginning, and the options."""
-        given = self._model._options_of(options)
+        prompt, given = self._model._given(prompt, options)
         truncate = bool(flag("truncate", given.pop("truncate", None) or False))
         ids, position = self._prompt(prompt), len(self)
         slides = given.get("overflow") == "slide"
