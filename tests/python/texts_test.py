@@ -240,6 +240,17 @@ class EncodedTest(ModelTest):
                                                    "ids, found .*: make a call for each text$"):
                 call(**two)
 
+    def test_a_model_is_not_called(self):
+        inputs = self.tokenizer("The cat")
+        for call in (lambda: self.model(**inputs), lambda: self.model([443], labels=[443])):
+            with self.assertRaisesRegex(TypeError, r"^a Model is not a function: call "
+                                                   r"model.logits\(inputs\), "
+                                                   r"model.hidden_states\(inputs\) or, for the "
+                                                   r"loss, model.score\(inputs\)$"):
+                call()
+        for call in (self.model.logits, self.model.hidden_states, self.model.score):
+            call(inputs)  # as it says
+
     def test_a_mask_beside_ids(self):
         text = self.model.generate("The cat", max_new_tokens=5)
         ids = self.tokenizer.encode("The cat")

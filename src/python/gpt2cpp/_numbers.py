@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ctypes import byref
 from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NoReturn, Optional,
                     Sequence, Tuple, Union, overload)
 
 from . import _structs as c
@@ -50,6 +50,11 @@ class Model(Handle):
                     add_special_tokens: bool = True) -> List[int]: ...
 
         def _set_engine(self, options: Any) -> None: ...
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises a TypeError, which says what to call instead of transformers' model(**inputs)."""
+        raise TypeError("a Model is not a function: call model.logits(inputs), "
+                        "model.hidden_states(inputs) or, for the loss, model.score(inputs)")
 
     def logits(self, text: Tokens = "", *, input_ids: Any = None,
                attention_mask: Any = None) -> FloatArray:
