@@ -1052,6 +1052,13 @@ class QuantizedTest(ModelTest):
             self.assertEqual(loaded.dtype, "int8")
             self.assertEqual(loaded.generate("Once"), small.generate("Once"))
 
+    def test_other_weights_are_not_saved(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            with self.assertRaisesRegex(ValueError, "found f16: load them with Model.path, "
+                                                    'dtype="int8".$'):
+                self.model.save_quantized(scratch + "/small")
+            self.assertEqual(os.listdir(scratch), [])
+
 
 class HelpTest(unittest.TestCase):
     def test_the_help_of_generate_describes_every_option(self):

@@ -311,6 +311,9 @@ class Model(_numbers.Model):
 
     def save_quantized(self, path: PathLike) -> None:
         """Writes a model of type int8 or int4 to a new directory, which Model() loads."""
+        if self.dtype not in ("int8", "int4"):
+            raise InvalidArgumentError("only int8 and int4 weights can be saved, found "
+                                       f'{self.dtype}: load them with Model(path, dtype="int8")')
         lib.gpt2_model_save_quantized(self._use(), c_path(path))
 
     # -- For the other modules of the package ----------------------------------------------------
