@@ -93,8 +93,8 @@ void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name) || value.is_null()) continue;
     const std::string path = path_ + name;
-    throw RequestError(concat("unknown key ", quote(path, 60), advice_on(name)),
-                       path.substr(0, 200), RequestError::kUnknown);
+    throw RequestError(concat("unknown key ", quote(path), advice_on(name)), path.substr(0, 200),
+                       RequestError::kUnknown);
   }
 }
 

@@ -141,7 +141,7 @@ void check_origin(const std::string& origin) {
                          origin.find_first_of("/ ", scheme + 3) == origin.npos;
   if (is_origin) return;
   throw UsageError(
-      "--cors", "expected * or an origin such as https://example.org, found " + quote(origin, 60));
+      "--cors", "expected * or an origin such as https://example.org, found " + quote(origin));
 }
 
 ServeSettings read_serve_settings(const Arguments& arguments) {
@@ -279,7 +279,7 @@ int serve(const Arguments& arguments) {
     end_if_interrupted();
     for (std::size_t i = 0; i + 1 < models.size(); ++i) {
       if (models[i]->name != models.back()->name) continue;
-      throw UsageError("--model", "two models are called " + quote(models[i]->name, 60) +
+      throw UsageError("--model", "two models are called " + quote(models[i]->name) +
                                       ": name one of them, as in -m NAME=MODEL");
     }
   }

@@ -114,7 +114,7 @@ void Listener::listen_on_port(const std::string& host, int port) {
   addrinfo* addresses = nullptr;
   const int failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &addresses);
   if (failure != 0) {
-    reject("--host ", quote(host, 60), ": ", gai_strerror(failure),
+    reject("--host ", quote(host), ": ", gai_strerror(failure),
            ": give an address of this machine, such as 127.0.0.1 or 0.0.0.0");
   }
   socket_ = bind_one_of(addresses);

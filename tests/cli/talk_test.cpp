@@ -202,7 +202,7 @@ TEST_CASE("/load names the option that reads a text") {
 TEST_CASE("a message quotes only the beginning of a long line") {
   const std::string text(2 << 20, 'x');
   check_refused("/" + text + "\n", "",
-                "no command '/" + text.substr(0, 59) +
+                "no command '/" + text.substr(0, 79) +
                     "...': /help lists them; to begin a text with a slash, type two");
   for (const std::string begin :
        {"/set ", "/set top_k ", "/set seed ", "/set ignore_eos ", "/set suppress_tokens ",

@@ -69,8 +69,7 @@ const TalkCommand& talk_command(const std::string& name) {
   const auto* const command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
   if (command != std::end(kTalkCommands)) return *command;
   const std::string meant = nearest(name, command_names());
-  reject("no command ", quote('/' + name, 60),
-         meant.empty() ? "" : " (did you mean '/" + meant + "'?)",
+  reject("no command ", quote('/' + name), meant.empty() ? "" : " (did you mean '/" + meant + "'?)",
          ": /help lists them; to begin a text with a slash, type two");
 }
 
@@ -101,10 +100,10 @@ std::filesystem::path file_of(const std::string& argument) {
   const char mark = name.front();
   const bool is_quoted = mark == '"' || mark == '\'';
   if (is_quoted ? name.find(mark, 1) + 1 != name.size() : name.find('"') != name.npos) {
-    reject("expected a file, or one in quotes, found ", quote(name, 60));
+    reject("expected a file, or one in quotes, found ", quote(name));
   }
   if (is_quoted) name = name.substr(1, name.size() - 2);
-  if (name.empty() || name.size() > kMaxBytes) reject("expected a file, found ", quote(name, 60));
+  if (name.empty() || name.size() > kMaxBytes) reject("expected a file, found ", quote(name));
   const std::filesystem::path file = with_home(path_of(name == "~" ? "~/" : name));
   if (file.empty()) {
     reject(name, ": there is no home directory, because $", kHomeVariable, " is not set");

@@ -90,7 +90,7 @@ Arguments texts_in(const std::string& option, const std::string& value) {
   }
   throw UsageError(
       option, concat("expected a text without spaces, or texts in quotes such as \"\\n\" \"Tom:\"",
-                     ", found ", quote(value, 60)));
+                     ", found ", quote(value)));
 }
 
 // Returns the values of an option that takes several.
@@ -163,7 +163,7 @@ void TalkOptions::take(const std::string& name, const std::string& value) {
   } else if (value == "false") {
     return restore(option);
   } else if (!value.empty() && value != "true") {
-    throw UsageError(option.name(), "expected true or false, found " + quote(value, 60));
+    throw UsageError(option.name(), "expected true or false, found " + quote(value));
   }
   options_.parse(arguments);
   take_given(writing_, options_);
@@ -220,7 +220,7 @@ const Option& TalkOptions::find(const std::string& name, const char* what) const
     return std::ranges::count(all, here) == 0 ? "" : "'" + here + "'";
   });
   const std::string meant = nearest(wanted, all);
-  reject("no ", what, " ", quote(name, 60),
+  reject("no ", what, " ", quote(name),
          !advice.empty()  ? " (" + advice + ")"
          : !meant.empty() ? " (did you mean '" + meant + "'?)"
                           : ": the options that /set lists change how tokens are drawn and texts "

@@ -26,7 +26,7 @@ void add_seed(Options& options, Writing& writing, bool may_be_random) {
       seed = bits;
     } else if (!read_number(text, seed)) {
       throw UsageError("--seed", concat("expected 'random' or a whole number from 0 to ",
-                                        UINT64_MAX, ", found ", quote(text, 60)));
+                                        UINT64_MAX, ", found ", quote(text)));
     }
   };
   options.add(
@@ -165,7 +165,7 @@ void add_bad_words(SamplingOptions& options, const std::vector<std::string>& wor
       std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false});
       if (ids.empty() || tokenizer.unencodable_bytes(form) != 0) {
         throw UsageError("--bad-words",
-                         concat("the model's vocabulary has no tokens for ", quote(form, 60),
+                         concat("the model's vocabulary has no tokens for ", quote(form),
                                 ": leave it out, because the model cannot write it"));
       }
       options.bad_words_ids.push_back(std::move(ids));

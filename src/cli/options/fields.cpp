@@ -131,7 +131,7 @@ void add_row(Options& options, const Row& field, Values& values) {
   if (form.is_repeatable) help += "; may be repeated";
   const auto set = [=, &value = values.*field.member](const std::string& text) {
     if (read(text, field.range, value)) return;
-    throw UsageError(name, "expected " + form.expected + ", found " + quote(text, 60));
+    throw UsageError(name, "expected " + form.expected + ", found " + quote(text));
   };
   options.add(names, form.text, help, set).is_repeatable = form.is_repeatable;
 }
@@ -144,9 +144,9 @@ void add_row(Options& options, const OptionField<Options_, std::optional<TokenId
     const std::string name = option_name(field.name);
     std::vector<TokenId> ids;
     if (!read(text, field.range, ids)) {
-      throw UsageError(name, "expected token ids such as 11,13, found " + quote(text, 60));
+      throw UsageError(name, "expected token ids such as 11,13, found " + quote(text));
     }
-    if (ids.size() != 1) throw UsageError(name, "expected one token id, found " + quote(text, 60));
+    if (ids.size() != 1) throw UsageError(name, "expected one token id, found " + quote(text));
     values.*field.member = ids.front();
   };
   options.add(option_name(field.name), "ID", field.help, set);
