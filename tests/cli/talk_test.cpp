@@ -548,6 +548,10 @@ TEST_CASE("/undo takes back the last line and its answer", "[terminal]") {
   CHECK(letters("ab\nk\nt\n/undo\n/undo\n\n") == "cde\nlmn\nuvw\nfgh\n");
   check_refused("/undo\n", "", "there is no line to take back");
   check_refused("ab\n/undo\n/again\n", "cde\n", "there is no answer to write again");
+  // The answer before it is the last one then.
+  check_refused("ab\nk\n/undo\n/again\n/undo\n/undo\n", "cde\nlmn\ncde\n",
+                "there is no line to take back");
+  CHECK(letters("ab\nk\n/undo\n/again\nt\n/undo\n\n") == "cde\nlmn\ncde\nuvw\nfgh\n");
   CHECK(shown_after({"ab", "/undo"}) == "gpt2: took back 5 tokens; the text has 0 tokens\r\n");
   // After a slide, only the session before the last line is left.
   const TemporaryDirectory small;

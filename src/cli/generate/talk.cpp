@@ -40,7 +40,13 @@ struct WrittenTokens {
   }
 };
 
-// A text that grows in turns. A turn is a line and the answer to it.
+// A line and the answer to it.
+struct Turn {
+  std::size_t begin;          // the position in the session
+  std::vector<TokenId> line;  // its tokens
+};
+
+// A text that grows in turns.
 class Talk {
  public:
   Talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer, Session session,
@@ -123,11 +129,9 @@ class Talk {
     const auto result = gpt2::generate(session_, *tokenizer_, line_, options, write);
     writer.write(wrapper.end());
     writer.end(result);
-    if (session_.dropped() != dropped) {
-      turns_.clear();  // only before_ still has the earlier text
-    } else if (turns_.empty() || turns_.back() != before) {
-      turns_.push_back(before);
-    }
+    if (!turns_.empty() && turns_.back().begin == before) turns_.pop_back();  // of /again
+    turns_.push_back({before, line_});
+    if (session_.dropped() != dropped) turns_.clear();  // only before_ still has the earlier text
     last_ = {result.tokens.size(), result.generation_seconds};
     all_.tokens += last_.tokens;
     all_.seconds += last_.seconds;
@@ -148,8 +152,19 @@ class Talk {
            capacity - keep - 1, ": shorten it");
   }
 
+  // Sets before_ and line_ to those of the last turn. After a turn was taken back, that is the one
+  // before it, which is known unless the text has slid. Returns false if there is no such turn.
+  bool find_turn() {
+    if (before_) return true;
+    if (turns_.empty()) return false;
+    before_ = session_.fork();
+    before_->rewind(turns_.back().begin);
+    line_ = turns_.back().line;
+    return true;
+  }
+
   void again() {
-    if (!before_) reject("there is no answer to write again");
+    if (!find_turn()) reject("there is no answer to write again");
     require_room(*before_, line_.size());
     session_.assign(*before_);
     SamplingOptions& sampling = settings_.writing.options.sampling;
@@ -160,19 +175,13 @@ class Talk {
     answer();
   }
 
-  // The session before the last turn is there unless that was taken back. Without a slide, the
-  // turns before it can be cut off, too.
   void undo() {
-    if (!before_ && turns_.empty()) reject("there is no line to take back");
+    if (!find_turn()) reject("there is no line to take back");
     const std::size_t end = session_.position();
-    if (before_) {
-      session_.assign(*before_);
-    } else {
-      session_.rewind(turns_.back());
-    }
+    session_.assign(*before_);
     before_.reset();
     const std::size_t begin = session_.position();
-    if (!turns_.empty() && turns_.back() == begin) turns_.pop_back();
+    if (!turns_.empty() && turns_.back().begin == begin) turns_.pop_back();
     note(concat("took back ", end > begin ? counted(end - begin, "token") : "a line",
                 "; the text has ", counted(begin, "token")));
   }
@@ -286,9 +295,9 @@ class Talk {
   Session session_;
   const OptionsOf& options_of_;
   bool by_hand_;
-  std::optional<Session> before_;   // the session before the last turn
-  std::vector<std::size_t> turns_;  // the positions at which the turns begin that can be taken back
-  std::vector<TokenId> line_;       // the tokens of the line of the last turn
+  std::optional<Session> before_;  // the session before the last turn
+  std::vector<TokenId> line_;      // the tokens of the line of the last turn
+  std::vector<Turn> turns_;        // those that can be taken back
   WrittenTokens last_, all_;
   bool told_greedy_ = false;  // whether /again has said that it writes the same answer
 };
