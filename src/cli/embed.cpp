@@ -55,7 +55,7 @@ Settings read_settings(const Arguments& arguments) {
   Settings settings;
   Options options("gpt2 embed", "Turns texts into vectors",
                   std::string(kEmbedSummary) + kEmbedExamples);
-  options.add_text("FILE", "", settings.file, "The texts, one a line; -: standard input");
+  options.add_file("FILE", settings.file, "The texts, one a line; -: standard input");
   add_model_options(options, settings.model);
   options.add_choice("--pooling", "mean|last",
                      "The mean of all tokens' states (default), or the last token's",

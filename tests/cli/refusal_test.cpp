@@ -231,6 +231,9 @@ TEST_CASE("arguments that make no sense are refused with advice on what to do") 
   check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
   check_refused({"info", "--dtype", "int8", "--text", ""}, 2,
                 {"--text: expected a file, found ''"});
+  for (const std::string command : {"score", "embed"}) {
+    check_refused({command, ""}, 2, {"FILE: expected a file, found ''; see"});
+  }
   check_refused({"info", "--text", "x"}, 2, {"--text", "--dtype", "gpt2 info --help"});
   check_refused({"tokenize", "--greedy"}, 2, {"unknown option '--greedy';"});
   check_refused({"quantize", "x"}, 2, {"OUT is required; see 'gpt2 quantize --help'"});

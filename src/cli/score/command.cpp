@@ -103,7 +103,7 @@ Settings read_settings(const Arguments& arguments) {
   Options options("gpt2 score",
                   "Measures how well a model predicts a text, or which continuation it prefers",
                   std::string(kScoreSummary) + kScoreExamples);
-  options.add_text("FILE", "", settings.file, "The text; -: standard input");
+  options.add_file("FILE", settings.file, "The text; -: standard input");
   add_model_options(options, settings.model);
   options.add_number("--context", settings.score.context, {2, kMost, 0},
                      "Tokens of a window; 0: as many as the model has positions");
