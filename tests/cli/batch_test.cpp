@@ -391,11 +391,13 @@ TEST_CASE("a run is not resumed if the lines, the options or the model have chan
 
 TEST_CASE("a file that is not the output of a run stays as it is") {
   const Batch batch(kPrompts);
-  for (const std::string content : {"my notes", "my notes\n", "{\"line\":0}\n",
+  for (const std::string content : {"my notes", "my notes\n", "\nmy notes\n", "{\"line\":0}\n",
                                     "{\"line\":5,\"color\":\"red\"}"}) {
     batch.directory.write("out", content);
     const Outcome outcome = batch.run();
     CHECK(outcome.status == 1);
+    CHECK(outcome.err == "gpt2: out exists and is not the output of such a run, because it has '" +
+                             content.substr(0, content.find('\n')) + "': give another -o\n");
     CHECK(batch.read() == content);
   }
   const auto refused = [&](const std::string& output, const std::string& message) {

@@ -201,12 +201,11 @@ RecordReader::RecordReader(int file, const std::string& name)
 
 void RecordReader::advance() {
   offset_ = reader_.offset();
-  if (!reader_.next(line_) || line_.is_whole) return;
-  // Only an incomplete record may be cut off, and never the end of a file that this command has not
-  // written.
-  if (!may_become_record(line_.text)) {
-    reject(name_, " ends in something that is not a record of gpt2 batch: give another -o");
-  }
+  // Nothing may be cut off or replaced in a file that this command has not written. The end of a
+  // whole line shows that its record does not go on.
+  if (!reader_.next(line_) || may_become_record(line_.text + (line_.is_whole ? "\n" : ""))) return;
+  reject(name_, " exists and is not the output of such a run, because it has ",
+         quote(line_.text, 40), ": give another -o");
 }
 
 std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
