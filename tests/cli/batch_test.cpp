@@ -153,6 +153,8 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
        "messages: 'gpt2 batch' continues texts and has no chats: write them as one \"prompt\", or "
        "use 'gpt2 serve'"},
       {R"({"prompt": "a", "prompt": "b"})", "the line: key 'prompt' appears twice"},
+      {R"({"prompt": []})",
+       "prompt: expected a text or a list of 1 token id or more, found an empty list"},
       {R"({"token_ids": [4096]})", "token_ids[0]: expected a token id from 0 to 4095, found 4096"},
       {R"({"token_ids": [-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},
       {prompt + R"("temperature": NaN})", "the line: invalid JSON"},
@@ -193,7 +195,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Batch batch(input + "{\"prompt\": \"Tom\"}\r\n");
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.starts_with("gpt2: 40 lines, 39 errors; this run: 8 tokens in "));
+  CHECK(outcome.err.starts_with("gpt2: 41 lines, 40 errors; this run: 8 tokens in "));
   CHECK(outcome.err.ends_with(
       "\ngpt2: the first error is: line 1: expected a JSON object, found an empty line; see "
       "\"error\" in out\n"));
@@ -207,7 +209,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(found.back()["finish_reason"] == "length");
   const Outcome again = batch.run();
   CHECK(again.status == 3);
-  CHECK(again.err.starts_with("gpt2: 40 lines, 39 errors; this run: 0 tokens in "));
+  CHECK(again.err.starts_with("gpt2: 41 lines, 40 errors; this run: 0 tokens in "));
   CHECK(again.err.ends_with("\ngpt2: see \"error\" in out\n"));
 }
 

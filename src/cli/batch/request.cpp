@@ -49,12 +49,16 @@ class RequestReader {
 };
 
 // Throws Error if the line has a list of texts, each as text or as token ids, in place of a text.
+// An empty list may have been meant for one.
 void refuse_lists(const json& body) {
   for (const auto& [name, alternative] :
        {std::pair("prompt", ", or give --format openai"), {"text", ""}, {"context", ""}}) {
     if (name == std::string_view("context") && !body.contains("choices")) continue;  // a number
     const auto list = body.find(name);
-    if (list == body.end() || !list->is_array() || list->empty()) continue;
+    if (list == body.end() || !list->is_array()) continue;
+    if (list->empty()) {
+      reject(name, ": expected a text or a list of 1 token id or more, found an empty list");
+    }
     if (!list->front().is_string() && !list->front().is_array()) continue;
     reject(name, ": expected a text or a list of token ids, found a list of ", name,
            "s: give each one a line of its own", alternative);
