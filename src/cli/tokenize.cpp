@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/tokens.h"
 #include "cli/commands.h"
 #include "cli/model.h"
@@ -14,6 +16,7 @@ that were encoded, except that on a terminal a newline is added if the text does
 Examples:
   gpt2 tokenize "Hello world"
   gpt2 tokenize --decode 443 452 258 401
+  gpt2 tokenize --decode "[443, 452, 258, 401]"
   gpt2 tokenize -f book.txt | gpt2 tokenize --decode | cmp - book.txt
   gpt2 tokenize "Once upon" | gpt2 --tokens | gpt2 tokenize --decode)";
 
@@ -46,6 +49,9 @@ int tokenize(const Arguments& arguments) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);
+  if (decode) {  // programs print lists of ids in brackets
+    for (const char bracket : {'[', ']'}) std::ranges::replace(text, bracket, ' ');
+  }
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.

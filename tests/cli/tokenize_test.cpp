@@ -19,6 +19,8 @@ TEST_CASE("tokenize turns a text into ids and back") {
   CHECK(run({"tokenize", "-m", alphabet_model(), "<|endoftext|>"}).out == "256\n");
   CHECK(run({"tokenize", "-m", alphabet_model(), "-"}, {.input = "a\n"}).out == "97 10\n");
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "97, 32\n98"}).out == "a b");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[97, 32, 98]"}).out == "a b");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "[97,98]\n"}).out == "ab");
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
 }
 
