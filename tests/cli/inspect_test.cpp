@@ -349,6 +349,16 @@ TEST_CASE("inspect compares a change with the model as it is") {
   CHECK(distance[NormIndex::ln_1(3)][3] > 0.0);
 }
 
+TEST_CASE("inspect shows its changes as a shell takes them") {
+  const Words arguments = {"--skip-mlp", "1", "--patch", "The dog sat. The cat@embeddings:0", kText};
+  CHECK(inspect(arguments).out.find("\n--patch 'The dog sat. The cat@embeddings:0'\n") !=
+        std::string::npos);
+  Words as_json = arguments;
+  as_json.insert(as_json.begin(), {"--json", "--no-attention"});
+  CHECK(json::parse(inspect(as_json).out)["changes"] ==
+        json{"--skip-mlp 1", "--patch 'The dog sat. The cat@embeddings:0'"});
+}
+
 TEST_CASE("changes of inspect do what they say") {
   const auto loss = [](const Words& changes) {
     Words arguments = changes;

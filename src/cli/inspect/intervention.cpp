@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/terminal/console.h"
 #include "gpt2/observed_names.h"
 #include "gpt2/session.h"
 
@@ -162,7 +163,7 @@ std::vector<std::string> InterventionSettings::shown() const {
                                        {"--skip-mlp ", &skip_mlp},
                                        {"--identity-norm ", &identity_norm},
                                        {"--patch ", &patch}}) {
-    for (const std::string& value : *values) list.push_back(option + value);
+    for (const std::string& value : *values) list.push_back(option + shell_word(value));
   }
   return list;
 }

@@ -18,7 +18,7 @@ namespace gpt2::cli {
 struct InterventionSettings {
   std::vector<std::string> skip_layer, skip_head, skip_mlp, identity_norm, patch;
 
-  /// Returns the options as they were given, such as "--skip-mlp 2".
+  /// Returns the options as a shell takes them, such as "--skip-mlp 2".
   [[nodiscard]] std::vector<std::string> shown() const;
 };
 

@@ -35,20 +35,6 @@ std::string read_all(int file, const std::string& name) {
   return text;
 }
 
-// Returns the name of a file as one word of a shell: in quotes, as POSIX has them, if it has a
-// character that may mean something to a shell.
-std::string shell_word(const std::string& name) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ||
-           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos ||
-           c == std::filesystem::path::preferred_separator;
-  };
-  if (std::ranges::all_of(name, is_plain)) return name;
-  std::string word = "'";
-  for (const char c : name) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
-
 bool is_silent = false;
 
 // Prints the line if one is due in a log.
@@ -63,6 +49,18 @@ void report_in_log(const std::string& line) {
 }
 
 }  // namespace
+
+std::string shell_word(const std::string& argument) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos ||
+           c == std::filesystem::path::preferred_separator;
+  };
+  if (std::ranges::all_of(argument, is_plain)) return argument;
+  std::string word = "'";
+  for (const char c : argument) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
 
 void write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {

@@ -10,6 +10,10 @@
 
 namespace gpt2::cli {
 
+/// Returns an argument of a command as one word of a shell: in quotes, as POSIX has them, if it has
+/// a character that may mean something to a shell.
+[[nodiscard]] std::string shell_word(const std::string& argument);
+
 /// Writes all of `text` to standard output and flushes it. Throws Error if that fails, for example
 /// because the disk is full. If standard output is a pipe whose reader has gone away, ends the
 /// process by SIGPIPE, like a program that does not ignore this signal.
