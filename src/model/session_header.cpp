@@ -121,7 +121,7 @@ void require_same_model(const SessionHeader& header, const Engine& engine,
   if (weights != type_name(expected.weight_type)) {
     fail(name, "is the state of a model with other weights: expected ",
          type_name(expected.weight_type), ", found ", quote(weights),
-         "; load the model with that type");
+         "; load the model with that type (LoadOptions::dtype, or --dtype)");
   }
   const std::string_view type = type_name(header.kv_type);
   if (type != type_name(expected.kv_type)) {

@@ -175,8 +175,8 @@ TEST_CASE("a state that cannot be used is refused before anything is written") {
   CHECK(other.status == 1);
   CHECK(other.err.find("is the state of another model: expected ") != std::string::npos);
   const Outcome type = generate({"--state", state(), "a", "--dtype", "f16"});
-  CHECK(type.err.find("a model with other weights: expected f16, found 'f32'") !=
-        std::string::npos);
+  CHECK(type.err.find("a model with other weights: expected f16, found 'f32'; load the model with "
+                      "that type (LoadOptions::dtype, or --dtype)") != std::string::npos);
   const Outcome kv = generate({"--state", state(), "a", "--kv", "f16"});
   CHECK(kv.err == "gpt2: " + state() +
                       ": is a state with keys and values of another type: expected f16, found "

@@ -294,7 +294,7 @@ TEST_CASE("a file with a right checksum and impossible numbers is refused") {
         sizes + "9 layers of 2 heads of 2 channels");
   CHECK(with([](auto& f) { f.weight_type = std::string("f\x1b[2Jxyz", 8); }) ==
         expected("is the state of a model with other weights: expected f32, found "
-                 "'f\\x1b[2Jxyz'; load the model with that type"));
+                 "'f\\x1b[2Jxyz'; load the model with that type (LoadOptions::dtype, or --dtype)"));
   CHECK(with([](auto& f) { f.kv_type = std::string("f\x1b[2Jxyz", 8); }) ==
         expected("is a state with keys and values of another type: expected f32, found "
                  "'f\\x1b[2Jxyz'; choose that type (EngineOptions::kv_type, or --kv)"));
@@ -353,7 +353,7 @@ TEST_CASE("a state is only for its own model") {
   CHECK(refusal(changed).starts_with(other + ", of the same size"));
   CHECK(refusal(config, WeightType::f16) ==
         expected("is the state of a model with other weights: expected f16, found 'f32'; load the "
-                 "model with that type"));
+                 "model with that type (LoadOptions::dtype, or --dtype)"));
 }
 
 TEST_CASE("changing one number of a bias or of LayerNorm changes the fingerprint") {
