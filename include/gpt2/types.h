@@ -1,5 +1,9 @@
 #pragma once
 
+#ifndef __cpp_concepts  // __cplusplus would not do: MSVC does not set it unless it is asked to
+#error "gpt2.cpp needs C++20, such as -std=c++20 (only gpt2/gpt2.h is for C and older C++)"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -89,6 +89,8 @@ static="$(PKG_CONFIG_PATH="$pc" pkg-config --static --libs gpt2)"
 [[ "$static" == *-lutf8proc*-fopenmp* ]]
 quietly "$cxx" -std=c++20 -Wall -Wextra -Werror app/app.cpp -o packaged "${flags[@]}"
 quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror app/app.c -o packaged_in_c "${flags[@]}"
+if LC_ALL=C "$cxx" -std=c++17 app/app.cpp -o packaged_17 "${flags[@]}" 2>errors; then exit 1; fi
+[[ "$(grep -m 1 error: errors)" == *'gpt2.cpp needs C++20, such as -std=c++20'* ]]
 for program in ./packaged ./packaged_in_c; do
   LD_LIBRARY_PATH="$(dirname "$pc")" runs "$program" "$model"
 done
