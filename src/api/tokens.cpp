@@ -15,7 +15,7 @@ namespace gpt2 {
 using nlohmann::json;
 
 std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size_t before) {
-  std::replace(text.begin(), text.end(), ',', ' ');
+  for (const char mark : {',', '[', ']'}) std::ranges::replace(text, mark, ' ');
   std::istringstream words(std::move(text));
   std::vector<TokenId> tokens;
   for (std::string word; words >> word;) {

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "api/tokens.h"
 #include "cli/commands.h"
 #include "cli/model.h"
@@ -49,9 +47,6 @@ int tokenize(const Arguments& arguments) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);
-  if (decode) {  // programs print lists of ids in brackets
-    for (const char bracket : {'[', ']'}) std::ranges::replace(text, bracket, ' ');
-  }
   std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
                               : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.

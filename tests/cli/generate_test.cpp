@@ -133,6 +133,7 @@ TEST_CASE("the text ends when the context is full") {
 
 TEST_CASE("--tokens reads and writes token ids") {
   CHECK(text({"--tokens", "97 98", "--max-new-tokens", "3"}) == "97 98 99 100 101");
+  CHECK(text({"--tokens", "[97, 98]", "--max-new-tokens", "1"}) == "97 98 99");
   CHECK(text({"--tokens", "--max-new-tokens", "2"}, {.input = "97,98\n"}) == "97 98 99 100");
   CHECK(text({"--tokens", "--no-echo", "97", "--max-new-tokens", "3"}) == "98 99 100");
   CHECK(text({"--tokens", "", "--max-new-tokens", "2"}) == "97 98");

@@ -33,7 +33,8 @@ separated by white space. Numbers after +- are standard errors over the windows;
 one window has none.
 
 With --per-line or --jsonl, each line of the input is a text of its own, and standard output has a
-line of JSON for each, in the same order. --jsonl expects objects with "text" or with "token_ids".
+line of JSON for each, in the same order. --jsonl expects objects with "text" or with "token_ids",
+and ignores other members: options for single lines are for 'gpt2 batch'.
 With --choices, a line is an object such as {"context": "The cat", "choices": [" sat", " moon"]}; a
 choice usually begins with a space. "best" is the index of the choice with the highest
 log-probability, and there is one by token and by byte. Texts may also be given as lists of ids. The
