@@ -192,8 +192,8 @@ BatchRequest read_request(const Line& line, const BatchSettings& settings,
     } else {
       reader.read_json(text);
     }
-  } catch (const Error& error) {
-    request.error = error.what();
+  } catch (const Error&) {
+    request.error = std::current_exception();
   }
   return request;
 }

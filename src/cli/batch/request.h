@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -17,7 +18,7 @@ struct BatchRequest {
   std::optional<std::string> custom_id = {};
   std::optional<ScoreRequest> scoring = {};  ///< set if the line is to be scored, not continued
   CompletionRequest completion = {};         ///< several prompts only with --format openai
-  std::optional<std::string> error = {};     ///< the error message if the line is invalid
+  std::exception_ptr error = {};             ///< an Error if the line is invalid
 };
 
 /// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -70,7 +71,7 @@ class BatchRun {
     std::optional<std::string> scored = {};  // the record, if it has been scored
     std::string text = {};
     std::future<GenerationResult> result = {};
-    std::optional<std::string> error = {};
+    std::exception_ptr error = {};
     std::uint64_t sequence = 0;
     std::size_t prompt = 0;                            // the index of its prompt in the request
     std::shared_ptr<const BatchRequest> request = {};  // only with --format openai
@@ -106,7 +107,7 @@ class BatchRun {
   std::shared_ptr<const BatchRequest> request_;  // the request of the line before it
   RecordHead head_ = {.samples = 0};             // the head of the next text of that line
   std::vector<CompletedPrompt> answer_;          // of a line whose record is not complete
-  std::optional<std::string> answer_error_;      // the error of one of its texts
+  std::optional<Json> answer_error_;             // the answer if one of its texts has an error
   std::deque<Text> texts_;
   Scheduler scheduler_;
   BatchSummary summary_;
@@ -252,8 +253,8 @@ void BatchRun::submit(Text& text) {
   };
   try {
     text.result = scheduler_.submit(prompt, options, {tokenizer_, write, nullptr});
-  } catch (const Error& error) {
-    text.error = error.what();
+  } catch (const Error&) {
+    text.error = std::current_exception();
   }
 }
 
@@ -287,7 +288,7 @@ bool BatchRun::is_complete(const Text& text) {
 // and would occur again in another run.
 std::string BatchRun::record_of(Text& text) {
   try {
-    if (text.error) reject(*text.error);
+    if (text.error) std::rethrow_exception(text.error);
     if (text.scored) return *text.scored;
     const GenerationResult result = text.result.get();
     summary_.tokens += result.tokens.size();
@@ -302,7 +303,7 @@ std::string BatchRun::record_of(Text& text) {
 void BatchRun::add_choice(Text& text) {
   if (answer_error_) return;
   try {
-    if (text.error) reject(*text.error);
+    if (text.error) std::rethrow_exception(text.error);
     const CompletionRequest& request = text.request->completion;
     if (text.prompt == answer_.size()) {
       CompletedPrompt& begun = answer_.emplace_back();
@@ -317,7 +318,7 @@ void BatchRun::add_choice(Text& text) {
     summary_.tokens += prompt.choices.back().result.tokens.size();
     if (prompt.choices.size() == request.best_of) keep_best(prompt, request.n);
   } catch (const Error& error) {
-    answer_error_ = error.what();
+    answer_error_ = error_json(error);
   }
 }
 
@@ -326,8 +327,8 @@ std::string BatchRun::response_of(const Text& last) {
   const auto prompts = std::exchange(answer_, {});
   const auto error = std::exchange(answer_error_, {});
   if (error) {
-    count_error(last.head, *error);
-    return response_record_json(last.head, 400, error_json(*error));
+    count_error(last.head, error->at("error").at("message").get<std::string>());
+    return response_record_json(last.head, 400, *error);
   }
   const AnswerHead head = {.id = "cmpl-" + last.head.id, .model = settings_.model.name};
   const Json body = completion_json(head, last.request->completion, *tokenizer_, prompts);
