@@ -29,6 +29,7 @@ bool is_there(const fs::path& path) {
 }
 
 fs::path directory_of(const fs::path& path) {
+  if (path.empty()) reject("the path of the model is empty");
   if (!is_there(path)) {
     const bool may_be_name = !path.has_root_directory() && !path.native().starts_with('.');
     fail(ErrorCode::not_found, path.string(), "no such file or directory",

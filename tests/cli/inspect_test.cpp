@@ -292,7 +292,8 @@ TEST_CASE("inspect replaces only files of the kind that it writes, and empty one
 }
 
 TEST_CASE("inspect refuses in one line what it cannot show") {
-  check_refused({""}, 1, "expected a text of 1 to 512 tokens, found 0");
+  check_refused({""}, 1,
+                "expected a text of 1 to 512 tokens, found 0: give one as an argument, or with --file");
   std::string many;
   for (int i = 0; i < 513; ++i) many += "1 ";
   check_refused({"--tokens", many}, 1, "expected a text of 1 to 512 tokens, found 513");

@@ -458,7 +458,7 @@ TEST_CASE("score refuses what it cannot do in one line") {
   CHECK(score({"/nowhere"}).err == "gpt2: cannot read /nowhere: No such file or directory\n");
   CHECK(score({"The cat sat"}).err ==
         "gpt2: cannot read 'The cat sat': there is no such file; if this is a text, pass it on "
-        "standard input, as in: echo 'TEXT' | gpt2 ...\n");
+        "standard input, as in: printf %s 'TEXT' | gpt2 ...\n");
   const auto usage = [](const Words& arguments) {
     const Outcome outcome = score(arguments);
     CHECK(outcome.status == 2);

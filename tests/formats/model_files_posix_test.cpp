@@ -41,6 +41,7 @@ TEST_CASE("refused: a path that leads nowhere, or to neither a file nor a direct
   const TemporaryDirectory place;
   const std::string path = place.path().string();
   CHECK(refusal(path + "/none") == path + "/none: no such file or directory");
+  CHECK(refusal("") == "the path of the model is empty");
   CHECK(refusal("some/name") == "some/name: no such file or directory; if this is the name of a "
                                 "model, find_model() returns its path");
   fs::create_symlink("gone", place.path() / "link");

@@ -155,7 +155,7 @@ TEST_CASE("a function of the caller's may remove and prefer tokens, but not writ
     CHECK(with(kInfinity) == 1);
     CHECK(with(-kInfinity) != 1);
     CHECK(refusal_of([&] { (void)with(kNaN); }) ==
-          "a function of SamplingOptions::processors wrote NaN as the score of token 1: give every "
+          "a logits processor wrote NaN as the score of token 1: give every "
           "score a value, or -infinity to remove the token");
   }
   struct Stop {};

@@ -128,7 +128,7 @@ class Inspector {
         TokenReader{tokenizer_, config.vocab_size, note_lost_bytes}.read(text);
     if (!tokens.empty() && tokens.size() <= config.n_positions) return tokens;
     reject("expected a text of 1 to ", config.n_positions, " tokens, found ", tokens.size(),
-           tokens.empty() ? "" : ": give a shorter one");
+           tokens.empty() ? ": give one as an argument, or with --file" : ": give a shorter one");
   }
 
   [[nodiscard]] Inspection inspect(std::span<const TokenId> tokens, Activations& activations,

@@ -21,7 +21,7 @@ InputFile::InputFile(const std::string& name, const std::string& what)
     : name_(shown_input(name)), file_(name == "-" ? open_standard_input() : open_to_read(name)) {
   if (file_ < 0 && errno == ENOENT && name.find(' ') != std::string::npos) {
     reject("cannot read '", name_, "': there is no such file; if this is a text, pass it on "
-           "standard input, as in: echo 'TEXT' | gpt2 ...");
+           "standard input, as in: printf %s 'TEXT' | gpt2 ...");
   }
   if (file_ < 0) reject_with_errno("cannot read " + name_);
   if (is_terminal(file_)) {
