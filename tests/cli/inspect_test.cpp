@@ -110,9 +110,11 @@ TEST_CASE("inspect reads a file, standard input and token ids") {
   CHECK(expected.find("weights") == std::string::npos);
   CHECK(inspect({"--json", "--no-attention"}, {.input = kText}).out == expected);
   const TemporaryDirectory directory;
-  std::ofstream(directory.path() / "text") << kText;
-  CHECK(inspect({"--json", "--no-attention", "-f", (directory.path() / "text").string()}).out ==
-        expected);
+  for (const char* const end : {"", "\n", "\r\n"}) {
+    const std::string file = directory.write("text", kText + end).string();
+    CHECK(inspect({"--json", "--no-attention", "-f", file}).out == expected);
+    CHECK(inspect({"--json", "--no-attention"}, {.input = kText + end}).out == expected);
+  }
   const json ids = json::parse(inspect({"--json", "--tokens", "392 476"}).out);
   CHECK(ids["tokens"][1]["id"] == 476);
   CHECK_FALSE(ids["tokens"][1].contains("text"));

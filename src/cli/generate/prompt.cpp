@@ -17,12 +17,7 @@ std::string read_text(const GenerateSettings& settings) {
   if (settings.prompt) return *settings.prompt;
   const std::string& file = settings.prompt_file;
   if (file.empty() && is_terminal(stdin)) return "";
-  std::string text = read_input(file.empty() ? "-" : file);
-  for (const char of_newline : {'\n', '\r'}) {  // Windows ends a line with both
-    if (!text.ends_with(of_newline)) break;
-    text.pop_back();
-  }
-  return text;
+  return read_prompt_input(file.empty() ? "-" : file);
 }
 
 // Refuses a prompt for which the context has no room after the tokens of --state, even after a

@@ -69,7 +69,9 @@ Settings read_settings(const Arguments& arguments) {
   Options options("gpt2 inspect", "Shows what a model computes for a text",
                   std::string(kInspectSummary) + kInspectExamples);
   options.add_text("TEXT", "", settings.text, "The text; -: from standard input");
-  options.add_file("-f,--file", settings.file, "Read the text from FILE; -: from standard input")
+  options
+      .add_file("-f,--file", settings.file,
+                "Read the text from FILE, without one newline at its end; -: from standard input")
       .excluded = {"TEXT"};
   add_model_options(options, settings.model);
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
@@ -227,7 +229,7 @@ int inspect(const Arguments& arguments) {
   const Inspector inspector(settings);
   loading.done();
 
-  const std::string text = settings.text == "-" ? read_input(settings.file) : settings.text;
+  const std::string text = settings.text == "-" ? read_prompt_input(settings.file) : settings.text;
   Report report = {inspector.model(),
                    inspector.tokenizer(),
                    settings.model.path.string(),

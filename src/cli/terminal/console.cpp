@@ -116,6 +116,15 @@ std::string read_input(const std::string& name) {
   return read_all(file, shown_input(name));
 }
 
+std::string read_prompt_input(const std::string& name) {
+  std::string text = read_input(name);
+  for (const char of_newline : {'\n', '\r'}) {  // Windows ends a line with both
+    if (!text.ends_with(of_newline)) break;
+    text.pop_back();
+  }
+  return text;
+}
+
 void note_file_as_text(const std::string& text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path_of(text), ignored) || printable(text) != text) return;

@@ -28,6 +28,9 @@ void write_stderr(std::string_view text);
 /// prints a note about it. Throws Error if the file cannot be read or is longer than 256 MiB.
 [[nodiscard]] std::string read_input(const std::string& name);
 
+/// The same without one newline or CRLF at the end, which an editor or echo has added.
+[[nodiscard]] std::string read_prompt_input(const std::string& name);
+
 /// If a text that was given in full is the name of a file, prints a note on standard error that it
 /// is taken as a text, and that -f reads the file.
 void note_file_as_text(const std::string& text);
