@@ -613,8 +613,8 @@ class ObserveTest(ModelTest):
         with self.assertRaisesRegex(ValueError, "^change: expected one of blocks.0.hook_resid_pre.*"
                                                 " found 'blocks.1.hook_resid_mid'$"):
             self.model.observe("The cat", change={"blocks.1.hook_resid_mid": zero})
-        with self.assertRaisesRegex(ValueError, "^layers: cannot be given with hooks, which name "
-                                                "their layers, such as 'blocks.2.hook_resid_post'"):
+        with self.assertRaisesRegex(ValueError, "^layers: cannot be given with "
+                                    "'blocks.2.hook_resid_post', which names its layer: leave it"):
             self.model.observe("The cat", ["mlp_output", hooks[1]], layers=[0])
         for wrong in ({"blocks.0.ln1.hook_scale": zero},
                       {"blocks.2.hook_mlp_out": zero, ("mlp_output", 2): zero}):
@@ -652,6 +652,20 @@ class ObserveTest(ModelTest):
                 self.model.observe("The cat", what, [layer])
         seen = self.model.observe("The cat", ["mlp_output", "ln_f_output"], [2, 6])
         self.assertEqual(set(seen), {("mlp_output", 2), ("ln_f_output", 6)})
+
+    def test_pairs_of_name_and_layer_as_results_have_them(self):
+        for what in (("mlp_output", 2), [("mlp_output", 2)]):
+            self.assertEqual(list(self.model.observe("The cat", what)), [("mlp_output", 2)])
+        seen = self.model.observe("The cat", [("mlp_output", 2), "embeddings"])
+        self.assertEqual(set(seen), {("mlp_output", 2), ("embeddings", 0)})
+        with self.assertRaisesRegex(ValueError, "^layers: cannot be given with .'mlp_output', 2.,"):
+            self.model.observe("The cat", ("mlp_output", 2), [2])
+        for wrong in (("mlp_output", 6), ("mlp", 2), [("mlp_output", [2])]):
+            with self.assertRaisesRegex(ValueError, r"^what: expected names and layers as in "):
+                self.model.observe("The cat", wrong)
+        for wrong in (["mlp_output", 2], [["mlp_output", 2]], [5]):
+            with self.assertRaisesRegex(ValueError, "^what: expected one of embeddings, .*found"):
+                self.model.observe("The cat", wrong)
 
     def test_a_wrong_name_is_corrected(self):
         seen = self.model.observe("The cat", "block_output", [3])

@@ -13,7 +13,7 @@ from . import _scoring
 from ._arrays import FloatArray, float_rows, ids_array, items, row, zeros
 from ._handle import Handle, Owned
 from ._library import lib
-from ._observe import Changes, Observations
+from ._observe import Changes, Observations, What
 from ._options import count, flag
 from ._progress import shown_progress
 from ._texts import Failures, fit_continuation, fit_text, require_known
@@ -122,7 +122,7 @@ class Model(Handle):
         """
         return Weights(self._use(), bool(self.config["tie_word_embeddings"]))
 
-    def observe(self, text: Tokens, what: Union[str, Iterable[str], None] = None,
+    def observe(self, text: Tokens, what: What = None,
                 layers: Optional[Iterable[int]] = None, *,
                 change: Optional[Changes] = None) -> Observations:
         """The values that a pass over the text computes. Observations lists names and shapes.
@@ -130,7 +130,7 @@ class Model(Handle):
         `what` is one name or several, and `layers` are the numbers of blocks. By default, all
         values are observed, which takes much memory for long texts. A name may also be that of a
         hook of TransformerLens, such as "blocks.3.hook_attn_out", which names the layer, so that
-        `layers` must not be given.
+        `layers` must not be given. A pair such as ("attn_output", 3) does so, too.
 
         `change` intervenes in the pass: a dict of functions by name and layer, such as
         {("head_outputs", 3): f}. The pass calls f(values, place) with a row of values for each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from ctypes import byref, memmove
+from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
                     Optional, Set, Tuple, Union)
 
@@ -63,27 +64,45 @@ def _is_hook(name: Any) -> bool:
     return isinstance(name, str) and "hook_" in name
 
 
-def _require_place(argument: str, hook: str, n_layer: int) -> Tuple[str, int]:
-    place = _place_of(hook, n_layer)
+def _all_places(names: Iterable[str], n_layer: int) -> List[Tuple[str, int]]:
+    """The names with each of their layers."""
+    return [(name, layer) for name in names for layer in _layers_of(name, n_layer)]
+
+
+def _require_place(argument: str, key: Any, n_layer: int) -> Tuple[str, int]:
+    """The place that a hook or a pair of name and layer means."""
+    place = _place_of(key, n_layer) if _is_hook(key) else key
     if place is None:
         raise ValueError(f"{argument}: expected one of {', '.join(_HOOKS)}, with N from 0 to "
-                         f"{n_layer - 1}, found {shown(hook)}")
+                         f"{n_layer - 1}, found {shown(key)}")
+    if place not in _all_places(OBSERVED, n_layer):
+        raise ValueError(f"{argument}: expected names and layers as in {(OBSERVED[7], 0)}, "
+                         f"with layers from 0 to {n_layer - 1} (0 for the embeddings, {n_layer} "
+                         f"for ln_f), found {shown(place)}")
     return place
 
 
-def _places(what: Union[str, Iterable[str], None], layers: Optional[Iterable[int]],
-            n_layer: int) -> Set[Tuple[str, int]]:
+What = Union[str, Tuple[str, int], Iterable[Union[str, Tuple[str, int]]], None]
+"""Names of values, of which a hook and a pair of name and layer name the layer, too."""
+
+
+def _is_pair(what: Any) -> bool:
+    return isinstance(what, tuple) and len(what) == 2 and isinstance(what[1], Integral)
+
+
+def _places(what: What, layers: Optional[Iterable[int]], n_layer: int) -> Set[Tuple[str, int]]:
     """The names and layers of the values that these arguments of observe() ask for."""
-    names = (OBSERVED if what is None else [what] if isinstance(what, str)
-             else items("what", what, "names"))
-    hooks = list(filter(_is_hook, names))
-    if hooks and layers is not None:
-        raise ValueError("layers: cannot be given with hooks, which name their layers, such as "
-                         f"{shown(hooks[0])}: leave it out")
-    of_names = [(OBSERVED[named("what", name, OBSERVED)], layer) for name in names
-                if not _is_hook(name) for layer in _layers_of(name, n_layer)]
+    given: List[Any] = (list(OBSERVED) if what is None
+                        else [what] if isinstance(what, str) or _is_pair(what)
+                        else items("what", what, "names"))
+    placed = [key for key in given if _is_hook(key) or isinstance(key, tuple)]
+    if placed and layers is not None:
+        raise ValueError(f"layers: cannot be given with {shown(placed[0])}, which names its layer: "
+                         "leave it out")
+    names = [OBSERVED[named("what", name, OBSERVED)] for name in given if name not in placed]
+    of_names = _all_places(names, n_layer)
     if layers is None:
-        return {*of_names, *(_require_place("what", hook, n_layer) for hook in hooks)}
+        return {*of_names, *(_require_place("what", key, n_layer) for key in placed)}
     existing = [layer for _, layer in of_names]
     first, last = min(existing, default=0), max(existing, default=-1)
     wanted = items("layers", layers, "numbers of blocks")
@@ -217,19 +236,13 @@ class _Changer:
     def __init__(self, model: Model, change: Changes, work: Work):
         self._work = work
         self._functions: Dict[Tuple[str, int], Callable[[FloatArray, Place], Any]] = {}
-        last = model.n_layer - 1
-        places = _places(None, None, model.n_layer)
         for key, function in pairs_of("change", change):
-            place = _require_place("change", key, model.n_layer) if _is_hook(key) else key
+            place = _require_place("change", key, model.n_layer)
             if place != key and place[0].endswith("_statistics"):
                 raise ValueError(f"change: {shown(key)} is 1 / rstd, which cannot be changed by "
                                  f"this name: give {place}")
             if place in self._functions:
                 raise ValueError(f"change: two functions are given for {place}")
-            if place not in places:
-                raise ValueError(f"change: expected names and layers as in {(OBSERVED[7], 0)}, "
-                                 f"with layers from 0 to {last} (0 for the embeddings, {last + 1} "
-                                 f"for ln_f), found {shown(place)}")
             if not callable(function):
                 raise TypeError(f"change: expected a function, found {shown(function)}")
             self._functions[place] = function
@@ -251,8 +264,7 @@ class _Changer:
         return not self._work.is_cancelled
 
 
-def observe(model: Model, session: Owned, ids: List[int], what: Union[str, Iterable[str], None],
-            layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
+def observe(model: Model, session: Owned, ids: List[int], what: What, layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
     work, wanted = Work(), _places(what, layers, model.n_layer)
     info = lib.gpt2_session_get_info(session).contents
     n_known = info.position - info.waiting

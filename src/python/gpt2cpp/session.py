@@ -13,7 +13,7 @@ from ._arrays import FloatArray, ids_array, ids_list, zeros
 from ._handle import Handle, Owned, new
 from ._hub import PathLike
 from ._library import lib
-from ._observe import Changes, Observations, observe
+from ._observe import Changes, Observations, What, observe
 from ._options import count, flag
 from ._texts import fit_prompt
 from ._work import Work
@@ -120,7 +120,7 @@ class Session(Handle):
         return self._forward(tokens, self._model.n_embd,
                              lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
 
-    def observe(self, tokens: Tokens = (), what: Union[str, Iterable[str], None] = None,
+    def observe(self, tokens: Tokens = (), what: What = None,
                 layers: Optional[Iterable[int]] = None, *,
                 change: Optional[Changes] = None) -> Observations:
         """Appends the tokens; returns the values that the pass computes for new and waiting tokens.
