@@ -669,10 +669,23 @@ class ObserveTest(ModelTest):
 
     def test_a_wrong_name_is_corrected(self):
         seen = self.model.observe("The cat", "block_output", [3])
-        for wrong in (("block_outputs", 3), ("block_output", 4), "block_output"):
+        for wrong in (("block_outputs", 3), ("block_output", 6), "block_output"):
             with self.assertRaisesRegex(KeyError, re.escape(
                     f"{wrong} (did you mean ('block_output', 3)?)")):
                 seen[wrong]
+
+    def test_what_was_not_observed_is_said(self):
+        seen = self.model.observe("The cat", ["block_output", "ln_f_output"], [3])
+        for key in ("keys", ("keys", 3), ("block_output", 4), "blocks.4.hook_resid_post"):
+            with self.assertRaisesRegex(KeyError, re.escape(
+                    f"{key} was not observed: ask observe() for {key!r}")):
+                seen[key]
+        states = ["embeddings", "block_output", "ln_f_output"]
+        for name, what in (("hidden_states", states), ("attentions", ["attention_weights"])):
+            with self.assertRaisesRegex(KeyError, re.escape(
+                    f"{name} was not observed: ask observe() for {what}")):
+                getattr(seen, name)
+            self.assertGreater(len(getattr(self.model.observe("The cat", what), name)), 5)
 
 
 class InterventionTest(ModelTest):

@@ -158,8 +158,11 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
         self._n_layer, self._n_head = n_layer, n_head
 
     def __missing__(self, key: Any) -> FloatArray:
-        place = _place_of(key, self._n_layer)
-        if place is None or place not in self:
+        place = _place_of(key, self._n_layer) or key
+        if place not in self:
+            exists = {*OBSERVED, *_all_places(OBSERVED, self._n_layer)}
+            if place in exists - {name for name, _ in self}:
+                raise _not_observed(key, key)
             raise KeyError(f"{key}{did_you_mean(key, self)}")
         return _shaped_as_hook(place[0], self[place], self._n_head)
 
@@ -174,13 +177,24 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
     def hidden_states(self) -> List[FloatArray]:
         """The same as transformers' output_hidden_states=True, without the batch dimension."""
         last = self._n_layer - 1
-        return [self["embeddings", 0], *(self["block_output", layer] for layer in range(last)),
-                self["ln_f_output", last + 1]]
+        return self._all("hidden_states", [
+            ("embeddings", 0), *(("block_output", layer) for layer in range(last)),
+            ("ln_f_output", last + 1)])
 
     @property
     def attentions(self) -> List[FloatArray]:
         """The same as transformers' output_attentions=True, without the batch dimension."""
-        return [self["attention_weights", layer] for layer in range(self._n_layer)]
+        return self._all("attentions", _all_places(["attention_weights"], self._n_layer))
+
+    def _all(self, name: str, places: List[Tuple[str, int]]) -> List[FloatArray]:
+        """The values of these places, which the property `name` consists of."""
+        if any(place not in self for place in places):
+            raise _not_observed(name, list(dict.fromkeys(what for what, _ in places)))
+        return [self[place] for place in places]
+
+
+def _not_observed(key: Any, what: Any) -> KeyError:
+    return KeyError(f"{key} was not observed: ask observe() for {what!r}")
 
 
 class Place(NamedTuple):

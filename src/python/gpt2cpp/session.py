@@ -6,7 +6,7 @@ import os
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_size_t
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_list, zeros
