@@ -48,6 +48,13 @@ class EncodingTest(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "no labels: found input_ids, attention_mask"):
             one.labels
 
+    def test_it_is_on_the_cpu(self):
+        inputs = self.tokenizer(self.short)
+        self.assertIs(inputs.to("cpu"), inputs)
+        with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "^device: expected cpu, because .* "
+                                                              "found 'cuda': leave it out$"):
+            inputs.to("cuda")
+
     def test_the_default_is_that_of_a_model(self):
         default = gpt2cpp.Tokenizer()
         self.assertEqual(default(self.short).input_ids, self.ids[self.short])

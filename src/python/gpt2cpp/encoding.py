@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 from ._arrays import int64_array, items
+from ._cpu import OnCpu
 from ._options import count, flag
 from .errors import UnsupportedError, shown
 
@@ -18,7 +19,7 @@ _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "long
 SIDES = ("left", "right")
 
 
-class BatchEncoding(Dict[str, Any]):
+class BatchEncoding(OnCpu, Dict[str, Any]):
     """A dict with `input_ids` and `attention_mask`, which are attributes, too."""
 
     def __getattr__(self, name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Sequence, Union
 
+from ._cpu import require_cpu
 from ._generation_config import load_for_task
 from ._hub import INSTEAD, PathLike, refuse_others
 from ._options import count, flag, texts
@@ -87,12 +88,6 @@ def _result(prompt: str, text: Any, is_full: bool) -> Any:
     return {"generated_text": (prompt if is_full else "") + str(text)}
 
 
-def _require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
-    if device is not None and str(device) not in names:  # str() for a torch.device
-        raise UnsupportedError(f"{name}: expected {' or '.join(names)}, because gpt2cpp computes "
-                               f"on the CPU alone, found {shown(device)}: leave it out")
-
-
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
              tokenizer: Union[Tokenizer, str, None] = None,
              revision: Optional[str] = None, dtype: Optional[str] = None, device: Any = None,
@@ -110,8 +105,8 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     if task != _TASK:
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
     refuse_others({name: options.pop(name) for name in INSTEAD.keys() & options.keys()})
-    _require_cpu("device", device, ("-1", "cpu"))
-    _require_cpu("device_map", device_map, ("cpu", "auto"))
+    require_cpu("device", device, ("-1", "cpu"))
+    require_cpu("device_map", device_map, ("cpu", "auto"))
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
