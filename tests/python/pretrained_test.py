@@ -59,6 +59,16 @@ class PretrainedTest(unittest.TestCase):
         model = gpt2cpp.Model.from_pretrained("tellers/tales", dtype="int8", threads=1)
         self.assertEqual((model.dtype, model.threads), ("int8", 1))
 
+    def test_settings_of_a_tokenizer(self):
+        tokenizer = gpt2cpp.Tokenizer.from_pretrained(
+            "tellers/tales", pad_token="<|endoftext|>", padding_side="left",
+            truncation_side="left", model_max_length=3)
+        batch = tokenizer(["Once upon a time", "Once"], padding=True, truncation=True)
+        self.assertEqual(batch.input_ids, [[452, 258, 401], [4095, 4095, 443]])
+        for name, wrong in (("padding_side", "up"), ("pad_token", "[PAD]")):
+            with self.assertRaisesRegex(ValueError, f"^{name}: .*{wrong}"):
+                gpt2cpp.Tokenizer.from_pretrained("tellers/tales", **{name: wrong})
+
     def test_arguments_that_only_transformers_has(self):
         hints = {"torch_dtype": "give dtype instead, such as dtype='f16'",
                  "device": "leave it out, because gpt2cpp computes on the CPU alone",

@@ -13,6 +13,9 @@ from .encoding import SIDES, UNLIMITED
 from .errors import shown
 
 NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
+SETTINGS = ("pad_token", "padding_side", "truncation_side", "model_max_length")
+"""The attributes that from_pretrained() sets."""
+
 _CONFIG, _MAP = "tokenizer_config.json", "special_tokens_map.json"
 
 Read = Callable[[str], Optional[bytes]]

@@ -16,7 +16,7 @@ from ._handle import Handle, defaults, new
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._options import flag, utf8
-from ._special_tokens import SpecialTokens, reader_of_directory, reader_of_memory
+from ._special_tokens import SETTINGS, SpecialTokens, reader_of_directory, reader_of_memory
 from .encoding import BatchEncoding, Shape, batch, truncated
 from .errors import InvalidArgumentError, NotFoundError, UnsupportedError, shown
 from .results import Generation
@@ -45,13 +45,21 @@ class Tokenizer(SpecialTokens):
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
                         local_files_only: bool = True, **others: Any) -> Tokenizer:
-        """Loads a tokenizer by the model's name on the hub, as Model.from_pretrained() does."""
+        """Loads a tokenizer by the model's name on the hub, as Model.from_pretrained() does.
+
+        pad_token, padding_side, truncation_side and model_max_length are set instead of those of
+        the files.
+        """
+        settings = {name: others.pop(name) for name in SETTINGS if name in others}
         refuse_others(others)
         flag("local_files_only", local_files_only)
         try:
-            return cls(find_path(pretrained_name(name_or_path, revision)))
+            tokenizer = cls(find_path(pretrained_name(name_or_path, revision)))
         except NotFoundError as error:
             raise not_downloaded(error) from None
+        for name, value in settings.items():
+            setattr(tokenizer, name, value)
+        return tokenizer
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any]) -> Tokenizer:
