@@ -210,8 +210,16 @@ class EncodedTest(ModelTest):
             self.assertEqual(len(batch.input_ids[0]), 9)
             self.assertEqual(self.model.generate(batch, max_new_tokens=5), expected)
             self.assertEqual(self.model.generate(**batch, max_new_tokens=5), expected)
-            self.assertEqual(self.model.embed(batch).tolist(), self.model.embed(prompts).tolist())
-            self.assertEqual(self.model.score(batch).nll, self.model.score(prompts).nll)
+            vectors, nll = self.model.embed(prompts).tolist(), self.model.score(prompts).nll
+            self.assertEqual(self.model.embed(batch).tolist(), vectors)
+            self.assertEqual(self.model.embed(**batch).tolist(), vectors)
+            self.assertEqual((self.model.score(batch).nll, self.model.score(**batch).nll),
+                             (nll, nll))
+        for call in (self.model.embed, self.model.score):
+            with self.assertRaisesRegex(ValueError, "^texts, input_ids: give only one of them$"):
+                call("The cat", **batch)
+            with self.assertRaisesRegex(ValueError, "^the text (is empty|has no tokens)"):
+                call()
 
     def test_one_text(self):
         one = self.tokenizer("The cat")

@@ -178,13 +178,16 @@ class Model(Handle):
                                        f"most {self.n_positions}: shorten or divide it")
         return ids
 
-    def score(self, texts: Union[Tokens, Sequence[Tokens]], *, context: int = 0, stride: int = 0,
-              top_logprobs: int = 0, truncate: bool = False, on_error: str = "raise",
+    def score(self, texts: Union[Tokens, Sequence[Tokens]] = "", *, input_ids: Any = None,
+              attention_mask: Any = None, context: int = 0, stride: int = 0, top_logprobs: int = 0,
+              truncate: bool = False, on_error: str = "raise",
               on_progress: OnProgress = None) -> Scores:
         """Computes how well the model predicts a text, or a list of texts: together, and each one.
 
         A list needs at least one text, and a text two tokens, because nothing predicts the first
         one. Otherwise there is nothing to score, which is an InvalidArgumentError.
+
+        The texts may be what a tokenizer returned, also as in score(**tokenizer(...)).
 
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
         transformers' page "Perplexity of fixed-length models" does. With truncate=True, only the
@@ -201,7 +204,8 @@ class Model(Handle):
         >>> [round(text.perplexity) for text in both.texts]
         [31, 259]
         """
-        listed, is_list = as_list("texts", texts)
+        given = text_or_ids("texts", texts, input_ids, attention_mask)
+        listed, is_list = as_list("texts", given)
         if not listed:
             raise InvalidArgumentError("the list of texts is empty, so there is nothing to score: "
                                        "give at least one text")
@@ -269,17 +273,20 @@ class Model(Handle):
             raise TypeError(f"other: expected a Model, found {shown(other)}")
         return _scoring.compare(self, other, self._encode("text", text), on_progress)
 
-    def embed(self, texts: Union[Tokens, Sequence[Tokens]], *, layer: int = -1,
-              pooling: str = "mean", truncate: bool = False, on_error: str = "raise",
+    def embed(self, texts: Union[Tokens, Sequence[Tokens]] = "", *, input_ids: Any = None,
+              attention_mask: Any = None, layer: int = -1, pooling: str = "mean",
+              truncate: bool = False, on_error: str = "raise",
               on_progress: OnProgress = None) -> Any:
         """A vector for a text: n_embd floats; or one for each text of a list: (n_texts, n_embd).
 
+        The texts may be what a tokenizer returned, also as in embed(**tokenizer(...)).
         The vector is the mean of the text's hidden states or, with pooling="last", the last one.
         truncate=True leaves out the end of a text that is longer than n_positions, as the
         tokenizer's truncation=True does. With on_error="return", the result for a list is a list of
         vectors, and the exception of a text that has none stands in its place.
         """
-        listed, is_list = as_list("texts", texts)
+        given = text_or_ids("texts", texts, input_ids, attention_mask)
+        listed, is_list = as_list("texts", given)
         failures, cut = Failures(on_error, is_list), bool(flag("truncate", truncate))
 
         def converted(text: Tokens) -> List[int]:
