@@ -259,6 +259,41 @@ class EncodedTest(ModelTest):
         for call in (self.model.logits, self.model.hidden_states, self.model.score):
             call(inputs)  # as it says
 
+    def test_names_that_only_transformers_has(self):
+        for name, use in (("AutoTokenizer", "gpt2cpp.Tokenizer, or the tokenizer of a Model"),
+                          ("GPT2LMHeadModel", "gpt2cpp.Model"),
+                          ("set_seed", r"model.generate.text, seed=\.\.\.."),
+                          ("TextStreamer", r"for piece in model.stream.text.")):
+            with self.assertRaisesRegex(ImportError, f"^module 'gpt2cpp' has no attribute '{name}'"
+                                                     f": use {use}$"):
+                exec(f"from gpt2cpp import {name}")
+        with self.assertRaisesRegex(ImportError, "^cannot import name 'no_such' from 'gpt2cpp'"):
+            exec("from gpt2cpp import no_such")
+        text = self.model.generate("The cat", max_new_tokens=1)
+        for object, name, use in ((self.model, "num_parameters", "model.parameter_count"),
+                                  (self.model, "cuda", "nothing: gpt2cpp computes on the CPU"),
+                                  (text, "text", "it as it is: a Generation is a str")):
+            kind = type(object).__name__
+            with self.assertRaisesRegex(AttributeError, f"^'{kind}' object has no attribute "
+                                                        f"'{name}': use {use}"):
+                getattr(object, name)
+            with self.assertRaisesRegex(AttributeError, f"^'{kind}' object has no attribute 'x'$"):
+                object.x
+            self.assertFalse(hasattr(object, "x"))
+
+    def test_hints_are_needed(self):
+        from gpt2cpp._hints import GENERATION, IMPORTS, MODEL
+        text = self.model.generate("The cat", max_new_tokens=1)
+        for object, hints in ((self.model, MODEL), (text, GENERATION), (gpt2cpp, IMPORTS)):
+            self.assertFalse(hints.keys() & {*dir(object)})
+
+    def test_a_model_is_on_the_cpu_and_ready(self):
+        self.assertIs(self.model.to("cpu").eval(), self.model)
+        inputs = self.tokenizer("The cat")
+        self.assertIs(inputs.to(self.model.device), inputs)
+        with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "^device: expected cpu, because"):
+            self.model.to("cuda")
+
     def test_a_mask_beside_ids(self):
         text = self.model.generate("The cat", max_new_tokens=5)
         ids = self.tokenizer.encode("The cat")

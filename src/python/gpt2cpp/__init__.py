@@ -10,6 +10,9 @@ See Model, Session, Tokenizer and Sampler. help(Model.generate) describes the op
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+
+from ._hints import IMPORTS as _IMPORTS, hint as _hint
 from ._library import __version__, lib
 from .errors import (CancelledError, Error, InternalError, InvalidArgumentError, InvalidFileError,
                      NotFoundError, OutOfMemoryError, UnsupportedError)
@@ -38,3 +41,12 @@ def isa_name() -> str:
     if name is None:
         raise UnsupportedError("GPT2_ISA names an instruction set that this machine cannot run")
     return str(name.decode())
+
+
+if not _TYPE_CHECKING:  # for which every name would exist
+
+    def __getattr__(name: str) -> _Any:
+        """Explains what to use instead of a class or function of transformers."""
+        message = f"module {__name__!r} has no attribute {name!r}{_hint(_IMPORTS, name)}"
+        # `from gpt2cpp import name` replaces the message of an AttributeError by its own.
+        raise (ImportError if name in _IMPORTS else AttributeError)(message)

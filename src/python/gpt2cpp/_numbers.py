@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from ctypes import byref
 from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NoReturn, Optional,
-                    Sequence, Tuple, Union, overload)
+                    Sequence, Tuple, TypeVar, Union, overload)
 
 from . import _structs as c
 from . import _scoring
 from ._arrays import FloatArray, float_rows, ids_array, items, row, zeros
+from ._cpu import OnCpu
 from ._handle import Handle, Owned
+from ._hints import MODEL, Hinted
 from ._library import lib
 from ._observe import Changes, Observations, What
 from ._options import count, flag
@@ -26,14 +28,17 @@ from .results import Choice, Comparison, Scores
 if TYPE_CHECKING:
     from .session import Session
 
+Self = TypeVar("Self", bound="Model")
+
 Tokens = Union[str, Sequence[int]]
 """A text, which is encoded, or its token ids. What a tokenizer returned for it is taken, too."""
 
 
-class Model(Handle):
+class Model(Hinted, OnCpu, Handle):
     """The part of gpt2cpp.Model that computes logits, hidden states, scores and vectors. It has the
     same name, because messages of Python name the class of a method."""
 
+    _hints = MODEL
     vocab_size: int
     n_positions: int
     n_embd: int
@@ -50,6 +55,10 @@ class Model(Handle):
                     add_special_tokens: bool = True) -> List[int]: ...
 
         def _set_engine(self, options: Any) -> None: ...
+
+    def eval(self: Self) -> Self:
+        """Returns the model itself, which is always ready to be evaluated."""
+        return self
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Raises a TypeError, which says what to call instead of transformers' model(**inputs)."""

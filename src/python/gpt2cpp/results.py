@@ -8,6 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 from . import _structs as c
 from ._arrays import ids_list
+from ._hints import GENERATION, Hinted
 from ._library import lib
 
 
@@ -25,7 +26,7 @@ class TokenLogprob(NamedTuple):
     top: List[Tuple[int, float]]
 
 
-class Generation(str):
+class Generation(Hinted, str):
     """The new text, without the prompt: a str with attributes.
 
     finish_reason:  "end_of_text", "stop_string", "length", "context_full" or "cancelled"
@@ -38,6 +39,7 @@ class Generation(str):
                     measured in a beam search
     """
 
+    _hints = GENERATION
     finish_reason: str
     token_ids: List[int]
     logprobs: Optional[List[TokenLogprob]] = None
